@@ -12,9 +12,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from formats.errors import FormatError
     from mosesplug.api.algorithms import algorithms
+    from mosesplug.api.fit import Fit
     from mosesplug.api.nbest import NBest, read_nbest, write_nbest
+    from mosesplug.api.optimize import cross_validate, optimize
     from mosesplug.api.report import report
+    from mosesplug.api.reranking import rerank
     from mosesplug.api.run import Run, open_run
+    from mosesplug.api.statistics import StatisticsMetric
     from mosesplug.api.table import Table
     from mosesplug.api.weights import WeightTable
     from mosesplug.errors import (
@@ -31,39 +35,49 @@ __version__ = "0.1.0"
 __all__ = [
     "DataError",
     "DecoderError",
+    "Fit",
     "FormatError",
     "MosesplugError",
     "NBest",
     "OptimizerError",
     "Run",
+    "StatisticsMetric",
     "StoreError",
     "Table",
     "UsageError",
     "WeightTable",
     "__version__",
     "algorithms",
+    "cross_validate",
     "open_run",
+    "optimize",
     "read_nbest",
     "report",
+    "rerank",
     "write_nbest",
 ]
 
 _MODULES = {
     "DataError": "mosesplug.errors",
     "DecoderError": "mosesplug.errors",
+    "Fit": "mosesplug.api.fit",
     "FormatError": "formats.errors",
     "MosesplugError": "mosesplug.errors",
     "NBest": "mosesplug.api.nbest",
     "OptimizerError": "mosesplug.errors",
     "Run": "mosesplug.api.run",
+    "StatisticsMetric": "mosesplug.api.statistics",
     "StoreError": "mosesplug.errors",
     "Table": "mosesplug.api.table",
     "UsageError": "mosesplug.errors",
     "WeightTable": "mosesplug.api.weights",
     "algorithms": "mosesplug.api.algorithms",
+    "cross_validate": "mosesplug.api.optimize",
     "open_run": "mosesplug.api.run",
+    "optimize": "mosesplug.api.optimize",
     "read_nbest": "mosesplug.api.nbest",
     "report": "mosesplug.api.report",
+    "rerank": "mosesplug.api.reranking",
     "write_nbest": "mosesplug.api.nbest",
 }
 """The module of each public name."""

@@ -90,7 +90,7 @@ class TuningSet:
             ``offsets[i]:offsets[i + 1]``; a sentence may have none.
         dense: float32 ``[n_hyps, n_dense]``.
         sparse: the sparse features, or None if the space has none.
-        stats: int32 or float32 ``[n_hyps, n_stats]``; the metric's sufficient statistics.
+        stats: int32, float32 or float64 ``[n_hyps, n_stats]``; the metric's sufficient statistics.
         lengths: int32 ``[n_hyps]``; tokens of each hypothesis.
     """
 
@@ -99,7 +99,7 @@ class TuningSet:
     offsets: NDArray[np.int64]
     dense: NDArray[np.float32]
     sparse: SparseRows | None
-    stats: NDArray[np.int32] | NDArray[np.float32]
+    stats: NDArray[np.int32] | NDArray[np.float32] | NDArray[np.float64]
     lengths: NDArray[np.int32]
 
     @property

@@ -157,7 +157,7 @@ def write_scores(
     metric: str,
     sentence_ids: NDArray[np.int64],
     offsets: NDArray[np.int64],
-    statistics: NDArray[np.int32] | NDArray[np.float32],
+    statistics: NDArray[np.int32] | NDArray[np.float32] | NDArray[np.float64],
     *,
     binary: bool = False,
     compress: Literal["gz"] | None = None,
@@ -169,15 +169,20 @@ def write_scores(
         metric: its name, ``BLEU``.
         sentence_ids: as for ``write_features``.
         offsets: as for ``write_features``.
-        statistics: ``[n_hyps, n_statistics]``.
+        statistics: ``[n_hyps, n_statistics]``, written in single precision.
         binary: as for ``write_features``.
         compress: as for ``write_features``.
     """
     title = f"{statistics.shape[1]} {metric}"
-    if binary:
-        _write_binary(path, "SCORES", title, sentence_ids, offsets, statistics, compress)
+    values: NDArray[np.int32] | NDArray[np.float32]
+    if statistics.dtype.kind == "f":
+        values = statistics.astype(np.float32, copy=False)
     else:
-        _write_text(path, "SCORES", title, sentence_ids, offsets, statistics, None, compress)
+        values = statistics.astype(np.int32, copy=False)
+    if binary:
+        _write_binary(path, "SCORES", title, sentence_ids, offsets, values, compress)
+    else:
+        _write_text(path, "SCORES", title, sentence_ids, offsets, values, None, compress)
 
 
 def _write_text(

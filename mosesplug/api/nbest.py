@@ -255,7 +255,7 @@ def read_nbest(
         >>> lists.dense.shape
         (12, 2)
         >>> lists.sentence(1).texts
-        ['yes it is', 'yes it', 'no it is']
+        ['yes it', 'yes it is', 'no it is']
     """
     if dense is None:
         dense = dense_features([path])

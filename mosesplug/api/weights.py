@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from formats.moses.ini import MosesIni, read_moses_ini
 from formats.text import write_atomic
-from formats.weights.any_format import FORMATS, Format, read_weights
+from formats.weights.any_format import FORMATS, Format, WeightFile, read_weights
 from formats.weights.files import ShowWeights, WeightGroup
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
@@ -116,6 +116,12 @@ class WeightTable(Mapping[str, float | tuple[float, ...]]):
         """All weights, float64 ``[n_features]``, read-only: dense features first."""
         return self._vector
 
+    @property
+    def file(self) -> WeightFile:
+        """The weights as ``formats`` reads them from a file."""
+        groups = tuple(WeightGroup(name, values) for name, values in self._dense.items())
+        return WeightFile("the table", "dense", ShowWeights(groups), self._sparse)
+
     def __getitem__(self, name: str) -> float | tuple[float, ...]:
         if name in self._sparse:
             return self._sparse[name]
@@ -170,12 +176,11 @@ class WeightTable(Mapping[str, float | tuple[float, ...]]):
             raise UsageError(f"{path}: a moses.ini is made from another one: give config=FILE")
         if to == "graph" and (hidden := [name for name in self._dense if "_" in name]):
             raise DataError(f"{to} takes {hidden[0]!r} for a sparse feature: use format='json'")
-        groups = (WeightGroup(name, values) for name, values in self._dense.items())
         weights = Weights(
             tuple(value for values in self._dense.values() for value in values),
             {name: value for name, value in self._sparse.items() if value != 0.0},
         )
-        resolved = ResolvedWeights("the table", "dense", ShowWeights(tuple(groups)), weights)
+        resolved = ResolvedWeights("the table", "dense", self.file.show, weights)
         beside = Path(f"{path}.sparse")
         converted = convert_weights(resolved, to, config=ini, sparse_output=beside)
         write_atomic(path, converted.text)

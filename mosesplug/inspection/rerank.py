@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from formats.nbest.files import NBestList, read_nbest_blocks
 from formats.text import open_text
 from mosesplug.errors import UsageError
 from mosesplug.learning.lists import select_dense_features
-from mosesplug.learning.weights import read_named_weights, score_hypotheses
+from mosesplug.learning.weights import NamedWeights, score_hypotheses
 
 __all__ = [
     "AddedFeature",
@@ -32,10 +32,16 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 @dataclass(frozen=True)
 class AddedFeature:
-    """An additional feature, and the file of its values, one for each hypothesis in order."""
+    """An additional feature.
+
+    Attributes:
+        name: its name.
+        values: one for each hypothesis in order: a file with one number a line, or float64
+            ``[n_hyps]``.
+    """
 
     name: str
-    path: Path
+    values: Path | NDArray[np.float64]
 
 
 def parse_added_feature(text: str) -> AddedFeature:
@@ -53,46 +59,56 @@ def parse_added_feature(text: str) -> AddedFeature:
 
 
 def score_again(
-    path: Path,
-    weights: Path,
+    lists: Path | NBestList,
+    weights: NamedWeights,
     *,
-    sparse: Path | None = None,
     names: Sequence[str] | None = None,
+    dense: Sequence[str] | None = None,
     added: Sequence[AddedFeature] = (),
 ) -> Iterator[NBestList]:
     """Yield the blocks of an n-best list with additional features and new model scores.
 
     Args:
-        path: the list.
-        weights: a file of any format with weights of all dense and all added features.
-        sparse: a file of sparse weights, which replace those of the first file; missing ones
-            count as 0.
+        lists: the list, or its file.
+        weights: those of all dense and all added features; sparse ones that are missing count as 0.
         names: column names of an unlabelled list.
+        dense: names of the dense features of a list that names every value; None: those that
+            ``weights`` names.
         added: additional features.
 
     Raises:
         FormatError: a file cannot be read, or an added feature lacks values.
         UsageError: two features have the same name.
     """
-    given = read_named_weights(weights, sparse)
-    dense = select_dense_features(path, given)
+    path = Path(lists.path) if isinstance(lists, NBestList) else lists
+    if isinstance(lists, Path) and dense is None:
+        dense = select_dense_features(lists, weights)
     if dense is not None:
         dense = tuple(name for name in dense if name not in {feature.name for feature in added})
     with ExitStack() as stack:
-        columns = [
-            _Column(feature.path, stack.enter_context(open_text(feature.path))) for feature in added
-        ]
+        columns = [_open_column(feature, stack) for feature in added]
         rows = 0
-        for block in read_nbest_blocks(path, names=names, dense=dense):
+        blocks = (
+            [lists]
+            if isinstance(lists, NBestList)
+            else read_nbest_blocks(lists, names=names, dense=dense)
+        )
+        for block in blocks:
             values = [column.take(len(block), path) for column in columns]
             rows += len(block)
             _check_names([name for name, _ in block.groups], added, path)
             groups = (*block.groups, *((feature.name, 1) for feature in added))
             columns_of_all = np.column_stack([block.dense, *values]).astype(np.float32)
             wider = replace(block, groups=groups, dense=np.ascontiguousarray(columns_of_all))
-            yield replace(wider, scores=score_hypotheses(wider, given))
+            yield replace(wider, scores=score_hypotheses(wider, weights))
         for column in columns:
             column.end(rows, path)
+
+
+def _open_column(feature: AddedFeature, stack: ExitStack) -> _Column:
+    if isinstance(feature.values, Path):
+        return _FileColumn(feature.values, stack.enter_context(open_text(feature.values)))
+    return _ArrayColumn(feature.name, feature.values)
 
 
 def _check_names(listed: Sequence[str], added: Sequence[AddedFeature], path: Path) -> None:
@@ -104,14 +120,54 @@ def _check_names(listed: Sequence[str], added: Sequence[AddedFeature], path: Pat
     taken = set(listed)
     for feature in added:
         if feature.name in taken:
+            is_file = isinstance(feature.values, Path)
+            option = f"--add-feature {feature.name}={feature.values}" if is_file else "add_features"
             raise UsageError(
-                f"--add-feature {feature.name}={feature.path}: {path} or another --add-feature "
-                f"has a feature {feature.name} already: give another name"
+                f"{option}: {path} or another --add-feature has a feature {feature.name} already: "
+                "give another name"
             )
         taken.add(feature.name)
 
 
-class _Column:
+class _Column(Protocol):
+    """The values of a feature, taken block by block."""
+
+    def take(self, count: int, listed: Path) -> NDArray[np.float64]:
+        """Return the next values, float64 ``[count]``."""
+
+    def end(self, rows: int, listed: Path) -> None:
+        """Check that all values were taken."""
+
+
+class _ArrayColumn:
+    """Values in memory."""
+
+    def __init__(self, name: str, values: NDArray[np.float64]) -> None:
+        self._name = name
+        self._values = values
+        self._taken = 0
+
+    def take(self, count: int, listed: Path) -> NDArray[np.float64]:
+        """Return the next values, float64 ``[count]``."""
+        values = self._values[self._taken : self._taken + count]
+        self._taken += count
+        if len(values) < count:
+            raise self._error(f"more than {self._taken - count}")
+        return values
+
+    def end(self, rows: int, listed: Path) -> None:
+        """Check that all values were taken."""
+        if len(self._values) != rows:
+            raise self._error(f"{rows}")
+
+    def _error(self, hypotheses: str) -> UsageError:
+        return UsageError(
+            f"the feature {self._name} has {len(self._values)} values for {hypotheses} hypotheses: "
+            "give one for each"
+        )
+
+
+class _FileColumn:
     """A file of one number a line, read as its list is."""
 
     def __init__(self, path: Path, file: BinaryIO) -> None:

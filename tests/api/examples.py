@@ -25,10 +25,14 @@ def write_example_files(directory: Path) -> None:
     make_run(directory / "mert-work")
     lines = []
     for sentence, hypotheses in enumerate(_HYPOTHESES):
+        scored = []
         for rank, text in enumerate(hypotheses):
-            model = -2.0 - rank - sentence % 2 * (rank == 1) * 2.5
-            features = f"LM0= {model:g} WordPenalty0= {-len(text.split())}"
-            lines.append(f"{sentence} ||| {text} ||| {features} ||| {model:g}\n")
+            words = len(text.split())
+            model = -0.9 * words - 0.5 * rank
+            scored.append((0.5 * model - 0.5 * words, model, -words, text))
+        for score, model, penalty, text in sorted(scored, reverse=True):
+            features = f"LM0= {model:g} WordPenalty0= {penalty}"
+            lines.append(f"{sentence} ||| {text}  ||| {features} ||| {score:g}\n")
     (directory / "run1.best100.out.gz").write_bytes(gzip.compress("".join(lines).encode()))
     (directory / "dev.en").write_text("\n".join(REFERENCES) + "\n")
     (directory / "run1.dense").write_text("LM0= 0.5\nWordPenalty0= 0.5\n")

@@ -49,15 +49,12 @@ def rerank(
     Example: mosesplug rerank --nbest list.gz --weights weights --add-feature LM=lm.scores > best
     """
     from formats.nbest.files import format_list, is_named
+    from mosesplug.api.reranking import rerank_blocks
     from mosesplug.cli.shared.output import open_output, write_output
-    from mosesplug.inspection.rerank import (
-        choose_least_risk,
-        parse_added_feature,
-        rank_sentences,
-        score_again,
-    )
+    from mosesplug.inspection.rerank import parse_added_feature
     from mosesplug.inspection.texts import format_translations
     from mosesplug.learning.data import parse_column_names
+    from mosesplug.learning.weights import read_named_weights
 
     added = [parse_added_feature(text) for text in add_feature or ()]
     best: dict[int, bytes] = {}
@@ -65,12 +62,14 @@ def rerank(
     columns = parse_column_names(names)
     with ExitStack() as stack:
         write = None if output_nbest is None else stack.enter_context(open_output(output_nbest))
-        blocks = score_again(nbest, weights, sparse=sparse_weights, names=columns, added=added)
-        for block in blocks:
-            lines = [] if write is None else list(format_list(block, digits=_DIGITS, named=named))
-            for sentence, rows in rank_sentences(block):
-                place = choose_least_risk(block, rows, scale) if mbr else 0
-                best[sentence] = block.text(int(rows[place]))
-                if write is not None:
-                    write(b"".join(lines[row] for row in rows.tolist()))
+        for part in rerank_blocks(
+            nbest,
+            read_named_weights(weights, sparse_weights),
+            names=columns,
+            added=added,
+            scale=scale if mbr else None,
+        ):
+            best |= part.lines()
+            if write is not None:
+                write(b"".join(format_list(part.lists.block, digits=_DIGITS, named=named)))
     write_output(output, format_translations(best))

@@ -206,7 +206,7 @@ class LineScores:
 
     offsets: NDArray[np.int64]
     scores: NDArray[np.float64]
-    stats: NDArray[np.int32] | NDArray[np.float32]
+    stats: NDArray[np.int32] | NDArray[np.float32] | NDArray[np.float64]
 
 
 def search_line(

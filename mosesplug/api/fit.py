@@ -1,0 +1,255 @@
+"""The result of learning weights, and what can be done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.moses.ini import MosesIni
+from mosesplug.api.arrays import FeatureArrays, convert_features, number_sentences
+from mosesplug.api.nbest import NBest
+from mosesplug.api.weights import WeightTable
+from mosesplug.errors import UsageError
+from mosesplug.learning.given import NOTHING_GIVEN, GivenData
+from mosesplug.learning.optimize import OptimizeResult, bind_optimizer
+from mosesplug.learning.optimize import optimize as learn
+from mosesplug.optimizers.problem import Progress, no_progress
+from mosesplug.settings.algorithm_options import find_idle_options
+from mosesplug.settings.learning import LearningSettings
+from mosesplug.tuning_set import linear_scores
+
+if TYPE_CHECKING:
+    from mosesplug.api.reranking import Reranked
+    from mosesplug.learning.cross_validation import CrossValidation
+    from mosesplug.learning.optimize import SeedResult
+
+__all__ = ["Fit", "fit_settings"]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Fit:
+    """Learned weights with their scores; ``optimize`` returns it.
+
+    Attributes:
+        settings: what was learned from, and how.
+        result: the data, and the result of every run.
+        warnings: what to check about the data, the options and the weights.
+        columns: int64 ``[n_features]``, the column of each feature in the matrix that was given;
+            None if features came from elsewhere.
+        config: the ``moses.ini`` of the starting weights; None without one.
+
+    Example:
+        >>> import mosesplug
+        >>> path = "run1.best100.out.gz"
+        >>> fit = mosesplug.optimize(path, references="dev.en", initial="run1.dense")
+        >>> fit
+        mert: BLEU 1.0000 on 4 sentences, 0.0000 with the starting weights
+        feature       weight
+        LM0           0.6...
+        WordPenalty0  -0.3...
+        >>> fit.weights["LM0"], fit.vector.tolist()
+        (0.6..., [0.6..., -0.3...])
+        >>> lists = mosesplug.read_nbest(path)
+        >>> [lists.texts[row] for row in fit.choose(lists)][:2]
+        ['the house is small', 'yes it is']
+        >>> fit.rerank(lists).texts[:2]
+        ['the house is small', 'yes it is']
+        >>> fit.save("tuned.json")
+    """
+
+    settings: LearningSettings
+    result: OptimizeResult
+    warnings: tuple[str, ...]
+    columns: NDArray[np.int64] | None = None
+    config: MosesIni | None = None
+
+    @cached_property
+    def weights(self) -> WeightTable:
+        """The weights by name."""
+        return self._table(self.result.learning.solution.weights)
+
+    @cached_property
+    def start(self) -> WeightTable:
+        """The starting weights by name."""
+        return self._table(self.result.data.start.weights)
+
+    def _table(self, vector: NDArray[np.float64]) -> WeightTable:
+        problem = self.result.data.problem
+        return WeightTable(self.result.data.space, vector, fixed=problem.fixed, config=self.config)
+
+    @property
+    def vector(self) -> NDArray[np.float64]:
+        """The weights, float64 ``[n_features]``: in the order of the columns that were given, else
+        of ``weights``."""
+        values = self.weights.vector
+        if self.columns is None:
+            return values
+        ordered = np.empty_like(values)
+        ordered[self.columns] = values
+        return ordered
+
+    @property
+    def score(self) -> float:
+        """The corpus score of the 1-best hypotheses on the data that was learned from.
+
+        Larger is better: for error rates, it is 1 minus the rate.
+        """
+        return self.result.learning.solution.score
+
+    @property
+    def start_score(self) -> float:
+        """The score of the starting weights on the same data."""
+        return self.result.learning.start
+
+    @property
+    def held_out(self) -> float | None:
+        """The score on the held-out data; None without any."""
+        return self.result.learning.held_out
+
+    @property
+    def start_held_out(self) -> float | None:
+        """The score of the starting weights on the held-out data; None without any."""
+        return self.result.learning.start_held_out
+
+    @property
+    def history(self) -> tuple[Mapping[str, Any], ...]:
+        """What the algorithm recorded at each step; empty for the average of several runs."""
+        return self.result.learning.solution.history
+
+    @property
+    def runs(self) -> tuple[SeedResult, ...]:
+        """The result of each seed."""
+        return self.result.learning.runs
+
+    @property
+    def validation(self) -> CrossValidation | None:
+        """The cross-validation; None without ``folds``."""
+        return self.result.learning.validation
+
+    @property
+    def signature(self) -> str:
+        """The metric with its settings, the number of references and the version."""
+        return self.result.data.signature
+
+    def save(
+        self,
+        path: str | PathLike[str],
+        format: str | None = None,
+        *,
+        config: str | PathLike[str] | None = None,
+    ) -> None:
+        """Write the weights; see ``WeightTable.save``."""
+        self.weights.save(path, format, config=config)
+
+    def choose(self, features: Any, sentence_ids: Any = None) -> NDArray[np.int64]:
+        """Return the row of the 1-best hypothesis of each sentence.
+
+        Args:
+            features: ``[n_hyps, n_features]``, the columns that the weights were learned from; or
+                an ``NBest``, whose features are found by their names.
+            sentence_ids: the sentence of each hypothesis, as for ``optimize``; not for an
+                ``NBest``.
+
+        Returns:
+            int64 ``[n_sentences]``: integer ids in ascending order, others in the order of their
+            first appearance. The first row wins ties.
+
+        Raises:
+            UsageError: another number of columns or ids.
+            DataError: a value is not finite.
+            FormatError: an ``NBest`` lacks a dense feature.
+        """
+        if isinstance(features, NBest):
+            if sentence_ids is not None:
+                raise UsageError("sentence_ids are those of the NBest: give features alone")
+            scores, ids = _score_block(features, self.weights), features.sentence_ids
+        else:
+            values = self._convert(features)
+            scores = linear_scores(values.dense, values.sparse, self.weights.vector)
+            ids = number_sentences(sentence_ids, len(values)).numbers
+        # The best score first within each sentence; equal ones keep their order.
+        order = np.lexsort((-scores, ids))
+        return order[np.flatnonzero(np.diff(ids[order], prepend=-1))].astype(np.int64)
+
+    def rerank(self, lists: NBest | str | PathLike[str]) -> Reranked:
+        """Rank n-best lists by the learned weights; see ``mosesplug.rerank``."""
+        from mosesplug.api.reranking import rerank
+
+        return rerank(lists, self.weights)
+
+    def _convert(self, features: Any) -> FeatureArrays:
+        """Return other features in the space of the weights."""
+        space = self.result.data.space
+        names = np.array([*space.group_names, *space.sparse], dtype=object)
+        if self.columns is not None:
+            names[self.columns] = names.copy()
+        shape = getattr(features, "shape", None) or np.shape(features)
+        if len(shape) == 2 and shape[1] != len(names):
+            raise UsageError(f"features has {shape[1]} columns, but there are {len(names)} weights")
+        is_sparse = hasattr(features, "tocsr")
+        if space.n_sparse and not is_sparse:
+            from scipy.sparse import csr_array
+
+            features, is_sparse = csr_array(np.asarray(features)), True
+        dense = [name for name, _ in space.groups] if is_sparse else None
+        return convert_features(features, names.tolist(), dense)
+
+    def __repr__(self) -> str:
+        return f"{self._summary()}\n{self.weights!r}"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(self._summary())}</p>{self.weights._repr_html_()}"
+
+    def _summary(self) -> str:
+        learned, away = self.result.learning.sentences
+        metric = self.signature.partition("|")[0]
+        text = (
+            f"{self.settings.algorithm}: {metric} {self.score:.4f} on {learned} sentences, "
+            f"{self.start_score:.4f} with the starting weights"
+        )
+        if self.held_out is not None and self.start_held_out is not None:
+            text += (
+                f"; on {away} held-out sentences {self.held_out:.4f} and {self.start_held_out:.4f}"
+            )
+        return text
+
+
+def _score_block(lists: NBest, weights: WeightTable) -> NDArray[np.float64]:
+    from mosesplug.learning.weights import NamedWeights, score_hypotheses
+
+    return score_hypotheses(lists.block, NamedWeights(weights.file))
+
+
+def fit_settings(
+    settings: LearningSettings,
+    given: GivenData = NOTHING_GIVEN,
+    progress: Progress = no_progress,
+    *,
+    columns: NDArray[np.int64] | None = None,
+    config: MosesIni | None = None,
+) -> Fit:
+    """Learn weights as settings say.
+
+    Args:
+        settings: what to learn from, and how.
+        given: data in the place of those that settings name.
+        progress: called with the work done.
+        columns, config: see ``Fit``.
+
+    Raises:
+        UsageError, FormatError, DataError, OptimizerError: see ``optimize``.
+        OSError: a file is missing.
+    """
+    idle = find_idle_options(bind_optimizer(settings), settings.options)
+    # Fail now instead of after minutes of work.
+    for path in settings.input_paths:
+        path.stat()
+    result = learn(settings, progress, given)
+    return Fit(settings, result, (*idle, *result.warnings), columns, config)

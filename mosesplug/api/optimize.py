@@ -1,0 +1,180 @@
+"""Learn weights from arrays, n-best lists, search graphs or a store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mosesplug.api.fit import Fit, fit_settings
+from mosesplug.api.progress import Progress, open_progress
+from mosesplug.api.start import InitialWeights
+from mosesplug.api.task import ListSource, StrPath, make_task
+from mosesplug.errors import UsageError
+from mosesplug.learning.cross_validation import CrossValidation
+from mosesplug.learning.optimize import validate
+from mosesplug.metrics import Metric
+
+__all__ = ["cross_validate", "optimize"]
+
+
+def optimize(
+    lists: ListSource | Sequence[ListSource] | None = None,
+    *,
+    features: Any = None,
+    sentence_ids: Any = None,
+    hypotheses: Sequence[str] | Sequence[bytes] | None = None,
+    references: Any = None,
+    scores: Any = None,
+    statistics: Any = None,
+    names: Sequence[str] | None = None,
+    dense: Sequence[str] | None = None,
+    store: StrPath | None = None,
+    iterations: str | None = None,
+    graphs: StrPath | Sequence[StrPath] | None = None,
+    hg_prune: int | None = None,
+    metric: str | Metric | None = None,
+    metric_settings: str | Mapping[str, object] = "",
+    initial: InitialWeights | None = None,
+    sparse_initial: StrPath | None = None,
+    algorithm: str = "mert",
+    options: Mapping[str, object] | None = None,
+    active: Sequence[str] | None = None,
+    ranges: Sequence[str] | Mapping[str, tuple[float, float]] = (),
+    seed: int = 1,
+    held_out: float | None = None,
+    heldout_lists: ListSource | Sequence[ListSource] | None = None,
+    heldout_references: Any = None,
+    folds: int | None = None,
+    runs: int | None = None,
+    select: str = "median",
+    threads: int | None = None,
+    sharding: Mapping[str, object] | None = None,
+    progress: Progress = None,
+) -> Fit:
+    """Learn weights from hypotheses, without a decoder.
+
+    Data are given in one of four ways: ``lists``; ``features`` with ``sentence_ids``; ``store``;
+    or ``graphs``. The metric is computed from texts and ``references``, or its value is given for
+    each hypothesis (``scores``, ``statistics``).
+
+    Args:
+        lists: n-best lists to merge: ``NBest`` objects or files, one or several.
+        features: feature values, ``[n_hyps, n_features]``: an array, or a SciPy sparse matrix.
+            They are converted to single precision, as in n-best lists.
+        sentence_ids: ``[n_hyps]``, the sentence of each hypothesis; anything that can be a key, in
+            any order. Integers are lines of the references, from 0. Other ids take references
+            in the order of their first appearance.
+        hypotheses: ``[n_hyps]``, the texts, tokens separated by blanks. Those of a sentence with
+            the same text and features count once.
+        references: a file or the prefix of several; a text for each sentence; several sequences of
+            texts, ``[reference][sentence]``; or a mapping of sentence ids to one or several texts.
+        scores: ``[n_hyps]``, a number for each hypothesis, larger for better ones. The corpus score
+            is the mean of the chosen hypotheses.
+        statistics: ``[n_hyps, n_statistics]``, the statistics of each hypothesis; ``metric`` scores
+            their sum.
+        names: name of each column of ``features``, or of each value of a file without labels;
+            equal neighbours are values of one feature.
+        dense: names of the dense columns of a sparse matrix, or of the dense features of lists that
+            name every value. None: all if there are up to 50, else those with a value in at
+            least half of the rows. MERT tunes dense features only, unless ``active`` names others.
+        store: the working directory of a tuning run, or the store in it.
+        iterations: those of the store: ``"2:5"``, ``"3"``, or ``"-5"`` for the newest five.
+        graphs: search graphs, a directory or file for each decoding.
+        hg_prune: edges to keep of each search graph for each word of the reference; None: all.
+        metric: the name of a metric, or several with commas; an object with the protocol
+            ``mosesplug.metrics.Metric``; with ``statistics``, a ``StatisticsMetric``. None: BLEU,
+            or that of the store.
+        metric_settings: settings of a named metric, as ``"case:false"`` or a mapping.
+        initial: starting weights: a mapping of names to weights, a vector, or a file of any format.
+            None: equal weights, or those that made the store or the graphs.
+        sparse_initial: a file of starting weights of sparse features.
+        algorithm: see ``algorithms``.
+        options: settings of the algorithm by name.
+        active: names of the features to tune; None: all dense ones (some algorithms: all).
+        ranges: ranges of random starts, ``{"LM0": (-1, 1)}`` or ``["LM0:-1..1"]``.
+        seed: seed of all random choices.
+        held_out: share of the sentences to hold out, as 0.2.
+        heldout_lists, heldout_references: lists of a held-out set, and their references.
+        folds: number of folds of a cross-validation before learning.
+        runs: number of runs, with seeds ``seed``, ``seed + 1``, ...
+        select: the weights of several runs: ``median``, ``best-heldout`` or ``average``.
+        threads: maximum number of threads; None: all CPUs.
+        sharding: parallel learning by online algorithms, as ``{"shards": 4}``; the other settings
+            are ``mixing``, ``keep``, ``asynchronous``, ``async_order``, ``workers``, ``scheduler``
+            and ``directory``.
+        progress: None; True for a bar on stderr; or a function of (done, total, what).
+
+    Returns:
+        The weights with their scores.
+
+    Raises:
+        UsageError: arguments that do not fit together; the message names the argument.
+        DataError: data that do not fit together, or are not finite.
+        FormatError: a file has another format.
+        OptimizerError: no usable weights were found.
+        OSError: a file is missing.
+
+    Example:
+        >>> import mosesplug
+        >>> fit = mosesplug.optimize(
+        ...     features=[[-3.0, 2], [-3.5, 3], [-1.0, 1], [-0.5, 2]],
+        ...     sentence_ids=[0, 0, 1, 1],
+        ...     hypotheses=["a house", "the small house", "yes", "no no"],
+        ...     references=["the small house", "yes"],
+        ...     names=["LM", "Words"],
+        ...     metric="CHRF",
+        ... )
+        >>> list(fit.weights)
+        ['LM', 'Words']
+        >>> fit.score >= fit.start_score
+        True
+    """
+    keywords = dict(locals())
+    with open_progress(keywords.pop("progress")) as report:
+        task = make_task(**keywords)
+        return fit_settings(
+            task.settings, task.given, report, columns=task.columns, config=task.config
+        )
+
+
+def cross_validate(
+    lists: ListSource | Sequence[ListSource] | None = None,
+    *,
+    folds: int = 5,
+    progress: Progress = None,
+    **keywords: Any,
+) -> CrossValidation:
+    """Score weights on sentences that they were not learned from.
+
+    Each fold of the sentences is decided with weights learned from the other folds.
+
+    Args:
+        lists: as for ``optimize``.
+        folds: number of folds.
+        progress: as for ``optimize``.
+        **keywords: the other arguments of ``optimize``, without ``held_out``, ``heldout_lists``,
+            ``runs`` and ``select``.
+
+    Returns:
+        The scores of each fold (``folds``), the score of all sentences together, each decided with
+        weights that were learned without it (``held_out``), and that of the starting weights
+        (``start``).
+
+    Raises:
+        UsageError, DataError, FormatError, OptimizerError, OSError: as for ``optimize``; there are
+            more folds than sentences.
+
+    Example:
+        >>> import mosesplug
+        >>> found = mosesplug.cross_validate("run1.best100.out.gz", references="dev.en", folds=2)
+        >>> [fold.sentences for fold in found.folds]
+        [2, 2]
+        >>> 0 <= found.held_out <= 1
+        True
+    """
+    for name in ("held_out", "heldout_lists", "heldout_references", "runs", "select"):
+        if name in keywords:
+            raise UsageError(f"cross_validate takes no {name}: each fold is held out once")
+    with open_progress(progress) as report:
+        task = make_task(lists=lists, **keywords)
+        return validate(task.settings, folds, report, task.given)

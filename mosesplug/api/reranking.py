@@ -1,0 +1,173 @@
+"""Rank n-best lists by other weights and additional features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.nbest.block import NBestList, concatenate
+from mosesplug.api.arrays import check_column
+from mosesplug.api.nbest import NBest
+from mosesplug.api.start import InitialWeights, make_weight_file
+from mosesplug.errors import DataError, UsageError
+from mosesplug.inspection.rerank import (
+    AddedFeature,
+    choose_least_risk,
+    rank_sentences,
+    score_again,
+)
+from mosesplug.learning.weights import NamedWeights, read_named_weights
+
+__all__ = ["Reranked", "rerank", "rerank_blocks"]
+
+
+@dataclass(frozen=True, eq=False)
+class Reranked:
+    """Ranked n-best lists, and the hypothesis that was chosen of each.
+
+    Attributes:
+        lists: the hypotheses of each sentence by descending score, with the added features.
+        rows: int64 ``[n_sentences]``, the row of the chosen hypothesis of each sentence: the first
+            one, or that of least risk.
+    """
+
+    lists: NBest
+    rows: NDArray[np.int64]
+
+    @property
+    def sentence_ids(self) -> NDArray[np.int64]:
+        """The sentence of each chosen hypothesis, int64 ``[n_sentences]``."""
+        return self.lists.sentence_ids[self.rows]
+
+    @property
+    def texts(self) -> list[str]:
+        """The text of each chosen hypothesis."""
+        return [self.lists.texts[row] for row in self.rows.tolist()]
+
+    def lines(self) -> dict[int, bytes]:
+        """Return the bytes of the chosen hypotheses by sentence id."""
+        rows = zip(self.sentence_ids.tolist(), self.rows.tolist(), strict=True)
+        return {sentence: self.lists.block.text(row) for sentence, row in rows}
+
+
+def rerank(
+    lists: NBest | str | PathLike[str],
+    weights: InitialWeights,
+    *,
+    sparse_weights: str | PathLike[str] | None = None,
+    add_features: Mapping[str, Any] | None = None,
+    names: Sequence[str] | None = None,
+    dense: Sequence[str] | None = None,
+    mbr: bool = False,
+    scale: float = 1.0,
+) -> Reranked:
+    """Rank n-best lists by other weights, and choose the best hypothesis of each.
+
+    Args:
+        lists: the lists, or their file.
+        weights: those of all dense and all added features: a mapping, such as ``fit.weights``; a
+            vector of the dense ones; or a file of any format. Sparse weights that are missing count
+            as 0.
+        sparse_weights: a file of sparse weights, which replace those of ``weights``.
+        add_features: additional features by name: a value for each hypothesis, in the order of
+            ``lists``, or a file with one number a line.
+        names: names of the values of a file without labels.
+        dense: names of the dense features of a file that names every value; None: those of
+            ``weights``.
+        mbr: choose the hypothesis with the highest expected BLEU+1 (minimum Bayes risk, Kumar &
+            Byrne 2004) instead of the first.
+        scale: with ``mbr``, scale of the model scores.
+
+    Returns:
+        The ranked lists, and the choice.
+
+    Raises:
+        FormatError: a file cannot be read, or a weight is missing.
+        UsageError: an added feature has another number of values, or a name that is taken.
+        DataError: a value is not finite.
+
+    Example:
+        >>> import mosesplug
+        >>> lists = mosesplug.read_nbest("run1.best100.out.gz")
+        >>> weights = {"LM0": 0.5, "WordPenalty0": 0.1, "Length": 0.4}
+        >>> lengths = [len(text.split()) for text in lists.texts]
+        >>> ranked = mosesplug.rerank(lists, weights, add_features={"Length": lengths})
+        >>> ranked.texts[0]
+        'the house is small'
+        >>> ranked.lists.names
+        ('LM0', 'WordPenalty0', 'Length')
+    """
+    if not scale >= 0.0:
+        raise UsageError(f"scale is {scale}: give a number of at least 0")
+    if isinstance(weights, str | PathLike):
+        named = read_named_weights(weights, sparse_weights)
+    else:
+        if sparse_weights is not None:
+            raise UsageError("sparse_weights requires a file of weights")
+        named = NamedWeights(make_weight_file(weights, "weights"))
+    added = [_make_feature(name, values) for name, values in (add_features or {}).items()]
+    source = lists.block if isinstance(lists, NBest) else Path(lists)
+    parts = list(
+        rerank_blocks(
+            source, named, names=names, dense=dense, added=added, scale=scale if mbr else None
+        )
+    )
+    if not parts:
+        return Reranked(
+            NBest.of_block(source) if isinstance(source, NBestList) else NBest([], [], [[]]),
+            np.zeros(0, np.int64),
+        )
+    begins = np.cumsum([0, *(len(part.lists) for part in parts)])
+    rows = [part.rows + begin for part, begin in zip(parts, begins, strict=False)]
+    whole = concatenate([part.lists.block for part in parts])
+    return Reranked(NBest.of_block(whole), np.concatenate(rows))
+
+
+def rerank_blocks(
+    lists: Path | NBestList,
+    weights: NamedWeights,
+    *,
+    names: Sequence[str] | None = None,
+    dense: Sequence[str] | None = None,
+    added: Sequence[AddedFeature] = (),
+    scale: float | None = None,
+) -> Iterator[Reranked]:
+    """Yield the ranked lists block by block, so that memory is bounded by a block.
+
+    Args:
+        lists: the lists, or their file.
+        weights: those of all features.
+        names, dense, added: as for ``score_again``.
+        scale: scale of the scores for minimum Bayes risk; None: choose the first.
+    """
+    for block in score_again(lists, weights, names=names, dense=dense, added=added):
+        order: list[NDArray[np.int64]] = []
+        chosen: list[int] = []
+        first = 0
+        for _, rows in rank_sentences(block):
+            place = 0 if scale is None else choose_least_risk(block, rows, scale)
+            chosen.append(first + place)
+            order.append(rows)
+            first += len(rows)
+        ranked = NBest.of_block(block).take(np.concatenate(order))
+        yield Reranked(ranked, np.array(chosen, dtype=np.int64))
+
+
+def _make_feature(name: str, values: Any) -> AddedFeature:
+    if "_" in name or not name or any(map(str.isspace, name)):
+        raise UsageError(f"add_features: {name!r} is not a name without blanks and underscores")
+    if isinstance(values, str | PathLike):
+        return AddedFeature(name, Path(values))
+    column = check_column(values, f"add_features[{name!r}]", len(values))
+    with np.errstate(over="ignore"):
+        is_finite = np.isfinite(column.astype(np.float32))
+    if not is_finite.all():
+        row = int(np.argmin(is_finite))
+        raise DataError(f"add_features[{name!r}][{row}] is {column[row]}: too large for a feature")
+    return AddedFeature(name, column)

@@ -1,0 +1,166 @@
+"""Metrics whose statistics a caller has as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.api.arrays import check_column
+from mosesplug.errors import DataError, UsageError
+from mosesplug.metrics.protocol import Prepared, UnsmoothedMetric
+
+__all__ = ["StatisticsMetric", "convert_scores", "convert_statistics"]
+
+_LARGEST_COUNT = 1 << 30
+"""Counts up to this size are int32; differences of two of them must fit."""
+
+
+@dataclass(frozen=True)
+class StatisticsMetric(UnsmoothedMetric):
+    """A metric that is a function of summed statistics, which are given as an array.
+
+    Give ``optimize`` the statistics of each hypothesis, ``statistics=``. The corpus score of a
+    choice of hypotheses is ``score_function(sum of their statistics)``, and the score of a single
+    sentence ``score_function(its statistics)``.
+
+    Args:
+        score_function: ``[..., n_statistics]``, float64, to ``[...]``. It must return a finite
+            number for every sum, and be larger for better output unless ``is_error_rate``.
+        name: the name in signatures and messages.
+        is_error_rate: whether less is better. Scores are 1 minus the rate, then.
+        columns: names of the statistics.
+
+    Example:
+        >>> import mosesplug
+        >>> accuracy = mosesplug.StatisticsMetric(lambda totals: totals[..., 0] / totals[..., 1])
+        >>> fit = mosesplug.optimize(
+        ...     features=[[1.0, 0.2], [0.5, 0.9], [0.3, 0.1], [0.1, 0.8]],
+        ...     sentence_ids=["first", "first", "second", "second"],
+        ...     statistics=[[1, 4], [3, 4], [0, 2], [2, 2]],
+        ...     metric=accuracy,
+        ... )
+        >>> fit.choose([[0.5, 0.6], [0.6, 0.5]], ["third", "third"]).tolist()
+        [0]
+        >>> round(fit.score, 4)
+        0.8333
+    """
+
+    score_function: Callable[[NDArray[np.float64]], Any]
+    name: str = "STATISTICS"
+    is_error_rate: bool = False
+    columns: tuple[str, ...] = ()
+
+    @property
+    def n_statistics(self) -> int:
+        """Number of statistics of one hypothesis."""
+        return len(self.columns)
+
+    @property
+    def statistics_names(self) -> tuple[str, ...]:
+        """Name of each statistic."""
+        return self.columns
+
+    def signature(self) -> str:
+        """Name and statistics."""
+        rate = "|rate:yes" if self.is_error_rate else ""
+        return f"{self.name}|statistics:{'+'.join(self.columns)}{rate}"
+
+    def prepare(self, references: Sequence[Sequence[bytes]]) -> Prepared:
+        """Refuse references.
+
+        Raises:
+            UsageError: always.
+        """
+        raise UsageError(
+            f"the metric {self.name} has no references: give statistics= for each hypothesis"
+        )
+
+    def statistics(
+        self,
+        prepared: Prepared,
+        sentence_ids: NDArray[np.int64],
+        buffer: NDArray[np.uint8],
+        starts: NDArray[np.int64],
+        ends: NDArray[np.int64],
+        *,
+        threads: int = 1,
+    ) -> NDArray[np.int32]:
+        """Refuse texts.
+
+        Raises:
+            UsageError: always.
+        """
+        raise UsageError(f"the metric {self.name} scores no texts: give statistics=")
+
+    def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the score of summed statistics: ``[..., n_statistics]`` to float64 ``[...]``.
+
+        Raises:
+            UsageError: the score function returns another shape.
+            DataError: it returns a number that is not finite.
+        """
+        totals = np.asarray(totals, dtype=np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = np.asarray(self.score_function(totals), dtype=np.float64)
+        if found.shape != totals.shape[:-1]:
+            raise UsageError(
+                f"the score function of {self.name} returned the shape {found.shape} for totals "
+                f"{totals.shape}: use their last axis, as totals[..., 0]"
+            )
+        if not np.isfinite(found).all():
+            place = np.unravel_index(np.argmin(np.isfinite(found)), found.shape)
+            raise DataError(
+                f"the score function of {self.name} returned {found[place]} for the totals "
+                f"{totals[place].tolist()}: return a finite number for every sum"
+            )
+        return 1.0 - found if self.is_error_rate else found
+
+
+def _mean(totals: NDArray[np.float64]) -> NDArray[np.float64]:
+    return totals[..., 0] / np.maximum(totals[..., 1], 1.0)
+
+
+def convert_scores(scores: Any, count: int) -> tuple[StatisticsMetric, NDArray[np.float64]]:
+    """Return scores of hypotheses as statistics whose metric is the mean of the chosen.
+
+    Args:
+        scores: ``[count]``, one number for each hypothesis; larger is better.
+        count: number of hypotheses.
+
+    Raises:
+        UsageError: a wrong shape.
+        DataError: a score is not finite.
+    """
+    column = check_column(scores, "scores", count)
+    metric = StatisticsMetric(_mean, "MEAN-SCORE", columns=("score", "hypotheses"))
+    return metric, np.column_stack([column, np.ones(count)])
+
+
+def convert_statistics(statistics: Any, count: int) -> NDArray[np.int32] | NDArray[np.float64]:
+    """Return statistics: counts as int32, other numbers as float64, ``[count, n_statistics]``.
+
+    Raises:
+        UsageError: a wrong shape or type.
+        DataError: a value is not finite.
+    """
+    values = np.asarray(statistics)
+    if values.ndim != 2 or len(values) != count or not values.shape[1]:
+        raise UsageError(
+            f"statistics has the shape {values.shape}: give [n_hyps, n_statistics] for {count} "
+            "hypotheses"
+        )
+    if values.dtype.kind not in "biuf":
+        raise UsageError(f"statistics has the type {values.dtype}: give real numbers")
+    if values.dtype.kind != "f" and (np.abs(values.astype(np.float64)) <= _LARGEST_COUNT).all():
+        return values.astype(np.int32)
+    numbers = values.astype(np.float64)
+    if not np.isfinite(numbers).all():
+        row, column = np.argwhere(~np.isfinite(numbers))[0].tolist()
+        raise DataError(
+            f"statistics[{row}, {column}] is {numbers[row, column]}: give finite numbers"
+        )
+    return numbers

@@ -1,0 +1,281 @@
+"""What to learn weights from, gathered from the arguments of ``optimize``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.moses.ini import MosesIni
+from formats.nbest.block import NBestList
+from formats.weights.any_format import WeightFile, read_weights
+from mosesplug.api.arrays import convert_features
+from mosesplug.api.nbest import NBest, read_nbest
+from mosesplug.api.references import load_references
+from mosesplug.api.scored import Hypotheses, make_lists, score_hypotheses
+from mosesplug.api.start import arrange_initial, make_weight_file
+from mosesplug.api.statistics import StatisticsMetric
+from mosesplug.errors import UsageError
+from mosesplug.features import FeatureSpace
+from mosesplug.learning.given import GivenData
+from mosesplug.learning.weights import StartingWeights, read_starting_weights
+from mosesplug.metrics import Metric
+from mosesplug.metrics import metric as find_metric
+from mosesplug.settings.learning import LearningSettings, make_learning_settings
+
+__all__ = ["ListSource", "StrPath", "Task", "make_task"]
+
+StrPath = str | PathLike[str]
+ListSource = NBest | StrPath
+"""n-best lists in memory, or their file."""
+
+_SETTING_NAMES = {
+    "store": "from",
+    "initial": "init",
+    "sparse_initial": "sparse-init",
+    "options": "option",
+    "ranges": "range",
+    "asynchronous": "async",
+    "directory": "shard-directory",
+}
+"""Arguments that settings have under another name than with dashes."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What to learn from, and how.
+
+    Attributes:
+        settings: what is said by values and paths.
+        given: data in memory.
+        columns, config: as for ``Fit``.
+    """
+
+    settings: LearningSettings
+    given: GivenData
+    columns: NDArray[np.int64] | None = None
+    config: MosesIni | None = None
+
+
+def make_task(
+    *,
+    lists: Any = None,
+    features: Any = None,
+    sentence_ids: Any = None,
+    hypotheses: Any = None,
+    references: Any = None,
+    scores: Any = None,
+    statistics: Any = None,
+    names: Sequence[str] | None = None,
+    dense: Sequence[str] | None = None,
+    metric: str | Metric | None = None,
+    initial: Any = None,
+    heldout_lists: Any = None,
+    heldout_references: Any = None,
+    **values: Any,
+) -> Task:
+    """Return the task of the arguments of ``optimize``; ``values`` are its other settings.
+
+    Raises:
+        UsageError: arguments that do not fit together.
+        DataError, FormatError: as for ``optimize``.
+    """
+    source = _find_source(lists=lists, features=features, **values)
+    _check_metric(metric, values.get("metric_settings"), scores, statistics, references)
+    _check_requirements(
+        source,
+        {"sentence_ids": sentence_ids, "hypotheses": hypotheses, "dense": dense},
+        references=references,
+        is_scored=scores is not None or statistics is not None,
+    )
+    if isinstance(initial, str | PathLike):
+        values["initial"] = initial
+    if isinstance(metric, str):
+        values["metric"] = metric
+    settings = _make_settings(values)
+    if isinstance(metric, str) and statistics is not None:
+        metric = find_metric(metric, settings.metric_settings)
+    held_out = _find_held_out(settings, source, heldout_lists, heldout_references)
+
+    arrays = None if features is None else convert_features(features, names, dense)
+    columns = None if arrays is None else arrays.columns
+    start, config = _make_start(initial, settings, columns)
+    if scores is not None or statistics is not None:
+        if held_out.heldout_lists:
+            raise UsageError("heldout_lists requires references: hold out a share (held_out)")
+        if arrays is None:
+            rows = Hypotheses.of_block(_single_list(lists, names, dense))
+        else:
+            rows = Hypotheses.of_arrays(arrays, sentence_ids, hypotheses)
+        measure = None if isinstance(metric, str) else metric
+        data = score_hypotheses(rows, scores, statistics, measure, start, settings.threads)
+        return Task(settings, GivenData(scored=data), columns, config)
+
+    given = replace(
+        held_out,
+        metric=None if isinstance(metric, str) else metric,
+        names=None if names is None else tuple(names),
+        dense=None if dense is None else tuple(dense),
+        start=None if initial is None else start,
+    )
+    if arrays is not None:
+        block, lines = make_lists(arrays, sentence_ids, hypotheses, references)
+        return Task(settings, replace(given, lists=(block,), references=lines), columns, config)
+    if references is not None:
+        given = replace(given, references=load_references(references))
+    if source == "lists":
+        given = replace(given, lists=_take_lists(lists, "lists"))
+    elif source == "graphs" and initial is not None and settings.init is None:
+        given = replace(given, graph_start=make_weight_file(initial))
+    return Task(settings, given, config=config)
+
+
+def _find_source(**arguments: Any) -> str:
+    """Return which argument has the data."""
+    known = ("lists", "features", "store", "graphs")
+    given = [name for name in known if arguments.get(name) is not None]
+    if not given:
+        raise UsageError("nothing to learn from: give lists, features, store or graphs")
+    if len(given) > 1:
+        raise UsageError(f"{given[0]} and {given[1]} exclude each other: give one of them")
+    return given[0]
+
+
+def _check_requirements(
+    source: str, arrays: Mapping[str, object], *, references: object, is_scored: bool
+) -> None:
+    """Check that what belongs to the source of the data is there, and nothing else."""
+    allowed = {"features": ("sentence_ids", "hypotheses", "dense"), "lists": ("dense",)}
+    for name, value in arrays.items():
+        if value is not None and name not in allowed.get(source, ()):
+            raise UsageError(f"{name} and {source} exclude each other")
+    if source == "features" and arrays["sentence_ids"] is None:
+        raise UsageError("features requires sentence_ids: the sentence of each hypothesis")
+    if is_scored:
+        if source in ("store", "graphs"):
+            raise UsageError(f"scores and statistics are of lists or features, not of {source}")
+        return
+    if source == "features" and arrays["hypotheses"] is None:
+        raise UsageError("features requires hypotheses and references, or scores, or statistics")
+    if source != "store" and references is None:
+        raise UsageError("references is missing: give references, or scores, or statistics")
+    if isinstance(references, Mapping) and source != "features":
+        raise UsageError("references by sentence id require features and sentence_ids")
+
+
+def _check_metric(
+    metric: object, settings: object, scores: object, statistics: object, references: object
+) -> None:
+    """Check that the metric fits what it is computed from."""
+    if scores is not None and statistics is not None:
+        raise UsageError("scores and statistics exclude each other: give one of them")
+    if (scores is not None or statistics is not None) and references is not None:
+        raise UsageError("references are not used with scores or statistics: leave them out")
+    if scores is not None and metric is not None:
+        raise UsageError("metric is not used with scores, whose mean is the corpus score")
+    if isinstance(metric, StatisticsMetric) and statistics is None:
+        raise UsageError(f"the metric {metric.name} requires statistics=")
+    if metric is None or isinstance(metric, str):
+        return
+    if settings:
+        raise UsageError("metric_settings are of a metric given by its name")
+    if lacking := [each for each in ("score", "signature") if not hasattr(metric, each)]:
+        raise UsageError(
+            f"metric is a {type(metric).__name__} without {lacking[0]}: give a name, or an object "
+            "with the protocol mosesplug.metrics.Metric"
+        )
+
+
+def _make_settings(values: dict[str, Any]) -> LearningSettings:
+    """Return the settings of arguments that are values or paths."""
+    values = values | dict(values.pop("sharding", None) or {})
+    if isinstance(values.get("metric_settings"), Mapping):
+        pairs = values["metric_settings"].items()
+        values["metric_settings"] = ",".join(f"{name}:{value}" for name, value in pairs)
+    if isinstance(values.get("ranges"), Mapping):
+        pairs = values["ranges"].items()
+        values["ranges"] = [f"{name}:{low!r}..{high!r}" for name, (low, high) in pairs]
+    if isinstance(values.get("graphs"), str | PathLike):
+        values["graphs"] = [values["graphs"]]
+    if values.get("runs") is None and values.get("select") == "median":
+        del values["select"]  # the default, which requires several runs
+    if values.get("held_out") == 1.0:
+        raise UsageError("held_out must be less than 1")
+    spelling = {name: argument for argument, name in _SETTING_NAMES.items()}
+    named = {
+        _SETTING_NAMES.get(argument, argument.replace("_", "-")): value
+        for argument, value in values.items()
+        if value is not None and not (isinstance(value, str | tuple) and not value)
+    }
+    return make_learning_settings(
+        named, lambda name: spelling.get(name, name.replace("-", "_")), has_data=False
+    )
+
+
+def _make_start(
+    initial: Any, settings: LearningSettings, columns: NDArray[np.int64] | None
+) -> tuple[Callable[[FeatureSpace], StartingWeights], MosesIni | None]:
+    """Return what finds the starting weights of a feature space, and their configuration."""
+    file: WeightFile | None = None
+    if settings.init is not None and not settings.graphs:
+        # Read once: it may be a pipe.
+        file = read_weights(settings.init)
+
+    def start(space: FeatureSpace) -> StartingWeights:
+        if initial is None or file is not None:
+            return read_starting_weights(space, file, settings.sparse_init)
+        return arrange_initial(initial, space, columns)
+
+    return start, None if file is None else file.ini
+
+
+def _find_held_out(
+    settings: LearningSettings, source: str, lists: Any, references: Any
+) -> GivenData:
+    """Return the held-out lists."""
+    if settings.select == "best-heldout" and not (settings.held_out or lists is not None):
+        raise UsageError("select='best-heldout' requires held_out or heldout_lists")
+    if (lists is None) != (references is None):
+        raise UsageError("heldout_lists and heldout_references require each other")
+    if lists is None:
+        return GivenData()
+    others: dict[str, object] = {"held_out": settings.held_out, "folds": settings.folds}
+    for name, value in (others | {"graphs": settings.graphs}).items():
+        if value:
+            raise UsageError(f"heldout_lists and {name} exclude each other: use one of them")
+    return GivenData(
+        heldout_lists=_take_lists(lists, "heldout_lists"),
+        heldout_references=load_references(references, "heldout_references"),
+    )
+
+
+def _take_lists(lists: Any, what: str) -> tuple[Path | NBestList, ...]:
+    """Return n-best lists, files as paths that exist."""
+    every = [lists] if isinstance(lists, NBest | str | PathLike) else list(lists)
+    if not every:
+        raise UsageError(f"{what} is empty: give at least one n-best list")
+    found: list[Path | NBestList] = []
+    for place, each in enumerate(every):
+        if isinstance(each, NBest):
+            found.append(each.block)
+        elif isinstance(each, str | PathLike):
+            Path(each).stat()
+            found.append(Path(each))
+        else:
+            raise UsageError(f"{what}[{place}] is a {type(each).__name__}: give an NBest or a file")
+    return tuple(found)
+
+
+def _single_list(lists: Any, names: Sequence[str] | None, dense: Sequence[str] | None) -> NBestList:
+    """Return the one list that scores or statistics belong to."""
+    found = _take_lists(lists, "lists")
+    if len(found) > 1:
+        raise UsageError("scores and statistics require a single list: merge the lists before")
+    if isinstance(found[0], NBestList):
+        return found[0]
+    return read_nbest(found[0], names=names, dense=dense).block
