@@ -92,9 +92,10 @@ def _algorithm(name: str) -> Iterator[str]:
         values = ", ".join(f"`{choice}`" for choice in setting["choices"] or [])
         minimum = "" if setting["minimum"] is None else f", at least {setting['minimum']:g}"
         condition = f" Only with `{setting['only_with']}`." if setting["only_with"] else ""
+        details = f" {setting['details']}" if setting["details"] else ""
         yield f"`{setting['name']}`"
         yield f": {values or setting['type']}{minimum}; default `{default}`."
-        yield f"  {_sentence(setting['help'])}{condition} ({setting['source']})\n"
+        yield f"  {_sentence(setting['help'])}{details}{condition} ({setting['source']})\n"
     yield "</details>\n"
 
 

@@ -11,7 +11,7 @@ from formats.text import read_bytes, read_lines
 from formats.weights.files import format_sparse
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights, parse_lists
 from mosesplug.decoders.moses import MosesDecoder
-from mosesplug.decoders.process import failure, run_command
+from mosesplug.decoders.process import make_error, run_command
 from mosesplug.errors import DecoderError
 
 __all__ = ["ProcessDecoder"]
@@ -77,7 +77,7 @@ class ProcessDecoder(BatchDecoder):
             signs=[nbest],
         )
         if not nbest.is_file():
-            raise failure("the decoder wrote no n-best list", command, finished.stderr)
+            raise make_error("the decoder wrote no n-best list", command, finished.stderr)
         numbers = [number for number, _ in sentences]
         try:
             text = read_bytes(nbest)
@@ -86,7 +86,7 @@ class ProcessDecoder(BatchDecoder):
             lists = parse_lists(text, numbers, weights.columns, str(nbest))
             _account_for(numbers, lists, finished.stdout)
         except DecoderError as error:
-            raise failure(str(error), command, finished.stderr) from error
+            raise make_error(str(error), command, finished.stderr) from error
         return lists
 
     def close(self) -> None:

@@ -27,9 +27,9 @@ __all__ = [
     "LineCounter",
     "describe_exit",
     "end_group",
-    "failure",
     "find_executable",
     "leash_command",
+    "make_error",
     "read_tail",
     "run_command",
 ]
@@ -126,14 +126,14 @@ def run_command(
                         on_lines(counter.count())
                     if patience is not None and patience.is_over():
                         end_group(child)
-                        raise failure(
+                        raise make_error(
                             describe_silence(what, patience.limit), command, stderr
                         ) from None
     if on_lines is not None:
         on_lines(counter.count())
     if code != 0:
         end_group(child)  # its own children may still run
-        raise failure(f"the {what} {describe_exit(code)}", command, stderr)
+        raise make_error(f"the {what} {describe_exit(code)}", command, stderr)
     return FinishedProcess(tuple(command), stdout, stderr, time.monotonic() - start)
 
 
@@ -185,7 +185,7 @@ def leash_command(command: Sequence[str]) -> list[str]:
     return [sys.executable, "-I", "-S", leash.__file__, str(os.getpid()), *command]
 
 
-def failure(problem: str, command: Sequence[str], stderr: Path) -> DecoderError:
+def make_error(problem: str, command: Sequence[str], stderr: Path) -> DecoderError:
     """Return the error for a child that failed, with its command and its last messages."""
     words = read_tail(stderr)
     said = f"it said last:\n{words}" if words else "it wrote no messages"

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from formats.weights.files import ShowWeights
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
-from mosesplug.decoders.process import failure
+from mosesplug.decoders.process import make_error
 from mosesplug.errors import DecoderError
 
 __all__ = ["DecodedInput", "Decoder", "DecoderRecipe"]
@@ -44,7 +44,7 @@ class DecodedInput:
         """Return the error for lists that cannot be used."""
         if not self.command:
             return DecoderError(f"{self.path}: {problem}")
-        return failure(problem, self.command, self.stderr)
+        return make_error(problem, self.command, self.stderr)
 
 
 class DecoderRecipe(Protocol):

@@ -22,7 +22,7 @@ from formats.nbest.files import NBestList
 from formats.weights.files import format_sparse
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights, parse_lists
 from mosesplug.decoders.moses import MosesDecoder
-from mosesplug.decoders.process import failure
+from mosesplug.decoders.process import make_error
 from mosesplug.decoders.server_calls import (
     ServerLost,
     format_nbest_lines,
@@ -170,7 +170,7 @@ class ServerDecoder(BatchDecoder):
             return format_nbest_lines(place, parse_reply(answer))
         except DecoderError as error:
             problem = f"sentence {number}: {error}"
-            raise failure(problem, server.command, server.stderr) from error
+            raise make_error(problem, server.command, server.stderr) from error
 
     def _running(self, weights: ModelWeights) -> list[ServerProcess]:
         """Start or restart servers as needed, and return all of them."""

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from mosesplug.decoders.process import describe_exit, end_group, failure, leash_command
+from mosesplug.decoders.process import describe_exit, end_group, leash_command, make_error
 from mosesplug.decoders.server_calls import HOST, PROBE, ServerLost, post_request
 from mosesplug.errors import DecoderError
 
@@ -94,7 +94,7 @@ class ServerProcess:
         if not self._is_ready(timeout):
             problem = f"{self._child.problem()} before it was ready"
             self.close()
-            raise failure(problem, self.command, self.stderr)
+            raise make_error(problem, self.command, self.stderr)
 
     def _is_ready(self, timeout: float) -> bool:
         """Wait until it answers (True) or is dead (False)."""
@@ -108,7 +108,7 @@ class ServerProcess:
             pause = min(1.5 * pause, _LONGEST_PAUSE)
         self.close()
         problem = f"the decoder's server was not ready within {timeout:g} s{_LIMIT}"
-        raise failure(problem, self.command, self.stderr)
+        raise make_error(problem, self.command, self.stderr)
 
     def call(self, body: bytes, timeout: float) -> bytes:
         """Return the answer to a request, as ``post_request``. A server that gives none is ended.
@@ -122,15 +122,15 @@ class ServerProcess:
         except TimeoutError as error:
             self.close()
             problem = f"the decoder's server did not answer within {timeout:g} s{_LIMIT}"
-            raise failure(problem, self.command, self.stderr) from error
+            raise make_error(problem, self.command, self.stderr) from error
         except ServerLost as error:
             # A dying process closes its connection first: wait for its exit code.
             self._child.ended.wait(_DYING_SECONDS)
             problem = self._child.problem() or str(error)
             self.close()
-            raise ServerLost(str(failure(problem, self.command, self.stderr))) from error
+            raise ServerLost(str(make_error(problem, self.command, self.stderr))) from error
         except DecoderError as error:
-            raise failure(str(error), self.command, self.stderr) from error
+            raise make_error(str(error), self.command, self.stderr) from error
 
     def close(self) -> None:
         """End the process and its children."""

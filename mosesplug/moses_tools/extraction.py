@@ -21,7 +21,7 @@ from formats.extractor.data import (
 )
 from formats.nbest.files import NBestList
 from mosesplug.errors import DataError
-from mosesplug.moses_tools.extractor_files import Iteration, Merged, first_equals
+from mosesplug.moses_tools.extractor_files import Iteration, Merged, find_first_equal_rows
 from mosesplug.moses_tools.scoring import Scorer, ScorerInput, check_sentences
 
 __all__ = ["remove_duplicates", "score_n_best_list", "write_extracted"]
@@ -72,7 +72,7 @@ def remove_duplicates(merged: Merged) -> Merged:
     Sparse features are not compared: if rows differ only in these, the first is kept. The last row
     of the sentence replaces each duplicate, and is checked next.
     """
-    first = first_equals(merged, merged.stats, sparse=False)
+    first = find_first_equal_rows(merged, merged.stats, sparse=False)
     rows = np.arange(len(first))
     repeated = np.flatnonzero(first != rows)
     kept: list[NDArray[np.int64]] = []

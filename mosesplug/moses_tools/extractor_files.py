@@ -27,11 +27,11 @@ __all__ = [
     "ExtractorSet",
     "Iteration",
     "Merged",
-    "first_equals",
+    "find_first_equal_rows",
     "join",
     "load_extractor_files",
     "merge",
-    "paired",
+    "pair_files",
     "read_iteration",
 ]
 
@@ -126,11 +126,11 @@ def load_extractor_files(
         FormatError: a file is not an extractor file.
         DataError: the files do not match each other.
     """
-    pairs = paired(feature_files, score_files)
+    pairs = pair_files(feature_files, score_files)
     return join([read_iteration(*pair, threads=threads) for pair in pairs], distinct_by)
 
 
-def paired(
+def pair_files(
     feature_files: Sequence[StrPath], score_files: Sequence[StrPath]
 ) -> list[tuple[StrPath, StrPath]]:
     """Return the feature file and score file of each iteration.
@@ -162,7 +162,7 @@ def join(
     merged = merge(list(iterations))
     n_read = len(merged.dense)
     if distinct_by != "nothing":
-        first = first_equals(
+        first = find_first_equal_rows(
             merged, merged.stats if distinct_by == "features and statistics" else None
         )
         kept = np.flatnonzero(first == np.arange(n_read))
@@ -295,7 +295,7 @@ def _whole(parts: Sequence[NDArray[np.float32]]) -> Sequence[Statistics]:
     return counts
 
 
-def first_equals(
+def find_first_equal_rows(
     merged: Merged, stats: Statistics | None, *, sparse: bool = True
 ) -> NDArray[np.int64]:
     """Return the first equal row in the same sentence for each row, int64 ``[n]``.

@@ -19,7 +19,7 @@ from mosesplug.optimizers import Problem, Solution
 from mosesplug.optimizers.problem import normalise
 from mosesplug.tuning_set import TuningSet
 
-__all__ = ["average_solutions", "dense_only", "read_starts", "select_weights", "split_problem"]
+__all__ = ["average_solutions", "read_starts", "remove_sparse", "select_weights", "split_problem"]
 
 StrPath = str | PathLike[str]
 
@@ -27,7 +27,7 @@ FACTOR = "SparseFactor"
 """The dense feature that holds the score of the sparse features."""
 
 
-def dense_only(tuning_set: TuningSet, sparse_weights: StrPath | None) -> TuningSet:
+def remove_sparse(tuning_set: TuningSet, sparse_weights: StrPath | None) -> TuningSet:
     """Remove the sparse features, or replace them by one dense feature with their score.
 
     Args:

@@ -19,7 +19,7 @@ from pathlib import Path
 import lmdb
 import pytest
 
-from mosesplug.decoders.process import failure
+from mosesplug.decoders.process import make_error
 from mosesplug.store import NBestStore
 from mosesplug.store.records import encode_value
 from mosesplug.tuning.workdir.lock import lock_directory
@@ -304,8 +304,8 @@ def _read_beside(path: Path, wait: int, tell: int) -> int:
 def test_a_decoder_that_fails_on_a_full_disk_could_not_say_so(small_disk: Path) -> None:
     stderr = small_disk / "err"
     stderr.touch()
-    assert "is full" not in str(failure("it died", ["decoder"], stderr))
+    assert "is full" not in str(make_error("it died", ["decoder"], stderr))
     leave(small_disk, 0)
     assert f"the disk of {small_disk} is full: free some room" in str(
-        failure("it died", ["decoder"], stderr)
+        make_error("it died", ["decoder"], stderr)
     )

@@ -32,8 +32,8 @@ __all__ = [
     "Program",
     "ProgramOption",
     "Style",
-    "integer",
-    "real",
+    "parse_integer",
+    "parse_real",
     "run",
     "usable_cores",
 ]
@@ -50,7 +50,7 @@ class Style(Enum):
     ONE_DASH = "one dash"
 
 
-def integer(text: str) -> int:
+def parse_integer(text: str) -> int:
     """Parse an integer.
 
     Raises:
@@ -62,7 +62,7 @@ def integer(text: str) -> int:
         raise ValueError(f"takes a whole number, not {text!r}") from None
 
 
-def real(text: str) -> float:
+def parse_real(text: str) -> float:
     """Parse a finite number.
 
     Raises:

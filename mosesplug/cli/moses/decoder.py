@@ -28,9 +28,9 @@ from mosesplug.decoders.phrase.settings import (
     OPTIONS,
     Settings,
     parse_arguments,
-    settings,
+    read_settings,
 )
-from mosesplug.decoders.phrase.translation import Translation, sentences_of, translate
+from mosesplug.decoders.phrase.translation import Translation, split_sentences, translate
 from mosesplug.errors import UsageError
 from mosesplug.tuning.parallel.ordered_map import map_in_order
 
@@ -70,7 +70,7 @@ def _run(arguments: list[str]) -> None:
     if len(given.get("config", [])) != 1:
         raise UsageError("give one -config FILE")
     ini = read_moses_ini(given["config"][0])
-    wanted = settings(given, ini)
+    wanted = read_settings(given, ini)
     features = read_features(ini, wanted.weight_overwrite)
     _check_sparse_weights(wanted.weight_file)
     if wanted.show_weights:
@@ -84,7 +84,7 @@ def _run(arguments: list[str]) -> None:
 def _serve(ini: MosesIni, wanted: Settings) -> None:
     """Answer requests until the process is terminated."""
     # Imported here: a decoder that reads a file needs no HTTP.
-    from mosesplug.decoders.phrase.serving import TranslationService, service_at
+    from mosesplug.decoders.phrase.serving import TranslationService, make_server
 
     if wanted.input_file or wanted.n_best_file or wanted.hypergraph_directory:
         raise UsageError(
@@ -93,7 +93,7 @@ def _serve(ini: MosesIni, wanted: Settings) -> None:
         )
     started = time.monotonic()
     service = TranslationService(ini, wanted)
-    with service_at(wanted.server_port, service) as server:
+    with make_server(wanted.server_port, service) as server:
         _say(wanted, f"listening on 127.0.0.1:{wanted.server_port}", started)
         server.serve_forever()
 
@@ -122,7 +122,7 @@ def _decode(features: ModelFeatures, wanted: Settings) -> None:
     """Translate the input; write each sentence as soon as all earlier ones are written."""
     started = time.monotonic()
     lines = _stdin_lines() if wanted.input_file is None else read_lines(wanted.input_file)
-    sentences = sentences_of(lines)
+    sentences = split_sentences(lines)
     model = load_model(
         features,
         sentences,

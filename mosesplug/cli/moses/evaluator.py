@@ -12,7 +12,7 @@ from mosesplug.cli.moses.arguments import (
     Arguments,
     Program,
     ProgramOption,
-    integer,
+    parse_integer,
     run,
     usable_cores,
 )
@@ -42,10 +42,12 @@ PROGRAM = Program(
             "samples for a 95 % confidence interval",
             short="b",
             value="N",
-            read=integer,
+            read=parse_integer,
             default=0,
         ),
-        ProgramOption("rseed", "seed of the samples (default: from the clock)", "r", "N", integer),
+        ProgramOption(
+            "rseed", "seed of the samples (default: from the clock)", "r", "N", parse_integer
+        ),
         ProgramOption(
             "factors",
             "token factors for the preceding --sctype, as in 0|2",

@@ -11,7 +11,7 @@ from mosesplug.cli.moses.arguments import (
     Arguments,
     Program,
     ProgramOption,
-    integer,
+    parse_integer,
     run,
     usable_cores,
 )
@@ -51,7 +51,9 @@ PROGRAM = Program(
             "filter", "command that rewrites each line before it is scored", short="l", value="CMD"
         ),
         ProgramOption("allow-duplicates", "keep duplicates", short="d"),
-        ProgramOption("verbose", "above 0: print a summary", short="v", value="N", read=integer),
+        ProgramOption(
+            "verbose", "above 0: print a summary", short="v", value="N", read=parse_integer
+        ),
     ),
     notes="With an interpolated metric (BLEU,TER), --factors and --filter take a value per metric.",
 )

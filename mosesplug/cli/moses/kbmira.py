@@ -19,11 +19,11 @@ from mosesplug.cli.moses.arguments import (
     Program,
     ProgramOption,
     Style,
-    integer,
-    real,
+    parse_integer,
+    parse_real,
     run,
 )
-from mosesplug.cli.moses.kbmira_start import Orders, Start, read_start, say
+from mosesplug.cli.moses.kbmira_start import Orders, Start, log, read_start
 from mosesplug.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -48,18 +48,22 @@ PROGRAM = Program(
         ProgramOption("ffile", "feature file of an iteration", "F", "FILE", many=True),
         ProgramOption("hgdir", "hypergraph: directory of the graphs", "H", "DIR"),
         ProgramOption("reference", "hypergraph: a reference file", "R", "FILE", many=True),
-        ProgramOption("random-seed", "random seed (default: from the clock)", "r", "N", integer),
+        ProgramOption(
+            "random-seed", "random seed (default: from the clock)", "r", "N", parse_integer
+        ),
         ProgramOption("output-file", "file for the weights (default: stdout)", "o", "FILE"),
         ProgramOption(
             "cparam",
             "C, the largest step size; lower for more regularisation",
             "C",
             "C",
-            real,
+            parse_real,
             0.01,
         ),
-        ProgramOption("decay", "decay of the background at each sentence", "D", "D", real, 0.999),
-        ProgramOption("iters", "number of epochs", "J", "N", integer, 60),
+        ProgramOption(
+            "decay", "decay of the background at each sentence", "D", "D", parse_real, 0.999
+        ),
+        ProgramOption("iters", "number of epochs", "J", "N", parse_integer, 60),
         ProgramOption(
             "dense-init",
             "starting weights: one 'name= value' per line, or numbers on one line (default: 0)",
@@ -80,7 +84,7 @@ PROGRAM = Program(
             "hypergraph: edges to keep per reference word",
             "",
             "N",
-            integer,
+            parse_integer,
             50,
         ),
     ),
@@ -102,16 +106,16 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def _kbmira(given: Arguments) -> None:
     _check(given)
-    say(
+    log(
         f"kbmira with c={given['cparam']:g} decay={given['decay']:g} "
         f"no_shuffle={int(given['no-shuffle'])}\n"
     )
     seed = given["random-seed"]
     if seed is None:
-        say("Initialising random seed from system clock\n")
+        log("Initialising random seed from system clock\n")
         seed = int(time.time())
     else:
-        say(f"Initialising random seed to {seed}\n")
+        log(f"Initialising random seed to {seed}\n")
     start = read_start(given)
 
     task = (_graphs if given["type"] == "hypergraph" else _lists)(given, start, seed)
@@ -121,7 +125,7 @@ def _kbmira(given: Arguments) -> None:
     learner, orders = task.learner, task.orders
     if not given["streaming-out"]:
         orders.evaluated()
-        say(f"Initial BLEU = {learner.score(learner.average()):g}\n")
+        log(f"Initial BLEU = {learner.score(learner.average()):g}\n")
     visit = learner.visit
     if given["verbose"] or given["streaming-out"]:
         visit = task.shown(
@@ -131,7 +135,7 @@ def _kbmira(given: Arguments) -> None:
     best: float | None = None
     for epoch in run_epochs(learner, orders.next, given["iters"], visit):
         orders.evaluated()
-        say(
+        log(
             f"{epoch.updates}/{epoch.sentences} updates, avg loss = {epoch.loss:g}, "
             f"BLEU = {epoch.score:g}\n"
         )
@@ -139,8 +143,8 @@ def _kbmira(given: Arguments) -> None:
             best = epoch.score
             _write(given["output-file"], task, epoch)
     if best is not None and best <= 0.0:
-        say("kbmira: no weights score above 0; those written are the first that were found\n")
-    say(f"Best BLEU = {best:g}\n")
+        log("kbmira: no weights score above 0; those written are the first that were found\n")
+    log(f"Best BLEU = {best:g}\n")
 
 
 @dataclass(frozen=True)
@@ -166,7 +170,7 @@ def _lists(given: Arguments, start: Start, seed: int) -> _Task:
     """Return a learner on the hypotheses in extractor files."""
     files = _read_files(given)
 
-    from mosesplug.cli.moses.kbmira_display import Display, vectors_in_lists
+    from mosesplug.cli.moses.kbmira_display import Display, read_vectors_from_lists
     from mosesplug.optimizers.batch.mira.kbmira import ListMiraLearner
     from mosesplug.optimizers.problem import Problem
 
@@ -175,13 +179,13 @@ def _lists(given: Arguments, start: Start, seed: int) -> _Task:
     orders = Orders(
         seed, learner.n_sentences, shuffled=not (given["no-shuffle"] or given["streaming"])
     )
-    say("." * (learner.n_sentences // 100))
+    log("." * (learner.n_sentences // 100))
     space = tuning_set.space
     shown = partial(
         Display,
         learner.state,
         learner.visit,
-        vectors_in_lists(learner, tuning_set),
+        read_vectors_from_lists(learner, tuning_set),
         space.n_dense,
         named=bool(start.groups),
     )
@@ -196,7 +200,7 @@ def _graphs(given: Arguments, start: Start, seed: int) -> _Task:
 
     import numpy as np
 
-    from mosesplug.cli.moses.kbmira_display import Display, vectors_found
+    from mosesplug.cli.moses.kbmira_display import Display, read_vectors_from_visits
     from mosesplug.optimizers.batch.mira.graphs import SearchMiraLearner
 
     n_dense = len(start.dense)
@@ -204,7 +208,12 @@ def _graphs(given: Arguments, start: Start, seed: int) -> _Task:
     learner = SearchMiraLearner(graphs.search, n_dense, initial, _options(given))
     orders = Orders(seed, graphs.search.n_sentences, shuffled=not given["no-shuffle"], once=True)
     shown = partial(
-        Display, learner.state, learner.visit, vectors_found(n_dense), n_dense, named=True
+        Display,
+        learner.state,
+        learner.visit,
+        read_vectors_from_visits(n_dense),
+        n_dense,
+        named=True,
     )
     return _Task(learner, orders, n_dense, graphs.sparse, shown)
 
@@ -267,9 +276,9 @@ def _read_files(given: Arguments) -> ExtractorSet:
         iterations = receiver.submit(list, read)
         import mosesplug.optimizers.batch.mira.kbmira  # noqa: F401
         from mosesplug.kernels import load_compiler
-        from mosesplug.moses_tools.extractor_files import join, paired
+        from mosesplug.moses_tools.extractor_files import join, pair_files
 
-        paired(given["ffile"], given["scfile"])
+        pair_files(given["ffile"], given["scfile"])
         load_compiler()
         # The learner ignores duplicate hypotheses itself.
         return join(iterations.result(), distinct_by="nothing")

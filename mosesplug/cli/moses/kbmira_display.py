@@ -14,7 +14,7 @@ from mosesplug.optimizers.batch.mira.search import SearchHypothesis
 from mosesplug.optimizers.batch.mira.step import MiraDecisions, MiraState
 from mosesplug.tuning_set import TuningSet
 
-__all__ = ["Display", "Vector", "vectors_found", "vectors_in_lists"]
+__all__ = ["Display", "Vector", "read_vectors_from_lists", "read_vectors_from_visits"]
 
 SMALLEST = 1e-8
 """Weights up to this absolute value are not shown."""
@@ -149,7 +149,7 @@ class Display(Generic[Kind]):
             yield f"{column if column < self._n_dense else column + self._shift}:{value:g}"
 
 
-def vectors_in_lists(
+def read_vectors_from_lists(
     learner: ListMiraLearner, tuning_set: TuningSet
 ) -> Callable[[MiraDecisions], Pair]:
     """Return a function that reads the features of hope and fear from n-best lists."""
@@ -170,7 +170,7 @@ def vectors_in_lists(
     return vectors
 
 
-def vectors_found(n_dense: int) -> Callable[[SearchVisits], Pair]:
+def read_vectors_from_visits(n_dense: int) -> Callable[[SearchVisits], Pair]:
     """Return a function that reads the features of hope and fear from found hypotheses."""
 
     def features(found: SearchHypothesis) -> Vector:

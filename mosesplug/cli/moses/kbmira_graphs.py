@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mosesplug.cli.moses.arguments import Arguments
-from mosesplug.cli.moses.kbmira_start import Start, say
+from mosesplug.cli.moses.kbmira_start import Start, log
 from mosesplug.errors import DataError
 
 if TYPE_CHECKING:
@@ -56,14 +56,14 @@ def read_graphs(given: Arguments, start: Start) -> Graphs:
         )
     lines = _references(given["reference"])
     paths = _paths(given["hgdir"], len(lines), given["reference"][0])
-    say("Reading  hypergraphs\n")
+    log("Reading  hypergraphs\n")
     try:
         with _files(paths) as files:
             graphs = _pruned(files, lines, start, given)
     finally:
         # An error message begins on its own line too.
-        say("\n")
-    say("Done\n")
+        log("\n")
+    log("Done\n")
     return graphs
 
 
@@ -101,7 +101,7 @@ def _pruned(
         except DataError as error:
             raise DataError(f"{file.path}: {error}") from None
         graphs.append(search_graph(graph, ReferenceNgramTree.of(references)))
-        say("." * (number % _DOT == 0) + f" [count={number}]\n" * (number % _COUNT == 0))
+        log("." * (number % _DOT == 0) + f" [count={number}]\n" * (number % _COUNT == 0))
     missing = [name for name in start.names if name not in seen]
     if missing:
         raise DataError(

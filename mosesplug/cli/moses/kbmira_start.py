@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Orders", "Start", "read_start", "say"]
+__all__ = ["Orders", "Start", "log", "read_start"]
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,11 @@ def read_start(given: Arguments) -> Start:
     if given["verbose"]:
         shown = [f"{name} " for name in names] or [""] * len(dense)
         lines_shown = [f"{name}{value:g}\n" for name, value in zip(shown, dense, strict=True)]
-        say("".join(["Reading dense features:\n", *lines_shown]))
+        log("".join(["Reading dense features:\n", *lines_shown]))
     sparse: dict[str, float] = {}
     if given["sparse-init"] is not None:
         sparse = read_sparse(given["sparse-init"])
-        say(f"Found {len(sparse)} initial sparse features\n")
+        log(f"Found {len(sparse)} initial sparse features\n")
     return Start(groups, names, dense, sparse)
 
 
@@ -96,6 +96,6 @@ class Orders:
         return np.array(self._order, dtype=np.int64)
 
 
-def say(text: str) -> None:
+def log(text: str) -> None:
     """Write to stderr, which mert-moses.pl logs."""
     print(text, end="", file=sys.stderr, flush=True)

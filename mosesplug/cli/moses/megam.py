@@ -16,8 +16,8 @@ from mosesplug.cli.moses.arguments import (
     Program,
     ProgramOption,
     Style,
-    integer,
-    real,
+    parse_integer,
+    parse_real,
     run,
 )
 from mosesplug.errors import DataError, UsageError
@@ -31,10 +31,16 @@ PROGRAM = Program(
         ProgramOption(
             "fvals", "each feature name is followed by its value (default: all values are 1)"
         ),
-        ProgramOption("maxi", "maximum number of iterations", value="N", read=integer, default=100),
+        ProgramOption(
+            "maxi", "maximum number of iterations", value="N", read=parse_integer, default=100
+        ),
         ProgramOption("nobias", "fit no bias (required)"),
         ProgramOption(
-            "lambda", "precision of the Gaussian prior on weights", value="X", read=real, default=1
+            "lambda",
+            "precision of the Gaussian prior on weights",
+            value="X",
+            read=parse_real,
+            default=1,
         ),
         ProgramOption("quiet", "print no summary of the fit on stderr"),
     ),

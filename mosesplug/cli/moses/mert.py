@@ -7,7 +7,14 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-from mosesplug.cli.moses.arguments import Arguments, Program, ProgramOption, integer, real, run
+from mosesplug.cli.moses.arguments import (
+    Arguments,
+    Program,
+    ProgramOption,
+    parse_integer,
+    parse_real,
+    run,
+)
 from mosesplug.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -20,10 +27,12 @@ PROGRAM = Program(
     "mert",
     "Tune weights on extractor files; print the best point on stderr and write weights.txt.",
     (
-        ProgramOption("pdim", "number of dense weights (required)", "d", "N", integer),
-        ProgramOption("ntry", "random starting points", "n", "N", integer, 1),
-        ProgramOption("nrandom", "random directions per line search round", "m", "N", integer, 0),
-        ProgramOption("rseed", "random seed (default: drawn)", "r", "N", integer),
+        ProgramOption("pdim", "number of dense weights (required)", "d", "N", parse_integer),
+        ProgramOption("ntry", "random starting points", "n", "N", parse_integer, 1),
+        ProgramOption(
+            "nrandom", "random directions per line search round", "m", "N", parse_integer, 0
+        ),
+        ProgramOption("rseed", "random seed (default: drawn)", "r", "N", parse_integer),
         ProgramOption(
             "optimize", "names of the weights to tune, comma-separated (default: all)", "o", "NAMES"
         ),
@@ -58,14 +67,14 @@ PROGRAM = Program(
             "positive", "names of weights that must stay above 0, comma-separated", "P", "NAMES"
         ),
         ProgramOption(
-            "threads", "number of threads; does not change the result", "T", "N", integer, 1
+            "threads", "number of threads; does not change the result", "T", "N", parse_integer, 1
         ),
         ProgramOption(
             "shard-count",
             "number of shards to tune on; their weights are averaged",
             "a",
             "N",
-            integer,
+            parse_integer,
             0,
         ),
         ProgramOption(
@@ -73,10 +82,12 @@ PROGRAM = Program(
             "share of the sentences drawn for each shard; 0 splits them",
             "b",
             "SHARE",
-            real,
+            parse_real,
             0.0,
         ),
-        ProgramOption("verbose", "2 prints the result of each shard", "v", "LEVEL", integer, 0),
+        ProgramOption(
+            "verbose", "2 prints the result of each shard", "v", "LEVEL", parse_integer, 0
+        ),
     ),
 )
 
@@ -104,8 +115,8 @@ def _mert(given: Arguments) -> None:
     from mosesplug.moses_tools.extractor_files import load_extractor_files
     from mosesplug.moses_tools.mert_files import (
         average_solutions,
-        dense_only,
         read_starts,
+        remove_sparse,
         select_weights,
         split_problem,
     )
@@ -123,7 +134,7 @@ def _mert(given: Arguments) -> None:
     data = load_extractor_files(_names(given["ffile"]), _names(given["scfile"]), threads=threads)
     _say(f"{data.tuning_set.n_hyps} distinct hypotheses of {data.hypotheses}")
     _check_data(given, metric, data)
-    tuning_set = dense_only(data.tuning_set, given["sparse-weights"])
+    tuning_set = remove_sparse(data.tuning_set, given["sparse-weights"])
     n_features = len(tuning_set.space)
     active, positive = (
         select_weights(given[name].replace(",", " ").split(), data.names, n_features, f"--{name}")

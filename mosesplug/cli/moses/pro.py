@@ -11,7 +11,14 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-from mosesplug.cli.moses.arguments import Arguments, Program, ProgramOption, Style, integer, run
+from mosesplug.cli.moses.arguments import (
+    Arguments,
+    Program,
+    ProgramOption,
+    Style,
+    parse_integer,
+    run,
+)
 from mosesplug.errors import DataError
 
 if TYPE_CHECKING:
@@ -27,7 +34,9 @@ PROGRAM = Program(
     (
         ProgramOption("scfile", "statistics file of an iteration", "S", "FILE", many=True),
         ProgramOption("ffile", "feature file of an iteration", "F", "FILE", many=True),
-        ProgramOption("random-seed", "random seed (default: from the clock)", "r", "N", integer),
+        ProgramOption(
+            "random-seed", "random seed (default: from the clock)", "r", "N", parse_integer
+        ),
         ProgramOption("output-file", "file for the examples (default: stdout)", "o", "FILE"),
         ProgramOption(
             "smooth-brevity-penalty",

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mosesplug.decoders.phrase.model import Model
 from mosesplug.errors import DataError
 
-__all__ = ["Coverages", "Options", "applicable"]
+__all__ = ["Coverages", "Options", "find_phrase_pairs"]
 
 LONGEST_SENTENCE = 500
 """Estimates are stored for every span: memory grows with the square, time even faster."""
@@ -43,7 +43,7 @@ class Options:
     counts: NDArray[np.int64]
 
 
-def applicable(model: Model, words: Sequence[bytes]) -> Options:
+def find_phrase_pairs(model: Model, words: Sequence[bytes]) -> Options:
     """Return all phrase pairs for all spans of the sentence."""
     spans, pairs, first = [], [], [0]
     for start in range(len(words)):

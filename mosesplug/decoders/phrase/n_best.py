@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from mosesplug.decoders.phrase.search_graph import PhraseGraph
 
-__all__ = ["PhraseDerivation", "n_best"]
+__all__ = ["PhraseDerivation", "find_best_derivations"]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,9 @@ class PhraseDerivation:
     edges: list[int]
 
 
-def n_best(graph: PhraseGraph, size: int, *, distinct: bool) -> list[PhraseDerivation]:
+def find_best_derivations(
+    graph: PhraseGraph, size: int, *, distinct: bool
+) -> list[PhraseDerivation]:
     """Return the ``size`` best derivations; with ``distinct``, one for each translation.
 
     The list is shorter if the graph has fewer, and empty if no hypothesis covers the sentence.

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.decoders.phrase.boundary import Boundary
-from mosesplug.decoders.phrase.coverage import Coverages, applicable
+from mosesplug.decoders.phrase.coverage import Coverages, find_phrase_pairs
 from mosesplug.decoders.phrase.model import Model
 from mosesplug.decoders.phrase.search_graph import (
     DISCONTINUOUS,
@@ -107,7 +107,7 @@ class _Search:
         self.model = model
         self.length = len(words)
         self.limits = limits
-        self.options = applicable(model, words)
+        self.options = find_phrase_pairs(model, words)
         self.widths = sorted(set(self.options.width.tolist()))
         self.boundary = Boundary(model, self.options.pairs)
         self.coverages = Coverages(model, self.options, self.length, limits.distortion_limit)

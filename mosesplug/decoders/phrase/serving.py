@@ -19,10 +19,15 @@ from formats.weights.files import parse_weight_overwrite
 from mosesplug.decoders.phrase.model import build_model, read_tables
 from mosesplug.decoders.phrase.model_file import read_features
 from mosesplug.decoders.phrase.settings import Settings
-from mosesplug.decoders.phrase.translation import entry_of, listed, searched, sentences_of
+from mosesplug.decoders.phrase.translation import (
+    list_derivations,
+    make_entry,
+    search_sentence,
+    split_sentences,
+)
 from mosesplug.errors import DataError, MosesplugError
 
-__all__ = ["TranslationService", "service_at"]
+__all__ = ["TranslationService", "make_server"]
 
 LOOPBACK = "127.0.0.1"
 TRUE = ("true", "True", "TRUE", "1", True)
@@ -75,7 +80,7 @@ class TranslationService:
             raise DataError(
                 "a request needs a string as text; nbest must be a number and weights a string"
             )
-        [words] = sentences_of([text.encode()])
+        [words] = split_sentences([text.encode()])
         if weights:
             self._take_weights(weights)
         model = build_model(
@@ -87,11 +92,11 @@ class TranslationService:
         )
         distinct = request.get("nbest-distinct") in TRUE
         wanted = replace(self._settings, n_best_size=max(size, 0), n_best_distinct=distinct)
-        found = listed(searched(model, wanted, words), wanted)
+        found = list_derivations(search_sentence(model, wanted, words), wanted)
         reply: dict[str, Any] = {"text": _text(found[0].words)}
         if size > 0:
             breakdown = request.get("add-score-breakdown") in TRUE
-            entries = (entry_of(model, 0, derivation) for derivation in found)
+            entries = (make_entry(model, 0, derivation) for derivation in found)
             reply["nbest"] = [_hypothesis(entry, breakdown=breakdown) for entry in entries]
         return reply
 
@@ -108,7 +113,7 @@ class TranslationService:
         self._changes = changes
 
 
-def service_at(port: int, service: TranslationService) -> SimpleXMLRPCServer:
+def make_server(port: int, service: TranslationService) -> SimpleXMLRPCServer:
     """Return a server that listens on a local port (0: any free one) but answers nothing yet.
 
     Raises:

@@ -25,7 +25,7 @@ __all__ = [
     "DecoderOption",
     "Settings",
     "parse_arguments",
-    "settings",
+    "read_settings",
 ]
 
 Number = TypeVar("Number", int, float)
@@ -151,7 +151,7 @@ def _is_option(word: str) -> bool:
     return len(word) > 1 and word[0] == "-" and not word[1].isdigit() and word[1] != "."
 
 
-def settings(given: Mapping[str, Sequence[str]], ini: MosesIni) -> Settings:
+def read_settings(given: Mapping[str, Sequence[str]], ini: MosesIni) -> Settings:
     """Combine the command line and the configuration.
 
     Raises:

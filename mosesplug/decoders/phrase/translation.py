@@ -7,13 +7,20 @@ from dataclasses import dataclass
 
 from formats.nbest.files import NBestEntry, format_entry
 from mosesplug.decoders.phrase.model import Model
-from mosesplug.decoders.phrase.n_best import PhraseDerivation, n_best
+from mosesplug.decoders.phrase.n_best import PhraseDerivation, find_best_derivations
 from mosesplug.decoders.phrase.search import Limits, search
 from mosesplug.decoders.phrase.search_graph import PhraseGraph, write_graph
 from mosesplug.decoders.phrase.settings import Settings
 from mosesplug.errors import DataError
 
-__all__ = ["Translation", "entry_of", "listed", "searched", "sentences_of", "translate"]
+__all__ = [
+    "Translation",
+    "list_derivations",
+    "make_entry",
+    "search_sentence",
+    "split_sentences",
+    "translate",
+]
 
 
 @dataclass(frozen=True)
@@ -29,7 +36,7 @@ class Translation:
     n_best: bytes
 
 
-def sentences_of(lines: Sequence[bytes]) -> list[list[bytes]]:
+def split_sentences(lines: Sequence[bytes]) -> list[list[bytes]]:
     """Return the words of each line.
 
     Raises:
@@ -53,18 +60,18 @@ def translate(
         DataError: the sentence is too long for the distortion limit.
         OSError: the search graph cannot be written.
     """
-    graph = searched(model, settings, words)
+    graph = search_sentence(model, settings, words)
     if settings.hypergraph_directory is not None:
         write_graph(settings.hypergraph_directory, settings.hypergraph_suffix, sentence_id, graph)
-    derivations = listed(graph, settings)
+    derivations = list_derivations(graph, settings)
     entries = derivations if settings.n_best_size else []
     return Translation(
         best=b"".join(word + b" " for word in derivations[0].words) + b"\n",
-        n_best=b"".join(format_entry(entry_of(model, sentence_id, entry)) for entry in entries),
+        n_best=b"".join(format_entry(make_entry(model, sentence_id, entry)) for entry in entries),
     )
 
 
-def searched(model: Model, settings: Settings, words: Sequence[bytes]) -> PhraseGraph:
+def search_sentence(model: Model, settings: Settings, words: Sequence[bytes]) -> PhraseGraph:
     """Search for translations of a sentence and return the search graph.
 
     Raises:
@@ -74,12 +81,14 @@ def searched(model: Model, settings: Settings, words: Sequence[bytes]) -> Phrase
     return search(model, words, limits)
 
 
-def listed(graph: PhraseGraph, settings: Settings) -> list[PhraseDerivation]:
+def list_derivations(graph: PhraseGraph, settings: Settings) -> list[PhraseDerivation]:
     """Return the n-best list of the settings, or the best derivation if they have no list."""
-    return n_best(graph, max(1, settings.n_best_size), distinct=settings.n_best_distinct)
+    return find_best_derivations(
+        graph, max(1, settings.n_best_size), distinct=settings.n_best_distinct
+    )
 
 
-def entry_of(model: Model, sentence_id: int, derivation: PhraseDerivation) -> NBestEntry:
+def make_entry(model: Model, sentence_id: int, derivation: PhraseDerivation) -> NBestEntry:
     """Return a line of the n-best list: tuneable features in Moses' order."""
     dense = []
     for feature in model.features.reported():

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from formats.nbest.files import NBestList
 from formats.text import atomic_write, open_text, read_lines
-from mosesplug.decoders.process import FinishedProcess, failure, run_command
+from mosesplug.decoders.process import FinishedProcess, make_error, run_command
 from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.errors import DecoderError
 from mosesplug.features import spelled_groups
@@ -67,7 +67,7 @@ def pack(path: Path) -> Path:
 def merge_samples(nbest: Path, samples: Path, finished: FinishedProcess) -> None:
     """Append the samples of each sentence to its n-best list."""
     if not samples.is_file():
-        raise failure("the decoder wrote no lattice samples", finished.command, finished.stderr)
+        raise make_error("the decoder wrote no lattice samples", finished.command, finished.stderr)
     with (
         atomic_write(nbest) as target,
         open_text(nbest) as first,
@@ -77,7 +77,7 @@ def merge_samples(nbest: Path, samples: Path, finished: FinishedProcess) -> None
             target.writelines(heapq.merge(_whole_lines(first), _whole_lines(second), key=_sentence))
         except ValueError as error:
             problem = f"the decoder wrote a list without sentence numbers ({error})"
-            raise failure(problem, finished.command, finished.stderr) from error
+            raise make_error(problem, finished.command, finished.stderr) from error
 
 
 def _whole_lines(lines: Iterator[bytes]) -> Iterator[bytes]:

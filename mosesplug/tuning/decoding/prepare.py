@@ -11,7 +11,7 @@ from formats.errors import FormatError, quote
 from formats.moses.ini import explain_unfit_value
 from formats.weights.files import ShowWeights, read_show_weights
 from mosesplug.decoders.moses import MosesDecoder
-from mosesplug.decoders.process import failure, run_command
+from mosesplug.decoders.process import make_error, run_command
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.settings.configuration import Configuration
 from mosesplug.settings.decoding import ModelFilter
@@ -70,7 +70,7 @@ def announce_features(
     try:
         show = read_show_weights(path)
     except FormatError as error:
-        raise failure(
+        raise make_error(
             f"the decoder's answer to -show-weights cannot be read: {error}", command, path
         ) from error
     if not show.names:
@@ -123,7 +123,7 @@ def _filtered(
     out = workspace.directory / "filterphrases.out"
     _execute(configuration.decoding.program, workspace, command, out, "filter", watch)
     if not config.is_file():
-        raise failure(f"the filter wrote no {config}", command, out.with_suffix(".err"))
+        raise make_error(f"the filter wrote no {config}", command, out.with_suffix(".err"))
     caches.remember(target, made_from)
     return config
 

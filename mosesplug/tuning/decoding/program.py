@@ -13,7 +13,7 @@ from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.decoders.batch_process import ProcessDecoder
 from mosesplug.decoders.exactness import require_exact
 from mosesplug.decoders.moses import MosesDecoder
-from mosesplug.decoders.process import FinishedProcess, failure, run_command
+from mosesplug.decoders.process import FinishedProcess, make_error, run_command
 from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.decoders.server import ServerDecoder, to_request_text
 from mosesplug.errors import DecoderError, UsageError
@@ -80,9 +80,9 @@ class ProgramDecoder:
         )
         finished = self._run(command, iteration)
         if not nbest.is_file() or not nbest.stat().st_size:
-            raise failure("the decoder wrote no n-best list", command, finished.stderr)
+            raise make_error("the decoder wrote no n-best list", command, finished.stderr)
         if not _ends_in_newline(nbest):
-            raise failure(
+            raise make_error(
                 f"the decoder's n-best list {nbest} is cut off: its last line has no end (a full"
                 " disk, or a decoder that died and did not say so)",
                 command,

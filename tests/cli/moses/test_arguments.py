@@ -8,14 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mosesplug.cli.moses.arguments import Program, ProgramOption, Style, integer, real, run
+from mosesplug.cli.moses.arguments import (
+    Program,
+    ProgramOption,
+    Style,
+    parse_integer,
+    parse_real,
+    run,
+)
 from mosesplug.errors import DataError, UsageError
 
 OPTIONS = (
     ProgramOption("sctype", "the metric", short="s", value="NAME", default="BLEU"),
     ProgramOption("scconfig", "its settings", short="c", value="SETTINGS"),
-    ProgramOption("pdim", "features", short="d", value="N", read=integer),
-    ProgramOption("rate", "decay", value="R", read=real, default=0.5),
+    ProgramOption("pdim", "features", short="d", value="N", read=parse_integer),
+    ProgramOption("rate", "decay", value="R", read=parse_real, default=0.5),
     ProgramOption("binary", "binary files", short="b"),
     ProgramOption("verbose", "say more", short="v"),
     ProgramOption("ffile", "feature files", short="F", value="FILE", many=True),

@@ -20,7 +20,7 @@ from formats.nbest.files import NBestEntry, iter_nbest
 from formats.weights.files import read_dense
 from mosesplug.decoders.phrase.model import Model, load_model
 from mosesplug.decoders.phrase.model_file import read_features, show_weights
-from mosesplug.decoders.phrase.n_best import PhraseDerivation, n_best
+from mosesplug.decoders.phrase.n_best import PhraseDerivation, find_best_derivations
 from mosesplug.decoders.phrase.search import Limits, search
 from mosesplug.decoders.phrase.search_graph import (
     PhraseGraph,
@@ -106,7 +106,7 @@ def test_every_recorded_hypothesis_has_a_derivation_with_its_features(
     recording: Recording = request.getfixturevalue(name)
     other_derivation = 0
     for entries, graph in zip(recording.entries, recording.graphs, strict=True):
-        best = {b" ".join(d.words): d for d in n_best(graph, 200, distinct=True)}
+        best = {b" ".join(d.words): d for d in find_best_derivations(graph, 200, distinct=True)}
         assert len(entries) >= 10
         for entry in entries:
             if entry.text in best and agree(
@@ -119,7 +119,7 @@ def test_every_recorded_hypothesis_has_a_derivation_with_its_features(
             other_derivation += 1
             assert entry.text in best
             assert best[entry.text].score > entry.score
-            everything = n_best(graph, 20_000, distinct=False)
+            everything = find_best_derivations(graph, 20_000, distinct=False)
             same_words = [d for d in everything if b" ".join(d.words) == entry.text]
             assert any(agree(reported(recording.model, d), values_of(entry)) for d in same_words), (
                 entry
@@ -131,14 +131,14 @@ def test_every_recorded_hypothesis_has_a_derivation_with_its_features(
 def test_the_first_best_is_that_of_moses(name: str, request: pytest.FixtureRequest) -> None:
     recording: Recording = request.getfixturevalue(name)
     for entries, graph in zip(recording.entries, recording.graphs, strict=True):
-        (best,) = n_best(graph, 1, distinct=True)
+        (best,) = find_best_derivations(graph, 1, distinct=True)
         assert b" ".join(best.words) == entries[0].text
         assert best.score == pytest.approx(entries[0].score, rel=2e-5)
 
 
 def test_lists_are_at_least_as_long_as_those_of_moses(first_run: Recording) -> None:
     for entries, graph in zip(first_run.entries, first_run.graphs, strict=True):
-        assert len(n_best(graph, 100, distinct=True)) == 100 >= len(entries)
+        assert len(find_best_derivations(graph, 100, distinct=True)) == 100 >= len(entries)
 
 
 def test_show_weights_is_what_moses_printed(multi30k: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from formats.moses.ini import read_moses_ini
 from mosesplug.decoders.phrase.model import Model, load_model
 from mosesplug.decoders.phrase.model_file import read_features
-from mosesplug.decoders.phrase.n_best import PhraseDerivation, n_best
+from mosesplug.decoders.phrase.n_best import PhraseDerivation, find_best_derivations
 from mosesplug.decoders.phrase.search import Limits, search
 from mosesplug.errors import DataError
 
@@ -47,7 +47,7 @@ def test_without_pruning_it_finds_the_best_of_all_derivations(
     for sentence in SENTENCES:
         limits = Limits(distortion_limit=distortion_limit, **EVERYTHING)
         graph = search(model, sentence.encode().split(), limits)
-        (best,) = n_best(graph, 1, distinct=True)
+        (best,) = find_best_derivations(graph, 1, distinct=True)
         expected = max(system.derivations(sentence.split()), key=lambda d: d.score)
         assert graph.node_score[graph.goals[0]] == pytest.approx(expected.score, abs=1e-9)
         assert best.score == pytest.approx(expected.score, abs=1e-9)
@@ -66,7 +66,7 @@ def test_the_distinct_list_is_the_best_derivation_of_every_translation(
             if known is None or derivation.score > known.score:
                 expected[derivation.words] = derivation
         graph = search(model, sentence.encode().split(), Limits(distortion_limit=2, **EVERYTHING))
-        found = n_best(graph, 10**6, distinct=True)
+        found = find_best_derivations(graph, 10**6, distinct=True)
         scores = [derivation.score for derivation in found]
         assert (np.diff(scores) <= 1e-9).all()
         assert len(found) == len(expected)
@@ -80,7 +80,7 @@ def test_the_full_list_has_the_score_of_every_derivation(random_system: Systems,
     system = random_system(seed)
     model = load(system, "c a b")
     graph = search(model, b"c a b".split(), Limits(**EVERYTHING))
-    found = n_best(graph, 10**6, distinct=False)
+    found = find_best_derivations(graph, 10**6, distinct=False)
     expected = sorted((d.score for d in system.derivations(["c", "a", "b"])), reverse=True)
     np.testing.assert_allclose([d.score for d in found], expected, atol=1e-9)
 
@@ -91,7 +91,7 @@ def test_features_are_those_of_the_definitions(random_system: Systems, seed: int
     sentence = "c a unknown b"
     model = load(system, sentence)
     graph = search(model, sentence.encode().split(), Limits(**EVERYTHING))
-    for derivation in n_best(graph, 50, distinct=True):
+    for derivation in find_best_derivations(graph, 50, distinct=True):
         phrases = tuple(
             (
                 int(graph.start[edge]),
@@ -118,7 +118,7 @@ def test_reordering_features_may_be_missing(
         system.weights[name] = [0.0] * len(system.weights[name])
     model = load(system, "c b a b")
     graph = search(model, b"c b a b".split(), Limits(distortion_limit=2, **EVERYTHING))
-    found = n_best(graph, 10**6, distinct=True)
+    found = find_best_derivations(graph, 10**6, distinct=True)
     expected: dict[tuple[str, ...], float] = {}
     for derivation in system.derivations(["c", "b", "a", "b"]):
         best = expected.get(derivation.words, derivation.score)
@@ -160,7 +160,7 @@ def test_edges_are_in_order_and_make_up_the_score_of_their_node(random_system: S
 def test_an_empty_sentence_has_one_empty_translation(random_system: Systems) -> None:
     model = load(random_system(1), "a")
     graph = search(model, [], Limits())
-    (only,) = n_best(graph, 5, distinct=True)
+    (only,) = find_best_derivations(graph, 5, distinct=True)
     assert only.words == []
     assert only.score == 0.0
     assert not only.values.any()
@@ -175,7 +175,7 @@ def test_a_long_sentence_needs_a_distortion_limit(random_system: Systems) -> Non
     with pytest.raises(DataError, match="600 words"):
         search(model, sentence * 5, Limits(distortion_limit=4))
     graph = search(model, sentence, Limits(stack=5, distortion_limit=4))
-    (best,) = n_best(graph, 1, distinct=True)
+    (best,) = find_best_derivations(graph, 1, distinct=True)
     covered = sorted(
         position
         for edge in best.edges

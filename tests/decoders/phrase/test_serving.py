@@ -13,9 +13,9 @@ import pytest
 from formats.moses.ini import MosesIni, read_moses_ini
 from mosesplug.decoders.phrase.model import load_model
 from mosesplug.decoders.phrase.model_file import read_features
-from mosesplug.decoders.phrase.serving import TranslationService, service_at
-from mosesplug.decoders.phrase.settings import settings
-from mosesplug.decoders.phrase.translation import sentences_of, translate
+from mosesplug.decoders.phrase.serving import TranslationService, make_server
+from mosesplug.decoders.phrase.settings import read_settings
+from mosesplug.decoders.phrase.translation import split_sentences, translate
 from mosesplug.decoders.server_calls import PROBE, ServerLost, format_nbest_lines, post_request
 from tests.waiting import LIMIT
 
@@ -30,15 +30,15 @@ def ini(random_system: Callable[..., Any]) -> MosesIni:
 
 
 def service(ini: MosesIni, **changes: Any) -> TranslationService:
-    return TranslationService(ini, dataclasses.replace(settings({}, ini), **changes))
+    return TranslationService(ini, dataclasses.replace(read_settings({}, ini), **changes))
 
 
 def expected(ini: MosesIni, number: int, overwrite: str, *, distinct: bool = True) -> bytes:
     """The lines that a decoder writes which is started with these weights for all sentences."""
     wanted = dataclasses.replace(
-        settings({}, ini), n_best_file="list", n_best_size=6, n_best_distinct=distinct
+        read_settings({}, ini), n_best_file="list", n_best_size=6, n_best_distinct=distinct
     )
-    sentences = sentences_of([text.encode() for text in SENTENCES])
+    sentences = split_sentences([text.encode() for text in SENTENCES])
     model = load_model(read_features(ini, overwrite), sentences)
     return translate(model, wanted, number, sentences[number]).n_best
 
@@ -129,7 +129,7 @@ def test_an_interrupt_at_work_ends_it(ini: MosesIni, monkeypatch: pytest.MonkeyP
     answers = service(ini)
     monkeypatch.setattr(answers, "translate", interrupted)
     request = xmlrpc.client.dumps(({},), "translate").encode()
-    with service_at(0, answers) as server, ThreadPoolExecutor(1) as client:
+    with make_server(0, answers) as server, ThreadPoolExecutor(1) as client:
         port = server.server_address[1]
         alive = client.submit(post_request, port, PROBE, LIMIT)
         server.handle_request()
@@ -146,7 +146,7 @@ def test_a_fault_of_the_program_is_a_fault_in_the_reply(
 ) -> None:
     answers = service(ini)
     monkeypatch.setattr(answers, "translate", lambda request: 1 // 0)
-    with service_at(0, answers) as server, ThreadPoolExecutor(1) as client:
+    with make_server(0, answers) as server, ThreadPoolExecutor(1) as client:
         request = xmlrpc.client.dumps(({},), "translate").encode()
         reply = client.submit(post_request, server.server_address[1], request, LIMIT)
         server.handle_request()

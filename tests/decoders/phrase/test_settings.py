@@ -9,14 +9,16 @@ import pytest
 
 from formats.errors import FormatError
 from formats.moses.ini import parse_moses_ini
-from mosesplug.decoders.phrase.settings import Settings, parse_arguments, settings
+from mosesplug.decoders.phrase.settings import Settings, parse_arguments, read_settings
 from mosesplug.errors import UsageError
 
 INI = b"[mapping]\n0 T 0\n[distortion-limit]\n6 # words\n[threads]\n3\n[feature]\nDistortion\n"
 
 
 def read(*arguments: str, ini: bytes = INI) -> Settings:
-    return settings(parse_arguments(["-f", "moses.ini", *arguments]), parse_moses_ini(ini, "m.ini"))
+    return read_settings(
+        parse_arguments(["-f", "moses.ini", *arguments]), parse_moses_ini(ini, "m.ini")
+    )
 
 
 def test_defaults_and_sections() -> None:

@@ -13,19 +13,19 @@ from formats.moses.ini import MosesIni, read_moses_ini
 from formats.nbest.files import read_nbest
 from mosesplug.decoders.phrase.model import load_model
 from mosesplug.decoders.phrase.model_file import read_features
-from mosesplug.decoders.phrase.settings import Settings, settings
-from mosesplug.decoders.phrase.translation import Translation, sentences_of, translate
+from mosesplug.decoders.phrase.settings import Settings, read_settings
+from mosesplug.decoders.phrase.translation import Translation, split_sentences, translate
 from mosesplug.errors import DataError
 
 
 def run(
     ini: MosesIni, *lines: bytes, size: int = 5, distinct: bool = True, overwrite: str = ""
 ) -> list[Translation]:
-    wanted: Settings = settings({"config": [ini.path]}, ini)
+    wanted: Settings = read_settings({"config": [ini.path]}, ini)
     wanted = dataclasses.replace(
         wanted, n_best_file="list", n_best_size=size, n_best_distinct=distinct
     )
-    sentences = sentences_of(lines)
+    sentences = split_sentences(lines)
     model = load_model(read_features(ini, overwrite), sentences)
     return [translate(model, wanted, number, words) for number, words in enumerate(sentences)]
 
@@ -83,4 +83,4 @@ def test_weights_change_the_translation(random_system: Callable[..., Any]) -> No
 
 def test_a_separator_is_no_word() -> None:
     with pytest.raises(DataError, match="input line 2"):
-        sentences_of([b"a", b"b ||| c"])
+        split_sentences([b"a", b"b ||| c"])
