@@ -117,7 +117,7 @@ _COMMANDS: _Table = {
             "export": _Command(
                 "mosesplug.cli.inspect.nbest_store",
                 "export",
-                "Write n-best, extractor or NumPy files.",
+                "Write n-best lists, arrays or a table.",
             ),
             "import": _Command(
                 "mosesplug.cli.inspect.nbest_store", "import_", "Create a store of n-best lists."
