@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
 from mosesplug.inspection.run import StoredRun
-from mosesplug.store.merge import joined_sparse
-from mosesplug.store.records import KbestRecord, damage_told
+from mosesplug.store.merge import concatenate_sparse
+from mosesplug.store.records import KbestRecord, report_damage
 from mosesplug.tuning_set import SparseRows
 
 __all__ = ["HypothesisBatch", "count_hypotheses", "read_hypotheses", "split_sentences"]
@@ -104,7 +104,9 @@ def read_hypotheses(
         texts=tuple(text for each in lists for text in each.texts),
         model_scores=np.concatenate([each.scores for each in lists]),
         dense=np.concatenate([each.dense for each in lists]),
-        sparse=joined_sparse([each.sparse for each in lists if each.sparse]) if n_sparse else None,
+        sparse=concatenate_sparse([each.sparse for each in lists if each.sparse])
+        if n_sparse
+        else None,
         stats=np.concatenate([each.stats for each in lists]),
     )
 
@@ -122,7 +124,7 @@ def _read_distinct(run: StoredRun, sentences: Sequence[int]) -> HypothesisBatch:
                 record = snapshot.record(number, sentence)
                 if record is None:
                     continue
-                with damage_told(number, sentence):
+                with report_damage(number, sentence):
                     positions = _find_positions(record, number)
                     texts += record.hypotheses()
                     scores.append(

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mosesplug.features import FeatureSpace
-from mosesplug.store.merge import joined_sparse
+from mosesplug.store.merge import concatenate_sparse
 from mosesplug.tuning_set import Batch
 
 __all__ = ["MergedBatches"]
@@ -107,7 +107,7 @@ def _joined(sentences: NDArray[np.int64], pieces: Sequence[Batch], space: Featur
         sentence_ids=sentences,
         offsets=offsets,
         dense=np.concatenate([piece.dense for piece in pieces]),
-        sparse=joined_sparse(sparse) if sparse else None,
+        sparse=concatenate_sparse(sparse) if sparse else None,
         stats=np.concatenate([piece.stats for piece in pieces]),
         lengths=np.concatenate([piece.lengths for piece in pieces]),
     )

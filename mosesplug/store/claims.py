@@ -14,8 +14,8 @@ __all__ = [
     "check_graphs",
     "check_names",
     "check_sums",
-    "checked_groups",
-    "checked_kinds",
+    "read_groups",
+    "read_kinds",
 ]
 
 MOST_SENTENCES = 10_000_000
@@ -25,7 +25,7 @@ _MOST_COLUMNS = 1_000_000
 _DTYPES = ("<i4", "<f4")
 
 
-def checked_kinds(stored: Any) -> list[tuple[int, str, str, int, str]]:
+def read_kinds(stored: Any) -> list[tuple[int, str, str, int, str]]:
     """Return the kinds of statistics: number, signature, references, width and type of each.
 
     Raises:
@@ -41,7 +41,7 @@ def checked_kinds(stored: Any) -> list[tuple[int, str, str, int, str]]:
     return kinds
 
 
-def checked_groups(stored: Any) -> tuple[tuple[str, int], ...] | None:
+def read_groups(stored: Any) -> tuple[tuple[str, int], ...] | None:
     """Return the dense groups, or None where there are none yet.
 
     Raises:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import StoreError, StoreFull
-from mosesplug.store.truncation import missing_pages
+from mosesplug.store.truncation import count_missing_pages
 
 __all__ = ["Environment", "Pinned"]
 
@@ -160,7 +160,7 @@ class Environment:
         pages = self._env.info()["last_pgno"] + 1
         if file.stat().st_size >= pages * page_size:
             return
-        missing = missing_pages(file, page_size)
+        missing = count_missing_pages(file, page_size)
         if missing:
             raise StoreError(
                 f"the n-best store at {self.path} is truncated: data.mdb has "

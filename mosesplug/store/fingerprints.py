@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mosesplug.errors import StoreMismatch
 
-__all__ = ["checked", "fingerprint_files"]
+__all__ = ["check_fingerprints", "fingerprint_files"]
 
 _DIGEST_BYTES = 16
 
@@ -35,7 +35,7 @@ def fingerprint_files(paths: Iterable[str | PathLike[str]]) -> str:
     return digest.hexdigest()
 
 
-def checked(
+def check_fingerprints(
     stored: Mapping[str, str],
     given: Mapping[str, str],
     *,

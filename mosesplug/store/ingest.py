@@ -23,9 +23,9 @@ from mosesplug.metrics.protocol import Metric, Prepared
 from mosesplug.store import dedupe
 from mosesplug.store.dedupe import Rows
 from mosesplug.store.merge import Reader
-from mosesplug.store.records import damage_told, damaged, encode_record
+from mosesplug.store.records import corruption_error, encode_record, report_damage
 from mosesplug.store.state import StatisticsKind, kbest_key, statistics_key
-from mosesplug.store.statistics import checked_statistics
+from mosesplug.store.statistics import check_statistics
 
 __all__ = ["Ingest", "read_ahead"]
 
@@ -150,7 +150,7 @@ class Ingest:
                     bounds[i], table, iterations, home_rows,
                 )  # fmt: skip
                 if not is_sound:
-                    raise damaged(earlier, sentence, "its arrays do not fit together")
+                    raise corruption_error(earlier, sentence, "its arrays do not fit together")
         new_rows, new_bounds = dedupe.resolve(first, bounds, self.iteration, iterations, home_rows)
         return Homes(iterations, home_rows, bounds, new_rows, new_bounds)
 
@@ -257,7 +257,7 @@ class Ingest:
             threads=self.threads,
         )
         self.seconds_scoring += time.perf_counter() - began
-        return checked_statistics(statistics, self.kind, self.metric)
+        return check_statistics(statistics, self.kind, self.metric)
 
     def _add_totals(
         self,
@@ -275,7 +275,7 @@ class Ingest:
         for sentence, iteration, row in zip(
             sentences[~here].tolist(), iterations[~here].tolist(), rows[~here].tolist(), strict=True
         ):
-            with damage_told(iteration, sentence):
+            with report_damage(iteration, sentence):
                 self.totals += reader.statistics(self.kind, iteration, sentence)[row]
 
     def _encode(

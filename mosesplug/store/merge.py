@@ -20,10 +20,10 @@ from mosesplug.features import FeatureSpace
 from mosesplug.store.environment import Environment
 from mosesplug.store.records import (
     KbestRecord,
-    damage_told,
-    damaged,
+    corruption_error,
     decode_value,
-    record_of,
+    read_record,
+    report_damage,
 )
 from mosesplug.store.state import (
     PROGRESS,
@@ -38,11 +38,11 @@ __all__ = [
     "Reader",
     "Selection",
     "assemble",
-    "joined_sparse",
+    "concatenate_sparse",
     "list_scores",
+    "read_texts",
     "select_list",
     "select_merged",
-    "texts_of",
 ]
 
 
@@ -60,7 +60,7 @@ class Reader:
     def record(self, iteration: int, sentence: int) -> KbestRecord | None:
         """Return one sentence's list of one iteration, or None if there is none."""
         buffer = self.list_bytes(iteration, sentence)
-        return None if buffer is None else record_of(buffer, iteration, sentence)
+        return None if buffer is None else read_record(buffer, iteration, sentence)
 
     def list_bytes(self, iteration: int, sentence: int) -> NDArray[np.uint8] | None:
         """Return the bytes of one sentence's list of one iteration, or None if there is none."""
@@ -123,7 +123,7 @@ class Reader:
                 f"the n-best store has no statistics of {kind.signature} for sentence {sentence} "
                 f"of iteration {iteration}: it was changed during the read; read again"
             )
-        with damage_told(iteration, sentence):
+        with report_damage(iteration, sentence):
             return np.frombuffer(value, kind.dtype).reshape(-1, kind.width)
 
 
@@ -211,8 +211,8 @@ def assemble(
             every = rows is None
             if record.n_dense != space.n_dense or len(statistics) != record.n_new:
                 why = "its features or statistics differ from those of the store"
-                raise damaged(iteration, sentence, why)
-            with damage_told(iteration, sentence):
+                raise corruption_error(iteration, sentence, why)
+            with report_damage(iteration, sentence):
                 dense.append(record.dense if every else record.dense[rows])
                 lengths.append(record.lengths if every else record.lengths[rows])
                 stats.append(statistics if every else statistics[rows])
@@ -226,7 +226,7 @@ def assemble(
         sentence_ids=sentences,
         offsets=offsets,
         dense=_joined(dense, (0, space.n_dense), np.float32),
-        sparse=joined_sparse(sparse) if space.n_sparse else None,
+        sparse=concatenate_sparse(sparse) if space.n_sparse else None,
         stats=_joined(stats, (0, kind.width), np.dtype(kind.dtype)),
         lengths=_joined(lengths, (0,), np.int32),
     )
@@ -253,11 +253,11 @@ def _named(rows: SparseRows, n_sparse: int) -> SparseRows:
     return rows
 
 
-def texts_of(selection: Selection, sentence: int) -> tuple[bytes, ...]:
+def read_texts(selection: Selection, sentence: int) -> tuple[bytes, ...]:
     """Return the texts of the selected hypotheses, in order."""
     texts: list[bytes] = []
     for iteration, record, rows in selection.pieces:
-        with damage_told(iteration, sentence):
+        with report_damage(iteration, sentence):
             held = record.hypotheses()
             texts += held if rows is None else [held[row] for row in rows.tolist()]
     order = range(len(texts)) if selection.order is None else selection.order.tolist()
@@ -286,7 +286,7 @@ def _joined(arrays: list[NDArray[Any]], shape: tuple[int, ...], dtype: Any) -> N
     return np.concatenate(arrays) if arrays else np.zeros(shape, dtype)
 
 
-def joined_sparse(pieces: list[SparseRows]) -> SparseRows:
+def concatenate_sparse(pieces: list[SparseRows]) -> SparseRows:
     """Return rows of all pieces, end to end; copies."""
     widths = [np.diff(piece.indptr) for piece in pieces]
     return SparseRows(

@@ -14,7 +14,7 @@ from formats.nbest.files import NBestList
 from mosesplug.errors import StoreError
 from mosesplug.store import writing
 from mosesplug.store.environment import Environment
-from mosesplug.store.fingerprints import checked
+from mosesplug.store.fingerprints import check_fingerprints
 from mosesplug.store.merge import Reader
 from mosesplug.store.reading import StoreReader
 from mosesplug.store.records import encode_value
@@ -102,7 +102,9 @@ class NBestStore(StoreReader):
             StoreMismatch: fingerprints differ; the message names them and the remedy.
         """
         stored = self._load().fingerprints
-        wanted = checked(stored, fingerprints, replace=replace, path=self._environment.path)
+        wanted = check_fingerprints(
+            stored, fingerprints, replace=replace, path=self._environment.path
+        )
         if wanted != stored and self._environment.writable:
             self._environment.write(
                 lambda transaction: put_meta(transaction, self._environment, fingerprints=wanted)
@@ -152,7 +154,7 @@ class NBestStore(StoreReader):
         seconds_waiting = time.perf_counter() - began - seconds_adding
         started = time.perf_counter()
         environment, state = self._environment, self._load()
-        whole = writing.enlarged(state, ingest, metric)
+        whole = writing.enlarge(state, ingest, metric)
 
         def write(transaction: Any) -> None:
             writing.put_lists(transaction, environment, ingest)
@@ -213,7 +215,7 @@ class NBestStore(StoreReader):
         ingest, _ = self._ingest(iteration, lists, metric, references, n_sentences, threads)
         started = time.perf_counter()
         environment, state = self._environment, self._load()
-        grown = writing.enlarged(state, ingest, metric)
+        grown = writing.enlarge(state, ingest, metric)
 
         def write(transaction: Any) -> int:
             writing.put_lists(transaction, environment, ingest)
@@ -328,7 +330,7 @@ class NBestStore(StoreReader):
             kind = self._ensure(metric, references, tuple(range(1, iteration)), threads)
             state = self._load()
         else:
-            kind = writing.kind_of_parts(self._environment, state, state.growing, references)
+            kind = writing.read_kind_of_parts(self._environment, state, state.growing, references)
         space = state.growing or state.graphed or state
         columns, self._columns = self._columns, None
         if columns is None:

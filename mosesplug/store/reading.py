@@ -20,11 +20,11 @@ from mosesplug.store.merge import (
     Reader,
     assemble,
     list_scores,
+    read_texts,
     select_list,
     select_merged,
-    texts_of,
 )
-from mosesplug.store.records import damage_told
+from mosesplug.store.records import report_damage
 from mosesplug.store.snapshot import Snapshot
 from mosesplug.store.state import IterationRecord, StatisticsKind, StoreState, load_state
 from mosesplug.store.views import IterationList, IterationLists, OpenIteration
@@ -170,7 +170,7 @@ class StoreReader:
         with self._reading() as (reader, state):
             selected = state.select(iterations, self._environment.path)
             (sentence,) = _sentences([sentence], state.n_sentences).tolist()
-            return texts_of(select_merged(reader, sentence, selected), sentence)
+            return read_texts(select_merged(reader, sentence, selected), sentence)
 
     def iteration_set(
         self,
@@ -213,11 +213,11 @@ class StoreReader:
             rows = assemble(reader, _space(state), kind, sentences, [selection])
             scores, homes, home_rows = list_scores(reader, iteration, sentences)
             record = reader.record(iteration, int(sentence))
-            with damage_told(iteration, int(sentence)):
+            with report_damage(iteration, int(sentence)):
                 extras = () if record is None else record.list_extras()
             return IterationList(
                 sentence=int(sentence),
-                texts=texts_of(selection, int(sentence)),
+                texts=read_texts(selection, int(sentence)),
                 dense=rows.dense,
                 sparse=rows.sparse,
                 stats=rows.stats,
@@ -352,10 +352,12 @@ class StoreReader:
         """Return the kind of statistics wanted, complete for those iterations."""
         state = self._load()
         if metric is None and references is None:
-            return statistics.newest(state, self._environment)
+            return statistics.find_newest_kind(state, self._environment)
         if metric is None or references is None:
             raise UsageError("statistics need a metric and its references, or neither")
-        return statistics.ensure(self._environment, state, metric, references, iterations, threads)
+        return statistics.ensure_statistics(
+            self._environment, state, metric, references, iterations, threads
+        )
 
 
 def _space(state: StoreState) -> FeatureSpace:

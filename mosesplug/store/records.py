@@ -40,14 +40,14 @@ from mosesplug.tuning_set import SparseRows
 
 __all__ = [
     "KbestRecord",
-    "aligned",
-    "damage_told",
-    "damaged",
+    "align",
+    "corruption_error",
     "decode_value",
     "encode_record",
     "encode_value",
-    "header_of",
-    "record_of",
+    "read_header",
+    "read_record",
+    "report_damage",
 ]
 
 _HEADER_LENGTH = struct.Struct("<I")
@@ -112,8 +112,8 @@ class KbestRecord:
     extras = _Field(12, "u1")
 
     def __init__(self, buffer: NDArray[np.uint8]) -> None:
-        self.buffer = aligned(buffer)
-        numbers, self.begin = header_of(self.buffer)
+        self.buffer = align(buffer)
+        numbers, self.begin = read_header(self.buffer)
         if len(numbers) != 1 + 2 * len(_FIELDS):
             raise ValueError("its header is that of something else")
         self.n_dense, self.places = numbers[0], numbers[1:]
@@ -216,18 +216,18 @@ class KbestRecord:
 _FIELDS = tuple(field for field in vars(KbestRecord).values() if isinstance(field, _Field))
 
 
-def record_of(buffer: NDArray[np.uint8], iteration: int, sentence: int) -> KbestRecord:
+def read_record(buffer: NDArray[np.uint8], iteration: int, sentence: int) -> KbestRecord:
     """Return the list of a sentence out of a store.
 
     Raises:
         StoreError: it is damaged.
     """
-    with damage_told(iteration, sentence):
+    with report_damage(iteration, sentence):
         return KbestRecord(buffer)
 
 
 @contextmanager
-def damage_told(iteration: int, sentence: int) -> Iterator[None]:
+def report_damage(iteration: int, sentence: int) -> Iterator[None]:
     """Errors of taking a record apart, as one message.
 
     Raises:
@@ -236,10 +236,10 @@ def damage_told(iteration: int, sentence: int) -> Iterator[None]:
     try:
         yield
     except (ValueError, IndexError) as error:
-        raise damaged(iteration, sentence, str(error)) from None
+        raise corruption_error(iteration, sentence, str(error)) from None
 
 
-def damaged(iteration: int, sentence: int, why: str) -> StoreError:
+def corruption_error(iteration: int, sentence: int, why: str) -> StoreError:
     """Return the error for a corrupt record."""
     return StoreError(
         f"the n-best store is damaged: the list of sentence {sentence} in iteration {iteration}"
@@ -253,7 +253,7 @@ def _end_of_array(count: int, at: int, size: int) -> int:
     return at + count * size
 
 
-def aligned(buffer: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def align(buffer: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Return the bytes themselves, or a copy where arrays could not be views on them.
 
     LMDB aligns values that fill a page of their own; small ones may lie anywhere.
@@ -263,7 +263,7 @@ def aligned(buffer: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return np.frombuffer(buffer.tobytes(), np.uint8)
 
 
-def header_of(buffer: NDArray[np.uint8]) -> tuple[list[int], int]:
+def read_header(buffer: NDArray[np.uint8]) -> tuple[list[int], int]:
     """Return the numbers in the header of a record, and where its arrays begin.
 
     Raises:

@@ -6,7 +6,7 @@ from typing import Self
 
 from mosesplug.errors import StoreError
 from mosesplug.store.environment import Environment, Pinned
-from mosesplug.store.records import KbestRecord, record_of
+from mosesplug.store.records import KbestRecord, read_record
 from mosesplug.store.state import COMMIT, iteration_key, kbest_key
 
 __all__ = ["Snapshot"]
@@ -39,7 +39,7 @@ class Snapshot:
         value = get(kbest_key(iteration, sentence), db=self._environment["kbest"])
         if value is None:
             return None
-        return record_of(self._pinned.view(value), iteration, sentence)
+        return read_record(self._pinned.view(value), iteration, sentence)
 
     def close(self) -> None:
         """Let go of the transaction; it ends with the last array that needs it."""

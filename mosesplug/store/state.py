@@ -35,8 +35,8 @@ from mosesplug.store.claims import (
     check_graphs,
     check_names,
     check_sums,
-    checked_groups,
-    checked_kinds,
+    read_groups,
+    read_kinds,
 )
 from mosesplug.store.environment import Environment
 from mosesplug.store.records import decode_value, encode_value
@@ -274,7 +274,7 @@ def load_state(transaction: Any, environment: Environment) -> StoreState:
         )
     with _damage_told(environment, "what it says of its statistics and of its origin"):
         stored = decode_value(transaction.get(b"statistics", encode_value([]), db=meta))
-        kinds = tuple(StatisticsKind(*fields) for fields in checked_kinds(stored))
+        kinds = tuple(StatisticsKind(*fields) for fields in read_kinds(stored))
         fingerprints = dict(
             decode_value(transaction.get(b"fingerprints", encode_value({}), db=meta))
         )
@@ -300,13 +300,13 @@ def load_state(transaction: Any, environment: Environment) -> StoreState:
                 raise ValueError(f"iteration {len(records) + 1} has none")
             if GRAPHS in values:
                 graphs = values[GRAPHS]
-                graphs["groups"] = checked_groups(graphs["groups"])
+                graphs["groups"] = read_groups(graphs["groups"])
                 graphed = Graphed(iteration=iteration, sparse=(*sparse, *names), **graphs)
                 check_graphs(graphed.n_graphs, graphed.last_sentence)
                 continue
             commit = values[GROWING] if GROWING in values else values[COMMIT]
             check_sums(commit, len(kinds))
-            spelled = checked_groups(commit["groups"])
+            spelled = read_groups(commit["groups"])
             if GROWING in values:
                 commit |= {"groups": spelled, "sparse": (*sparse, *names)}
                 growing = Growing(iteration=iteration, **commit)

@@ -15,7 +15,7 @@ from mosesplug.errors import DataError, StoreError
 from mosesplug.store.checksums import put_checksums
 from mosesplug.store.environment import Environment
 from mosesplug.store.merge import Reader
-from mosesplug.store.records import damage_told
+from mosesplug.store.records import report_damage
 from mosesplug.store.state import (
     StatisticsKind,
     StoreState,
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     # At run time it would bring Numba, which reading a store does not need.
     from mosesplug.metrics.protocol import Metric, Prepared
 
-__all__ = ["checked_statistics", "ensure", "newest"]
+__all__ = ["check_statistics", "ensure_statistics", "find_newest_kind"]
 
 
-def newest(state: StoreState, environment: Environment) -> StatisticsKind:
+def find_newest_kind(state: StoreState, environment: Environment) -> StatisticsKind:
     """Return the kind that the newest iteration was scored with, complete for all of them.
 
     Adding an iteration completes the kind that it is scored with, so only dropping one can leave
@@ -46,7 +46,7 @@ def newest(state: StoreState, environment: Environment) -> StatisticsKind:
     return state.kinds[state.newest_kind]
 
 
-def ensure(
+def ensure_statistics(
     environment: Environment,
     state: StoreState,
     metric: Metric,
@@ -143,13 +143,13 @@ def _compute(
                 continue
             sentences.append(sentence)
             counts.append(record.n_new)
-            with damage_told(iteration, sentence):
+            with report_damage(iteration, sentence):
                 bounds = record.text_bounds() + size
             starts.append(bounds[:-1])
             ends.append(bounds[1:])
             texts.append(record.text.copy())
             size += len(record.text)
-    scored = checked_statistics(
+    scored = check_statistics(
         metric.statistics(
             references,
             np.repeat(sentences, counts),
@@ -174,7 +174,7 @@ def _compute(
     environment.write(write)
 
 
-def checked_statistics(
+def check_statistics(
     statistics: NDArray[Any], kind: StatisticsKind, metric: Metric
 ) -> NDArray[Any]:
     """Return statistics as they are stored.

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["missing_pages"]
+__all__ = ["count_missing_pages"]
 
 _HEADER = 16
 _META = struct.Struct("<IIQQ4xHH4QQ48xQQ")
@@ -35,7 +35,7 @@ _ELSEWHERE = 1
 _NOWHERE = 2**64 - 1
 
 
-def missing_pages(path: Path, page_size: int) -> int:
+def count_missing_pages(path: Path, page_size: int) -> int:
     """Return how many pages in use lie beyond the end of a data file; 0 if it is whole.
 
     Args:

@@ -43,12 +43,12 @@ if TYPE_CHECKING:
 __all__ = [
     "check_next",
     "delete_iteration",
-    "enlarged",
-    "kind_of_parts",
+    "enlarge",
     "put_finished",
     "put_lists",
     "put_part",
     "put_result",
+    "read_kind_of_parts",
     "refuse_growing",
 ]
 
@@ -95,7 +95,7 @@ def check_next(
         )
 
 
-def kind_of_parts(
+def read_kind_of_parts(
     environment: Environment, state: StoreState, growing: Growing, references: Prepared
 ) -> StatisticsKind:
     """Return the kind of statistics that the parts of the open iteration have.
@@ -127,7 +127,7 @@ def refuse_growing(environment: Environment, state: StoreState, action: str) -> 
         )
 
 
-def enlarged(state: StoreState, ingest: Ingest, metric: Metric) -> Growing:
+def enlarge(state: StoreState, ingest: Ingest, metric: Metric) -> Growing:
     """The growing iteration of ``state``, or one that begins, with the lists of ``ingest``."""
     before = state.growing
     graphed = before or state.graphed

@@ -28,7 +28,7 @@ from mosesplug.tuning.graphs.learning import use_graphs
 from mosesplug.tuning.graphs.storing import store_graphs
 from mosesplug.tuning.guarding import guard_decoded, guard_weights
 from mosesplug.tuning.heldout import HeldOutScorer
-from mosesplug.tuning.online.source import drop_open_epoch, same_start
+from mosesplug.tuning.online.source import drop_open_epoch, is_same_start
 from mosesplug.tuning.online.state import online_start
 from mosesplug.tuning.parallel.optimize import optimize_sharded
 from mosesplug.tuning.resources import Clock, release_memory
@@ -314,7 +314,7 @@ def make_graphs(context: Context) -> None:
     weights = last.weights if last else online_start(context)
     if (opened := store.open_iteration()) is not None:
         start = IterationStart(weights, context.data.seed, context.settings, (), 0.0)
-        if same_start(start.as_record(), opened.progress["start"]):
+        if is_same_start(start.as_record(), opened.progress["start"]):
             return
         context.files.watch(drop_open_epoch(store))
     if last:

@@ -28,7 +28,7 @@ from mosesplug.hypergraph import Hypergraph
 from mosesplug.inspection.maintenance import verify_store
 from mosesplug.store import NBestStore, reading
 from mosesplug.store.ingest import Ingest
-from mosesplug.store.records import decode_value, encode_value, header_of
+from mosesplug.store.records import decode_value, encode_value, read_header
 from mosesplug.store.state import CHECKSUMS, StoreState
 from mosesplug.store.testing.toys import Hypothesis, ToyMetric, make_list
 from mosesplug.tuning_set import TuningSet
@@ -133,7 +133,7 @@ def _changes(chance: Chance, records: Records) -> list[Change]:
 
 def _with_odd_number(chance: Chance, record: bytes) -> bytes:
     """A record with one number of one of its arrays changed, or of its header."""
-    (_, *places), start = header_of(np.frombuffer(record, np.uint8))
+    (_, *places), start = read_header(np.frombuffer(record, np.uint8))
     if chance.below(6) == 0:
         header = decode_value(record[4 : 4 + int.from_bytes(record[:4], "little")])
         header[chance.below(len(header))] = abs(chance.one_of(_ODD))

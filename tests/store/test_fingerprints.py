@@ -8,7 +8,7 @@ import pytest
 
 from mosesplug.errors import StoreMismatch
 from mosesplug.store import fingerprint_files
-from mosesplug.store.fingerprints import checked
+from mosesplug.store.fingerprints import check_fingerprints
 
 
 def test_files_count_by_content_and_order(tmp_path: Path) -> None:
@@ -27,14 +27,19 @@ def test_files_count_by_content_and_order(tmp_path: Path) -> None:
 
 def test_every_difference_is_named() -> None:
     stored = {"input": "1", "references": "2", "configuration": "3"}
-    assert checked({}, stored, path="p") == stored
-    assert checked(stored, {"input": "1", "decoder": "4"}, path="p") == {**stored, "decoder": "4"}
+    assert check_fingerprints({}, stored, path="p") == stored
+    assert check_fingerprints(stored, {"input": "1", "decoder": "4"}, path="p") == {
+        **stored,
+        "decoder": "4",
+    }
     with pytest.raises(StoreMismatch) as caught:
-        checked(stored, {"input": "7", "references": "2", "configuration": "8"}, path="p")
+        check_fingerprints(
+            stored, {"input": "7", "references": "2", "configuration": "8"}, path="p"
+        )
     assert str(caught.value) == (
         "the n-best store at p was made with different input and different configuration (input: "
         "stored 1, given 7; configuration: stored 3, given 8). Use the same as before, or "
         "start in an empty directory"
     )
-    replaced = checked(stored, {"input": "7"}, replace=["input"], path="p")
+    replaced = check_fingerprints(stored, {"input": "7"}, replace=["input"], path="p")
     assert replaced == {**stored, "input": "7"}

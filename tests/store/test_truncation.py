@@ -7,7 +7,7 @@ from pathlib import Path
 
 import lmdb
 
-from mosesplug.store.truncation import missing_pages
+from mosesplug.store.truncation import count_missing_pages
 
 PAGE = 4096
 SIZES = (5, 100, 1500, 3000, 9000, 20000)
@@ -28,7 +28,7 @@ def test_files_of_many_transactions(tmp_path: Path) -> None:
                 for _ in range(chance.randint(0, 60)):
                     key = b"%d" % chance.randint(0, 300)
                     transaction.delete(key, db=chance.choice(databases))
-            assert missing_pages(file, PAGE) == 0
+            assert count_missing_pages(file, PAGE) == 0
             last = environment.info()["last_pgno"]
             lacking += file.stat().st_size < (last + 1) * PAGE
     assert lacking
@@ -36,7 +36,7 @@ def test_files_of_many_transactions(tmp_path: Path) -> None:
     missing = []
     for pages in (*range(last, 2, -37), 2):
         file.write_bytes(data[: pages * PAGE])
-        missing.append(missing_pages(file, PAGE))
+        missing.append(count_missing_pages(file, PAGE))
     assert missing == sorted(missing)
     # Where the tree of free pages is cut off itself, nothing is known to be free.
     assert missing[-1] == last - 1
@@ -49,7 +49,7 @@ def test_a_page_that_is_there_in_part_is_missing(tmp_path: Path) -> None:
         pages = environment.info()["last_pgno"] + 1
     file = tmp_path / "data.mdb"
     data = file.read_bytes()
-    assert (missing_pages(file, PAGE), len(data)) == (0, pages * PAGE)
+    assert (count_missing_pages(file, PAGE), len(data)) == (0, pages * PAGE)
     for length, missing in ((pages * PAGE - 1, 1), ((pages - 2) * PAGE, 2)):
         file.write_bytes(data[:length])
-        assert missing_pages(file, PAGE) == missing
+        assert count_missing_pages(file, PAGE) == missing

@@ -28,7 +28,7 @@ from mosesplug.optimizers.lists.arrangement import (
     model_scores,
     project_slopes,
 )
-from mosesplug.optimizers.lists.rows import filled_offsets
+from mosesplug.optimizers.lists.rows import drop_empty_sentences
 from mosesplug.optimizers.problem import Problem
 from mosesplug.tuning_set import TuningSet
 
@@ -40,8 +40,8 @@ __all__ = [
     "Lines",
     "ListSearcher",
     "best_point",
+    "drop_empty_lists",
     "error_surfaces",
-    "filled_lists",
     "line_space",
     "search_space",
 ]
@@ -233,15 +233,15 @@ def line_space(problem: Problem, weights: NDArray[np.float64]) -> LineSpace:
     if active[n_dense:].any():
         columns = np.concatenate([columns, _sparse_columns(problem, active[n_dense:])], axis=1)
     base = tuning_set.model_scores(np.where(active, 0.0, weights))
-    offsets, stats = filled_lists(tuning_set)
+    offsets, stats = drop_empty_lists(tuning_set)
     slopes = np.empty(columns.size)
     arrange(offsets, columns, slopes)
     return LineSpace(offsets, Lines.of(offsets, slopes), base, stats, problem.metric)
 
 
-def filled_lists(tuning_set: TuningSet) -> tuple[NDArray[np.int64], NDArray[Any]]:
+def drop_empty_lists(tuning_set: TuningSet) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """Return offsets without empty sentences, int64, and statistics for line search."""
-    offsets = filled_offsets(tuning_set.offsets)
+    offsets = drop_empty_sentences(tuning_set.offsets)
     # Differences of float statistics are summed by the thousand: float32 would show.
     dtype = np.promote_types(tuning_set.stats.dtype, np.int32)
     return offsets, np.ascontiguousarray(tuning_set.stats, dtype=dtype)

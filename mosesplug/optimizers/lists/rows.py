@@ -18,10 +18,10 @@ from mosesplug.tuning_set import Batch, SparseRows
 __all__ = [
     "CompactArrays",
     "CompactRows",
+    "clear_cancelled",
     "compact_rows",
-    "filled_offsets",
+    "drop_empty_sentences",
     "row_scores",
-    "zero_cancelled",
 ]
 
 _ROUNDING = 1e-12
@@ -84,16 +84,16 @@ class CompactRows:
         Sums that overflow are kept, so that they become an error.
         """
         sizes = replace(self, data=np.abs(self.data)).combine(np.abs(coefficients))
-        return zero_cancelled(self.combine(coefficients), sizes)
+        return clear_cancelled(self.combine(coefficients), sizes)
 
 
-def zero_cancelled(sums: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+def clear_cancelled(sums: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return sums, with 0 where terms cancelled; ``sizes`` are sums of absolute terms."""
     cancelled = (np.abs(sums) <= _ROUNDING * sizes) & (sizes < np.inf)
     return np.where(cancelled, 0.0, sums)
 
 
-def filled_offsets(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+def drop_empty_sentences(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the offsets of non-empty sentences, int64 ``[n_filled + 1]``."""
     kept = np.append(np.flatnonzero(np.diff(offsets) > 0), len(offsets) - 1)
     found: NDArray[np.int64] = offsets[kept]

@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.optimizers.lists.oracle_pairs import ActiveFeatures, row_scores
-from mosesplug.optimizers.lists.rows import compact_rows, filled_offsets, zero_cancelled
+from mosesplug.optimizers.lists.rows import clear_cancelled, compact_rows, drop_empty_sentences
 from mosesplug.optimizers.problem import Problem
 from mosesplug.tuning_set import TuningSet
 
-__all__ = ["ScaledLists", "Scaling", "scaled_lists"]
+__all__ = ["ScaledLists", "Scaling", "scale_lists"]
 
 Floats = NDArray[np.float64]
 Scaling = Literal["deviation", "none"]
@@ -78,7 +78,7 @@ class ScaledLists:
             terms = np.repeat(coefficients, np.diff(indptr)) * data
             sums += np.bincount(indices, terms, size)
             sizes += np.bincount(indices, np.abs(terms), size)
-        return zero_cancelled(sums, sizes)
+        return clear_cancelled(sums, sizes)
 
     def with_fixed_column(self, column: Floats) -> ScaledLists:
         """Return lists with a last feature, float64 ``[n_hyps]``, and no fixed scores."""
@@ -101,7 +101,7 @@ class ScaledLists:
         )
 
 
-def scaled_lists(problem: Problem, initial: Floats, scaling: Scaling) -> ScaledLists:
+def scale_lists(problem: Problem, initial: Floats, scaling: Scaling) -> ScaledLists:
     """Return the problem's hypotheses.
 
     Args:
@@ -111,7 +111,7 @@ def scaled_lists(problem: Problem, initial: Floats, scaling: Scaling) -> ScaledL
     """
     tuning_set, active = problem.tuning_set, problem.active_mask
     n_dense = tuning_set.space.n_dense
-    offsets = filled_offsets(tuning_set.offsets)
+    offsets = drop_empty_sentences(tuning_set.offsets)
     is_dense = active[:n_dense]
     dense = tuning_set.dense[:, is_dense].astype(np.float64, order="C")
     indptr, indices, data, sparse_columns = _sparse_part(tuning_set, active[n_dense:])

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
 from mosesplug.optimizers.lists.arrangement import arrange
-from mosesplug.optimizers.lists.rows import filled_offsets
+from mosesplug.optimizers.lists.rows import drop_empty_sentences
 from mosesplug.tuning_set import SparseRows, TuningSet
 
 __all__ = ["MiraLists", "mira_lists"]
@@ -52,7 +52,7 @@ class MiraLists(NamedTuple):
 def mira_lists(tuning_set: TuningSet) -> tuple[MiraLists, NDArray[np.int64]]:
     """Return the distinct hypotheses, arranged, and their rows of the tuning set."""
     # Copies of any array (read-only, unaligned, integers), so that kernels compile for one type.
-    offsets = filled_offsets(tuning_set.offsets)
+    offsets = drop_empty_sentences(tuning_set.offsets)
     dense = np.array(tuning_set.dense, dtype=np.float32, order="C")
     sparse = _sorted(tuning_set.sparse, len(dense))
     first = _first_alike(offsets, dense, sparse.indptr, sparse.indices, sparse.data)

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.optimizers.lists.differences import RowDifference, difference
-from mosesplug.optimizers.lists.rows import compact_rows, filled_offsets, row_scores
+from mosesplug.optimizers.lists.rows import compact_rows, drop_empty_sentences, row_scores
 from mosesplug.optimizers.online.costs import CostOptions
 from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
@@ -127,7 +127,7 @@ def arow_learner(options: ArowOptions) -> Learner:
         features = rows.arrays(step.active)
         walk = _begin(state, rows.columns)
         scores, losses = np.zeros(batch.n_hyps), []
-        for start, end in pairwise(filled_offsets(batch.offsets).tolist()):
+        for start, end in pairwise(drop_empty_sentences(batch.offsets).tolist()):
             own = slice(start, end)
             scores[own] = row_scores(features, walk.weights, start, end)
             hope = start + int(np.argmax(scores[own] + gains[own]))

@@ -21,7 +21,7 @@ from typing import Literal
 
 import numpy as np
 
-from mosesplug.optimizers.lists.rows import compact_rows, filled_offsets
+from mosesplug.optimizers.lists.rows import compact_rows, drop_empty_sentences
 from mosesplug.optimizers.online.costs import CostOptions
 from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
@@ -79,7 +79,7 @@ def mira_learner(options: MiraOptions) -> Learner:
         gains = costs.gains(batch, step.metric, memory, step.rng)
         rows = compact_rows(batch, np.arange(batch.n_hyps))
         task = MiraTask(
-            filled_offsets(batch.offsets),
+            drop_empty_sentences(batch.offsets),
             gains,
             options.slack,
             options.solver_tolerance,

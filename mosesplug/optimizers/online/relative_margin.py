@@ -25,7 +25,7 @@ import numpy as np
 
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.costs import Remembered
-from mosesplug.optimizers.lists.rows import compact_rows, filled_offsets
+from mosesplug.optimizers.lists.rows import compact_rows, drop_empty_sentences
 from mosesplug.optimizers.online.costs import CostOptions
 from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
@@ -125,7 +125,7 @@ def _learner(
         gains = costs.gains(batch, step.metric, memory, step.rng)
         rows = compact_rows(batch, np.arange(batch.n_hyps))
         task = RelativeMarginTask(
-            filled_offsets(batch.offsets),
+            drop_empty_sentences(batch.offsets),
             gains,
             options.slack,
             options.bound_slack or _default_bound_slack(batch),

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from formats.graphs.hypergraph_reader import HypergraphFile
 from mosesplug.hypergraph import Hypergraph
-from mosesplug.store.records import aligned, encode_record, header_of
+from mosesplug.store.records import align, encode_record, read_header
 
 __all__ = ["decode_graph", "encode_graph"]
 
@@ -71,8 +71,8 @@ def decode_graph(buffer: NDArray[np.uint8]) -> Hypergraph:
     Raises:
         ValueError: these are not the bytes of such a record.
     """
-    buffer = aligned(buffer)
-    (layout, *places), begin = header_of(buffer)
+    buffer = align(buffer)
+    (layout, *places), begin = read_header(buffer)
     if layout != _LAYOUT or len(places) != 2 * len(_TYPES):
         raise ValueError("its header is that of something else")
     try:

@@ -22,7 +22,7 @@ from mosesplug.store.nbest_store import NBestStore
 from mosesplug.store.testing.toys import Hypothesis, StoreModel, ToyMetric, make_list
 from mosesplug.tuning_set import TuningSet
 
-__all__ = ["StoreConformance", "check_store", "refuses"]
+__all__ = ["StoreConformance", "assert_raises", "check_store"]
 
 
 def check_rows(rows: TuningSet, first: int, truth: Sequence[Hypothesis], statistics: Any) -> None:
@@ -100,7 +100,7 @@ def check_store(
             np.testing.assert_array_equal(one.scores, scores)
 
 
-def refuses(kind: type[Exception], action: Callable[[], object], *words: str) -> None:
+def assert_raises(kind: type[Exception], action: Callable[[], object], *words: str) -> None:
     """Assert that ``action`` raises that error, with all of the words in its message."""
     message = None
     try:
@@ -150,7 +150,9 @@ class StoreConformance:
             assert store.n_sentences == 0
 
     def test_a_store_that_is_not_there_cannot_be_read(self, tmp_path: Path) -> None:
-        refuses(StoreError, lambda: self.open(tmp_path / "none", writable=False), "no n-best store")
+        assert_raises(
+            StoreError, lambda: self.open(tmp_path / "none", writable=False), "no n-best store"
+        )
 
     def test_what_was_written_is_read_by_the_next(self, tmp_path: Path) -> None:
         model = StoreModel(3)
@@ -199,7 +201,7 @@ class StoreConformance:
             self.add(store, [Hypothesis(0, b"a")], record=record)
             assert store.iterations()[0].result is None
             store.record_result(1, {"score": 0.25})
-            refuses(StoreError, lambda: store.record_result(2, {}), "iteration 2")
+            assert_raises(StoreError, lambda: store.record_result(2, {}), "iteration 2")
         with self.open(tmp_path, writable=False) as store:
             (stored,) = store.iterations()
             np.testing.assert_array_equal(stored.record["weights"], record["weights"])
@@ -211,11 +213,11 @@ class StoreConformance:
         model = StoreModel(3)
         lines = [Hypothesis(0, b"a", sparse=(("s_a", 1.0),)), Hypothesis(1, b"e")]
         with self.open(tmp_path, writable=True) as store:
-            refuses(StoreError, lambda: store.drop_last(1), "empty")
+            assert_raises(StoreError, lambda: store.drop_last(1), "empty")
             self.add(store, lines, metric)
             model.add(lines)
             self.add(store, [Hypothesis(0, b"x", sparse=(("s_b", 1.0),)), *lines], metric)
-            refuses(StoreError, lambda: store.drop_last(1), "newest is 2")
+            assert_raises(StoreError, lambda: store.drop_last(1), "newest is 2")
             store.drop_last(2)
             check_store(store, model, metric, metric.prepare(self.references))
             self.add(store, [Hypothesis(1, b"e"), Hypothesis(2, b"f")], metric)
@@ -239,7 +241,9 @@ class StoreConformance:
                 assert store.hypotheses(0, wanted) == truth
                 assert store.tuning_set(wanted).n_hyps == len(truth)
             for missing in (0, 4, -1):
-                refuses(StoreError, functools.partial(store.tuning_set, [1, missing]), "1 to 3")
+                assert_raises(
+                    StoreError, functools.partial(store.tuning_set, [1, missing]), "1 to 3"
+                )
 
     def test_iterations_come_in_order(self, tmp_path: Path) -> None:
         metric = ToyMetric()
@@ -252,7 +256,7 @@ class StoreConformance:
                         n_sentences=3, record={},
                     )  # fmt: skip
 
-                refuses(StoreError, action, f"iteration {wrong}", "the next one is 1")
+                assert_raises(StoreError, action, f"iteration {wrong}", "the next one is 1")
 
     def test_another_metric_or_reference_is_scored_anew(self, tmp_path: Path) -> None:
         once, twice = ToyMetric(), ToyMetric(weight=2)
@@ -276,7 +280,7 @@ class StoreConformance:
             store.require({"input": "1a", "references": "2b"})
         with self.open(tmp_path, writable=True) as store:
             store.require({"input": "1a"})
-            refuses(
+            assert_raises(
                 StoreMismatch,
                 lambda: store.require({"input": "9z", "references": "2b"}),
                 "different input", "stored 1a, given 9z",
@@ -289,7 +293,7 @@ class StoreConformance:
         with self.open(tmp_path, writable=True) as store:
             self.add(store, [Hypothesis(0, b"a")], metric)
             block = make_list([Hypothesis(0, b"a", (1.0, 2.0))], (("LM0", 2),))
-            refuses(
+            assert_raises(
                 StoreMismatch,
                 lambda: store.add_iteration(
                     2, [block], metric=metric, references=metric.prepare(self.references),
@@ -364,8 +368,8 @@ class StoreConformance:
                 check_store(store, model, metric, metric.prepare(self.references))
                 assert store.space is not None
                 assert store.space.sparse == ("s_a",)
-                refuses(StoreError, lambda: store.tuning_set(2), "iteration 2")
-                refuses(StoreError, lambda: store.iteration_set(2), "iteration 2")
+                assert_raises(StoreError, lambda: store.tuning_set(2), "iteration 2")
+                assert_raises(StoreError, lambda: store.iteration_set(2), "iteration 2")
                 with store.snapshot() as snapshot:
                     assert snapshot.record(1, 0) is not None
                     assert snapshot.record(2, 0) is None
@@ -398,7 +402,7 @@ class StoreConformance:
             Hypothesis(0, b"c", sparse=(("s_c", 2.0), ("s_a", 1.0))), first[0],
         ]  # fmt: skip
         with self.open(tmp_path, writable=True) as store:
-            refuses(StoreError, lambda: store.open_batch([0]), "no iteration", "open")
+            assert_raises(StoreError, lambda: store.open_batch([0]), "no iteration", "open")
             self.add(store, first)
             self.add_part(store, again)
             batch = store.open_batch([2, 0, 1])
@@ -407,32 +411,34 @@ class StoreConformance:
             assert batch.space.sparse == ("s_a", "s_c")
             truth = [*again[3:], *again[:3]]
             check_rows(batch, 0, truth, [[1, 1], [1, 1], [1, 2], [1, 1], [1, 2]])
-            refuses(DataError, lambda: store.open_batch([3]), "no sentence 3")
+            assert_raises(DataError, lambda: store.open_batch([3]), "no sentence 3")
 
     def test_an_open_iteration_stands_in_the_way(self, tmp_path: Path) -> None:
         other = ToyMetric(weight=2)
         lines = [Hypothesis(0, b"a")]
         with self.open(tmp_path, writable=True) as store:
-            refuses(StoreError, lambda: store.finish_iteration(1, {}), "not open", "none is")
-            refuses(
+            assert_raises(StoreError, lambda: store.finish_iteration(1, {}), "not open", "none is")
+            assert_raises(
                 StoreError, lambda: self.add_part(store, lines, iteration=2), "the next one is 1"
             )
             self.add(store, lines)
             self.add_part(store, lines)
             for action in (lambda: self.add(store, lines), lambda: store.drop_last(1)):
-                refuses(StoreError, action, "iteration 2 is open", "1 of its 3 sentences")
+                assert_raises(StoreError, action, "iteration 2 is open", "1 of its 3 sentences")
             for number in (1, 3):
                 wrong = functools.partial(self.add_part, store, lines, iteration=number)
-                refuses(StoreError, wrong, f"iteration {number}", "the open one is 2")
+                assert_raises(StoreError, wrong, f"iteration {number}", "the open one is 2")
                 unfinished = functools.partial(store.finish_iteration, number, {})
-                refuses(StoreError, unfinished, f"iteration {number}", "iteration 2 is")
-            refuses(StoreError, lambda: self.add_part(store, lines), "has a list of sentence 0")
-            refuses(
+                assert_raises(StoreError, unfinished, f"iteration {number}", "iteration 2 is")
+            assert_raises(
+                StoreError, lambda: self.add_part(store, lines), "has a list of sentence 0"
+            )
+            assert_raises(
                 StoreMismatch,
                 lambda: self.add_part(store, [Hypothesis(1, b"e")], other),
                 "WORDS|weight:1", "WORDS|weight:2",
             )  # fmt: skip
-            refuses(TypeError, lambda: self.add_part(store, [], progress={"x": object()}))
+            assert_raises(TypeError, lambda: self.add_part(store, [], progress={"x": object()}))
             found = store.open_iteration()
             assert found is not None
             assert found.sentences.tolist() == [0]
@@ -441,7 +447,7 @@ class StoreConformance:
         with self.open(tmp_path, writable=True) as store:
             self.add_part(store, [Hypothesis(0, b"a", sparse=(("s_a", 1.0),))])
             bad = [Hypothesis(1, b"e", sparse=(("s_x", 1.0),)), Hypothesis(3, b"e")]
-            refuses(FormatError, lambda: self.add_part(store, bad), "no sentence 3")
+            assert_raises(FormatError, lambda: self.add_part(store, bad), "no sentence 3")
             self.add_part(store, [Hypothesis(1, b"e", sparse=(("s_b", 2.0),))])
             assert store.open_batch([0, 1]).space.sparse == ("s_a", "s_b")
             store.finish_iteration(1, {})

@@ -30,7 +30,7 @@ from mosesplug.tuning.context import Context
 from mosesplug.tuning.events import EpochLearned, EpochProgress, Note, PhaseStarted
 from mosesplug.tuning.guarding import FirstLook, guard_decoded, guard_weights
 from mosesplug.tuning.heldout import HeldOutScorer, count_since_best
-from mosesplug.tuning.online.numbering import named_weights
+from mosesplug.tuning.online.numbering import name_weights
 from mosesplug.tuning.online.source import DecodingSource, EpochLists, EpochSetup
 from mosesplug.tuning.online.state import (
     EpochStart,
@@ -175,7 +175,7 @@ def run_batches(
     average = None
     if AVERAGE in learner.fills:
         mean = mean_weights(learner, report.state)
-        average = named_weights(lists.numbering.space, mean, epoch.record.weights)
+        average = name_weights(lists.numbering.space, mean, epoch.record.weights)
     result = replace(
         result,
         heldout=tuple(evaluations),
@@ -224,7 +224,7 @@ class _HeldOutScores:
             return
         clock = Clock()
         mean = mean_weights(epoch.start.learner, state)
-        weights = named_weights(self._lists.numbering.space, mean, epoch.record.weights)
+        weights = name_weights(self._lists.numbering.space, mean, epoch.record.weights)
         found += epoch.evaluate(weights, state.updates, *found)
         self.seconds += clock.seconds()
 
@@ -250,7 +250,7 @@ def make_result(
 ) -> IterationResult:
     """Return what every epoch records; ``facts`` are further values for the curve."""
     score = float(epoch.context.data.configuration.metric.score(report.totals))
-    weights = named_weights(space, vector, epoch.record.weights)
+    weights = name_weights(space, vector, epoch.record.weights)
     point = {
         "epoch": epoch.iteration,
         "score": score,

@@ -11,7 +11,7 @@ import numpy as np
 
 from mosesplug.store import NBestStore
 from mosesplug.tuning.context import Context
-from mosesplug.tuning.online.source import same_start
+from mosesplug.tuning.online.source import is_same_start
 from mosesplug.tuning_set import TuningSet
 
 __all__ = ["FirstLists", "read_first_lists"]
@@ -50,7 +50,7 @@ def read_first_lists(context: Context, start: Mapping[str, Any], n_texts: int) -
             break
         with NBestStore.open(path) as shard:
             for record in shard.iterations():
-                if same_start(record.record, wanted):
+                if is_same_start(record.record, wanted):
                     _add(found, context, shard, record.iteration, n_texts)
     return found
 

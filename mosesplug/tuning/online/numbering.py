@@ -18,7 +18,7 @@ from mosesplug.optimizers.online.learner import Learner
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning_set import Batch, SparseRows
 
-__all__ = ["FeatureNumbering", "named_weights"]
+__all__ = ["FeatureNumbering", "name_weights"]
 
 
 class FeatureNumbering:
@@ -92,7 +92,7 @@ class FeatureNumbering:
         return np.array([wanted is None or name in wanted for name in names], dtype=np.bool_)
 
 
-def named_weights(space: FeatureSpace, vector: NDArray[np.float64], start: Weights) -> Weights:
+def name_weights(space: FeatureSpace, vector: NDArray[np.float64], start: Weights) -> Weights:
     """Return weights by name, from float64 ``[n]``, ``n <= len(space)``.
 
     A starting weight that became 0 is listed, or the decoder would take it from its configuration.

@@ -26,7 +26,7 @@ from mosesplug.features import FeatureSpace
 from mosesplug.optimizers.online.mixing import MixResult
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.online.numbering import FeatureNumbering
-from mosesplug.tuning.online.source import DecodingSource, EpochLists, EpochSetup, same_start
+from mosesplug.tuning.online.source import DecodingSource, EpochLists, EpochSetup, is_same_start
 from mosesplug.tuning.parallel.executors import StopSignal
 from mosesplug.tuning.parallel.mixing import LineScores, search_line
 from mosesplug.tuning.resources import release_memory
@@ -106,7 +106,7 @@ class DecodedShard:
         A store numbers by itself: it may hold epochs that were started again with other settings.
         """
         records = store.iterations()
-        is_this = records and same_start(self.setup.start, records[-1].record)
+        is_this = records and is_same_start(self.setup.start, records[-1].record)
         return records[-1] if is_this else None
 
     def line_scores(

@@ -25,18 +25,18 @@ from mosesplug.optimizers.online.epochs import EpochReport
 from mosesplug.optimizers.online.learner import Learner, grow_state
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.events import Note
-from mosesplug.tuning.online.numbering import FeatureNumbering, named_weights
+from mosesplug.tuning.online.numbering import FeatureNumbering, name_weights
 from mosesplug.tuning.resources import Clock
 from mosesplug.tuning.weights import Weights, to_model_weights
 from mosesplug.tuning_set import Batch
 
-__all__ = ["DecodingSource", "EpochLists", "EpochSetup", "drop_open_epoch", "same_start"]
+__all__ = ["DecodingSource", "EpochLists", "EpochSetup", "drop_open_epoch", "is_same_start"]
 
 _START_FIELDS = ("dense", "sparse", "seed", "settings", "epoch")
 """The fields of an epoch's start record on which its lists depend."""
 
 
-def same_start(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def is_same_start(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Return whether two start records of an epoch lead to the same lists."""
     return all(one.get(name) == other.get(name) for name in _START_FIELDS)
 
@@ -119,7 +119,7 @@ class EpochLists:
         self.iteration = len(store.iterations()) + 1
         self.stored: Mapping[str, Any] = {"batches": 0}
         opened = store.open_iteration()
-        if opened is not None and same_start(setup.start, opened.progress["start"]):
+        if opened is not None and is_same_start(setup.start, opened.progress["start"]):
             self.stored = opened.progress
             note(
                 Note(
@@ -149,7 +149,7 @@ class EpochLists:
     def model_weights(self, vector: NDArray[np.float64]) -> ModelWeights:
         """Return the decoder's weights, from float64 ``[n]`` over the columns so far."""
         setup = self.setup
-        weights = named_weights(self.numbering.space, vector, setup.weights)
+        weights = name_weights(self.numbering.space, vector, setup.weights)
         return to_model_weights(setup.show, weights)
 
     def add(

@@ -14,7 +14,12 @@ from mosesplug.optimizers.lists.differences import (
     difference_product,
     squared_norm,
 )
-from mosesplug.optimizers.lists.rows import CompactArrays, compact_rows, filled_offsets, row_scores
+from mosesplug.optimizers.lists.rows import (
+    CompactArrays,
+    compact_rows,
+    drop_empty_sentences,
+    row_scores,
+)
 from tests.optimizers.online.batches import full_rows, random_batch
 
 N = 7
@@ -75,4 +80,4 @@ def test_rows_of_a_batch() -> None:
     [([0], [0]), ([0, 0, 0], [0]), ([0, 2, 2, 5], [0, 2, 5]), ([0, 0, 3, 3], [0, 3])],
 )
 def test_sentences_without_hypotheses_are_left_out(offsets: list[int], kept: list[int]) -> None:
-    assert filled_offsets(np.array(offsets)).tolist() == kept
+    assert drop_empty_sentences(np.array(offsets)).tolist() == kept

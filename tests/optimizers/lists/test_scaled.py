@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.batch.fits import MarginFit, fit_scaled
-from mosesplug.optimizers.lists.scaled import ScaledLists, scaled_lists
+from mosesplug.optimizers.lists.scaled import ScaledLists, scale_lists
 from mosesplug.optimizers.problem import Problem
 from tests.optimizers.online.batches import N_DENSE, full_rows, random_batch
 from tests.optimizers.problems import Accuracy
@@ -34,7 +34,7 @@ def test_active_features_in_their_units() -> None:
     problem = problem_of(1)
     full = full_rows(problem.tuning_set)
     initial = np.random.default_rng(2).standard_normal(full.shape[1])
-    lists = scaled_lists(problem, initial, "deviation")
+    lists = scale_lists(problem, initial, "deviation")
     np.testing.assert_array_equal(lists.columns, np.flatnonzero(ACTIVE))
     np.testing.assert_array_equal(lists.offsets, [0, 4, 10, 11, 14])
     np.testing.assert_allclose(matrix(lists) * lists.units, full[:, ACTIVE], rtol=1e-12)
@@ -47,12 +47,12 @@ def test_active_features_in_their_units() -> None:
         assert lists.units[place] == pytest.approx(np.sqrt((wanted**2).mean()))
     fixed = full @ np.where(ACTIVE, 0.0, initial)
     np.testing.assert_allclose(lists.fixed, fixed - fixed[lists.offsets[:-1]][lists.owners])
-    np.testing.assert_array_equal(scaled_lists(problem, initial, "none").units, 1.0)
+    np.testing.assert_array_equal(scale_lists(problem, initial, "none").units, 1.0)
 
 
 def test_scores_and_combinations() -> None:
     problem, rng = problem_of(3), np.random.default_rng(4)
-    lists = scaled_lists(problem, np.ones(9), "deviation")
+    lists = scale_lists(problem, np.ones(9), "deviation")
     rows, weights = matrix(lists), rng.standard_normal(6)
     np.testing.assert_allclose(lists.scores(weights), rows @ weights + lists.fixed, atol=1e-12)
     coefficients = rng.standard_normal(len(rows))
@@ -63,13 +63,13 @@ def test_what_cancels_out_is_nothing() -> None:
     problem = problem_of(5, None)
     problem.tuning_set.dense.flags.writeable = True
     problem.tuning_set.dense[:, 1] = 0.1
-    lists = scaled_lists(problem, np.ones(9), "deviation")
+    lists = scale_lists(problem, np.ones(9), "deviation")
     assert lists.units[1] == 1.0
     assert lists.combine(np.append([0.3, 0.6, -0.9], np.zeros(11)))[1] == 0.0
 
 
 def test_a_column_of_what_is_fixed() -> None:
-    lists = scaled_lists(problem_of(6), np.arange(9.0), "deviation")
+    lists = scale_lists(problem_of(6), np.arange(9.0), "deviation")
     wider = lists.with_fixed_column(lists.fixed)
     rows = matrix(wider)
     np.testing.assert_array_equal(rows[:, :-1], matrix(lists))
@@ -79,7 +79,7 @@ def test_a_column_of_what_is_fixed() -> None:
 
 def test_weights_are_found_in_proportion_to_fixed_ones() -> None:
     problem, initial = problem_of(7), np.arange(1.0, 10.0)
-    lists = scaled_lists(problem, initial, "deviation")
+    lists = scale_lists(problem, initial, "deviation")
     length = float(np.linalg.norm(initial[~ACTIVE]))
 
     def twice(own: ScaledLists) -> MarginFit:
@@ -94,7 +94,7 @@ def test_weights_are_found_in_proportion_to_fixed_ones() -> None:
 
 def test_weights_of_zero_are_refused() -> None:
     problem = problem_of(8, np.ones(9, dtype=np.bool_))
-    lists = scaled_lists(problem, np.ones(9), "none")
+    lists = scale_lists(problem, np.ones(9), "none")
     nothing = MarginFit(np.zeros(len(lists.columns)), 0.0, 1, True, 0.0)
     with pytest.raises(OptimizerError, match="all weights are zero"):
         fit_scaled(problem, np.ones(9), lists, lambda own: nothing)

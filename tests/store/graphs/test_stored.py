@@ -25,7 +25,7 @@ from mosesplug.errors import DataError, StoreError, StoreMismatch
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.store import NBestStore
 from mosesplug.store.graphs import writing as graph_writing
-from mosesplug.store.records import header_of
+from mosesplug.store.records import read_header
 from mosesplug.store.testing.toys import GROUPS, Hypothesis, ToyMetric, make_list
 
 N_SENTENCES = 3
@@ -518,7 +518,7 @@ def test_faults_of_graphs(tmp_path: Path) -> None:
     key = b"\0\0\0\1\0\0\0\2"
     whole = raw(tmp_path, b"forest", key, None)
     # The arrays stand in the order of the fields, but for the words.
-    (_, *places), begin = header_of(np.frombuffer(whole, np.uint8))
+    (_, *places), begin = read_header(np.frombuffer(whole, np.uint8))
     at = {
         field.name: begin + place
         for field, place in zip(fields(Hypergraph), places[1::2], strict=False)

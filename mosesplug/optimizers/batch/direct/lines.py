@@ -17,8 +17,8 @@ from mosesplug.optimizers.line_search.lists import (
     Lines,
     LineScratch,
     LineSpace,
+    drop_empty_lists,
     error_surfaces,
-    filled_lists,
 )
 from mosesplug.optimizers.line_search.space import Surface
 from mosesplug.optimizers.lists.arrangement import arrange
@@ -45,7 +45,7 @@ class DirectionSpace:
     @classmethod
     def of(cls, problem: Problem) -> DirectionSpace:
         """Return the lists of a problem; active features do not matter."""
-        offsets, stats = filled_lists(problem.tuning_set)
+        offsets, stats = drop_empty_lists(problem.tuning_set)
         axes = Lines(np.zeros(0), np.zeros((len(offsets) - 1, 0, 2)))
         return cls(problem.tuning_set, LineSpace(offsets, axes, np.zeros(0), stats, problem.metric))
 

@@ -121,7 +121,7 @@ class Swarm:
         )
         places = self.places + velocities
         return replace(
-            self, places=on_unit_sphere(places) if on_sphere else places, velocities=velocities
+            self, places=project_to_sphere(places) if on_sphere else places, velocities=velocities
         )
 
     def with_scores(self, scores: Vector) -> Swarm:
@@ -134,7 +134,7 @@ class Swarm:
         )
 
 
-def on_unit_sphere(places: Vector) -> Vector:
+def project_to_sphere(places: Vector) -> Vector:
     """Return the rows divided by their lengths; rows of zeros are kept."""
     lengths = np.linalg.norm(places, axis=1, keepdims=True)
     return places / np.where(lengths > 0.0, lengths, 1.0)
@@ -178,7 +178,7 @@ def pso(
     goals = np.array(random[-options.particles :]) * scale
     places[:, ~matters] = goals[:, ~matters] = 0.0
     if on_sphere:
-        places, goals = on_unit_sphere(places), on_unit_sphere(goals)
+        places, goals = project_to_sphere(places), project_to_sphere(goals)
     swarm = Swarm(
         places, 0.5 * (goals - places), places, np.full(options.particles, -np.inf)
     ).with_scores(scores(places))

@@ -33,7 +33,7 @@ from mosesplug.optimizers.batch.margin.planes import Planes, solve_n_slack, solv
 from mosesplug.optimizers.batch.margin.worst import WorstLoss, solve_dual
 from mosesplug.optimizers.costs import first_of_largest
 from mosesplug.optimizers.entry import Algorithm
-from mosesplug.optimizers.lists.scaled import ScaledLists, scaled_lists
+from mosesplug.optimizers.lists.scaled import ScaledLists, scale_lists
 from mosesplug.optimizers.options import option
 from mosesplug.optimizers.oracles import OracleSets, sentence_oracles
 from mosesplug.optimizers.problem import (
@@ -232,7 +232,7 @@ def _in_rounds(
     progress: Progress,
 ) -> Solution:
     """Choose references and solve, round by round; return the round of the best score."""
-    lists = scaled_lists(problem, initial, options.scaling)
+    lists = scale_lists(problem, initial, options.scaling)
 
     def fit(lists: ScaledLists) -> MarginFit:
         solve, weights = solver(), np.zeros(len(lists.columns))

@@ -38,7 +38,7 @@ from mosesplug.optimizers.batch.margin.options import GainOptions
 from mosesplug.optimizers.costs import first_of_largest
 from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.lists.oracle_pairs import ActiveFeatures, add_difference, row_score
-from mosesplug.optimizers.lists.scaled import ScaledLists, scaled_lists
+from mosesplug.optimizers.lists.scaled import ScaledLists, scale_lists
 from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
@@ -172,7 +172,7 @@ def rampion(
         )
     problem = activate_sparse(problem)
     initial = _sized(problem, check_weights(problem, initial), options.start_norm)
-    lists = scaled_lists(problem, initial, options.scaling)
+    lists = scale_lists(problem, initial, options.scaling)
     ramp = _ramp(problem, initial, lists, rng, options)
     weights, step = ramp.origin.copy(), options.step
     best, best_score, history = initial, -np.inf, []

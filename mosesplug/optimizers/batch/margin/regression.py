@@ -35,7 +35,7 @@ from mosesplug.optimizers.batch.margin.options import RegularizedOptions
 from mosesplug.optimizers.batch.ranking.pairs import PairSampling, RankedPairs, sample_pairs
 from mosesplug.optimizers.costs import first_of_largest
 from mosesplug.optimizers.entry import Algorithm
-from mosesplug.optimizers.lists.scaled import ScaledLists, scaled_lists
+from mosesplug.optimizers.lists.scaled import ScaledLists, scale_lists
 from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
@@ -190,7 +190,7 @@ def regression(
     problem = activate_sparse(problem)
     initial = check_weights(problem, initial)
     gains = options.gains(problem, initial, rng)
-    lists = scaled_lists(problem, initial, options.scaling)
+    lists = scale_lists(problem, initial, options.scaling)
     contrast, n_examples = _contrast(lists, gains, rng, options)
     progress(1, 2, "steps")
     weights, fit = fit_scaled(

@@ -17,7 +17,7 @@ from mosesplug.optimizers.batch.margin.margin import (
     large_margin,
     ramp_loss,
 )
-from mosesplug.optimizers.lists.scaled import scaled_lists
+from mosesplug.optimizers.lists.scaled import scale_lists
 from mosesplug.optimizers.problem import Problem, Solution
 from tests.optimizers.lists.test_scaled import matrix
 from tests.optimizers.online.batches import random_batch
@@ -57,7 +57,7 @@ def test_both_solvers_do_the_same() -> None:
 
 def test_ramp_loss_is_as_it_is_written() -> None:
     made = random_batch(2, [3, 4])
-    lists = scaled_lists(Problem(made, Accuracy(), np.ones(9, np.bool_)), np.ones(9), "none")
+    lists = scale_lists(Problem(made, Accuracy(), np.ones(9, np.bool_)), np.ones(9), "none")
     rng = np.random.default_rng(3)
     weights, gains = rng.standard_normal(len(lists.columns)), rng.random(7)
     scores = matrix(lists) @ weights

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from mosesplug.optimizers.batch.margin.pairs import PairsLoss, solve_pairs
-from mosesplug.optimizers.lists.scaled import scaled_lists
+from mosesplug.optimizers.lists.scaled import scale_lists
 from mosesplug.optimizers.oracles import sentence_oracles
 from mosesplug.optimizers.problem import Problem
 from tests.optimizers.lists.test_scaled import matrix
@@ -24,7 +24,7 @@ def loss_of(seed: int, regularization: float, least: float) -> PairsLoss:
     made.dense.flags.writeable = True
     rng = np.random.default_rng(seed)
     gains = rng.integers(0, 3, 12) / 4.0
-    lists = scaled_lists(Problem(made, Accuracy(), np.ones(9, np.bool_)), np.ones(9), "deviation")
+    lists = scale_lists(Problem(made, Accuracy(), np.ones(9, np.bool_)), np.ones(9), "deviation")
     oracles = sentence_oracles(lists.offsets, gains)
     own = oracles.rows[0]
     other = next(row for row in range(4) if row not in oracles.rows)

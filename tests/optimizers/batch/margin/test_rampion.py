@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
 from mosesplug.optimizers.batch.margin.rampion import Ramp, RampionOptions, rampion, take_ramp_steps
-from mosesplug.optimizers.lists.scaled import scaled_lists
+from mosesplug.optimizers.lists.scaled import scale_lists
 from mosesplug.optimizers.problem import Problem
 from tests.optimizers.lists.test_scaled import matrix
 from tests.optimizers.online.batches import random_batch
@@ -25,7 +25,7 @@ def ramp_of(name: str, seed: int = 1) -> tuple[Ramp, NDArray[np.float64]]:
     """A loss over random lists, and all rows."""
     rng = np.random.default_rng(seed)
     made = random_batch(seed, [4, 3, 5])
-    lists = scaled_lists(Problem(made, Accuracy(), np.ones(9, np.bool_)), np.ones(9), "none")
+    lists = scale_lists(Problem(made, Accuracy(), np.ones(9, np.bool_)), np.ones(9), "none")
     raised, lowered = LOSSES[name]
     return Ramp(lists, rng.random(12), raised, lowered, rng.standard_normal(9), 0.7), matrix(lists)
 

@@ -17,7 +17,7 @@ from mosesplug.optimizers.batch.margin.regression import (
     regression,
 )
 from mosesplug.optimizers.batch.ranking.pairs import RankedPairs
-from mosesplug.optimizers.lists.scaled import scaled_lists
+from mosesplug.optimizers.lists.scaled import scale_lists
 from mosesplug.optimizers.problem import Problem
 from tests.optimizers.lists.test_scaled import matrix
 from tests.optimizers.online.batches import random_batch
@@ -31,7 +31,7 @@ PAIRS = RankedPairs(np.array([0, 1, 3, 9, 14, 16, 20]), np.array([5, 0, 4, 7, 8,
 @pytest.mark.parametrize("pairs", [PAIRS, None], ids=["pairs", "means"])
 def test_normal_equations(regularization: float, pairs: RankedPairs | None) -> None:
     made, rng = random_batch(1, SIZES), np.random.default_rng(2)
-    lists = scaled_lists(Problem(made, Accuracy(), np.ones(9, np.bool_)), np.ones(9), "deviation")
+    lists = scale_lists(Problem(made, Accuracy(), np.ones(9, np.bool_)), np.ones(9), "deviation")
     lists = replace(lists, fixed=rng.standard_normal(22))
     gains = rng.random(22)
     if pairs is None:

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from mosesplug.optimizers.batch.fits import MarginFit
 from mosesplug.optimizers.batch.margin.planes import solve_n_slack, solve_one_slack
 from mosesplug.optimizers.batch.margin.worst import WorstLoss, solve_dual
-from mosesplug.optimizers.lists.scaled import scaled_lists
+from mosesplug.optimizers.lists.scaled import scale_lists
 from mosesplug.optimizers.problem import Problem
 from tests.optimizers.lists.test_scaled import matrix
 from tests.optimizers.online.batches import random_batch
@@ -23,7 +23,7 @@ def loss_of(seed: int, regularization: float) -> WorstLoss:
     """Random references and demands; a reference demands nothing."""
     rng = np.random.default_rng(seed)
     made = random_batch(seed, SIZES)
-    lists = scaled_lists(Problem(made, Accuracy(), np.ones(9, np.bool_)), np.ones(9), "deviation")
+    lists = scale_lists(Problem(made, Accuracy(), np.ones(9, np.bool_)), np.ones(9), "deviation")
     references = lists.offsets[:-1] + rng.integers(0, SIZES)
     demands = rng.normal(0.3, 0.5, len(lists.fixed))
     demands[references] = 0.0
