@@ -3,7 +3,7 @@
 =============== ============================================================
 moses.ini       sections in brackets, ``[weight]`` among them
 show-weights    ``Name= v v`` lines, and features without weights
-dense           ``Name= v v`` lines alone
+dense           ``Name= v v`` lines; ``name value`` lines of sparse features may follow
 overwrite       several ``Name= v v`` on one line: ``-weight-overwrite``
 sparse          ``name value`` lines, all names with an underscore
 graph           the same with the names of dense features in search graphs, ``LM0``, ``TM0_1``
@@ -182,7 +182,9 @@ def _parsed(found: Format, text: bytes, path: str) -> WeightFile:
         case "show-weights":
             return WeightFile(path, found, read_show_weights(text, path))
         case "dense":
-            return WeightFile(path, found, _shown(read_dense(path, text)))
+            dense_lines, sparse_lines = _split_dense(text)
+            sparse = read_sparse(path, sparse_lines)
+            return WeightFile(path, found, _shown(read_dense(path, dense_lines)), sparse)
         case "overwrite":
             return WeightFile(path, found, _shown(_overwritten(text, path).items()))
         case "sparse" | "graph" | "kbmira":
@@ -197,6 +199,21 @@ def _parsed(found: Format, text: bytes, path: str) -> WeightFile:
         case "json":
             dense, sparse = parse_json_weights(path, text)
             return WeightFile(path, found, _shown(dense.items()), sparse)
+
+
+def _split_dense(text: bytes) -> tuple[bytes, bytes]:
+    """Split dense lines from sparse ones, which have an underscore in the name and no ``=``.
+
+    Each part has empty lines in place of the other's, so that line numbers stay.
+    """
+    lines = text.split(b"\n")
+    words = [line.split() for line in lines]
+    is_sparse = [
+        len(each) == 2 and b"_" in each[0] and not each[0].endswith(b"=") for each in words
+    ]
+    pairs = list(zip(lines, is_sparse, strict=True))
+    dense, sparse = ([line if flag == kept else b"" for line, flag in pairs] for kept in (0, 1))
+    return b"\n".join(dense), b"\n".join(sparse)
 
 
 def _format_of(lines: Sequence[bytes]) -> Format | None:

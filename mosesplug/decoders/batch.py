@@ -18,6 +18,7 @@ from formats.nbest.block import parse_block
 from formats.nbest.entry import Layout, Place
 from formats.nbest.files import NBestList
 from formats.weights.files import WeightGroup, format_weight
+from mosesplug.decoders.layout import choose_layout
 from mosesplug.errors import DecoderError
 
 __all__ = ["BatchDecoder", "ModelWeights", "parse_lists"]
@@ -83,7 +84,12 @@ class BatchDecoder(Protocol):
 
 
 def parse_lists(
-    text: bytes, numbers: Sequence[int], columns: tuple[tuple[str, int], ...], source: str
+    text: bytes,
+    numbers: Sequence[int],
+    columns: tuple[tuple[str, int], ...],
+    source: str,
+    *,
+    any_layout: bool = False,
 ) -> list[NBestList]:
     """Parse the n-best lists of a mini-batch.
 
@@ -92,6 +98,7 @@ def parse_lists(
         numbers: sentence ids in the tuning set, which replace those in ``text``.
         columns: the dense groups that the lists must have.
         source: of the lines, for messages.
+        any_layout: whether the lines may have another layout than that of Moses.
 
     Raises:
         DecoderError: the lines cannot be parsed, or have other sentences or dense features.
@@ -99,7 +106,9 @@ def parse_lists(
     if not text.strip():
         return []
     try:
-        layout = Layout.of_line(text.lstrip().partition(b"\n")[0], None, Place(source, 1))
+        line = text.lstrip().partition(b"\n")[0]
+        names, dense = choose_layout(line, columns) if any_layout else (None, None)
+        layout = Layout.of_line(line, names, Place(source, 1), dense)
         block = parse_block(text, layout, source, 1)
     except FormatError as error:
         raise DecoderError(f"the decoder gave a list that cannot be used: {error}") from error

@@ -11,10 +11,10 @@ from formats.text import read_bytes, read_lines
 from formats.weights.files import format_sparse
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights, parse_lists
 from mosesplug.decoders.moses import MosesDecoder
-from mosesplug.decoders.process import make_error, run_command
+from mosesplug.decoders.process import FinishedProcess, make_error, run_command
 from mosesplug.errors import DecoderError
 
-__all__ = ["ProcessDecoder"]
+__all__ = ["ProcessDecoder", "read_batch"]
 
 
 def _ignore(command: tuple[str, ...]) -> None:
@@ -76,24 +76,46 @@ class ProcessDecoder(BatchDecoder):
             timeout=self.decoder.timeout,
             signs=[nbest],
         )
-        if not nbest.is_file():
-            raise make_error("the decoder wrote no n-best list", command, finished.stderr)
-        numbers = [number for number, _ in sentences]
-        try:
-            text = read_bytes(nbest)
-            if text and not text.endswith(b"\n"):
-                raise DecoderError(f"{nbest} is cut off: its last line has no end")
-            lists = parse_lists(text, numbers, weights.columns, str(nbest))
-            _account_for(numbers, lists, finished.stdout)
-        except DecoderError as error:
-            raise make_error(str(error), command, finished.stderr) from error
-        return lists
+        return read_batch(nbest, [number for number, _ in sentences], weights, finished)
 
     def close(self) -> None:
         """Do nothing: no program runs between two mini-batches."""
 
     def _file(self, ending: str) -> Path:
         return self.directory / f"{self.prefix}.{ending}"
+
+
+def read_batch(
+    nbest: Path,
+    numbers: Sequence[int],
+    weights: ModelWeights,
+    finished: FinishedProcess,
+    *,
+    any_layout: bool = False,
+) -> list[NBestList]:
+    """Return the lists of a mini-batch that a process wrote.
+
+    Args:
+        nbest: file of the lists.
+        numbers: sentence ids of the mini-batch, in the order of its sentences.
+        weights: that it was decoded with.
+        finished: the process.
+        any_layout: whether the lists may have another layout than that of Moses.
+
+    Raises:
+        DecoderError: a list is missing, cut off, or not one of these sentences and features.
+    """
+    if not nbest.is_file():
+        raise make_error("the decoder wrote no n-best list", finished.command, finished.stderr)
+    try:
+        text = read_bytes(nbest)
+        if text and not text.endswith(b"\n"):
+            raise DecoderError(f"{nbest} is cut off: its last line has no end")
+        lists = parse_lists(text, numbers, weights.columns, str(nbest), any_layout=any_layout)
+        _account_for(numbers, lists, finished.stdout)
+    except DecoderError as error:
+        raise make_error(str(error), finished.command, finished.stderr) from error
+    return lists
 
 
 def _account_for(numbers: Sequence[int], lists: Sequence[NBestList], stdout: Path) -> None:

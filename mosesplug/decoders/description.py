@@ -8,9 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from mosesplug.decoders.command import DecoderCommand, WeightsFormat
 from mosesplug.decoders.moses import MosesDecoder
 
-__all__ = ["DecodedGraphs", "DecoderDescription"]
+__all__ = [
+    "ASK",
+    "WEIGHT_FILE_DECODERS",
+    "DecodedGraphs",
+    "DecoderDescription",
+    "OutsideDecoder",
+]
 
 
 @dataclass(frozen=True)
@@ -40,5 +47,37 @@ class DecodedGraphs:
         return None
 
 
-DecoderDescription = MosesDecoder | DecodedGraphs
+@dataclass(frozen=True)
+class OutsideDecoder:
+    """A decoder that somebody else runs: whoever asks for requests and tells lists.
+
+    Attributes:
+        weights_format: of the files of weights.
+    """
+
+    weights_format: WeightsFormat = "dense"
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """How the settings and the files of a run name it."""
+        return (ASK,)
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """None: nobody knows the program."""
+        return ()
+
+    @property
+    def input_type(self) -> int | None:
+        """None: the input is text."""
+        return None
+
+
+ASK = "ask:"
+"""What the setting ``decoder`` calls an ``OutsideDecoder``."""
+
+DecoderDescription = MosesDecoder | DecodedGraphs | DecoderCommand | OutsideDecoder
 """Each has ``words`` (how the files of a run name it), ``flags`` and an ``input_type``."""
+
+WEIGHT_FILE_DECODERS = (DecoderCommand, OutsideDecoder)
+"""Descriptions of decoders that read weights from a file instead of their command line."""

@@ -6,12 +6,13 @@ and the other wrappers, the bundled decoder), and stored search graphs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from formats.nbest.block import NBestList
 from formats.weights.files import ShowWeights
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.decoders.process import make_error
@@ -31,6 +32,7 @@ class DecodedInput:
         stderr: file with its messages.
         seconds: of decoding.
         graphs: directory of the search graphs that the n-best lists are made of, or None.
+        lists: the lists if they are parsed already, and need not be read.
     """
 
     path: Path
@@ -39,6 +41,7 @@ class DecodedInput:
     stderr: Path
     seconds: float
     graphs: Path | None = None
+    lists: Iterable[NBestList] | None = None
 
     def failure(self, problem: str) -> DecoderError:
         """Return the error for lists that cannot be used."""

@@ -12,6 +12,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Any, cast, get_args, get_type_hints
 
+from mosesplug.decoders.description import ASK
 from mosesplug.errors import UsageError
 from mosesplug.metrics import metric
 from mosesplug.metrics.registry import settings_of_signature
@@ -30,7 +31,6 @@ from mosesplug.settings.sharding import Sharding
 
 __all__ = ["choose_among_runs", "collect_values", "make_plan", "make_sharding"]
 
-_REQUIRED = ("input", "refs", "decoder", "config")
 _Values = Mapping[str, Any]
 _Path = tuple[str, ...]
 
@@ -46,15 +46,16 @@ def make_plan(values: _Values, spelled: Callable[[str], str] = "--{}".format) ->
         UsageError: a value cannot be used, a file is missing, or settings exclude each other.
     """
     values = _with_last({name: value for name, value in values.items() if value is not None})
-    if missing := [name for name in (*_REQUIRED, "working-dir") if name not in values]:
+    if missing := [name for name in _required(values) if name not in values]:
         raise UsageError(f"missing: {', '.join(missing)}")
     check_settings(list_settings(RunPlan), values, spelled)
-    require_file(values["input"], "the input")
+    source = values.get("input")
     select_run, select = choose_among_runs(values)
     if values.get("online"):
         values.setdefault("max-iterations", 0)
     root: _Path = ("configuration",)
     objects: dict[_Path, Any] = {
+        (*root, "input"): None if source is None else require_file(source, "the input"),
         (*root, "metric"): metric(values.get("metric", "BLEU"), values.get("metric-settings", "")),
         (*root, "select"): select,
         (*root, "existing"): _existing(values),
@@ -66,6 +67,14 @@ def make_plan(values: _Values, spelled: Callable[[str], str] = "--{}".format) ->
     transform = check_transform(values.get("transform"), spelled("transform"))
     objects[*root, "decoding", "transform"] = transform
     return cast(RunPlan, _built(RunPlan, values, objects, ()))
+
+
+def _required(values: _Values) -> tuple[str, ...]:
+    """Return the settings without which nothing can be tuned."""
+    if values.get("decoder") == ASK:
+        return ("refs", "config", "working-dir")
+    decoder = () if "decode-command" in values else ("decoder",)
+    return ("input", "refs", *decoder, "config", "working-dir")
 
 
 def make_sharding(name: str, values: _Values) -> Sharding | None:

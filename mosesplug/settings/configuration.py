@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from mosesplug.errors import UsageError
 from mosesplug.settings.declare import group, parts, setting
 from mosesplug.settings.decoding import DecodingSettings
 from mosesplug.settings.online import HeldOutSet, OnlineSettings
@@ -138,6 +139,7 @@ class Configuration:
     """One tuning run.
 
     Attributes:
+        input: the source sentences; None only if an ``OutsideDecoder`` has them.
         metric: what is optimized.
         existing: what to do with an earlier run in the working directory: ``continue`` it,
             ``overwrite`` it, or ``refuse`` to touch it.
@@ -146,7 +148,7 @@ class Configuration:
         maximum_iterations: 0 for no limit. With --online, the learner's epochs are a limit, too.
     """
 
-    input: Path = field(
+    input: Path | None = field(
         metadata=setting(
             help="Source sentences of the tuning set",
             panel="Data",
@@ -178,6 +180,7 @@ class Configuration:
             note="or the fourth argument",
             exists="file",
             what="the configuration",
+            details="With --decode-command, a file of weights in any format that has names.",
         )
     )
     working_directory: Path = field(
@@ -296,6 +299,17 @@ class Configuration:
             added=True,
         ),
     )
+
+    @property
+    def source(self) -> Path:
+        """The source sentences.
+
+        Raises:
+            UsageError: there are none, since an ``OutsideDecoder`` has them.
+        """
+        if self.input is None:
+            raise UsageError("this needs the source sentences: give --input")
+        return self.input
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from formats.references import reference_files
-from mosesplug.decoders.description import DecodedGraphs, DecoderDescription
+from mosesplug.decoders.command import DecoderCommand, parse_command
+from mosesplug.decoders.description import (
+    ASK,
+    DecodedGraphs,
+    DecoderDescription,
+    OutsideDecoder,
+)
 from mosesplug.decoders.moses import MosesDecoder, PostEditing, Queue, parse_flags
 from mosesplug.errors import UsageError
 from mosesplug.settings.arguments import (
@@ -40,6 +46,14 @@ def make_decoding(values: _Values, spelled: Callable[[str], str]) -> dict[_Path,
     Raises:
         UsageError: a file or program is missing, or settings exclude each other.
     """
+    root = ("configuration", "decoding")
+    if (other := _other_decoder(values, spelled)) is not None:
+        return {
+            (*root, "decoder"): other,
+            (*root, "cache"): None,
+            (*root, "filtering"): None,
+            ("configuration", "held_out", "decoder"): None,
+        }
     flags = parse_flags(values.get("decoder-flags", ""))
     held_out = _held_out_decoder(values, flags)
     found = find_decoder(values["decoder"], "the decoder")
@@ -71,13 +85,40 @@ def make_decoding(values: _Values, spelled: Callable[[str], str]) -> dict[_Path,
     if "cache-model" in values and queue is None:
         script = scripts.required(_CACHE_SCRIPT, spelled("cache-model"))
         cache = (str(script), values["cache-model"])
-    root = ("configuration", "decoding")
     return {
         (*root, "decoder"): decoder,
         (*root, "cache"): cache,
         (*root, "filtering"): _filtering(values, spelled),
         ("configuration", "held_out", "decoder"): held_out,
     }
+
+
+def _other_decoder(
+    values: _Values, spelled: Callable[[str], str]
+) -> DecoderCommand | OutsideDecoder | None:
+    """Return the decoder if it is not called as Moses is, and no search graphs."""
+    kind, option = values.get("weights-format", "dense"), spelled("decode-command")
+    if values.get("decoder") == ASK:
+        return OutsideDecoder(kind)
+    if "decode-command" not in values:
+        return None
+    if values.get("lattice-samples"):
+        raise UsageError(
+            f"{option} and {spelled('lattice-samples')} exclude each other: use one of them"
+        )
+    program, *words = parse_command(values["decode-command"], option)
+    command = DecoderCommand(
+        (str(require_program(program, option)), *words),
+        weights_format=kind,
+        timeout=values.get("decoder-timeout"),
+    )
+    for name in ("heldout", "online"):
+        if values.get(name) and not command.takes_input:
+            raise UsageError(
+                f"{spelled(name)} decodes other sentences than those of the tuning set: {option}"
+                " must name their file as {input}"
+            )
+    return command
 
 
 def _held_out_decoder(values: _Values, flags: tuple[str, ...]) -> DecoderDescription | None:
@@ -165,6 +206,14 @@ def collect_decoder_values(configuration: Configuration) -> dict[str, Any]:
             if isinstance(other, MosesDecoder):
                 found["decoder-flags"] = shlex.join(other.flags) or None
                 found["decoder-timeout"] = other.timeout
+        case DecoderCommand() as command:
+            found = {
+                "decode-command": shlex.join(command.words),
+                "weights-format": command.weights_format,
+                "decoder-timeout": command.timeout,
+            }
+        case OutsideDecoder() as outside:
+            found = {"decoder": ASK, "weights-format": outside.weights_format}
     return {**found, "heldout-decoder": None if other is None else other.words[0]}
 
 

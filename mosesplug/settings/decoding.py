@@ -5,12 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mosesplug.decoders.command import WeightsFormat
 from mosesplug.decoders.description import DecoderDescription
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.settings.checks import check_fields
 from mosesplug.settings.declare import group, parts, setting
 
 __all__ = ["DecodingSettings", "GraphSettings", "ModelFilter"]
+
+
+_WITHOUT_COMMAND = (
+    *("decoder", "decoder-flags", "input-type", "jobs", "multi-moses", "spe-symal"),
+    *("cache-model", "filter-command", "forest", "heldout-decoder"),
+)
+"""Settings of Moses and its helpers, which exclude a decoder that is a command."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +33,39 @@ class _DecoderSettings:
             script="decoder",
             note="or the third argument",
             details="moses, mosesplug-decoder, ...; or forest:DIR, where DIR is the working "
-            "directory of a run with --forest, or holds search graphs that Moses wrote.",
+            "directory of a run with --forest, or holds search graphs that Moses wrote. Any other "
+            "decoder is a --decode-command. A run by `mosesplug ask` and `mosesplug tell` has "
+            "`ask:` here.",
         )
+    )
+    decode_command: str | None = field(
+        default=None,
+        metadata=setting(
+            help="Command that decodes, instead of DECODER",
+            panel="Decoder",
+            metavar="COMMAND",
+            excludes=_WITHOUT_COMMAND,
+            details="For example 'my-decoder {weights} {input} {nbest}'. The placeholders are "
+            "{weights} (file of the weights), {input} (file of the source sentences), {nbest} "
+            "(file that the decoder writes its n-best lists to), {nbest-size} and {iteration}. The "
+            "command is split into words as by a shell and run without one, in the current "
+            "directory of mosesplug; each placeholder is replaced, also within a word. The "
+            "arguments are INPUT REFS WEIGHTS then, where WEIGHTS names the features and their "
+            "starting weights, in any format that has names.",
+        ),
+    )
+    weights_format: WeightsFormat = field(
+        default="dense",
+        metadata=setting(
+            help="moses, dense, json or one-line weights",
+            panel="Decoder",
+            metavar="FORMAT",
+            requires=("decode-command or decoder=ask:",),
+            details="dense has lines `Name= value value`, and `name value` for sparse features; "
+            "one-line has the same words on one line; json is an object with the objects dense and "
+            "sparse; moses is the moses.ini that is given as WEIGHTS, with the new weights. The "
+            "result of the run has that format, too.",
+        ),
     )
     decoder_flags: str = field(
         default="",

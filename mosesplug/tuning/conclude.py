@@ -19,7 +19,7 @@ from mosesplug.tuning.heldout import find_best
 from mosesplug.tuning.iteration import write_result_files
 from mosesplug.tuning.online.state import select_result
 from mosesplug.tuning.weights import Weights, average_weights
-from mosesplug.tuning.workdir.iteration_files import format_date, write_config
+from mosesplug.tuning.workdir.iteration_files import format_date, result_path, write_config
 from mosesplug.tuning.workdir.records import (
     Evaluation,
     IterationResult,
@@ -52,7 +52,7 @@ def conclude(context: Context, reason: str) -> Result:
     write_config(
         configuration,
         configuration.config,
-        workspace.tuned_config,
+        result_path(configuration, workspace),
         context.data.show,
         chosen.weights,
         sparse_file,

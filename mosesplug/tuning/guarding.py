@@ -31,6 +31,7 @@ from mosesplug.tuning.warning_signs import (
     find_weight_signs,
 )
 from mosesplug.tuning.weights import Weights
+from mosesplug.tuning.workdir.iteration_files import result_path
 from mosesplug.tuning.workdir.records import read_first_best_score, read_result
 
 __all__ = ["FirstLook", "guard_decoded", "guard_input", "guard_result", "guard_weights"]
@@ -53,7 +54,7 @@ def guard_input(
         DataError: there is a sign, and the run is strict.
     """
     if configuration.strict and _is_text(configuration):
-        found = find_source_signs(read_lines(configuration.input), references)
+        found = find_source_signs(read_lines(configuration.source), references)
         _report(configuration, found, watch, "nothing is decoded, and nothing written", "")
 
 
@@ -182,7 +183,7 @@ def _what_is_kept(context: Context, number: int) -> str:
 
 
 def _what_is_written(context: Context) -> str:
-    place = context.files.workspace.tuned_config
+    place = result_path(context.data.configuration, context.files.workspace)
     return f"{place} is as it was" if place.exists() else f"no {place.name} is written"
 
 
@@ -205,7 +206,8 @@ def _report(
 
 
 def _is_text(configuration: Configuration) -> bool:
-    return not configuration.decoding.decoder.input_type
+    """Return whether there are source sentences to compare with."""
+    return configuration.input is not None and not configuration.decoding.decoder.input_type
 
 
 def _first_list_signs(context: Context, start: Mapping[str, Any]) -> list[WarningSign]:
@@ -218,7 +220,7 @@ def _first_list_signs(context: Context, start: Mapping[str, Any]) -> list[Warnin
 def _text_signs(context: Context, outputs: Mapping[int, bytes]) -> list[WarningSign]:
     """Signs in input, references and translations of some sentences."""
     numbers = sorted(outputs)
-    source = read_lines(context.data.configuration.input)
+    source = read_lines(context.data.configuration.source)
     references = read_references(context.data.configuration.references)
     signature = context.data.references.signature
     tokenize = partial(tokenize_lines, tokenizer_of_signature(signature), lowercase=False)

@@ -19,7 +19,9 @@ from formats.text import read_lines
 from formats.weights.files import ShowWeights
 from mosesplug.decoders.batch import BatchDecoder
 from mosesplug.decoders.batch_process import ProcessDecoder
-from mosesplug.decoders.description import DecodedGraphs
+from mosesplug.decoders.command import DecoderCommand
+from mosesplug.decoders.command_process import CommandProcess
+from mosesplug.decoders.description import DecodedGraphs, OutsideDecoder
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics import Metric, Prepared
@@ -178,6 +180,13 @@ def _open_decoder(
         case MosesDecoder() as program:
             directory = configuration.working_directory
             return ProcessDecoder(program, config, directory, 1, "heldout", execute)
+        case DecoderCommand() as command:
+            directory = configuration.working_directory
+            return CommandProcess(command, config, directory, 1, "heldout", execute)
+        case OutsideDecoder():
+            raise UsageError(
+                "a run by ask and tell has no decoder for a held-out set: leave out --heldout"
+            )
 
 
 def find_best(evaluations: Sequence[Evaluation]) -> Evaluation | None:

@@ -15,14 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.errors import FormatError
-from formats.nbest.files import read_nbest_blocks
 from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers import Problem, Progress, Solution, corpus_score
 from mosesplug.store import IterationRecord
 from mosesplug.tuning.context import Context
-from mosesplug.tuning.decoding.lists import check_blocks, reuse_decoding
+from mosesplug.tuning.decoding.lists import check_blocks, read_decoded, reuse_decoding
 from mosesplug.tuning.events import IterationFinished, OptimizerProgress, PhaseStarted
 from mosesplug.tuning.graphs.learning import use_graphs
 from mosesplug.tuning.graphs.storing import store_graphs
@@ -52,6 +51,7 @@ from mosesplug.tuning.workdir.records import (
 __all__ = [
     "build_problem",
     "decode_input",
+    "decoded_weights",
     "finish_iteration",
     "make_graphs",
     "optimize_weights",
@@ -100,7 +100,9 @@ def write_decoding_files(
     context: Context, iteration: int, weights: Weights, optimum: float | None
 ) -> None:
     """Write the files with the weights that an iteration is decoded with."""
-    workspace = context.files.workspace
+    workspace, decoded = context.files.workspace, decoded_weights(context, iteration, weights)
+    if iteration == 1 and weights.sparse:
+        write_sparse_weights(workspace, 1, decoded)
     write_decoding_config(
         context.data.configuration,
         workspace,
@@ -108,10 +110,9 @@ def write_decoding_files(
         context.data.show,
         iteration,
         weights,
+        decoded,
         optimum,
     )
-    if iteration == 1 and weights.sparse:
-        write_sparse_weights(workspace, 1, _decoded_with(context, iteration, weights))
 
 
 def decode_input(context: Context, iteration: int, weights: Weights, *, skip: bool) -> DecodedInput:
@@ -121,13 +122,13 @@ def decode_input(context: Context, iteration: int, weights: Weights, *, skip: bo
         graphs = context.data.configuration.decoding.graphs is not None
         return reuse_decoding(context.files.workspace, iteration, graphs=graphs)
     context.files.watch(PhaseStarted(iteration, "decode"))
-    model = to_model_weights(context.data.show, _decoded_with(context, iteration, weights))
+    model = to_model_weights(context.data.show, decoded_weights(context, iteration, weights))
     if context.makes_graphs(iteration):
         return context.decoder.search_graphs(iteration, model)
     return context.decoder.nbest_lists(iteration, model)
 
 
-def _decoded_with(context: Context, iteration: int, weights: Weights) -> Weights:
+def decoded_weights(context: Context, iteration: int, weights: Weights) -> Weights:
     """Return the weights as the decoder gets them; the starting weights are normalised."""
     if iteration > 1 or context.data.configuration.decoding.config_weights_first:
         return weights
@@ -147,10 +148,10 @@ def store_lists(context: Context, iteration: int, weights: Weights, lists: Decod
     n_sentences = context.data.references.n_sentences
     groups = context.data.space.groups
     if lists.graphs is not None:
-        model = _decoded_with(context, iteration, weights)
+        model = decoded_weights(context, iteration, weights)
         store_graphs(context, iteration, model, lists)
     blocks = check_blocks(
-        read_nbest_blocks(lists.path),
+        read_decoded(lists.path, groups) if lists.lists is None else lists.lists,
         lists,
         groups=groups,
         n_sentences=n_sentences,
@@ -203,7 +204,7 @@ def optimize_weights(context: Context, current: IterationRecord) -> IterationRes
     if share and iteration > _FIRST_INTERPOLATED:
         found = found.mixed(weights, share)
         score = corpus_score(given, context.data.vector(found, space))
-    change = found.largest_change(_decoded_with(context, iteration, weights))
+    change = found.largest_change(decoded_weights(context, iteration, weights))
     return IterationResult(found, score, change, clock.seconds(), _plain_curve(solution.history))
 
 

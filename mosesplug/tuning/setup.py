@@ -11,8 +11,10 @@ import numpy as np
 from formats.moses.ini import read_moses_ini
 from formats.references import read_references, reference_files
 from formats.text import read_lines, require_regular_file
+from formats.weights.any_format import read_weights
 from formats.weights.files import ShowWeights, read_sparse
-from mosesplug.decoders.description import DecodedGraphs
+from mosesplug.decoders.command import DecoderCommand
+from mosesplug.decoders.description import DecodedGraphs, OutsideDecoder
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.protocol import Decoder
 from mosesplug.errors import UsageError
@@ -27,8 +29,14 @@ from mosesplug.settings.optimizer import OptimizerSettings
 from mosesplug.settings.toml import write_settings
 from mosesplug.store import NBestStore, fingerprint_files
 from mosesplug.tuning.context import Context, RunData, RunFiles
-from mosesplug.tuning.decoding.prepare import announce_features, prepare_config
+from mosesplug.tuning.decoding.command import CommandDecoder
+from mosesplug.tuning.decoding.prepare import (
+    announce_features,
+    prepare_config,
+    read_features,
+)
 from mosesplug.tuning.decoding.program import ProgramDecoder
+from mosesplug.tuning.decoding.told import ToldLists
 from mosesplug.tuning.events import Note, Watcher
 from mosesplug.tuning.graphs.forest import open_graph_decoder, use_own_graphs
 from mosesplug.tuning.graphs.learning import check_graphs, read_fixed_weights
@@ -44,15 +52,13 @@ from mosesplug.tuning.resume import (
     report_changed_settings,
 )
 from mosesplug.tuning.weights import Weights, parse_ranges
+from mosesplug.tuning.workdir.iteration_files import result_path, writes_moses_ini
 from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = ["check_names", "check_outputs", "find_starting_weights", "prepare_run"]
 
 _CONFUSION_NETWORK = 1
 """The input type that takes many lines a sentence."""
-
-_RESULT = "moses.ini"
-"""What a finished run leaves in its working directory."""
 
 
 def find_starting_weights(show: ShowWeights, configuration: Configuration) -> Weights:
@@ -73,11 +79,16 @@ def find_starting_weights(show: ShowWeights, configuration: Configuration) -> We
     """
     config, dense = configuration.config, show.values
     if configuration.start_from is not None:
-        config = configuration.start_from / _RESULT
+        config = result_path(configuration, Workspace(configuration.start_from, 0))
         dense = _former_weights(show, config)
     sparse: dict[str, float] = {}
-    for value in read_moses_ini(config).section("weight-file"):
-        sparse |= read_sparse(require_regular_file(configuration.working_directory / value.text))
+    if writes_moses_ini(configuration):
+        for value in read_moses_ini(config).section("weight-file"):
+            sparse |= read_sparse(
+                require_regular_file(configuration.working_directory / value.text)
+            )
+    else:
+        sparse |= read_weights(config).all_sparse()
     if configuration.sparse_weights is not None:
         sparse |= read_sparse(configuration.sparse_weights)
     if not any(dense):
@@ -88,7 +99,8 @@ def find_starting_weights(show: ShowWeights, configuration: Configuration) -> We
 def _former_weights(show: ShowWeights, config: Path) -> tuple[float, ...]:
     if not config.is_file():
         raise UsageError(f"there is no finished run to start from: {config} is missing")
-    weights = read_moses_ini(config).weights
+    file = None if config.suffix == ".ini" else read_weights(config)
+    weights = read_moses_ini(config).weights if file is None else file.groups
     found: list[float] = []
     for group in show.groups:
         values = weights.get(group.name, ())
@@ -129,7 +141,9 @@ def check_outputs(configuration: Configuration, workspace: Workspace) -> None:
     Raises:
         UsageError: a file is both input and output.
     """
-    files = [configuration.input, configuration.config]
+    files = [configuration.config]
+    if configuration.input is not None:
+        files.append(configuration.input)
     files += reference_files(configuration.references)
     if configuration.sparse_weights is not None:
         files.append(configuration.sparse_weights)
@@ -180,10 +194,11 @@ def prepare_run(
         )
     if earlier != "continued":
         workspace.clear(keep_list=configuration.skip_decoder)
+    source = configuration.input
     with NBestStore.open(workspace.store, writable=True) as store:
         store.require(
             {
-                "input": fingerprint_files([configuration.input]),
+                **({} if source is None else {"input": fingerprint_files([source])}),
                 "references": fingerprint_files(reference_files(prefix)),
                 "configuration": fingerprint_files([configuration.config]),
                 # The best is selected among scores of one metric.
@@ -229,6 +244,13 @@ def _open_decoder(
             return ProgramDecoder(
                 program, configuration, workspace, config, features, references.n_sentences, watch
             )
+        case DecoderCommand() as command:
+            features = read_features(configuration, workspace)
+            return CommandDecoder(
+                command, configuration, workspace, features, references.n_sentences, watch
+            )
+        case OutsideDecoder():
+            return ToldLists(read_features(configuration, workspace))
 
 
 def _check_regime(configuration: Configuration, algorithm: Algorithm) -> None:
@@ -271,7 +293,8 @@ def _report_idle_settings(
 
 
 def _input_lines(configuration: Configuration) -> int | None:
-    """Number of source sentences; None if the input is not one sentence per line."""
-    if configuration.decoding.decoder.input_type == _CONFUSION_NETWORK:
+    """Number of source sentences; None if there is no input with one sentence per line."""
+    source = configuration.input
+    if source is None or configuration.decoding.decoder.input_type == _CONFUSION_NETWORK:
         return None
-    return len(read_lines(configuration.input))
+    return len(read_lines(source))

@@ -233,6 +233,8 @@ def _mert_options(given: Mapping[str, Any]) -> dict[str, object]:
 
 def _set_filter(given: Mapping[str, Any], values: _Values) -> list[str]:
     """Choose the filter command as the script does; return notes to print."""
+    if "decoder" not in values:  # a command decodes, which has no model to filter
+        return []
     asked = values.pop("filter-command", None)
     is_wanted = given.get("filter-phrase-table")
     found = find_decoder(values["decoder"], "the decoder")

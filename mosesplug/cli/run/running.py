@@ -16,6 +16,8 @@ from mosesplug.tuning.repeats.files import check_single
 from mosesplug.tuning.repeats.result import SeveralResult
 from mosesplug.tuning.repeats.runs import tune_several
 from mosesplug.tuning.repeats.scores import FinishedRun
+from mosesplug.tuning.workdir.iteration_files import result_path, writes_moses_ini
+from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = ["format_runs", "run"]
 
@@ -113,4 +115,6 @@ def run(plan: RunPlan, notes: Sequence[str] = ()) -> None:
         reporter.close()
     if not is_quiet:
         print(end, end="")
-        print(f"tuned configuration: {configuration.working_directory / 'moses.ini'}")
+        path = result_path(configuration, Workspace(configuration.working_directory, 0))
+        what = "configuration" if writes_moses_ini(configuration) else "weights"
+        print(f"tuned {what}: {path}")

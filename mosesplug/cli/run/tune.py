@@ -19,29 +19,36 @@ from mosesplug.settings.declare import list_settings
 
 __all__ = ["FILES", "add_files", "tune"]
 
-FILES = ("input", "refs", "decoder", "config")
+FILES: tuple[str, ...] = ("input", "refs", "decoder", "config")
 """Settings that are given as arguments, in this order."""
+_FILES_OF_COMMAND = ("input", "refs", "config")
+"""The same, if a command decodes."""
 
 
 def add_files(values: dict[str, Any], arguments: tuple[str, ...], usage: str) -> dict[str, Any]:
-    """Return values with those of the four arguments.
+    """Return values with those of the arguments: four, or three with a command that decodes.
 
     Args:
         values: by the names of settings; arguments replace them.
-        arguments: none, or all four.
-        usage: the arguments, as messages show them.
+        arguments: none, or all.
+        usage: the four arguments, as messages show them.
 
     Raises:
-        UsageError: there is another number of arguments, or one of the four is not given at all.
+        UsageError: there is another number of arguments, or one of them is not given at all.
     """
-    if arguments and len(arguments) != len(FILES):
+    files, count, why = FILES, "four", ""
+    if "decode-command" in values:
+        files, count, why = _FILES_OF_COMMAND, "three", " with --decode-command"
+        usage = "INPUT REFS WEIGHTS"
+    if arguments and len(arguments) != len(files):
         raise UsageError(
-            f"expected four arguments ({usage}), got {len(arguments)}: {' '.join(arguments)}"
+            f"expected {count} arguments ({usage}){why}, got {len(arguments)}:"
+            f" {' '.join(arguments)}"
         )
-    values = values | dict(zip(FILES, arguments, strict=False))
-    if missing := [name for name in FILES if name not in values]:
+    values = values | dict(zip(files, arguments, strict=False))
+    if missing := [name for name in files if name not in values]:
         raise UsageError(
-            f"{usage} are needed: give all four as arguments, or also"
+            f"{usage} are needed: give all {count} as arguments, or also"
             f" {' '.join('--' + name for name in missing)} (see --help)"
         )
     return values
@@ -52,7 +59,8 @@ def _tune(
         list[str] | None,
         typer.Argument(
             metavar="INPUT REFS DECODER CONFIG",
-            help="Source sentences, references, the decoder, and its moses.ini.",
+            help="Source sentences, references, decoder, moses.ini."
+            " With --decode-command: INPUT REFS WEIGHTS.",
             show_default=False,
         ),
     ] = None,

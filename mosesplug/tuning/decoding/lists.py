@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import os
 import shlex
 import shutil
 from collections.abc import Iterable, Iterator
@@ -11,8 +12,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.nbest.files import NBestList
+from formats.nbest.files import NBestList, read_nbest_blocks
 from formats.text import atomic_write, open_text, read_lines
+from mosesplug.decoders.layout import choose_layout
 from mosesplug.decoders.process import FinishedProcess, make_error, run_command
 from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.errors import DecoderError
@@ -21,7 +23,19 @@ from mosesplug.settings.configuration import Configuration
 from mosesplug.tuning.events import CommandStarted, Note, Watcher
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["check_blocks", "finish_list", "merge_samples", "pack", "reuse_decoding"]
+__all__ = [
+    "check_blocks",
+    "check_written",
+    "finish_list",
+    "merge_samples",
+    "pack",
+    "read_decoded",
+    "reuse_decoding",
+]
+
+
+_ARCHIVES = (b"\x1f\x8b", b"BZ", b"\xfd7")
+"""How compressed files begin."""
 
 
 def finish_list(
@@ -36,6 +50,45 @@ def finish_list(
     if configuration.decoding.transform is not None:
         _transform(nbest, configuration.decoding.transform, workspace, iteration, watch)
     return pack(nbest)
+
+
+def check_written(nbest: Path, finished: FinishedProcess) -> None:
+    """Check that a decoder wrote a whole n-best list.
+
+    Raises:
+        DecoderError: it is missing, empty or cut off.
+    """
+    if not nbest.is_file() or not nbest.stat().st_size:
+        raise make_error("the decoder wrote no n-best list", finished.command, finished.stderr)
+    with nbest.open("rb") as file:
+        is_archive = file.read(2) in _ARCHIVES
+        file.seek(-1, os.SEEK_END)
+        if is_archive or file.read() == b"\n":
+            return
+    raise make_error(
+        f"the decoder's n-best list {nbest} is cut off: its last line has no end (a full disk, or"
+        " a decoder that died and did not say so)",
+        finished.command,
+        finished.stderr,
+    )
+
+
+def read_decoded(path: Path, groups: tuple[tuple[str, int], ...]) -> Iterator[NBestList]:
+    """Yield the blocks of a decoder's n-best list, in any format that can have these features.
+
+    Args:
+        path: the list.
+        groups: the dense features. A list without labels has their values in this order; one that
+            names every value, as Joshua and cdec do, or that has underscores in the names of dense
+            features, may have them in any order.
+
+    Raises:
+        FormatError: the list cannot be read.
+    """
+    with open_text(path) as file:
+        line = next((line for line in file if line.strip()), b"")
+    names, dense = choose_layout(line, groups)
+    return read_nbest_blocks(path, names=names, dense=dense)
 
 
 def reuse_decoding(workspace: Workspace, iteration: int, *, graphs: bool = False) -> DecodedInput:
@@ -58,7 +111,7 @@ def reuse_decoding(workspace: Workspace, iteration: int, *, graphs: bool = False
 def pack(path: Path) -> Path:
     """Compress a file in place; equal bytes give equal archives."""
     packed = path.with_name(path.name + ".gz")
-    with path.open("rb") as source, atomic_write(packed, compress="gz") as target:
+    with open_text(path) as source, atomic_write(packed, compress="gz") as target:
         shutil.copyfileobj(source, target, 1 << 20)
     path.unlink()
     return packed

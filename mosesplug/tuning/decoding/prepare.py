@@ -9,7 +9,9 @@ from pathlib import Path
 
 from formats.errors import FormatError, quote
 from formats.moses.ini import explain_unfit_value
-from formats.weights.files import ShowWeights, read_show_weights
+from formats.text import write_atomic
+from formats.weights.any_format import read_weights
+from formats.weights.files import ShowWeights, format_show_weights, read_show_weights
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.process import make_error, run_command
 from mosesplug.errors import DecoderError, UsageError
@@ -17,9 +19,10 @@ from mosesplug.settings.configuration import Configuration
 from mosesplug.settings.decoding import ModelFilter
 from mosesplug.tuning.events import CommandStarted, Note, PhaseStarted, Watcher
 from mosesplug.tuning.workdir import caches
+from mosesplug.tuning.workdir.iteration_files import writes_moses_ini
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["announce_features", "prepare_config"]
+__all__ = ["announce_features", "prepare_config", "read_features"]
 
 
 def prepare_config(configuration: Configuration, workspace: Workspace, watch: Watcher) -> Path:
@@ -84,6 +87,29 @@ def announce_features(
             f" moses.ini would name a file in it, and there {why}. Use another --working-dir"
         )
     return show
+
+
+def read_features(configuration: Configuration, workspace: Workspace) -> ShowWeights:
+    """Return the features and weights in a file of weights; write them to ``features.list``.
+
+    Raises:
+        FormatError: the file cannot be read.
+        UsageError: it names no dense features, or is no ``moses.ini`` where one is to be written.
+    """
+    file = read_weights(configuration.config)
+    if not file.show.names:
+        raise UsageError(
+            f"{file.path} names no dense features to tune (its format is {file.format}). Write one"
+            " `Name= value value` line for each feature, or JSON"
+        )
+    if writes_moses_ini(configuration) and file.ini is None:
+        raise UsageError(
+            f"--weights-format moses requires a moses.ini, but {file.path} has the format"
+            f" {file.format}. Choose dense, json or one-line"
+        )
+    caches.forget(workspace.features_list)
+    write_atomic(workspace.features_list, format_show_weights(file.show))
+    return file.show
 
 
 def _with_hint(error: DecoderError, config: Path, workspace: Workspace) -> DecoderError:

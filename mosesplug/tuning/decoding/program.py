@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,13 +12,13 @@ from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.decoders.batch_process import ProcessDecoder
 from mosesplug.decoders.exactness import require_exact
 from mosesplug.decoders.moses import MosesDecoder
-from mosesplug.decoders.process import FinishedProcess, make_error, run_command
+from mosesplug.decoders.process import FinishedProcess, run_command
 from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.decoders.server import ServerDecoder, to_request_text
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.settings.configuration import Configuration
 from mosesplug.settings.online import OnlineSettings
-from mosesplug.tuning.decoding.lists import finish_list, merge_samples, pack
+from mosesplug.tuning.decoding.lists import check_written, finish_list, merge_samples, pack
 from mosesplug.tuning.events import CommandStarted, DecodingProgress, Note, PhaseStarted, Watcher
 from mosesplug.tuning.online.decoder import ProgramRecipe
 from mosesplug.tuning.resources import Clock
@@ -69,7 +68,7 @@ class ProgramDecoder:
             leftover.unlink(missing_ok=True)
         command = self.program.nbest(
             self.config,
-            self.configuration.input,
+            self.configuration.source,
             run=iteration,
             nbest_file=nbest.name,
             nbest=decoding.nbest,
@@ -79,15 +78,7 @@ class ProgramDecoder:
             samples=decoding.lattice_samples,
         )
         finished = self._run(command, iteration)
-        if not nbest.is_file() or not nbest.stat().st_size:
-            raise make_error("the decoder wrote no n-best list", command, finished.stderr)
-        if not _ends_in_newline(nbest):
-            raise make_error(
-                f"the decoder's n-best list {nbest} is cut off: its last line has no end (a full"
-                " disk, or a decoder that died and did not say so)",
-                command,
-                finished.stderr,
-            )
+        check_written(nbest, finished)
         if decoding.lattice_samples:
             merge_samples(nbest, samples, finished)
             pack(samples)
@@ -107,7 +98,7 @@ class ProgramDecoder:
         workspace.graphs.mkdir(exist_ok=True)
         command = self.program.graphs(
             self.config,
-            self.configuration.input,
+            self.configuration.source,
             directory=workspace.graphs.name,
             weights=self._overwrite(iteration, weights),
             sparse_weights=self._sparse_file(iteration),
@@ -240,10 +231,3 @@ class ProgramDecoder:
         if note is not None:
             self.watch(Note(note, warning=True))
         return True
-
-
-def _ends_in_newline(path: Path) -> bool:
-    """Return whether the last line of a file that is not empty was written to its end."""
-    with path.open("rb") as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read() == b"\n"

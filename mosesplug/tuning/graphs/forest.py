@@ -202,7 +202,7 @@ def open_graph_decoder(
     """
     watch(PhaseStarted(0, "features"))
     text = DecodedText(
-        configuration.input, read_lines(configuration.input), configuration.metric, references
+        configuration.source, read_lines(configuration.source), configuration.metric, references
     )
     forest = open_forest(
         place,
@@ -285,7 +285,7 @@ class GraphDecoder:
         Raises:
             DecoderError: the graphs have no hypotheses.
         """
-        clock, texts = Clock(), read_lines(self.configuration.input)
+        clock, texts = Clock(), read_lines(self.configuration.source)
         nbest, out = self.workspace.nbest(iteration), self.workspace.run(iteration, "out")
         n_hypotheses = 0
         with atomic_write(nbest) as lists, atomic_write(out) as translations:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mosesplug.decoders.batch import BatchDecoder
 from mosesplug.decoders.batch_process import ProcessDecoder
+from mosesplug.decoders.command import DecoderCommand
 from mosesplug.decoders.description import DecodedGraphs
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.server import ServerDecoder
@@ -44,6 +45,11 @@ def check_online(configuration: Configuration, online: OnlineSettings) -> None:
         raise UsageError(
             "--online-decoder, --online-servers and --strict-online require a decoder program, but"
             " search graphs decode the mini-batches here. Leave these options out."
+        )
+    if isinstance(decoding.decoder, DecoderCommand) and online.decoder == "server":
+        raise UsageError(
+            "--decode-command is run for each mini-batch and cannot be a server: leave out"
+            " --online-decoder"
         )
     if (sharding := optimising.sharding) is None:
         return

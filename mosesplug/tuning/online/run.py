@@ -65,7 +65,7 @@ def open_online_run(context: Context, scorer: HeldOutScorer | None) -> Iterator[
         DecoderError: a server is requested and does not start; or it is not exact, and must be.
         DataError: a cluster does not answer.
     """
-    texts = read_lines(context.data.configuration.input)
+    texts = read_lines(context.data.configuration.source)
     sharding = context.data.configuration.optimising.sharding
     workers: BatchDecoder | DecodingWorkers | ShardWorkers
     with ExitStack() as stack:

@@ -26,7 +26,7 @@ from mosesplug.tuning.repeats.scores import (
     select_scores,
 )
 from mosesplug.tuning.weights import Weights, average_weights
-from mosesplug.tuning.workdir.iteration_files import format_date, write_config
+from mosesplug.tuning.workdir.iteration_files import format_date, result_path, write_config
 from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = ["SeveralResult", "conclude_several"]
@@ -118,9 +118,9 @@ def conclude_several(
             chosen = max(runs, key=_on_held_out)
         weights = chosen.weights
         # Unchanged: the sparse weights that it names stay in that run's directory.
-        tuned = Workspace(chosen.directory, 0).tuned_config
+        tuned = result_path(configuration, Workspace(chosen.directory, 0))
         workspace.tuned_sparse.unlink(missing_ok=True)
-        write_atomic(workspace.tuned_config, tuned.read_bytes())
+        write_atomic(result_path(configuration, workspace), tuned.read_bytes())
     result = SeveralResult(
         runs=tuple(runs),
         choice=choice,
@@ -190,7 +190,7 @@ def _write_mean(
     write_config(
         configuration,
         configuration.config,
-        workspace.tuned_config,
+        result_path(configuration, workspace),
         _features(first),
         weights,
         sparse,

@@ -254,7 +254,7 @@ def _one(
 def _clear(directory: Path, count: int) -> None:
     """Remove the result of earlier runs, and all of them but the first, which is new already."""
     workspace = Workspace(directory, 0)
-    for path in (workspace.tuned_config, workspace.tuned_sparse, workspace.summary):
+    for path in (*workspace.results, workspace.tuned_sparse, workspace.summary):
         path.unlink(missing_ok=True)
     number = 2
     while (place := run_directory(directory, number)).is_dir():

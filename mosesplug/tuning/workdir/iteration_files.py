@@ -28,9 +28,11 @@ from formats.weights.files import (
     format_weights_txt,
     read_sparse,
 )
+from mosesplug.decoders.command import WEIGHT_FILES, WeightsFormat, format_decoder_weights
+from mosesplug.decoders.description import WEIGHT_FILE_DECODERS
 from mosesplug.errors import DataError
 from mosesplug.settings.configuration import Configuration
-from mosesplug.tuning.weights import Weights
+from mosesplug.tuning.weights import Weights, to_model_weights
 from mosesplug.tuning.workdir.workspace import Workspace
 from mosesplug.tuning_set import TuningSet
 
@@ -40,6 +42,8 @@ __all__ = [
     "read_decoding_weights",
     "read_finished_step",
     "read_resulting_weights",
+    "result_path",
+    "weights_path",
     "write_config",
     "write_decoding_config",
     "write_extractor_files",
@@ -47,6 +51,7 @@ __all__ = [
     "write_init_opt",
     "write_sparse_weights",
     "write_weights",
+    "writes_moses_ini",
 ]
 
 
@@ -118,17 +123,52 @@ def write_decoding_config(
     show: ShowWeights,
     iteration: int,
     weights: Weights,
+    decoded: Weights,
     score: float | None,
 ) -> None:
-    """Write ``runN.moses.ini`` and ``runN.dense``, which an iteration is decoded with."""
+    """Write ``runN.dense``, and ``runN.moses.ini`` or another file of weights of an iteration.
+
+    Args:
+        configuration: of the run.
+        workspace: its files.
+        config: the ``moses.ini``, or file of weights, that the run started with.
+        show: the decoder's features.
+        iteration: from 1.
+        weights: of the iteration, before the first are normalised.
+        decoded: what the decoder gets. One that reads a file of weights finds these there.
+        score: of the weights, or None if it is unknown.
+    """
+    reads_file = isinstance(configuration.decoding.decoder, WEIGHT_FILE_DECODERS)
     sparse = None
-    if weights.sparse and iteration > 1:
+    if weights.sparse and (iteration > 1 or reads_file):
         sparse = workspace.run(iteration, "sparse-weights")
-    target = workspace.run(iteration, "moses.ini")
-    write_config(configuration, config, target, show, weights, sparse, iteration, score)
+    values = decoded if reads_file else weights
+    target = weights_path(configuration, workspace, iteration)
+    write_config(configuration, config, target, show, values, sparse, iteration, score)
     pairs = zip(show.names, weights.dense, strict=True)
     dense = format_dense(((name, (weight,)) for name, weight in pairs), one_value_a_line=True)
     write_atomic(workspace.run(iteration, "dense"), dense)
+
+
+def _weights_format(configuration: Configuration) -> WeightsFormat:
+    """Return the format of the files of weights that the run writes for its decoder."""
+    decoder = configuration.decoding.decoder
+    return decoder.weights_format if isinstance(decoder, WEIGHT_FILE_DECODERS) else "moses"
+
+
+def writes_moses_ini(configuration: Configuration) -> bool:
+    """Return whether the run writes its weights into copies of a ``moses.ini``."""
+    return _weights_format(configuration) == "moses"
+
+
+def weights_path(configuration: Configuration, workspace: Workspace, iteration: int) -> Path:
+    """Return ``runN.moses.ini``, or the file in another format that the decoder reads."""
+    return workspace.run(iteration, WEIGHT_FILES[_weights_format(configuration)])
+
+
+def result_path(configuration: Configuration, workspace: Workspace) -> Path:
+    """Return the file with the resulting weights: ``moses.ini``, or one in another format."""
+    return workspace.directory / WEIGHT_FILES[_weights_format(configuration)]
 
 
 def write_config(
@@ -144,9 +184,14 @@ def write_config(
 ) -> None:
     """Write a configuration with other weights and the decoder's flags, otherwise unchanged.
 
-    ``score`` is of the tuning set, ``heldout`` of the held-out set, if they are known.
+    A decoder that reads another format gets only the weights, in that format. ``score`` is of the
+    tuning set, ``heldout`` of the held-out set, if they are known.
     """
     decoder = configuration.decoding.decoder
+    if not writes_moses_ini(configuration):
+        model = to_model_weights(show, weights)
+        write_atomic(target, format_decoder_weights(model, _weights_format(configuration)))
+        return
     data = with_weights(
         read_moses_ini(source),
         show.with_values(weights.dense),

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mosesplug.decoders.command import WEIGHT_FILES
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.settings.toml import SETTINGS_FILE
 from mosesplug.tuning.workdir.lock import lock_directory
@@ -18,7 +19,7 @@ __all__ = ["Workspace", "remove_tree"]
 # Temporary files of ``formats.text.atomic_write``, left if its process is killed.
 _UNFINISHED = re.compile(
     r"\.(run\d+\..+|features\.list.*|filtered\..+|finished_step\.txt|moses\.ini"
-    r"|moses\.sparse-weights|settings\.toml|summary\.json)\.\d+\.[0-9a-f]{8}"
+    r"|moses\.sparse-weights|settings\.toml|start\.weights|references\d+|summary\.json|weights\.(dense|json|line))\.\d+\.[0-9a-f]{8}"
 )
 _RUN_FILE = re.compile(r"run\d+\..+")
 # Input and output of decoders of mini-batches and of the held-out set.
@@ -28,7 +29,9 @@ _SCRATCH = re.compile(
     r"\.(err|sparse-weights))"
 )
 # Files that exist before the first iteration.
-_BEFORE = re.compile(r"(features\.list|cache-model)(\..+)?|tuning\.lock|settings\.toml")
+_BEFORE = re.compile(
+    r"(features\.list|cache-model)(\..+)?|tuning\.lock|settings\.toml|start\.weights|references\d+"
+)
 _SHARD = re.compile(r"shard\.\d+")
 # What decoders write into a directory of search graphs, finished or not.
 _GRAPH_FILE = re.compile(r"\d+(\.(txt|gz|bz2))?|weights|\.(\d+\.|weights\.).+")
@@ -109,6 +112,11 @@ class Workspace:
         return self.directory / "moses.ini"
 
     @property
+    def results(self) -> tuple[Path, ...]:
+        """The file with the resulting weights, in all formats that it may have."""
+        return tuple(self.directory / name for name in WEIGHT_FILES.values())
+
+    @property
     def tuned_sparse(self) -> Path:
         """Sparse weights of the result, if no iteration was decoded with them."""
         return self.directory / "moses.sparse-weights"
@@ -117,6 +125,15 @@ class Workspace:
     def summary(self) -> Path:
         """The figures of the run, for programs."""
         return self.directory / "summary.json"
+
+    @property
+    def start_weights(self) -> Path:
+        """Features and starting weights, if they were given as values."""
+        return self.directory / "start.weights"
+
+    def references(self, number: int) -> Path:
+        """Return a file of references that were given as texts, counted from 0."""
+        return self.directory / f"references{number}"
 
     @property
     def settings(self) -> Path:
@@ -146,7 +163,7 @@ class Workspace:
         """Files of the run as a whole."""
         return (
             self.finished_step,
-            self.tuned_config,
+            *self.results,
             self.tuned_sparse,
             self.summary,
             self.settings,

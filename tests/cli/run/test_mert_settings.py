@@ -9,6 +9,7 @@ import pytest
 
 from mosesplug.cli.run.mert_options import read_command_line
 from mosesplug.cli.run.mert_settings import make_script_plan
+from mosesplug.decoders.command import DecoderCommand
 from mosesplug.decoders.description import DecodedGraphs
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.errors import UsageError
@@ -100,6 +101,14 @@ def test_search_graphs_for_a_decoder(system: Path) -> None:
     assert judged.decoder == DecodedGraphs(system / "graphs")
     with pytest.raises(UsageError, match=r"go together with decoder flags, an input type$"):
         read("--decoder-flags=-v 0", "--inputtype=0", files=files)
+
+
+def test_a_command_that_decodes(system: Path) -> None:
+    words = "/bin/true {weights} {input} {nbest}"
+    found = read(f"--decode-command={words}", "--rootdir=scripts", files=("input", "ref", FILES[3]))
+    assert isinstance(found.configuration.decoding.decoder, DecoderCommand)
+    with pytest.raises(UsageError, match=r"expected three arguments .* with --decode-command"):
+        read(f"--decode-command={words}")
 
 
 def test_files_by_options(system: Path) -> None:

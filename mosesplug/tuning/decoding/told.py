@@ -1,0 +1,55 @@
+"""The decoder of a run whose lists come from outside: it only has features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import NoReturn
+
+from formats.weights.files import ShowWeights
+from mosesplug.decoders.batch import BatchDecoder, ModelWeights
+from mosesplug.decoders.protocol import DecodedInput, DecoderRecipe
+from mosesplug.errors import UsageError
+
+__all__ = ["ToldLists"]
+
+
+@dataclass(frozen=True)
+class ToldLists:
+    """A ``Decoder`` that cannot decode: somebody else does, and tells the lists.
+
+    Attributes:
+        features: what is tuned.
+    """
+
+    features: ShowWeights
+    version: str | None = None
+
+    def nbest_lists(self, iteration: int, weights: ModelWeights) -> DecodedInput:
+        """Raise ``UsageError``."""
+        _refuse()
+
+    def search_graphs(self, iteration: int, weights: ModelWeights) -> DecodedInput:
+        """Raise ``UsageError``."""
+        _refuse()
+
+    def serve(
+        self, sentences: Sequence[bytes], weights: ModelWeights
+    ) -> AbstractContextManager[BatchDecoder]:
+        """Raise ``UsageError``."""
+        _refuse()
+
+    def recipe(self, served: BatchDecoder, workers: int) -> DecoderRecipe:
+        """Raise ``UsageError``."""
+        _refuse()
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def _refuse() -> NoReturn:
+    raise UsageError(
+        "this run has no decoder of its own: continue it by `mosesplug ask` and `mosesplug tell`,"
+        " or by mosesplug.Tuner"
+    )
