@@ -43,7 +43,7 @@ class Queue:
     cache: str | None = None
     wrapper: Path | None = None
 
-    def submitted(
+    def make_submission(
         self, wrapper: Path, command: Sequence[str], stdout: Path, stderr: Path
     ) -> tuple[str, ...]:
         """Return the command that submits ``command`` through ``wrapper`` and waits for it."""

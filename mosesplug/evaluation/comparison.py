@@ -135,7 +135,7 @@ def compare_systems(
     trials: int = 10_000,
     seed: int = 1,
 ) -> list[SystemScore]:
-    """Return score the systems by one metric, and test their differences from the first.
+    """Score the systems by one metric, and test their differences from the first.
 
     Args:
         systems: the systems, the baseline first.

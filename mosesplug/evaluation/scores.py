@@ -80,7 +80,7 @@ def corpus_score(metric: Metric, statistics: NDArray[np.int32]) -> float:
 def bootstrap(
     metric: Metric, statistics: NDArray[np.int32], samples: int, random: CRand
 ) -> Interval:
-    """Return score sentences drawn with replacement (Koehn 2004, "Statistical significance tests").
+    """Score sentences drawn with replacement (Koehn 2004, "Statistical significance tests").
 
     Draws and bounds are those of Moses' ``evaluator``, so a seed gives the same interval.
 

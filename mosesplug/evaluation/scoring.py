@@ -106,7 +106,7 @@ def score_translation(
     samples: int = 1000,
     seed: int = 1,
 ) -> Iterator[MetricScore]:
-    """Yield score a translation by each metric.
+    """Score a translation by each metric.
 
     Args:
         path: a file with one translation a line; with ``selection``, an n-best list.

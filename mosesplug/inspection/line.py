@@ -133,13 +133,12 @@ def trace_line(
             raise UsageError("the iterations give the weights: leave out --weights")
         first, second = int(iterations[1]), int(iterations[2])
         start, end = (
-            run.decoding_weights(number).normalised().vector(run.space)
-            for number in (first, second)
+            run.decoding_weights(number).normalise().vector(run.space) for number in (first, second)
         )
         what = f"from the weights of iteration {first} (0) to those of {second} (1)"
         return _trace(run, merged, what, "step", start, end - start, 0.0)
     column = _find_column(run, direction)
-    start = (origin or run.weights).normalised().vector(run.space)
+    start = (origin or run.weights).normalise().vector(run.space)
     axis = np.zeros(len(start))
     axis[column] = 1.0
     name, shift = run.space.names[column], float(start[column])

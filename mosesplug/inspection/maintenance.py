@@ -74,7 +74,7 @@ def verify_store(path: Path) -> Iterator[Verification]:
         )
         for record in iterations:
             number = record.iteration
-            checked = store.checked(number)
+            checked = store.verify_iteration(number)
             faults = tuple(RecordFault(number, *fault) for fault in checked.faults)
             state = replace(
                 state,

@@ -124,7 +124,7 @@ def _decoded_with(record: IterationRecord) -> Weights:
     """Return the weights that the decoder got; those of iteration 1 may be normalised."""
     start = read_start(record)
     if record.iteration == 1 and "-weight-overwrite" in start.command:
-        return start.weights.normalised()
+        return start.weights.normalise()
     return start.weights
 
 

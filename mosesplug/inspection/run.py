@@ -90,7 +90,7 @@ class StoredRun:
     @property
     def vector(self) -> NDArray[np.float64]:
         """The weights divided by the L1 norm of the dense ones, float64 ``[len(space)]``."""
-        return self.weights.normalised().vector(self.space)
+        return self.weights.normalise().vector(self.space)
 
     def record(self, iteration: int) -> IterationRecord:
         """Return the record of an iteration, counted from 1.

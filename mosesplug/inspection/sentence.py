@@ -175,7 +175,7 @@ def read_sentence(
     else:
         listed = run.store.iteration_list(iteration, number)
         strings, dense, sparse, stats = listed.texts, listed.dense, listed.sparse, listed.stats
-    used = (weights or run.weights).normalised()
+    used = (weights or run.weights).normalise()
     contributions = dense.astype(np.float64) * np.array(used.dense)
     values = [name_sparse_values(run, sparse, row) for row in range(len(strings))]
     weighted = [

@@ -23,7 +23,7 @@ _OBJECTS = 1024
 
 
 class MergedBatches:
-    """Merged lists of some iterations, in random batches; made by ``NBestStore.merged``.
+    """Merged lists of some iterations, in random batches; made by ``NBestStore.merge_batches``.
 
     Sentences are cached on first use until ``memory`` bytes are in use; the others are read again
     each time. Nothing is evicted: epochs visit every sentence once in random order, so evicting the

@@ -126,7 +126,7 @@ class StoreReader:
             selections = [select_merged(reader, s, selected) for s in sentences.tolist()]
             return assemble(reader, _space(state), kind, sentences, selections)
 
-    def merged(
+    def merge_batches(
         self,
         iterations: Iterations = None,
         *,
@@ -135,7 +135,7 @@ class StoreReader:
         memory: int = 1 << 30,
         threads: int = 1,
     ) -> MergedBatches:
-        """Fast random batches of some iterations, merged; like ``batch`` again and again.
+        """Return a fast source of random batches of some iterations, merged; see ``batch``.
 
         Args:
             iterations: as for ``batch``; None is all that the store has now.
@@ -299,7 +299,7 @@ class StoreReader:
             state.select(iteration, self._environment.path)
             return faults(reader, state, iteration, sentence)
 
-    def checked(self, iteration: int) -> Checked:
+    def verify_iteration(self, iteration: int) -> Checked:
         """Return every record of an iteration against the checksum that it was written with.
 
         Raises:

@@ -82,15 +82,15 @@ class HeldOutScorer:
         )
         return float(self.metric.score(statistics.sum(axis=0, dtype=np.int64)))
 
-    def evaluated(
+    def evaluate(
         self, iteration: int, updates: int, weights: Weights, before: Sequence[Evaluation]
     ) -> Evaluation:
-        """Return score weights.
+        """Score weights on the held-out set.
 
         Args:
-            iteration: for the events.
+            iteration: the iteration, from 1.
             updates: number of updates that led to the weights.
-            weights: to score.
+            weights: the weights to score.
             before: all scores of the run so far.
         """
         self.watch(PhaseStarted(iteration, "judge"))
@@ -101,20 +101,20 @@ class HeldOutScorer:
         is_better = highest is None or score > highest
         return Evaluation(updates, score, weights if is_better else None)
 
-    def of_iteration(
+    def evaluate_iteration(
         self, iteration: int, start: Weights, found: Weights, before: Sequence[Evaluation]
     ) -> tuple[Evaluation, ...]:
-        """Return score the weights of an iteration.
+        """Score the weights of an iteration.
 
         Args:
             iteration: from 1.
-            start: the weights that it was decoded with; scored, too, if nothing was scored before,
+            start: the weights of its decoding; scored, too, if nothing was scored before,
                 because they may stay the best.
-            found: the weights that it led to.
+            found: the optimized weights.
             before: all scores of the run so far.
         """
-        first = () if before else (self.evaluated(iteration, iteration - 1, start, before),)
-        return (*first, self.evaluated(iteration, iteration, found, (*before, *first)))
+        first = () if before else (self.evaluate(iteration, iteration - 1, start, before),)
+        return (*first, self.evaluate(iteration, iteration, found, (*before, *first)))
 
     @cached_property
     def _numbered(self) -> list[tuple[int, bytes]]:

@@ -79,7 +79,7 @@ def finish_iteration(context: Context, judge: HeldOutScorer | None) -> None:
     guard_weights(context, result.weights)
     if judge is not None:
         before, start = read_evaluations(store.iterations()[:-1]), read_start(current).weights
-        found = judge.of_iteration(current.iteration, start, result.weights, before)
+        found = judge.evaluate_iteration(current.iteration, start, result.weights, before)
         result = replace(result, heldout=found)
     store.record_result(current.iteration, result.as_record())
     write_result_files(context, current.iteration, result)
@@ -132,7 +132,7 @@ def decoded_weights(context: Context, iteration: int, weights: Weights) -> Weigh
     """Return the weights as the decoder gets them; the starting weights are normalised."""
     if iteration > 1 or context.data.configuration.decoding.config_weights_first:
         return weights
-    return weights.normalised()
+    return weights.normalise()
 
 
 def store_lists(context: Context, iteration: int, weights: Weights, lists: DecodedInput) -> None:
@@ -194,7 +194,7 @@ def optimize_weights(context: Context, current: IterationRecord) -> IterationRes
 
     solution = _solution(context, given, context.data.vector(weights, space), iteration, progress)
     found = Weights.of_vector(space, solution.weights, context.data.fixed)
-    found = found.completed(weights, space)
+    found = found.complete(weights, space)
     if not np.isfinite(solution.weights).all() or not any(found.dense):
         raise OptimizerError(
             f"{context.optimizer.name} found no usable weights in iteration {iteration}; its lists"
@@ -202,7 +202,7 @@ def optimize_weights(context: Context, current: IterationRecord) -> IterationRes
         )
     share, score = context.data.configuration.optimising.interpolation, solution.score
     if share and iteration > _FIRST_INTERPOLATED:
-        found = found.mixed(weights, share)
+        found = found.mix(weights, share)
         score = corpus_score(given, context.data.vector(found, space))
     change = found.largest_change(decoded_weights(context, iteration, weights))
     return IterationResult(found, score, change, clock.seconds(), _plain_curve(solution.history))

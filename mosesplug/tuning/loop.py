@@ -55,7 +55,7 @@ def tune(configuration: Configuration, watch: Watcher = ignore_event) -> Result:
     workspace = Workspace(configuration.working_directory, configuration.decoding.nbest)
     check_forest(configuration)
     check_outputs(configuration, workspace)
-    with workspace.locked():
+    with workspace.lock():
         earlier = check_earlier_run(configuration, workspace, watch)
         with prepare_run(configuration, workspace, watch, earlier) as (context, judge):
             store = context.files.store

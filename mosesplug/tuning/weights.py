@@ -55,7 +55,7 @@ class Weights:
         """
         return cls(file.numbers or file.show.values, file.all_sparse())
 
-    def completed(self, earlier: Weights, space: FeatureSpace) -> Weights:
+    def complete(self, earlier: Weights, space: FeatureSpace) -> Weights:
         """Return these weights, and earlier weights of sparse features that they lack.
 
         A feature that occurs in no list (it is not in ``space``) keeps its proportion to the dense
@@ -83,16 +83,16 @@ class Weights:
         sparse = [known.get(name, 0.0) for name in space.sparse]
         return np.array([*self.dense, *sparse], dtype=np.float64)
 
-    def normalised(self) -> Weights:
+    def normalise(self) -> Weights:
         """Return all weights divided by the L1 norm of the dense ones."""
-        return self if self.norm == 0.0 else self.scaled(1.0 / self.norm)
+        return self if self.norm == 0.0 else self.scale(1.0 / self.norm)
 
-    def scaled(self, factor: float) -> Weights:
+    def scale(self, factor: float) -> Weights:
         """Return all weights multiplied by a factor."""
         sparse = {name: factor * weight for name, weight in self.sparse.items()}
         return Weights(tuple(factor * weight for weight in self.dense), sparse)
 
-    def mixed(self, earlier: Weights, share: float) -> Weights:
+    def mix(self, earlier: Weights, share: float) -> Weights:
         """Return ``share`` of these and the rest of earlier ones (Hopkins & May 2011, 5.4.3)."""
         pairs = zip(self.dense, earlier.dense, strict=True)
         names = [*self.sparse, *(name for name in earlier.sparse if name not in self.sparse)]
@@ -127,10 +127,10 @@ def average_weights(every: Sequence[Weights], *, normalise: bool) -> Weights:
         normalise: divide each by its L1 norm first, so that all count alike. Beside features that
             are not tuned, the scale of the weights matters and must be kept.
     """
-    points = [each.normalised() for each in every] if normalise else list(every)
+    points = [each.normalise() for each in every] if normalise else list(every)
     mean = points[0]
     for count, point in enumerate(points[1:], start=2):
-        mean = point.mixed(mean, 1.0 / count)
+        mean = point.mix(mean, 1.0 / count)
     return mean
 
 

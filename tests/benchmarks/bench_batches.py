@@ -118,7 +118,7 @@ def test_cached(benchmark: Any, run: Run) -> None:
     """Merged batches, all sentences kept in memory."""
     ids = batches_of(np.random.default_rng(1))
     with NBestStore.open(run.store) as store:
-        merged = store.merged()
+        merged = store.merge_batches()
         assert merged.batch(np.arange(N_SENTENCES)).n_hyps > 500 * N_SENTENCES
         assert benchmark.pedantic(lambda: merged.batch(next(ids)), rounds=3000).n_sentences == BATCH
         report(benchmark, f"merged, {merged.bytes_kept / 1e6:.0f} MB kept")
@@ -128,7 +128,7 @@ def test_uncached(benchmark: Any, run: Run) -> None:
     """Merged batches, nothing kept: 25 records a sentence are looked up and merged."""
     ids = batches_of(np.random.default_rng(1))
     with NBestStore.open(run.store) as store:
-        merged = store.merged(memory=0)
+        merged = store.merge_batches(memory=0)
         merged.batch(np.arange(N_SENTENCES))
         assert benchmark.pedantic(lambda: merged.batch(next(ids)), rounds=200).n_sentences == BATCH
         report(benchmark, "merged, nothing kept")

@@ -75,7 +75,7 @@ def test_queue() -> None:
 
 def test_submission() -> None:
     queue = Queue(Path("/s/moses-parallel.pl"), 4)
-    submitted = queue.submitted(
+    submitted = queue.make_submission(
         Path("/s/qsub-wrapper.pl"), ["a", "b c"], Path("/w/out"), Path("/w/err")
     )
     assert submitted == (

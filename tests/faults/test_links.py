@@ -41,9 +41,9 @@ def test_a_run_that_is_cleared_away(name: str, outside: Path, tmp_path: Path) ->
     (work / "summary.json").symlink_to(outside / "summary.json")
     before = contents(outside)
     workspace = Workspace(work, 10)
-    with workspace.locked():
+    with workspace.lock():
         workspace.clear(keep_list=False)
-    with workspace.locked():  # and again, as the next run does
+    with workspace.lock():  # and again, as the next run does
         workspace.clear(keep_list=False)
     assert contents(outside) == before
     assert [path.name for path in work.iterdir()] == ["tuning.lock"]
@@ -54,7 +54,7 @@ def test_a_store_that_was_being_removed(outside: Path, tmp_path: Path) -> None:
     work.mkdir()
     (work / ".nbests.lmdb.removed").symlink_to(outside)
     before = contents(outside)
-    with Workspace(work, 10).locked():
+    with Workspace(work, 10).lock():
         pass
     assert contents(outside) == before
     assert [path.name for path in work.iterdir()] == ["tuning.lock"]

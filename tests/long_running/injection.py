@@ -28,7 +28,7 @@ import mosesplug
 
 BETWEEN = "between"
 PHASES = {
-    ("workspace.py", "locked"): "preparing",
+    ("workspace.py", "lock"): "preparing",
     ("workspace.py", "clear"): "preparing",
     ("prepare.py", "_filtered"): "filtering",
     ("prepare.py", "announce_features"): "show-weights",
@@ -39,7 +39,7 @@ PHASES = {
     ("server.py", "decode"): "decoding",
     ("batch_process.py", "decode"): "decoding",
     ("command_process.py", "decode"): "decoding",
-    ("heldout.py", "evaluated"): "held-out text",
+    ("heldout.py", "evaluate"): "held-out text",
     ("iteration.py", "store_lists"): "ingest",
     ("source.py", "add"): "ingest",
     ("environment.py", "write"): "commit",

@@ -37,7 +37,7 @@ def store(tmp_path: Path) -> Any:
 
 
 def test_a_sentence_is_read_once(store: NBestStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    merged = store.merged()
+    merged = store.merge_batches()
     assert merged.sentences.tolist() == [0, 1, 2]
     first = merged.batch([1, 0, 1])
     assert first.offsets.tolist() == [0, 3, 5, 8]
@@ -50,9 +50,9 @@ def test_a_sentence_is_read_once(store: NBestStore, monkeypatch: pytest.MonkeyPa
 
 
 def test_no_more_is_kept_than_there_is_memory_for(store: NBestStore) -> None:
-    one = store.merged()
+    one = store.merge_batches()
     one.batch([0])
-    merged = store.merged(memory=one.bytes_kept)
+    merged = store.merge_batches(memory=one.bytes_kept)
     for sentences in ([0, 1], [1], [0], [1, 2, 0]):
         batch = merged.batch(sentences)
         np.testing.assert_array_equal(batch.stats, store.batch(sentences).stats)
@@ -60,7 +60,7 @@ def test_no_more_is_kept_than_there_is_memory_for(store: NBestStore) -> None:
 
 
 def test_it_shows_what_there_was(store: NBestStore) -> None:
-    merged = store.merged()
+    merged = store.merge_batches()
     merged.batch([0])
     add(store, [Hypothesis(0, b"z"), Hypothesis(1, b"z", sparse=(("s_a", 1),))], ToyMetric(2))
     batch = merged.batch([0, 1])
@@ -71,30 +71,30 @@ def test_it_shows_what_there_was(store: NBestStore) -> None:
 
 
 def test_dropped_iterations_and_unknown_sentences_are_told(store: NBestStore) -> None:
-    merged = store.merged()
+    merged = store.merge_batches()
     with pytest.raises(DataError, match="no sentence 3"):
         merged.batch([0, 3])
     store.drop_last(2)
     with pytest.raises(StoreError, match="iteration 2 is not in"):
         merged.batch([1])
     with pytest.raises(StoreError, match="iteration 2 is not in"):
-        store.merged([2])
+        store.merge_batches([2])
 
 
 def test_another_metric_is_scored_once(store: NBestStore) -> None:
     metric = ToyMetric(weight=3)
-    merged = store.merged(1, metric=metric, references=metric.prepare(REFERENCES))
+    merged = store.merge_batches(1, metric=metric, references=metric.prepare(REFERENCES))
     assert merged.batch([0, 1, 2]).stats.tolist() == [[3, 1], [3, 1], [0, 1]]
     assert metric.scored == 3
 
 
 def test_threads_get_the_same_batches(store: NBestStore) -> None:
-    merged = store.merged()
+    merged = store.merge_batches()
     truth = store.batch([1, 2, 0])
     with ThreadPoolExecutor(4) as pool:
         for batch in pool.map(merged.batch, [[1, 2, 0]] * 40):
             np.testing.assert_array_equal(batch.dense, truth.dense)
             np.testing.assert_array_equal(batch.stats, truth.stats)
-    alone = store.merged()
+    alone = store.merge_batches()
     alone.batch([0, 1, 2])
     assert merged.bytes_kept == alone.bytes_kept

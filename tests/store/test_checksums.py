@@ -88,7 +88,7 @@ def owner(name: str, key: bytes) -> tuple[int, int | None]:
 
 def checked(path: Path) -> dict[int, Checked]:
     with NBestStore.open(path) as store:
-        return {number: store.checked(number) for number in (1, 2)}
+        return {number: store.verify_iteration(number) for number in (1, 2)}
 
 
 def checked_or_refused(path: Path) -> tuple[dict[int, Checked], str]:
@@ -188,8 +188,8 @@ def test_a_store_without_checksums_goes_on(path: Path) -> None:
     with NBestStore.open(path, writable=True) as store:
         store.record_result(2, {"score": 0.5})
         store.add_iteration(3, [make_list(LISTS[1], GROUPS)], record={}, **COMMON)
-        assert store.checked(2) == Checked((), 1, 9)
-        assert store.checked(3) == Checked((), 7, 0)
+        assert store.verify_iteration(2) == Checked((), 1, 9)
+        assert store.verify_iteration(3) == Checked((), 7, 0)
 
 
 def test_parts_have_the_checksums_of_the_whole(path: Path) -> None:
@@ -197,7 +197,7 @@ def test_parts_have_the_checksums_of_the_whole(path: Path) -> None:
         for number, line in enumerate(LISTS[0]):
             store.add_part(3, [make_list([line], GROUPS)], progress={"n": number}, **COMMON)
         store.finish_iteration(3, {})
-        assert store.checked(3) == Checked((), 7, 0)
+        assert store.verify_iteration(3) == Checked((), 7, 0)
         with store._environment.reading() as transaction:
             database = store._environment["iterations"]
             keys = [bytes(key) for key, _ in transaction.cursor(database)]
@@ -210,10 +210,10 @@ def test_graphs_of_a_run_that_was_cut_off_leave_no_checksum(path: Path, tmp_path
         store.add_graphs(3, [(0, read_graph(tmp_path))], groups=GROUPS)
         store.add_graphs(3, [(1, read_graph(tmp_path))], groups=GROUPS)
         store.add_iteration(3, [make_list(LISTS[0], GROUPS)], record={}, **COMMON)
-        assert store.checked(3) == Checked((), 8, 0)
+        assert store.verify_iteration(3) == Checked((), 8, 0)
         store.drop_last(3)
         with pytest.raises(StoreError, match="iteration 3 is not"):
-            store.checked(3)
+            store.verify_iteration(3)
 
 
 def test_the_date_is_that_of_the_commit(path: Path) -> None:

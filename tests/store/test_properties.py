@@ -143,7 +143,7 @@ def test_merged_batches_are_those_of_the_store(
             )  # fmt: skip
         if not runs:
             return
-        merged = store.merged(chosen, metric=metric, references=references, memory=memory)
+        merged = store.merge_batches(chosen, metric=metric, references=references, memory=memory)
         for sentences in batches:
             batch = merged.batch(sentences)
             truth = store.batch(sentences, chosen, metric=metric, references=references)

@@ -216,7 +216,7 @@ def test_historic_bests_and_interpolation(toy: Toy) -> None:
     )
     assert [i.weights for i in plain.iterations] == [i.weights for i in mixed.iterations]
     before = plain.iterations[3].weights
-    assert mixed.weights == plain.weights.mixed(before, 0.25)
+    assert mixed.weights == plain.weights.mix(before, 0.25)
     historic = tune(toy.configuration("historic", optimising={"historic_bests": True}))
     assert historic.iterations[0].optimum == plain.iterations[0].optimum
 

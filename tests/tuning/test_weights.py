@@ -21,21 +21,21 @@ def test_vector_and_back() -> None:
 
 def test_normalising_keeps_the_ranking() -> None:
     weights = Weights((1.0, -2.0, 1.0), {"wt_a": 8.0})
-    assert weights.normalised() == Weights((0.25, -0.5, 0.25), {"wt_a": 2.0})
-    assert Weights((0.0, 0.0, 0.0)).normalised() == Weights((0.0, 0.0, 0.0))
+    assert weights.normalise() == Weights((0.25, -0.5, 0.25), {"wt_a": 2.0})
+    assert Weights((0.0, 0.0, 0.0)).normalise() == Weights((0.0, 0.0, 0.0))
 
 
 def test_completing() -> None:
     earlier = Weights((1.0, 3.0), {"wt_a": 2.0, "wt_b": 1.0, "wt_z": 8.0})
     found = Weights((0.5, 0.5), {"wt_a": 0.1})
     completed = {"wt_a": 0.1, "wt_b": 0.0, "wt_z": 2.0}
-    assert found.completed(earlier, SPACE) == Weights((0.5, 0.5), completed)
-    assert found.completed(Weights((0.0, 0.0)), SPACE) == found
+    assert found.complete(earlier, SPACE) == Weights((0.5, 0.5), completed)
+    assert found.complete(Weights((0.0, 0.0)), SPACE) == found
 
 
 def test_mixing() -> None:
     new, old = Weights((1.0,), {"wt_a": 1.0}), Weights((3.0,), {"wt_b": 4.0})
-    assert new.mixed(old, 0.25) == Weights((2.5,), {"wt_a": 0.25, "wt_b": 3.0})
+    assert new.mix(old, 0.25) == Weights((2.5,), {"wt_a": 0.25, "wt_b": 3.0})
 
 
 def test_largest_change() -> None:

@@ -158,7 +158,7 @@ def oracle(
         found = find_graph_oracles(prepared, method, beam=beam, seed=seed, progress=progress)
     with open_output(output) as write:
         for graph, each in zip(prepared, found.oracles, strict=True):
-            write(b" ".join(graph.said(each.derivation.edges)) + b"\n")
+            write(b" ".join(graph.read_words(each.derivation.edges)) + b"\n")
     if not quiet:
         if known is not None:
             _report("best by the model", model_oracles(prepared).score)

@@ -124,7 +124,7 @@ def _kbmira(given: Arguments) -> None:
 
     learner, orders = task.learner, task.orders
     if not given["streaming-out"]:
-        orders.evaluated()
+        orders.shuffle_for_evaluation()
         log(f"Initial BLEU = {learner.score(learner.average()):g}\n")
     visit = learner.visit
     if given["verbose"] or given["streaming-out"]:
@@ -134,7 +134,7 @@ def _kbmira(given: Arguments) -> None:
         ).visit
     best: float | None = None
     for epoch in run_epochs(learner, orders.next, given["iters"], visit):
-        orders.evaluated()
+        orders.shuffle_for_evaluation()
         log(
             f"{epoch.updates}/{epoch.sentences} updates, avg loss = {epoch.loss:g}, "
             f"BLEU = {epoch.score:g}\n"

@@ -77,7 +77,7 @@ class Orders:
             self._shuffle()
         self._shuffled = shuffled and not once
 
-    def evaluated(self) -> None:
+    def shuffle_for_evaluation(self) -> None:
         """Shuffle for an evaluation, as Moses does."""
         if self._shuffled:
             self._shuffle()
@@ -92,7 +92,7 @@ class Orders:
         """Return the order of the next epoch."""
         import numpy as np
 
-        self.evaluated()
+        self.shuffle_for_evaluation()
         return np.array(self._order, dtype=np.int64)
 
 

@@ -63,7 +63,7 @@ class OracleGraph:
     lengths: NDArray[np.float64]
     sentence: int = 0
 
-    def said(self, edges: NDArray[np.int64]) -> list[bytes]:
+    def read_words(self, edges: NDArray[np.int64]) -> list[bytes]:
         """Return the words of a derivation, without ``<s>`` and ``</s>``."""
         return [word for word in self.graph.translation(edges) if word not in BOUNDARIES]
 
@@ -147,11 +147,11 @@ def oracle(
 
 def judge_derivation(graph: OracleGraph, edges: NDArray[np.int64]) -> Oracle:
     """Return a given derivation with the statistics of its translation."""
-    said = graph.said(edges)
-    numbers = np.array([graph.words.get(word, OTHER) for word in said], dtype=np.int32)
+    words = graph.read_words(edges)
+    numbers = np.array([graph.words.get(word, OTHER) for word in words], dtype=np.int32)
     matches = _matches(graph.states, graph.limits, numbers)
     derivation = Derivation(float(graph.scores[edges].sum()), edges)
-    return Oracle(derivation, _statistics(matches, len(said), graph))
+    return Oracle(derivation, _statistics(matches, len(words), graph))
 
 
 def _statistics(matches: NDArray[np.int32], words: int, graph: OracleGraph) -> NDArray[np.float64]:

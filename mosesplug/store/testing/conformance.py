@@ -76,7 +76,7 @@ def check_store(
                 check_rows(merged, merged.offsets[i], truth, statistics_of(truth))
                 texts = tuple(h.text for h in truth)
                 assert store.hypotheses(sentence, chosen) == texts
-    batches = store.merged(metric=metric, references=references, memory=1 << 20)
+    batches = store.merge_batches(metric=metric, references=references, memory=1 << 20)
     for _ in range(2):  # The first time from the store, then from memory.
         for sentence in backwards.tolist():
             truth = model.merged(sentence, numbers)

@@ -179,7 +179,7 @@ def _execute(
         return
     log = stdout.with_suffix(".queue")
     run_command(
-        queue.submitted(queue.wrapper, command, stdout, stderr),
+        queue.make_submission(queue.wrapper, command, stdout, stderr),
         directory=workspace.directory,
         stdout=log,
         stderr=log.with_suffix(".queue.err"),

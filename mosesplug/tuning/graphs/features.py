@@ -66,7 +66,7 @@ class ConfiguredFeatures:
         every = hypergraph_names((group.name, len(group.values)) for group in self.groups)
         return tuple(name for name in every if name not in self.fixed)
 
-    def announced(self, groups: Groups, source: Path) -> ShowWeights:
+    def announce(self, groups: Groups, source: Path) -> ShowWeights:
         """Return what a decoder would announce, in the order of some graphs.
 
         Args:

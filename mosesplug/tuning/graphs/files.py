@@ -90,7 +90,7 @@ def import_graphs(
         ):
             target.require({"input": fingerprint_files([text.path]), "graphs": made_from["graphs"]})
             target.add_graphs(
-                1, graphs.checked(read), groups=features.columns, fixed=tuple(features.fixed)
+                1, graphs.check(read), groups=features.columns, fixed=tuple(features.fixed)
             )
             graphs.check_complete()
             target.add_iteration(
@@ -149,7 +149,7 @@ class _CheckedGraphs:
         self._names: set[str] = set()
         self._seen: set[int] = set()
 
-    def checked(
+    def check(
         self, graphs: Iterator[tuple[int, HypergraphFile]]
     ) -> Iterator[tuple[int, HypergraphFile]]:
         """Yield the same graphs, and report progress.

@@ -137,7 +137,7 @@ def open_forest(
     space = opened.space
     if space is None:
         raise DataError(f"the search graphs in {place} have no features")
-    show = features.announced(space.groups, place)
+    show = features.announce(space.groups, place)
     recipe = ForestRecipe(store, features.fixed, nbest, str(place), threads)
     counts = [str(record.n_graphs) for record in opened.iterations()]
     version = f"{place}, {'+'.join(counts)} {opened.fingerprints.get('graphs', '')}".rstrip()

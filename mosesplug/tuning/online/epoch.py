@@ -103,7 +103,7 @@ class Epoch:
         if self.scorer is None:
             return []
         before = (*self.before, *found)
-        return [self.scorer.evaluated(self.iteration, updates, weights, before)]
+        return [self.scorer.evaluate(self.iteration, updates, weights, before)]
 
 
 def run_batches(

@@ -105,7 +105,7 @@ def run_shards(
     if averages_weights(configuration, context.optimizer):
         average = result.weights
         if last is not None and last.average is not None:
-            average = result.weights.mixed(last.average, 1.0 / iteration)
+            average = result.weights.mix(last.average, 1.0 / iteration)
     guard_decoded(context, result.optimum, epoch.record.as_record())
     guard_weights(context, result.weights)
     evaluations += epoch.evaluate(average or result.weights, report.updates, *evaluations)

@@ -84,7 +84,7 @@ def online_start(context: Context) -> Weights:
     """Return the weights of the first batch, normalised as in any first decoding."""
     if context.data.configuration.decoding.config_weights_first:
         return context.data.start
-    return context.data.start.normalised()
+    return context.data.start.normalise()
 
 
 def start_epoch(

@@ -102,7 +102,7 @@ def tune_several(
     choice = _checked_choice(configuration, count, choice)
     workspace = Workspace(configuration.working_directory, configuration.decoding.nbest)
     check_outputs(configuration, workspace)
-    with workspace.locked():
+    with workspace.lock():
         path = workspace.directory / PLAN
         for left in workspace.directory.glob(f".{path.name}.*"):  # of a process that was killed
             left.unlink()

@@ -170,7 +170,7 @@ class Workspace:
         )
 
     @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Create and lock the directory, and remove temporary files of a killed run.
 
         If the block raises an error before the first iteration, a directory that was empty or

@@ -429,7 +429,7 @@ def test_features_of_a_configuration(tmp_path: Path) -> None:
     assert found.columns == (("WordPenalty0", 1), ("TM0", 2), ("LM0", 1))
     assert found.untuneable == ("UnknownWordPenalty0", "Fixed0")
     assert found.sparse == ("WT",)
-    show = found.announced((("LM0", 1), ("TM0", 2), ("WordPenalty0", 1)), tmp_path)
+    show = found.announce((("LM0", 1), ("TM0", 2), ("WordPenalty0", 1)), tmp_path)
     assert show.names == ("LM0", "TM0", "TM0", "WordPenalty0")
     assert np.allclose(show.values, (0.5, 0.1, 0.3, -1.0))
 

@@ -73,7 +73,7 @@ def test_killed_while_clearing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         if workspace.finished_step.exists() or workspace.store.exists():
             stored = sorted(path.name for path in workspace.store.iterdir())
             assert stored == ["data.mdb", "lock.mdb"], steps
-        with workspace.locked():
+        with workspace.lock():
             workspace.clear(keep_list=False)
         left = sorted(path.name for path in workspace.directory.iterdir())
         assert left == ["features.list", "tuning.lock"], steps
@@ -83,7 +83,7 @@ def test_killed_while_clearing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_one_run_at_a_time_and_nothing_left_of_a_killed_one(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path / "new" / "work", 100)
-    with workspace.locked(), pytest.raises(DataError, match="in use"), workspace.locked():
+    with workspace.lock(), pytest.raises(DataError, match="in use"), workspace.lock():
         pass
     (tmp_path / "new" / "work" / ".keep").write_text("")
     written = [workspace.run(1, "dense"), workspace.nbest_packed(2), workspace.features_list]
@@ -95,14 +95,14 @@ def test_one_run_at_a_time_and_nothing_left_of_a_killed_one(tmp_path: Path) -> N
             (draft,) = workspace.directory.glob(f".{path.name}*")
         draft.write_bytes(b"half")
         drafts.append(draft)
-    with workspace.locked():
+    with workspace.lock():
         assert not [draft for draft in drafts if draft.exists()]
         assert (workspace.directory / ".keep").exists()
 
 
 def ended(workspace: Workspace, error: Exception, *written: str) -> None:
     """A run that writes some files, and ends with an error."""
-    with workspace.locked():
+    with workspace.lock():
         for name in written:
             (workspace.directory / name).parent.mkdir(exist_ok=True)
             (workspace.directory / name).write_text("")
@@ -143,6 +143,6 @@ def test_a_file_is_no_working_directory(name: str, tmp_path: Path) -> None:
     workspace = Workspace(tmp_path / name, 100)
     with (
         pytest.raises(UsageError, match=r"is a file, not a directory. Choose another"),
-        workspace.locked(),
+        workspace.lock(),
     ):
         pass

@@ -111,7 +111,7 @@ def solve_one_slack(
     goals, size = loss.demands[others].mean(axis=1), len(loss.lists.columns)
     normals, gram = _Normals(size), np.zeros((0, 0))
     for rows in others:
-        gram = normals.joined(loss.mean_difference(rows), gram)
+        gram = normals.append(loss.mean_difference(rows), gram)
     idle = np.zeros(len(goals), dtype=np.int64)
     cap, best = np.array([1.0 / loss.regularization]), BestWeights()
     for _ in range(rounds):
@@ -132,8 +132,8 @@ def solve_one_slack(
             break
         kept = idle < _IDLE
         others = np.vstack([others[kept], worst])
-        normals, goals = normals.kept(kept), np.append(goals[kept], goal)
-        gram = normals.joined(normal, gram[np.ix_(kept, kept)])
+        normals, goals = normals.select(kept), np.append(goals[kept], goal)
+        gram = normals.append(normal, gram[np.ix_(kept, kept)])
         multipliers, idle = np.append(multipliers[kept], 0.0), np.append(idle[kept], 0)
     return best.fit(None), Planes(others, multipliers)
 
@@ -146,7 +146,7 @@ class _Normals:
         self._places: list[NDArray[np.int64]] = []
         self._values: list[Floats] = []
 
-    def joined(self, normal: Floats, gram: Floats) -> Floats:
+    def append(self, normal: Floats, gram: Floats) -> Floats:
         """Append one, float64 ``[size]``, and return the Gram matrix with it."""
         places = np.flatnonzero(normal)
         self._places.append(places)
@@ -168,7 +168,7 @@ class _Normals:
                 total[places] += share * values
         return total
 
-    def kept(self, which: NDArray[np.bool_]) -> _Normals:
+    def select(self, which: NDArray[np.bool_]) -> _Normals:
         """Return those of the mask, bool ``[n]``."""
         some = _Normals(self._size)
         some._places = [own for own, keep in zip(self._places, which, strict=True) if keep]
