@@ -26,6 +26,8 @@ from mosesplug.settings.learning import LearningSettings
 from mosesplug.tuning_set import linear_scores
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from mosesplug.api.reranking import Reranked
     from mosesplug.learning.cross_validation import CrossValidation
     from mosesplug.learning.optimize import SeedResult
@@ -200,6 +202,22 @@ class Fit:
             features, is_sparse = csr_array(np.asarray(features)), True
         dense = [name for name, _ in space.groups] if is_sparse else None
         return convert_features(features, names.tolist(), dense)
+
+    def plot(self, figure: str = "weights") -> Figure:
+        """Return a figure of matplotlib, which notebooks show; ``savefig`` writes it to a file.
+
+        Args:
+            figure: ``weights``, before and after; ``history``, the score, loss or objective after
+                each step; ``surfaces``, the score as one weight changes; ``features``, their
+                influence and correlation with the metric.
+
+        Raises:
+            UsageError: there is no such figure, there are no data for it, or matplotlib is missing
+                (``mosesplug[report]``).
+        """
+        from mosesplug.api.fit_figures import plot_fit
+
+        return plot_fit(self.result, figure)
 
     def __repr__(self) -> str:
         return f"{self._summary()}\n{self.weights!r}"

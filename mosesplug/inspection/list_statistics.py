@@ -5,9 +5,10 @@ All statistics are sums over sentences, so that only some sentences are in memor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,9 @@ from mosesplug.inspection.run import StoredRun
 from mosesplug.reporting.data import FeatureFacts
 from mosesplug.tuning.workdir.records import read_result
 from mosesplug.tuning_set import TuningSet
+
+if TYPE_CHECKING:
+    from mosesplug.metrics.protocol import Metric
 
 __all__ = [
     "FeatureSums",
@@ -40,17 +44,24 @@ def read_batches(run: StoredRun, iterations: int | None = None) -> Iterator[Tuni
         yield run.store.batch(np.arange(first, last), iterations)
 
 
-def measure_features(run: StoredRun, batches: Iterable[TuningSet]) -> tuple[FeatureFacts, ...]:
+def measure_features(
+    batches: Iterable[TuningSet],
+    metric: Metric,
+    weights: NDArray[np.float64],
+    names: Sequence[str],
+) -> tuple[FeatureFacts, ...]:
     """Return statistics of each dense feature over the distinct hypotheses.
 
     Args:
-        run: the run.
-        batches: its merged lists; each sentence in one batch.
+        batches: merged lists; each sentence in one batch.
+        metric: the metric.
+        weights: float64 ``[n_features]``, dense features first.
+        names: names of the dense columns.
     """
-    sums = FeatureSums.zeros(len(run.names))
+    sums = FeatureSums.zeros(len(names))
     for batch in batches:
-        sums = sums.add(run, batch)
-    return sums.facts(run)
+        sums = sums.add(batch, metric)
+    return sums.facts(weights, names)
 
 
 @dataclass(frozen=True)
@@ -87,7 +98,7 @@ class FeatureSums:
         zeros = np.zeros(n_dense)
         return cls(0, 0, zeros, zeros, zeros, zeros, zeros, zeros, 0.0, 0.0)
 
-    def add(self, run: StoredRun, batch: TuningSet) -> FeatureSums:
+    def add(self, batch: TuningSet, metric: Metric) -> FeatureSums:
         """Return the sums with the hypotheses of more sentences."""
         offsets = batch.offsets[:-1][np.diff(batch.offsets) > 0]
         if not len(offsets):
@@ -98,7 +109,7 @@ class FeatureSums:
 
         values = batch.dense.astype(np.float64)
         centred = _centre(values, offsets, widths)
-        scores = _centre(sentence_scores(run.metric, batch.stats)[:, None], offsets, widths)[:, 0]
+        scores = _centre(sentence_scores(metric, batch.stats)[:, None], offsets, widths)[:, 0]
         squares = np.add.reduceat(centred**2, offsets, axis=0)
         return FeatureSums(
             hypotheses=self.hypotheses + batch.n_hyps,
@@ -113,18 +124,18 @@ class FeatureSums:
             largest_score=max(self.largest_score, float(np.abs(scores).max())),
         )
 
-    def facts(self, run: StoredRun) -> tuple[FeatureFacts, ...]:
-        """Return the statistics of each feature."""
+    def facts(self, weights: NDArray[np.float64], names: Sequence[str]) -> tuple[FeatureFacts, ...]:
+        """Return the statistics of each feature; see ``measure_features``."""
         return tuple(
             FeatureFacts(
                 name=name,
-                weight=float(run.vector[column]),
+                weight=float(weights[column]),
                 mean=float(self.values[column] / self.hypotheses),
                 spread=float(self.spread[column] / self.sentences),
                 active=float(self.active[column] / self.hypotheses),
                 correlation=self._correlation(column),
             )
-            for column, name in enumerate(run.names)
+            for column, name in enumerate(names)
         )
 
     def _correlation(self, column: int) -> float:

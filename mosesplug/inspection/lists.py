@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -89,21 +91,27 @@ def measure_coverage(run: StoredRun, iteration: int) -> Coverage:
     return Coverage(tuple(ranks), tuple(scores), run.records[iteration - 1].first_best_score)
 
 
-def compute_error_surfaces(run: StoredRun, merged: TuningSet) -> tuple[ErrorSurface, ...]:
-    """Return the corpus score of the merged lists as a function of each dense weight."""
-    weights = run.vector
+def compute_error_surfaces(
+    merged: TuningSet, metric: Metric, weights: NDArray[np.float64], names: Sequence[str]
+) -> tuple[ErrorSurface, ...]:
+    """Return the corpus score of merged lists as a function of each dense weight.
+
+    Args:
+        merged: the lists.
+        metric: the metric.
+        weights: float64 ``[len(merged.space)]``; one of them changes at a time.
+        names: names of the dense columns.
+    """
     n_dense = merged.space.n_dense
     active = np.arange(len(merged.space)) < n_dense
-    problem = Problem(merged, run.metric, active=active)
+    problem = Problem(merged, metric, active=active)
     space = search_space(problem, weights)
     found = space.searcher(n_dense).along_axes(
         np.arange(n_dense, dtype=np.int64), space.at(weights[:n_dense])
     )
     return tuple(
         _crop_surface(name, float(weight), np.array(thresholds), np.array(scores))
-        for name, weight, (thresholds, scores) in zip(
-            run.names, weights[:n_dense], found, strict=True
-        )
+        for name, weight, (thresholds, scores) in zip(names, weights[:n_dense], found, strict=True)
     )
 
 

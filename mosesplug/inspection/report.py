@@ -130,11 +130,11 @@ def _add_coverage(run: StoredRun, merged: TuningSet, data: ReportData) -> Report
 
 
 def _add_features(run: StoredRun, merged: TuningSet, data: ReportData) -> ReportData:
-    return replace(data, features=measure_features(run, [merged]))
+    return replace(data, features=measure_features([merged], run.metric, run.vector, run.names))
 
 
 def _add_surfaces(run: StoredRun, merged: TuningSet, data: ReportData) -> ReportData:
-    return replace(data, surfaces=compute_error_surfaces(run, merged))
+    return replace(data, surfaces=compute_error_surfaces(merged, run.metric, run.vector, run.names))
 
 
 _WITHOUT_LISTS = frozenset({"weights", "growth", "times"})

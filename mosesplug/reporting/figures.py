@@ -26,6 +26,7 @@ __all__ = [
     "FIGURES",
     "check_figure",
     "draw_figure",
+    "draw_with_style",
     "has_matplotlib",
     "render_png",
     "render_surface_png",
@@ -214,7 +215,7 @@ def draw_figure(name: str, data: ReportData) -> Drawing:
         UsageError: there is no such figure, matplotlib is missing, or the run has no data for it.
     """
     check_figure(name)
-    return _draw(lambda figure: FIGURES[name](figure, data), _STYLE)
+    return draw_with_style(lambda figure: FIGURES[name](figure, data))
 
 
 def render_svg(name: str, data: ReportData) -> str:
@@ -264,14 +265,16 @@ def _save(draw: Callable[[Figure], None], name: str, **saving: Any) -> bytes:
     # Identifiers of the figures on one page must differ.
     style: Any = {**_STYLE, "svg.hashsalt": f"mosesplug {name}"}
     with matplotlib.rc_context(style):
-        return _draw(draw, style).render(**saving)
+        return draw_with_style(draw).render(**saving)
 
 
-def _draw(draw: Callable[[Figure], None], style: Any) -> Drawing:
+def draw_with_style(draw: Callable[[Figure], None]) -> Drawing:
+    """Return a figure of matplotlib that a function draws on, in the style of the report."""
     import matplotlib
 
     from mosesplug.reporting.drawing import Drawing
 
+    style: Any = _STYLE
     with matplotlib.rc_context(style):
         figure = Drawing(figsize=(7.0, 3.4))
         draw(figure)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from collections.abc import Iterable
 from dataclasses import astuple
 from pathlib import Path
 
@@ -15,9 +16,11 @@ from mosesplug.errors import DataError, StoreError
 from mosesplug.inspection.list_statistics import measure_features, read_batches
 from mosesplug.inspection.lists import compute_error_surfaces, sentence_scores
 from mosesplug.inspection.report import STEPS, gather_report, gather_report_steps
-from mosesplug.inspection.run import open_run
+from mosesplug.inspection.run import StoredRun, open_run
 from mosesplug.inspection.texts import ParallelText
 from mosesplug.metrics import metric
+from mosesplug.reporting.data import FeatureFacts
+from mosesplug.tuning_set import TuningSet
 from tests.inspection.runs import GRAPH, LISTS, REFERENCE, make_run, read_graph
 
 
@@ -93,15 +96,21 @@ def test_no_store_and_no_iteration(tmp_path: Path) -> None:
         pass
 
 
+def _measure(run: StoredRun, batches: Iterable[TuningSet]) -> tuple[FeatureFacts, ...]:
+    return measure_features(batches, run.metric, run.vector, run.names)
+
+
 def test_features_by_hand(tmp_path: Path) -> None:
     with open_run(make_run(tmp_path / "work")) as run:
         merged = run.store.tuning_set()
-        language_model, translation_model = measure_features(run, [merged])
+        language_model, translation_model = measure_features(
+            [merged], run.metric, run.vector, run.names
+        )
         halves = [run.store.batch([0, 2]), run.store.batch([1])]
         whole = (language_model, translation_model)
-        for one, other in zip(measure_features(run, halves), whole, strict=True):
+        for one, other in zip(_measure(run, halves), whole, strict=True):
             assert astuple(one) == pytest.approx(astuple(other))
-        assert measure_features(run, read_batches(run)) == whole
+        assert _measure(run, read_batches(run)) == whole
     values = [[-1.0, -2.0], [-1.0, -3.0, -4.0], [-1.0]]
     assert language_model.mean == pytest.approx(np.mean([v for row in values for v in row]))
     assert language_model.spread == pytest.approx(np.mean([np.std(row) for row in values]))
@@ -117,14 +126,16 @@ def test_features_by_hand(tmp_path: Path) -> None:
 def test_feature_that_never_varies_has_no_correlation(tmp_path: Path) -> None:
     lists = [[h._replace(dense=(0.1, float(rank))) for rank, h in enumerate(LISTS[0])]]
     with open_run(make_run(tmp_path / "work", lists=lists)) as run:
-        constant, _ = measure_features(run, [run.store.tuning_set()])
+        constant, _ = measure_features([run.store.tuning_set()], run.metric, run.vector, run.names)
     assert math.isnan(constant.correlation)
 
 
 def test_surfaces_equal_decoding_at_every_part(tmp_path: Path) -> None:
     with open_run(make_run(tmp_path / "work")) as run:
         merged = run.store.tuning_set()
-        for column, surface in enumerate(compute_error_surfaces(run, merged)):
+        for column, surface in enumerate(
+            compute_error_surfaces(merged, run.metric, run.vector, run.names)
+        ):
             assert surface.weight == pytest.approx(run.vector[column])
             assert len(surface.ends) == len(surface.scores) + 1
             for start, end, score in zip(

@@ -203,9 +203,9 @@ def stats(
         sums = FeatureSums.zeros(len(run.names))
         with progress_bar(json) as progress:
             for batch in read_batches(run, selected):
-                sums = sums.add(run, batch)
+                sums = sums.add(batch, run.metric)
                 progress(int(batch.sentence_ids[-1]) + 1, run.n_sentences, "sentences")
-        features, distinct = sums.facts(run), sums.hypotheses
+        features, distinct = sums.facts(run.vector, run.names), sums.hypotheses
         with progress_bar(json) as progress:
             lists = None
             for lists in measure_lists(run, last):
