@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mosesplug.api.report import report
     from mosesplug.api.reranking import rerank
     from mosesplug.api.run import Run, open_run
+    from mosesplug.api.scoring import compare, score
     from mosesplug.api.statistics import StatisticsMetric
     from mosesplug.api.table import Table
     from mosesplug.api.weights import WeightTable
@@ -48,12 +49,14 @@ __all__ = [
     "WeightTable",
     "__version__",
     "algorithms",
+    "compare",
     "cross_validate",
     "open_run",
     "optimize",
     "read_nbest",
     "report",
     "rerank",
+    "score",
     "write_nbest",
 ]
 
@@ -72,12 +75,14 @@ _MODULES = {
     "UsageError": "mosesplug.errors",
     "WeightTable": "mosesplug.api.weights",
     "algorithms": "mosesplug.api.algorithms",
+    "compare": "mosesplug.api.scoring",
     "cross_validate": "mosesplug.api.optimize",
     "open_run": "mosesplug.api.run",
     "optimize": "mosesplug.api.optimize",
     "read_nbest": "mosesplug.api.nbest",
     "report": "mosesplug.api.report",
     "rerank": "mosesplug.api.reranking",
+    "score": "mosesplug.api.scoring",
     "write_nbest": "mosesplug.api.nbest",
 }
 """The module of each public name."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from mosesplug.learning.cross_validation import CrossValidation
     from mosesplug.learning.optimize import SeedResult
 
-__all__ = ["Fit", "fit_settings"]
+__all__ = ["Fit", "check_settings", "fit_settings"]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -245,6 +245,19 @@ def _score_block(lists: NBest, weights: WeightTable) -> NDArray[np.float64]:
     return score_hypotheses(lists.block, NamedWeights(weights.file))
 
 
+def check_settings(settings: LearningSettings) -> list[str]:
+    """Check the options and input files of settings, and return warnings about the options.
+
+    Raises:
+        UsageError: an unknown algorithm or option, or an invalid value.
+        OSError: a file is missing.
+    """
+    idle = find_idle_options(bind_optimizer(settings), settings.options)
+    for path in settings.input_paths:
+        path.stat()
+    return idle
+
+
 def fit_settings(
     settings: LearningSettings,
     given: GivenData = NOTHING_GIVEN,
@@ -265,9 +278,6 @@ def fit_settings(
         UsageError, FormatError, DataError, OptimizerError: see ``optimize``.
         OSError: a file is missing.
     """
-    idle = find_idle_options(bind_optimizer(settings), settings.options)
-    # Fail now instead of after minutes of work.
-    for path in settings.input_paths:
-        path.stat()
+    idle = check_settings(settings)
     result = learn(settings, progress, given)
     return Fit(settings, result, (*idle, *result.warnings), columns, config)

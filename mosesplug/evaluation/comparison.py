@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import DataError, UsageError
 from mosesplug.evaluation.error_rates import display_score
-from mosesplug.evaluation.scores import read_translation
+from mosesplug.evaluation.scores import Translation, read_translation
 from mosesplug.evaluation.scoring import PreparedMetric
 from mosesplug.evaluation.significance import (
     approximate_randomisation,
@@ -28,10 +28,10 @@ __all__ = ["System", "SystemScore", "compare_systems", "find_tuned_translations"
 
 @dataclass(frozen=True)
 class System:
-    """A system: its name, and one file of translations for each of its runs."""
+    """A system: its name, and the translations of each of its runs."""
 
     name: str
-    paths: tuple[Path, ...]
+    translations: tuple[Translation, ...]
 
 
 def parse_systems(words: Sequence[str]) -> list[System]:
@@ -150,7 +150,7 @@ def compare_systems(
     """
     n_sentences = metric.prepared.n_sentences
     statistics = [
-        [metric.statistics(read_translation(path, n_sentences)) for path in system.paths]
+        [metric.statistics(read_translation(path, n_sentences)) for path in system.translations]
         for system in systems
     ]
     found: list[SystemScore] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 
@@ -11,12 +12,14 @@ from numpy.typing import NDArray
 from formats.errors import FormatError
 from formats.nbest.files import read_nbest
 from formats.references import read_reference
+from mosesplug.errors import DataError
 from mosesplug.metrics import Metric
 from mosesplug.moses_tools.c_rand import CRand
 from mosesplug.moses_tools.scoring import ScorerInput, check_sentences
 
 __all__ = [
     "Interval",
+    "Translation",
     "bootstrap",
     "corpus_score",
     "read_first_best",
@@ -39,12 +42,24 @@ class Interval:
     high: float
 
 
-def read_translation(path: StrPath, n_sentences: int) -> ScorerInput:
+Translation = StrPath | Sequence[bytes]
+"""A file with one translation a line, or the lines."""
+
+
+def read_translation(path: Translation, n_sentences: int) -> ScorerInput:
     """Read a translation, one sentence a line.
 
     Raises:
         FormatError: it cannot be read, or the references have another number of lines.
+        DataError: there are other lines in memory than in the references.
     """
+    if not isinstance(path, str | PathLike):
+        if len(path) != n_sentences:
+            raise DataError(
+                f"{len(path)} translations, but the references have {n_sentences} sentences: give "
+                "one for each"
+            )
+        return ScorerInput.of_lines(path, np.arange(n_sentences))
     lines = read_reference(path)
     if not lines:
         raise FormatError(

@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from os import PathLike
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formats.errors import FormatError
+from formats.nbest.block import NBestList
 from formats.nbest.files import is_named, read_nbest
 from mosesplug.errors import UsageError
 from mosesplug.evaluation.error_rates import display_score
-from mosesplug.evaluation.scores import read_translation
+from mosesplug.evaluation.scores import Translation, read_translation
 from mosesplug.evaluation.significance import bootstrap_interval
 from mosesplug.features import FeatureSpace
 from mosesplug.inspection.lists import sentence_scores
@@ -79,9 +80,9 @@ class MetricScore:
 
 
 def prepare_metrics(
-    specifications: Sequence[str], references: Sequence[Sequence[bytes]]
+    specifications: Sequence[str | Metric], references: Sequence[Sequence[bytes]]
 ) -> list[PreparedMetric]:
-    """Return the metrics of specifications such as ``BLEU`` or ``CHRF beta:2``.
+    """Return metrics, or those of specifications such as ``BLEU`` or ``CHRF beta:2``.
 
     Raises:
         UsageError: a metric or setting is unknown.
@@ -89,6 +90,9 @@ def prepare_metrics(
     """
     found = []
     for specification in specifications:
+        if not isinstance(specification, str):
+            found.append(PreparedMetric(specification, specification.prepare(references)))
+            continue
         name, _, settings = specification.strip().partition(" ")
         if not name:
             raise UsageError("--metric needs a name, such as BLEU or 'CHRF beta:2'")
@@ -98,7 +102,7 @@ def prepare_metrics(
 
 
 def score_translation(
-    path: Path,
+    path: Translation | NBestList,
     metrics: Sequence[PreparedMetric],
     *,
     selection: Selection | None = None,
@@ -109,7 +113,7 @@ def score_translation(
     """Score a translation by each metric.
 
     Args:
-        path: a file with one translation a line; with ``selection``, an n-best list.
+        path: a translation or its file; with ``selection``, an n-best list or its file.
         metrics: the metrics.
         selection: which hypothesis of each list to score.
         names: column names of an unlabelled n-best list.
@@ -120,10 +124,12 @@ def score_translation(
         FormatError: the file cannot be read, or does not fit the references.
     """
     for each in metrics:
-        if selection is None:
+        if selection is None and not isinstance(path, NBestList):
             statistics = each.statistics(read_translation(path, each.prepared.n_sentences))
+        elif isinstance(path, NBestList | str | PathLike):
+            statistics = select_hypotheses(path, each, selection or 1, names=names)
         else:
-            statistics = select_hypotheses(path, each, selection, names=names)
+            raise UsageError("a rank or the oracle is of n-best lists, not of a translation")
         name, interval = each.metric.name, None
         if samples:
             rng = np.random.default_rng(seed)
@@ -143,7 +149,7 @@ def score_translation(
 
 
 def select_hypotheses(
-    path: Path,
+    path: str | PathLike[str] | NBestList,
     metric: PreparedMetric,
     selection: Selection,
     *,
@@ -152,7 +158,7 @@ def select_hypotheses(
     """Return the statistics of one hypothesis of each sentence in an n-best list.
 
     Args:
-        path: the list.
+        path: the list, or its file.
         metric: the metric.
         selection: a rank from 1 (the last hypothesis of a shorter list), or ``oracle`` for the
             hypotheses that a greedy search finds best for the corpus.
@@ -162,7 +168,10 @@ def select_hypotheses(
         FormatError: the list cannot be read, or a sentence is missing.
     """
     # Feature values are not used. If all are sparse, lines may have different features.
-    block = read_nbest(path, names=names, dense=() if is_named(path) else None)
+    if isinstance(path, NBestList):
+        block = path
+    else:
+        block = read_nbest(path, names=names, dense=() if is_named(path) else None)
     check_sentences(block, metric.prepared.n_sentences)
     sentences = np.arange(metric.prepared.n_sentences)
     offsets = np.searchsorted(block.sentence_ids, np.append(sentences, len(sentences)))
@@ -170,7 +179,7 @@ def select_hypotheses(
     if not widths.all():
         raise FormatError(
             f"sentence {int(np.argmin(widths))} has no hypothesis",
-            path=path,
+            path=block.path,
             remedy="Give the n-best list of the whole text that the references translate",
         )
     hypotheses = ScorerInput(block.sentence_ids, block.buffer, block.text_starts, block.text_ends)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -70,28 +71,33 @@ def compare(
     Example: mosesplug compare base=b1.en,b2.en,b3.en new=n1.en,n2.en,n3.en --refs test.en
     """
     from formats.references import read_references
+    from mosesplug.api.scoring import compare_all
     from mosesplug.cli.shared.output import print_json, progress_bar
-    from mosesplug.evaluation.comparison import compare_systems, parse_systems
-    from mosesplug.evaluation.scoring import DEFAULT_METRICS, prepare_metrics
+    from mosesplug.evaluation.comparison import parse_systems
+    from mosesplug.evaluation.scoring import DEFAULT_METRICS
 
     if len(systems) < 2:
         raise UsageError("give two systems or more, the baseline first")
     if not samples:
         raise UsageError("--samples must be at least 1")
-    compared = parse_systems(systems)
-    metrics = prepare_metrics(metric or DEFAULT_METRICS, read_references(refs))
-    scores: list[SystemScore] = []
+    compared, lines = parse_systems(systems), read_references(refs)
     with progress_bar(quiet) as progress:
-        for each in metrics:
-            scores += compare_systems(compared, each, samples=samples, trials=trials, seed=seed)
-            progress(len(scores), len(metrics) * len(compared), "systems")
+        scores = compare_all(
+            compared,
+            lines,
+            metric or DEFAULT_METRICS,
+            samples=samples,
+            trials=trials,
+            seed=seed,
+            progress=progress,
+        )
     if layout is TableFormat.JSON:
         print_json([asdict(score) for score in scores])
     else:
         _print(scores, layout)
 
 
-def _print(scores: list[SystemScore], layout: TableFormat) -> None:
+def _print(scores: Sequence[SystemScore], layout: TableFormat) -> None:
     """Print the table without columns that are empty for all systems, then the signatures."""
     from mosesplug.cli.shared.tables import format_latex, format_markdown, print_table
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -57,8 +58,8 @@ def score(
 
     Example: mosesplug score output.en dev.en --metric 'BLEU tokenize:13a' --metric 'CHRF beta:2'
     """
+    from mosesplug.api.scoring import score as score_translation
     from mosesplug.cli.shared.output import print_json
-    from mosesplug.evaluation.scoring import DEFAULT_METRICS, prepare_metrics, score_translation
     from mosesplug.learning.data import parse_column_names
 
     if not nbest and (rank is not None or oracle or names is not None):
@@ -68,43 +69,19 @@ def score(
     selection: Selection | None = None
     if nbest:
         selection = "oracle" if oracle else rank or 1
-    metrics = prepare_metrics(metric or DEFAULT_METRICS, _read_references(references))
-    scores = list(
-        score_translation(
-            translation,
-            metrics,
-            selection=selection,
-            names=parse_column_names(names),
-            samples=samples,
-            seed=seed,
-        )
+    scores = score_translation(
+        translation,
+        references,
+        metric,
+        select=selection,
+        names=parse_column_names(names),
+        samples=samples,
+        seed=seed,
     )
     if json:
         print_json([_record(each, sentences) for each in scores])
         return
     _print(scores, sentences)
-
-
-def _read_references(paths: list[Path]) -> list[list[bytes]]:
-    """Read all references; a single path may be the prefix of several files.
-
-    Raises:
-        FormatError: one cannot be read, or the first is empty.
-    """
-    from formats.errors import FormatError
-    from formats.references import read_reference, read_references
-
-    if len(paths) == 1:
-        found = read_references(paths[0])
-    else:
-        found = [read_reference(path) for path in paths]
-    if not found[0]:
-        raise FormatError(
-            "there is no reference in it",
-            path=paths[0],
-            remedy="Give the reference translation, one sentence a line",
-        )
-    return found
 
 
 def _record(score: MetricScore, sentences: bool) -> dict[str, Any]:
@@ -117,7 +94,7 @@ def _record(score: MetricScore, sentences: bool) -> dict[str, Any]:
     return record
 
 
-def _print(scores: list[MetricScore], sentences: bool) -> None:
+def _print(scores: Sequence[MetricScore], sentences: bool) -> None:
     from mosesplug.cli.shared.tables import format_score, print_table
 
     if sentences:

@@ -44,31 +44,27 @@ def _optimize(
     Example: mosesplug optimize --from tuning --algorithm kbmira --folds 5 -o tuned
     """
     # Loaded here, since --help needs none of it.
+    from mosesplug.api.fit import check_settings, fit_settings
     from mosesplug.cli.learn.optimize_report import print_report
-    from mosesplug.learning.optimize import bind_optimizer
-    from mosesplug.learning.optimize import optimize as learn
     from mosesplug.learning.weights import format_weights, write_weights
-    from mosesplug.settings.algorithm_options import find_idle_options
 
     values = take_values(list_settings(LearningSettings), given)
     if files:
         kind = "graphs" if "graphs" in values else "nbest"
         values[kind] = [*values.get(kind, ()), *files]
     settings = make_learning_settings(values)
-    optimizer = bind_optimizer(settings)
     # Fail now instead of after minutes of work.
-    for path in settings.input_paths:
-        path.stat()
+    idle = check_settings(settings)
     check_output(output)
-    for warning in find_idle_options(optimizer, settings.options):
+    for warning in idle:
         print(f"warning: {warning}", file=sys.stderr)
     with progress_bar(quiet) as progress:
-        result = learn(settings, progress)
-    for warning in result.warnings:
+        fit = fit_settings(settings, progress=progress)
+    for warning in fit.warnings[len(idle) :]:
         print(f"warning: {warning}", file=sys.stderr)
     if not quiet:
-        print_report(result, settings)
-    dense, sparse = format_weights(result.data.problem, result.learning.solution.weights)
+        print_report(fit.result, settings)
+    dense, sparse = format_weights(fit.result.data.problem, fit.vector)
     if output is None:
         print_bytes(dense + sparse)
         return

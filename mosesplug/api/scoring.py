@@ -1,0 +1,256 @@
+"""Score translations, and compare systems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from os import PathLike
+from pathlib import Path
+from typing import Any, Generic, Literal, TypeVar, overload
+
+import numpy as np
+
+from mosesplug.api.arrays import encode_texts
+from mosesplug.api.nbest import NBest
+from mosesplug.api.progress import Progress, open_progress
+from mosesplug.api.references import load_references
+from mosesplug.api.table import Column, ColumnType, Table
+from mosesplug.errors import UsageError
+from mosesplug.evaluation.comparison import (
+    System,
+    SystemScore,
+    compare_systems,
+    find_tuned_translations,
+)
+from mosesplug.evaluation.scores import Translation
+from mosesplug.evaluation.scoring import (
+    DEFAULT_METRICS,
+    MetricScore,
+    prepare_metrics,
+    score_translation,
+)
+from mosesplug.metrics import Metric
+
+__all__ = ["Scores", "compare", "compare_all", "score"]
+
+Score = TypeVar("Score", MetricScore, SystemScore)
+StrPath = str | PathLike[str]
+
+
+class Scores(Sequence[Score], Generic[Score]):
+    """Scores that print as a table.
+
+    Args:
+        records: the scores, ``MetricScore`` or ``SystemScore``.
+    """
+
+    def __init__(self, records: Sequence[Score]) -> None:
+        self._records: tuple[Score, ...] = tuple(records)
+
+    @overload
+    def __getitem__(self, place: int) -> Score: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Scores[Score]: ...
+
+    def __getitem__(self, place: int | slice) -> Score | Scores[Score]:
+        if isinstance(place, slice):
+            return Scores(self._records[place])
+        return self._records[place]
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    @property
+    def table(self) -> Table:
+        """The scores as a table, without those of single sentences."""
+        return Table.of_columns(dict(self._columns()))
+
+    def _columns(self) -> Iterator[tuple[str, tuple[ColumnType, Column]]]:
+        if not self._records:
+            return
+        for field in fields(self._records[0]):
+            values: list[Any] = [getattr(each, field.name) for each in self._records]
+            if field.name == "interval":
+                pairs = np.array([each or (np.nan, np.nan) for each in values], dtype=np.float64)
+                yield "low", ("float64", pairs[:, 0])
+                yield "high", ("float64", pairs[:, 1])
+            elif isinstance(values[0], str):
+                yield field.name, ("text", values)
+            elif field.name == "runs":
+                yield field.name, ("int64", np.array(values, dtype=np.int64))
+            elif field.name != "sentences":
+                yield field.name, ("float64", np.array(values, dtype=np.float64))
+
+    def __repr__(self) -> str:
+        return repr(self.table)
+
+    def _repr_html_(self) -> str:
+        return self.table._repr_html_()
+
+
+def score(
+    hypotheses: NBest | StrPath | Sequence[str] | Sequence[bytes],
+    references: Any,
+    metrics: Sequence[str | Metric] | str | None = None,
+    *,
+    select: int | Literal["oracle"] | None = None,
+    names: Sequence[str] | None = None,
+    samples: int = 1000,
+    seed: int = 1,
+) -> Scores[MetricScore]:
+    """Score translations by several metrics.
+
+    Texts are scored as they are, tokens separated by blanks.
+
+    Args:
+        hypotheses: a translation for each sentence, or their file; or n-best lists of all
+            sentences.
+        references: as for ``optimize``.
+        metrics: names with settings, as ``"CHRF beta:2"``, or metrics; None: BLEU, TER-SACREBLEU
+            and CHRF with beta 2.
+        select: which hypothesis of n-best lists (``NBest``, or a file of lists) to score: a rank
+            from 1, or ``"oracle"``, a greedy search for the best of the corpus. None: the first
+            of an ``NBest``; a file has translations.
+        names: names of the values of lists without labels.
+        samples: bootstrap samples for the 95 % intervals; 0 for none.
+        seed: seed of the bootstrap.
+
+    Returns:
+        The score by each metric: ``metric``, ``score``, ``interval``, ``signature`` and
+        ``sentences``, the scores of the sentences. Error rates (TER, WER, PER, CDER) are rates:
+        less is better. Sentence scores of BLEU are BLEU+1 (Lin & Och 2004).
+
+    Raises:
+        UsageError: an unknown metric or setting.
+        DataError: the references have another number of sentences.
+        FormatError: a file cannot be read.
+
+    Example:
+        >>> import mosesplug
+        >>> texts = ["the house is small", "yes"]
+        >>> found = mosesplug.score(texts, [["the house is big", "yes"]], metrics=["WER", "CHRF"])
+        >>> round(found[0].score, 4), found[0].sentences
+        (0.2, (0.25, 0.0))
+        >>> len(found)
+        2
+    """
+    if isinstance(select, int) and select < 1:
+        raise UsageError(f"select is {select}: give a rank from 1, or 'oracle'")
+    prepared = prepare_metrics(_list_metrics(metrics), load_references(references))
+    source: Any
+    if isinstance(hypotheses, NBest):
+        source = hypotheses.block
+    elif isinstance(hypotheses, str | PathLike):
+        source = Path(hypotheses)
+    else:
+        source = encode_texts(hypotheses, "hypotheses")
+    return Scores(
+        list(
+            score_translation(
+                source, prepared, selection=select, names=names, samples=samples, seed=seed
+            )
+        )
+    )
+
+
+def compare(
+    systems: Mapping[str, Any],
+    references: Any,
+    metrics: Sequence[str | Metric] | str | None = None,
+    *,
+    samples: int = 1000,
+    trials: int = 10_000,
+    seed: int = 1,
+    progress: Progress = None,
+) -> Scores[SystemScore]:
+    """Test whether systems differ from the first by more than chance.
+
+    Args:
+        systems: by name, the baseline first: a translation for each sentence, its file, or the
+            working directory of a tuning run; or, for several runs of a system with other optimizer
+            seeds, a sequence of these (``Path`` objects or sequences of texts).
+        references: as for ``optimize``.
+        metrics: as for ``score``.
+        samples: bootstrap samples.
+        trials: trials of approximate randomisation.
+        seed: seed of all draws.
+        progress: as for ``optimize``.
+
+    Returns:
+        The score of each system by each metric: ``score``, ``interval``, ``difference`` from the
+        baseline, ``p_randomisation`` (Riezler & Maxwell 2005; of several runs Clark et al. 2011),
+        ``p_bootstrap`` and ``wins`` (Koehn 2004), and more.
+
+    Raises:
+        UsageError: fewer than two systems, or an unknown metric.
+        DataError: a system has another number of sentences than the references.
+        FormatError: a file cannot be read.
+
+    Example:
+        >>> import mosesplug
+        >>> references = ["the house is small", "yes it is", "we see the old town"] * 5
+        >>> worse = [text.replace("the", "a") for text in references]
+        >>> base, new = mosesplug.compare({"base": worse, "new": references}, references, "WER")
+        >>> round(base.score, 4), new.score, round(new.difference, 4)
+        (0.1667, 0.0, -0.1667)
+        >>> new.p_randomisation < 0.05
+        True
+    """
+    if len(systems) < 2:
+        raise UsageError("systems: give two systems or more, the baseline first")
+    if samples < 1 or trials < 1:
+        raise UsageError("samples and trials must be at least 1")
+    compared = [
+        System(name, tuple(_find_translations(value, f"systems[{name!r}]")))
+        for name, value in systems.items()
+    ]
+    lines = load_references(references)
+    with open_progress(progress) as report:
+        return compare_all(
+            compared,
+            lines,
+            _list_metrics(metrics),
+            samples=samples,
+            trials=trials,
+            seed=seed,
+            progress=report,
+        )
+
+
+def compare_all(
+    systems: Sequence[System],
+    references: Sequence[Sequence[bytes]],
+    metrics: Sequence[str | Metric],
+    *,
+    samples: int,
+    trials: int,
+    seed: int,
+    progress: Any,
+) -> Scores[SystemScore]:
+    """Return the scores of systems by all metrics; arguments and errors as for ``compare``."""
+    prepared = prepare_metrics(metrics, references)
+    scores: list[SystemScore] = []
+    for each in prepared:
+        scores += compare_systems(systems, each, samples=samples, trials=trials, seed=seed)
+        progress(len(scores), len(prepared) * len(systems), "systems")
+    return Scores(scores)
+
+
+def _list_metrics(metrics: Sequence[str | Metric] | str | None) -> Sequence[str | Metric]:
+    if metrics is None:
+        return DEFAULT_METRICS
+    return [metrics] if isinstance(metrics, str) else metrics
+
+
+def _find_translations(value: Any, what: str) -> list[Translation]:
+    """Return the translations of each run of a system."""
+    if isinstance(value, str | PathLike):
+        path = Path(value)
+        return list(find_tuned_translations(path)) if path.is_dir() else [path]
+    if isinstance(value, Mapping) or not hasattr(value, "__len__") or not len(value):
+        raise UsageError(f"{what} must be a file, a text for each sentence, or several of these")
+    if isinstance(value[0], str | bytes):
+        return [encode_texts(value, what)]
+    runs = (_find_translations(run, f"{what}[{place}]") for place, run in enumerate(value))
+    return [translation for run in runs for translation in run]
