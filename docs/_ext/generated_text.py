@@ -81,10 +81,11 @@ def _algorithm(name: str) -> Iterator[str]:
     yield f"- Learns from: {', '.join(learns_from)}"
     yield f"- Tunes: {'dense and sparse' if entry.tunes_sparse else 'dense'} features"
     yield f"- Metric: {'BLEU' if entry.needs_bleu else 'any'}"
-    measured = read_measured(_BENCHMARKS.read_text(encoding="utf-8"))[name]
-    yield f"- [Measured](../benchmarks.md#learners) on seven lists: BLEU {measured[0]}, {measured[1]} CPU s"
-    if measured[2]:
-        yield f"- Measured online on the demo: BLEU {measured[2]} after one epoch, {measured[3]} after three"
+    on_lists, seconds, first, third = read_measured(_BENCHMARKS.read_text("utf-8"))[name]
+    link = "[Measured](../benchmarks.md#learners)"
+    yield f"- {link} on seven lists: BLEU {on_lists}, {seconds} CPU s"
+    if first:
+        yield f"- Measured online on the demo: BLEU {first} after one epoch, {third} after three"
     yield f"\n<details><summary>Settings of {name}</summary>\n"
     for setting in describe_options(entry):
         default = str(setting["default"])

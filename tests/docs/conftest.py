@@ -1,0 +1,96 @@
+"""What the examples of the manual run with: the demo system, under the names of the manual."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sysconfig
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.docs.running import ROOT, run_shell
+
+DEMO = ROOT / "moses-config" / "demo"
+SENTENCES = 20
+SHORT = 8
+TUNE = (
+    "mosesplug tune dev.src dev.ref moses moses.ini --working-dir tuning --nbest 20 --seed 1"
+    " --max-iterations 3 --quiet"
+)
+
+Source = Callable[[Path], None]
+
+
+@pytest.fixture(scope="session")
+def system(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo system."""
+    directory = tmp_path_factory.mktemp("demo") / "system"
+    directory.mkdir()
+    for file in (*DEMO.glob("*.gz"), DEMO / "moses.ini"):
+        shutil.copy(file, directory)
+    texts = {"tune.tarvian": "dev.src", "tune.english": "dev.ref", "test.tarvian": "test.src"}
+    texts |= {f"test.english{i}": f"test.ref{i}" for i in (0, 1)}
+    for source, name in texts.items():
+        _write_beginning(DEMO / source, directory / name, SENTENCES)
+    return directory
+
+
+@pytest.fixture(scope="session")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
+    """Environment of the examples; the bundled decoder is called ``moses``."""
+    programs = Path(sysconfig.get_path("scripts"))
+    directory = tmp_path_factory.mktemp("bin")
+    (directory / "moses").symlink_to(programs / "mosesplug-decoder")
+    return {"PATH": f"{directory}:{programs}:{os.environ['PATH']}", "COLUMNS": "80"}
+
+
+@pytest.fixture(scope="session")
+def tuned(system: Path, environment: Mapping[str, str]) -> Path:
+    """The demo system after a run of three iterations, and translations before and after it."""
+    directory = system.parent / "tuned"
+    shutil.copytree(system, directory)
+    for words in (
+        TUNE,
+        "moses -config moses.ini -input-file test.src > before.out",
+        "moses -config tuning/moses.ini -input-file test.src > after.out",
+    ):
+        code, printed = run_shell(words, directory, os.environ | environment)
+        assert not code, printed
+    return directory
+
+
+@pytest.fixture
+def sources(request: pytest.FixtureRequest) -> Mapping[str, Source]:
+    """What makes the files of each name in a ``needs`` mark."""
+
+    def tuning(directory: Path) -> None:
+        shutil.copytree(request.getfixturevalue("tuned") / "tuning", directory / "tuning")
+
+    def lists(directory: Path) -> None:
+        run = request.getfixturevalue("tuned") / "tuning"
+        for n in (1, 2):
+            shutil.copy(run / f"run{n}.best20.out.gz", directory / f"run{n}.best100.out.gz")
+        shutil.copy(run / "run1.dense", directory)
+
+    def outputs(directory: Path) -> None:
+        for name in ("before.out", "after.out"):
+            shutil.copy(request.getfixturevalue("tuned") / name, directory)
+
+    def test(directory: Path) -> None:
+        for name in ("test.src", "test.ref0", "test.ref1"):
+            shutil.copy(request.getfixturevalue("system") / name, directory)
+
+    def short(directory: Path) -> None:
+        for name in ("dev.src", "dev.ref"):
+            _write_beginning(directory / name, directory / name, SHORT)
+
+    return {
+        "empty": lambda directory: None,
+        **{each.__name__: each for each in (tuning, lists, outputs, test, short)},
+    }
+
+
+def _write_beginning(source: Path, target: Path, lines: int) -> None:
+    target.write_text("".join(source.read_text().splitlines(keepends=True)[:lines]))

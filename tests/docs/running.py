@@ -1,0 +1,121 @@
+"""Run the examples of a page in a directory with the demo system."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mosesplug.cli.main import main
+from tests.docs.examples import Block, Command, matches, split_commands
+
+__all__ = ["ROOT", "Page", "PageError", "run_shell"]
+
+ROOT = Path(__file__).parents[2]
+_NEEDS_A_SHELL = re.compile(r"[|<>$;&*?~()\[\]`!#]")
+
+
+class PageError(AssertionError):
+    """An example of a page fails, or prints something else than the page shows."""
+
+
+@dataclass
+class Page:
+    """A page whose examples run in order.
+
+    Attributes:
+        name: path of the page.
+        directory: current directory of the examples.
+        environment: of the commands.
+        sources: makes the files of each name in a ``needs`` mark, in the directory.
+        prepared: names that have been made.
+        variables: what the Python blocks share.
+    """
+
+    name: str
+    directory: Path
+    environment: Mapping[str, str]
+    sources: Mapping[str, Callable[[Path], None]]
+    prepared: set[str] = field(default_factory=set)
+    variables: dict[str, Any] = field(default_factory=lambda: {"__name__": "__main__"})
+
+    def run(self, block: Block) -> None:
+        """Run a block.
+
+        Raises:
+            PageError: it fails, or its output differs.
+        """
+        for name in block.needs:
+            if name not in self.prepared:
+                self.prepared.add(name)
+                self.sources[name](self.directory)
+        place = f"{self.name}:{block.line}"
+        if block.language == "python":
+            with contextlib.chdir(self.directory):
+                exec(compile(block.text, place, "exec"), self.variables)
+            return
+        for command in split_commands(block.text):
+            self._run_command(command, place)
+
+    def _run_command(self, command: Command, place: str) -> None:
+        words = command.words.replace("/path/to/mosesplug", str(ROOT))
+        code, printed = _run(words.replace("\\\n", " "), self.directory, self.environment)
+        if code:
+            raise PageError(f"{place}: exit code {code} of\n{words}\n{printed}")
+        if not matches(command.output, printed):
+            shown = "\n".join(command.output)
+            raise PageError(f"{place}:\n{words}\nshould print\n{shown}\nand prints\n{printed}")
+
+
+def _run(words: str, directory: Path, environment: Mapping[str, str]) -> tuple[int, str]:
+    """Run a command; return its exit code, and its stderr followed by its stdout.
+
+    A plain call of mosesplug runs in this process, which saves starting Python and loading
+    compiled kernels.
+    """
+    if not words.startswith("mosesplug ") or _NEEDS_A_SHELL.search(words):
+        return run_shell(words, directory, environment)
+    printed = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2)]
+    with (
+        contextlib.chdir(directory),
+        _environment(environment),
+        contextlib.redirect_stdout(printed[1]),
+        contextlib.redirect_stderr(printed[0]),
+    ):
+        try:
+            main(shlex.split(words)[1:])
+        except SystemExit as ended:
+            code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    texts = []
+    for stream in printed:
+        stream.flush()
+        texts.append(stream.buffer.getvalue().decode())  # type: ignore[attr-defined]
+    return code, "".join(texts)
+
+
+def run_shell(words: str, directory: Path, environment: Mapping[str, str]) -> tuple[int, str]:
+    """Run a shell command; return its exit code, and its stderr followed by its stdout."""
+    shell = shutil.which("bash") or "sh"
+    done = subprocess.run(
+        [shell, "-c", words], cwd=directory, env=environment, capture_output=True, check=False
+    )
+    return done.returncode, (done.stderr + done.stdout).decode(errors="replace")
+
+
+@contextlib.contextmanager
+def _environment(values: Mapping[str, str]) -> Any:
+    earlier = dict(os.environ)
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(earlier)
