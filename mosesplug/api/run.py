@@ -44,7 +44,7 @@ __all__ = ["Run", "open_run"]
 
 
 def open_run(working_dir: str | PathLike[str], run: int | None = None) -> Run:
-    """Open a run for reading, also while it is running.
+    """Open a run for reading, also while another process is running it.
 
     Args:
         working_dir: the working directory, or the store in it.

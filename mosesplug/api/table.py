@@ -166,7 +166,7 @@ class Table:
         return "\n".join([*format_table(rows), *self._describe_rest(len(rows[0]))])
 
     def _repr_html_(self) -> str:
-        head, *rows = self._preview()
+        head, *rows = (tuple(cell.rstrip() for cell in row) for row in self._preview())
         rest = "".join(f"<p>{line}</p>\n" for line in self._describe_rest(len(head)))
         return render_table(head, rows) + rest
 
