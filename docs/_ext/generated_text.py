@@ -102,7 +102,7 @@ def _algorithm(name: str) -> Iterator[str]:
 
 def read_measured(page: str) -> dict[str, list[str]]:
     """Return the cells of each row of the table "Learners", by the algorithm's name."""
-    section = page.partition("## Learners")[2].partition("\n## ")[0]
+    section = page.partition("\n## Learners\n")[2].partition("\n##")[0]
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")]
         for line in section.splitlines()
