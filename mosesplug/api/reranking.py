@@ -118,11 +118,6 @@ def rerank(
             source, named, names=names, dense=dense, added=added, scale=scale if mbr else None
         )
     )
-    if not parts:
-        return Reranked(
-            NBest.of_block(source) if isinstance(source, NBestList) else NBest([], [], [[]]),
-            np.zeros(0, np.int64),
-        )
     begins = np.cumsum([0, *(len(part.lists) for part in parts)])
     rows = [part.rows + begin for part, begin in zip(parts, begins, strict=False)]
     whole = concatenate([part.lists.block for part in parts])
@@ -147,7 +142,7 @@ def rerank_blocks(
         scale: scale of the scores for minimum Bayes risk; None: choose the first.
     """
     for block in score_again(lists, weights, names=names, dense=dense, added=added):
-        order: list[NDArray[np.int64]] = []
+        order = [np.zeros(0, dtype=np.int64)]
         chosen: list[int] = []
         first = 0
         for _, rows in rank_sentences(block):

@@ -121,6 +121,8 @@ def score_hypotheses(
     else:
         values = convert_statistics(statistics, count)
         metric = _bind_metric(metric, values.shape[1])
+        # Fail now if the function cannot score many sums at once: not as many as statistics.
+        metric.score(np.tile(values.sum(axis=0, dtype=np.float64), (values.shape[1] + 1, 1)))
     order = sentences.order
     kept = features.take(order)
     n_sentences = len(sentences.ids)

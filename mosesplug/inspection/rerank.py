@@ -152,13 +152,13 @@ class _ArrayColumn:
         values = self._values[self._taken : self._taken + count]
         self._taken += count
         if len(values) < count:
-            raise self._error(f"more than {self._taken - count}")
+            raise self._error("more")
         return values
 
     def end(self, rows: int, listed: Path) -> None:
         """Check that all values were taken."""
         if len(self._values) != rows:
-            raise self._error(f"{rows}")
+            raise self._error(str(rows))
 
     def _error(self, hypotheses: str) -> UsageError:
         return UsageError(
