@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from mosesplug.api.scoring import compare, score
     from mosesplug.api.statistics import StatisticsMetric
     from mosesplug.api.table import Table
+    from mosesplug.api.tune import tune
+    from mosesplug.api.tuner import Request, Tuner
     from mosesplug.api.weights import WeightTable
     from mosesplug.errors import (
         DataError,
@@ -41,10 +43,12 @@ __all__ = [
     "MosesplugError",
     "NBest",
     "OptimizerError",
+    "Request",
     "Run",
     "StatisticsMetric",
     "StoreError",
     "Table",
+    "Tuner",
     "UsageError",
     "WeightTable",
     "__version__",
@@ -57,6 +61,7 @@ __all__ = [
     "report",
     "rerank",
     "score",
+    "tune",
     "write_nbest",
 ]
 
@@ -68,10 +73,12 @@ _MODULES = {
     "MosesplugError": "mosesplug.errors",
     "NBest": "mosesplug.api.nbest",
     "OptimizerError": "mosesplug.errors",
+    "Request": "mosesplug.api.tuner",
     "Run": "mosesplug.api.run",
     "StatisticsMetric": "mosesplug.api.statistics",
     "StoreError": "mosesplug.errors",
     "Table": "mosesplug.api.table",
+    "Tuner": "mosesplug.api.tuner",
     "UsageError": "mosesplug.errors",
     "WeightTable": "mosesplug.api.weights",
     "algorithms": "mosesplug.api.algorithms",
@@ -83,6 +90,7 @@ _MODULES = {
     "report": "mosesplug.api.report",
     "rerank": "mosesplug.api.reranking",
     "score": "mosesplug.api.scoring",
+    "tune": "mosesplug.api.tune",
     "write_nbest": "mosesplug.api.nbest",
 }
 """The module of each public name."""

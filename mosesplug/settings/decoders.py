@@ -32,6 +32,12 @@ __all__ = ["collect_decoder_values", "make_decoding"]
 _CACHE_SCRIPT = "ems/support/cache-model.perl"
 _MULTI_MOSES = "generic/multi_moses.py"
 _POST_EDITING = "generic/moses_sim_pe.py"
+_NEED_DECODER = (
+    *("online", "heldout", "heldout-decoder", "runs", "skip-decoder", "transform", "forest"),
+    *("decoder-flags", "decoder-timeout", "input-type", "jobs", "multi-moses", "spe-symal"),
+    *("cache-model", "filter-command", "lattice-samples"),
+)
+"""Settings that have no effect where the lists come from outside."""
 _Values = Mapping[str, Any]
 _Path = tuple[str, ...]
 
@@ -99,6 +105,11 @@ def _other_decoder(
     """Return the decoder if it is not called as Moses is, and no search graphs."""
     kind, option = values.get("weights-format", "dense"), spelled("decode-command")
     if values.get("decoder") == ASK:
+        if idle := [name for name in _NEED_DECODER if values.get(name)]:
+            raise UsageError(
+                f"{spelled(idle[0])} needs a decoder, which a run by ask and tell does not have:"
+                " leave it out"
+            )
         return OutsideDecoder(kind)
     if "decode-command" not in values:
         return None

@@ -17,6 +17,7 @@ from mosesplug.settings.declare import PANELS, Kind, Setting, list_settings
 
 __all__ = [
     "SETTINGS_FILE",
+    "check_type",
     "format_settings",
     "format_template",
     "overlay_settings",
@@ -119,7 +120,7 @@ def read_settings(path: str | Path, cls: type = RunPlan) -> dict[str, Any]:
                 raise UsageError(f"{place}: belongs in the table [{each.panel.lower()}]")
             if each.name in values:
                 raise UsageError(f"{place}: the setting {each.name} is given twice")
-            values[each.name] = _checked(each, value, place)
+            values[each.name] = check_type(each, value, place)
     return values
 
 
@@ -157,8 +158,12 @@ def _is_accepted(setting: Setting, values: _Values) -> bool:
     return True
 
 
-def _checked(setting: Setting, value: Any, place: str) -> Any:
-    """Return a value of the type that its setting has."""
+def check_type(setting: Setting, value: Any, place: str) -> Any:
+    """Return a value of the type that its setting has.
+
+    Raises:
+        UsageError: it has another type; the message names ``place``.
+    """
     match setting.kind:
         case "flag":
             is_right = isinstance(value, bool)

@@ -23,13 +23,13 @@ from mosesplug.tuning.iteration import decode_input, make_graphs
 from mosesplug.tuning.online.run import open_online_run, run_online_iteration
 from mosesplug.tuning.online.state import forget_earlier_states
 from mosesplug.tuning.requests import ask, tell
-from mosesplug.tuning.resume import check_earlier_run
+from mosesplug.tuning.resume import EarlierRun, check_earlier_run
 from mosesplug.tuning.setup import check_outputs, prepare_run
 from mosesplug.tuning.stopping import find_reason_to_stop
 from mosesplug.tuning.workdir.summary import Result
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["tune"]
+__all__ = ["open_loop", "tune"]
 
 _HOW_TO_CONTINUE = (
     "Finished iterations are kept. Once the decoder is mended, the same command with --continue"
@@ -57,16 +57,38 @@ def tune(configuration: Configuration, watch: Watcher = ignore_event) -> Result:
     check_outputs(configuration, workspace)
     with workspace.lock():
         earlier = check_earlier_run(configuration, workspace, watch)
-        with prepare_run(configuration, workspace, watch, earlier) as (context, judge):
-            store = context.files.store
-            _drop_unrecorded_epoch(store)
-            forget_earlier_states(store)
-            with _failures_name_the_iteration(store):
+        with open_loop(configuration, workspace, earlier, watch) as (context, judge):
+            with _failures_name_the_iteration(context.files.store):
                 if configuration.online is None:
                     _run(context, judge)
                 elif not find_reason_to_stop(context):
                     _run_online(context, judge)
             return conclude(context, find_reason_to_stop(context))
+
+
+@contextmanager
+def open_loop(
+    configuration: Configuration, workspace: Workspace, earlier: EarlierRun, watch: Watcher
+) -> Iterator[tuple[Context, HeldOutScorer | None]]:
+    """Prepare a run, or an earlier one to be continued, for ``ask`` and ``tell``.
+
+    Args:
+        configuration: what to tune, and how.
+        workspace: the working directory, which is locked.
+        earlier: what becomes of an earlier run there.
+        watch: told of everything that happens.
+
+    Yields:
+        The run, and what scores its held-out set.
+
+    Raises:
+        UsageError, DataError, DecoderError, StoreMismatch, FormatError: as ``tune``.
+    """
+    with prepare_run(configuration, workspace, watch, earlier) as (context, judge):
+        store = context.files.store
+        _drop_unrecorded_epoch(store)
+        forget_earlier_states(store)
+        yield context, judge
 
 
 @contextmanager

@@ -33,6 +33,7 @@ __all__ = [
     "check_earlier_run",
     "choose_seed",
     "find_unstored_iterations",
+    "has_earlier_run",
     "report_changed_settings",
 ]
 
@@ -48,7 +49,7 @@ def check_earlier_run(
     Raises:
         UsageError: there is one, and the settings neither continue nor replace it.
     """
-    if not (workspace.finished_step.is_file() or _has_lists(workspace)):
+    if not has_earlier_run(workspace):
         if configuration.existing == "continue":
             watch(Note(f"there is nothing to continue in {workspace.directory}: starting anew"))
         return "none"
@@ -58,6 +59,11 @@ def check_earlier_run(
             " with --overwrite, or name another --working-dir"
         )
     return "continued" if configuration.existing == "continue" else "replaced"
+
+
+def has_earlier_run(workspace: Workspace) -> bool:
+    """Return whether the directory holds a run with lists, finished or not."""
+    return workspace.finished_step.is_file() or _has_lists(workspace)
 
 
 def _has_lists(workspace: Workspace) -> bool:

@@ -16,11 +16,33 @@ _HYPOTHESES = (
     ("good morning to you", "good morning you", "morning good"),
 )
 
+_DECODER = """\
+import sys
+
+weights_path, input_path, nbest_path = sys.argv[1:]
+weights = {}
+for line in open(weights_path):
+    name, value = line.split()
+    weights[name] = float(value)
+with open(nbest_path, "w") as nbest:
+    for sentence, hypotheses in enumerate(HYPOTHESES):
+        scored = []
+        for rank, text in enumerate(hypotheses):
+            words = len(text.split())
+            lm = -0.9 * words - 0.5 * rank
+            score = weights["LM0="] * lm - weights["WordPenalty0="] * words
+            scored.append((score, lm, -words, text))
+        for score, lm, penalty, text in sorted(scored, reverse=True):
+            features = f"LM0= {lm:g} WordPenalty0= {penalty}"
+            print(sentence, text, features, score, sep=" ||| ", file=nbest)
+"""
+
 
 def write_example_files(directory: Path) -> None:
     """Write ``run1.best100.out.gz``, ``dev.en`` and ``run1.dense`` of a toy system.
 
-    ``mert-work`` is the working directory of another one.
+    ``dev.fr``, ``start.weights`` and ``decoder.py`` belong to it. ``mert-work`` is the working
+    directory of another one.
     """
     make_run(directory / "mert-work")
     lines = []
@@ -36,3 +58,6 @@ def write_example_files(directory: Path) -> None:
     (directory / "run1.best100.out.gz").write_bytes(gzip.compress("".join(lines).encode()))
     (directory / "dev.en").write_text("\n".join(REFERENCES) + "\n")
     (directory / "run1.dense").write_text("LM0= 0.5\nWordPenalty0= 0.5\n")
+    (directory / "start.weights").write_text("LM0= 0.2\nWordPenalty0= 0.8\n")
+    (directory / "dev.fr").write_text("\n".join(REFERENCES) + "\n")
+    (directory / "decoder.py").write_text(f"HYPOTHESES = {_HYPOTHESES!r}\n{_DECODER}")

@@ -5,39 +5,20 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from mosesplug.api.tune import run_plan
 from mosesplug.cli.run.progress import Reporter, format_iterations
 from mosesplug.cli.shared.tables import format_score, tabulate_spreads
 from mosesplug.evaluation.error_rates import explain_signature
 from mosesplug.reporting.tables import format_table
-from mosesplug.settings.configuration import Configuration, RunPlan, SelectRun
-from mosesplug.tuning import tune
+from mosesplug.settings.configuration import RunPlan
 from mosesplug.tuning.events import Note
-from mosesplug.tuning.repeats.files import check_single
 from mosesplug.tuning.repeats.result import SeveralResult
-from mosesplug.tuning.repeats.runs import tune_several
 from mosesplug.tuning.repeats.scores import FinishedRun
 from mosesplug.tuning.workdir.iteration_files import result_path, writes_moses_ini
+from mosesplug.tuning.workdir.summary import Result
 from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = ["format_runs", "run"]
-
-
-def run_several(
-    configuration: Configuration, count: int, choice: SelectRun | None, reporter: Reporter
-) -> str:
-    """Tune several times, report progress, and return the table of all runs.
-
-    Raises:
-        MosesplugError, FormatError, OSError: as ``tune_several``.
-    """
-
-    def began(run: int, seed: int) -> None:
-        reporter(Note(f"run {run} of {count}, seed {seed}"))
-
-    def ended(run: FinishedRun) -> None:
-        reporter(Note(f"run {run.number} of {count} is finished: {_scores(run)}"))
-
-    return format_runs(tune_several(configuration, count, choice, reporter, began, ended))
 
 
 def format_runs(result: SeveralResult) -> str:
@@ -101,19 +82,23 @@ def run(plan: RunPlan, notes: Sequence[str] = ()) -> None:
         MosesplugError, FormatError, OSError: as ``tune``.
     """
     configuration, is_quiet = plan.configuration, plan.output.quiet
-    if plan.repeats.runs is None:
-        check_single(configuration.working_directory)
+    count = plan.repeats.runs
     reporter = Reporter(sys.stderr, quiet=is_quiet, verbose=plan.output.verbose)
+
+    def began(run: int, seed: int) -> None:
+        reporter(Note(f"run {run} of {count}, seed {seed}"))
+
+    def ended(run: FinishedRun) -> None:
+        reporter(Note(f"run {run.number} of {count} is finished: {_scores(run)}"))
+
     for note in notes:
         reporter(Note(note))
     try:
-        if plan.repeats.runs is None:
-            end = format_iterations(tune(configuration, reporter))
-        else:
-            end = run_several(configuration, plan.repeats.runs, plan.select_run, reporter)
+        result = run_plan(plan, reporter, began, ended)
     finally:
         reporter.close()
     if not is_quiet:
+        end = format_iterations(result) if isinstance(result, Result) else format_runs(result)
         print(end, end="")
         path = result_path(configuration, Workspace(configuration.working_directory, 0))
         what = "configuration" if writes_moses_ini(configuration) else "weights"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -79,6 +78,7 @@ def _tune(
 
     `mosesplug settings NAME` explains an option.
     """
+    from mosesplug.api.settings import fill_defaults
     from mosesplug.cli.run.running import run
     from mosesplug.settings.build import make_plan
     from mosesplug.settings.toml import overlay_settings, read_settings
@@ -86,12 +86,8 @@ def _tune(
     values = take_values(list_settings(RunPlan), given)
     if settings is not None:
         values = overlay_settings(read_settings(settings), values)
-    values = {"working-dir": "tuning", "threads": os.cpu_count() or 1} | values
     values = add_files(values, tuple(files or ()), "INPUT REFS DECODER CONFIG")
-    select = "select-run" if values.get("runs") else "select"
-    if not any(values.get(name) for name in (select, "last", "online", "heldout")):
-        values[select] = "best-dev"
-    run(make_plan(values))
+    run(make_plan(fill_defaults(values)))
 
 
 tune = add_parameters(_tune, make_parameters(list_settings(RunPlan)))

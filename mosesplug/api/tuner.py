@@ -1,0 +1,355 @@
+"""Ask and tell: tune with any decoder, in any language, on any cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.api.progress import Progress
+from mosesplug.api.run import Run, open_run
+from mosesplug.api.run_inputs import place_references, place_start
+from mosesplug.api.settings import collect_keywords, fill_defaults, spell_keyword
+from mosesplug.api.told import parse_lists
+from mosesplug.api.tune import follow
+from mosesplug.api.weights import WeightTable
+from mosesplug.decoders.description import ASK
+from mosesplug.decoders.protocol import DecodedInput
+from mosesplug.errors import UsageError
+from mosesplug.features import FeatureSpace
+from mosesplug.settings.build import make_plan
+from mosesplug.settings.toml import overlay_settings, read_settings
+from mosesplug.tuning.conclude import conclude
+from mosesplug.tuning.context import Context
+from mosesplug.tuning.events import Event
+from mosesplug.tuning.iteration import decoded_weights
+from mosesplug.tuning.loop import open_loop
+from mosesplug.tuning.requests import DecodingRequest, ask, tell
+from mosesplug.tuning.resources import Clock
+from mosesplug.tuning.resume import EarlierRun, has_earlier_run
+from mosesplug.tuning.setup import check_outputs
+from mosesplug.tuning.stopping import find_reason_to_stop
+from mosesplug.tuning.told_lists import check_told
+from mosesplug.tuning.weights import Weights
+from mosesplug.tuning.workdir.iteration_files import weights_path
+from mosesplug.tuning.workdir.workspace import Workspace
+
+__all__ = ["Request", "Tuner"]
+
+StrPath = str | PathLike[str]
+_DEFAULT_NBEST = 100
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a decoder is asked for: n-best lists of all sentences, with these weights.
+
+    Attributes:
+        iteration: from 1.
+        weights: to decode with.
+        nbest_size: most hypotheses that a sentence should have; fewer and more are accepted.
+        weights_path: a file with the weights, in the format ``weights_format``.
+
+    Example:
+        >>> import mosesplug
+        >>> with mosesplug.Tuner.open(
+        ...     "asked", references="dev.en", initial={"LM0": 0.5, "WordPenalty0": 0.5}
+        ... ) as tuner:
+        ...     request = tuner.ask()
+        >>> request.iteration, request.nbest_size, request.weights["LM0"], request.vector
+        (1, 100, 0.5, array([0.5, 0.5]))
+    """
+
+    iteration: int
+    weights: WeightTable
+    nbest_size: int
+    weights_path: Path
+
+    @property
+    def vector(self) -> NDArray[np.float64]:
+        """The weights in the order of the features, float64 ``[n_features]``, sparse ones last."""
+        return self.weights.vector
+
+
+class Tuner:
+    """A tuning run whose decoder is elsewhere: ask for a request, decode, tell the lists.
+
+    The run is stored in its working directory as every run is, with the n-best lists of all
+    iterations, the same files, and exact resume: after a kill, opening it again returns the request
+    that was open, and the result has the same bytes. The directory is locked while a tuner is open;
+    use it as a context manager, or call ``close``.
+
+    Example:
+        >>> import mosesplug
+        >>> lists = mosesplug.read_nbest("run1.best100.out.gz")
+        >>> with mosesplug.Tuner.open(
+        ...     "told", references="dev.en", features=["LM0", "WordPenalty0"],
+        ...     algorithm="kbmira", seed=1, max_iterations=2,
+        ... ) as tuner:
+        ...     while (request := tuner.ask()) is not None:
+        ...         tuner.tell(request, lists)  # always the same lists here, instead of decoding
+        ...     run = tuner.result
+        >>> len(run.iterations), run.is_finished
+        (2, True)
+    """
+
+    def __init__(self, stack: ExitStack, context: Context, watch: Callable[[Event], None]) -> None:
+        self._stack: ExitStack | None = stack
+        self._context, self._watch = context, watch
+        self._directory = context.files.workspace.directory
+        self._asked: tuple[DecodingRequest, Request] | None = None
+        self._reason = ""
+        self._clock = Clock()
+
+    @classmethod
+    def open(
+        cls,
+        working_dir: StrPath,
+        *,
+        references: Any = None,
+        features: Any = None,
+        initial: Any = None,
+        algorithm: str | None = None,
+        options: Mapping[str, object] | None = None,
+        metric: str | None = None,
+        seed: int | None = None,
+        overwrite: bool = False,
+        watch: Callable[[Event], object] | None = None,
+        progress: Progress = None,
+        **more: Any,
+    ) -> Tuner:
+        """Begin a run, or continue the one in the directory.
+
+        Args:
+            working_dir: directory of all files of the run. If it holds a run of a tuner, that is
+                continued: arguments that are not given are those it began with.
+            references: a file or the prefix of several; or texts: one for each sentence, or several
+                sequences of them.
+            features: the dense features in the order of their columns: names (equal neighbours are
+                one feature with several values), pairs of name and number of values, or a mapping
+                of names to initial weights. Features of the lists that are not among them are
+                sparse. None: those of ``initial``.
+            initial: the starting weights: a mapping (without ``features``, a name with an
+                underscore is a sparse feature), a vector, or a file of weights in any format that
+                has names. None: 1 for each dense feature. They are divided by the sum of their
+                absolute values, unless ``config_weights_first=True``.
+            algorithm: its name, see ``mosesplug.algorithms``. Default: ``mert``.
+            options: settings of the algorithm.
+            metric: its name, or several with commas between. Default: ``BLEU``.
+            seed: of all random choices; drawn if it is not given, and kept.
+            overwrite: replace an earlier run instead of continuing it.
+            watch: called with each event, an object of ``mosesplug.tuning.events``.
+            progress: None, True for a bar on stderr, or a function called with (done, total, what).
+            more: other settings of ``mosesplug tune``, with underscores: ``nbest``,
+                ``max_iterations``, ``min_change``, ``weights_format``, ``input`` (the source
+                sentences; used for warnings only), ``active``, ``threads``, ... Those that need a
+                decoder are not possible.
+
+        Raises:
+            UsageError: an argument is missing or cannot be used.
+            DataError: another process uses the directory, or the run there had other references or
+                features.
+            StoreError: the store cannot be used, or belongs to another run.
+            FormatError: a file cannot be read.
+        """
+        given = collect_keywords(
+            {
+                "algorithm": algorithm,
+                "options": options,
+                "metric": metric,
+                "seed": seed,
+                "working_dir": Path(working_dir).absolute(),
+                **more,
+            }
+        )
+        with ExitStack() as stack:
+            receive = stack.enter_context(follow(watch, progress))
+            workspace = Workspace(
+                Path(working_dir).absolute(), int(given.get("nbest", _DEFAULT_NBEST))
+            )
+            stack.enter_context(workspace.lock())
+            earlier: EarlierRun = "none"
+            if has_earlier_run(workspace):
+                earlier = "replaced" if overwrite else "continued"
+            values = _add_earlier(workspace, given, overwrite=overwrite)
+            keep = earlier == "continued"
+            if references is not None:
+                values["refs"] = place_references(references, workspace, keep=keep)
+            if features is not None or initial is not None:
+                values["config"] = place_start(features, initial, workspace, keep=keep)
+            for name, argument in (("refs", "references"), ("config", "features or initial")):
+                if name not in values:
+                    raise UsageError(f"a new run in {workspace.directory} needs {argument}")
+            plan = make_plan(fill_defaults(values), spell_keyword)
+            configuration = plan.configuration
+            workspace = Workspace(workspace.directory, configuration.decoding.nbest)
+            check_outputs(configuration, workspace)
+            context, _ = stack.enter_context(open_loop(configuration, workspace, earlier, receive))
+            return cls(stack.pop_all(), context, receive)
+
+    def ask(self) -> Request | None:
+        """Return what must be decoded next; None if the run is finished.
+
+        The same request is returned until its lists are told. At the end, the result is written
+        into the working directory, and the directory is free for others.
+
+        Raises:
+            UsageError: the tuner is closed.
+            OptimizerError: no usable weights can come of these lists.
+            DataError: the run is strict, and there is a sign that it goes wrong.
+        """
+        if self._reason:
+            return None
+        context = self._open_context()
+        if self._asked is None:
+            found = ask(context, None)
+            if found is None:
+                self._reason = find_reason_to_stop(context)
+                conclude(context, self._reason)
+                self.close()
+                return None
+            self._asked = found, self._publish(found)
+            self._clock = Clock()
+        return self._asked[1]
+
+    def tell(self, request: Request, lists: Any) -> None:
+        """Score, store and learn from the lists of a request.
+
+        If this fails, nothing of the lists is stored, and the request is still open.
+
+        Args:
+            request: the one that ``ask`` returned last.
+            lists: the hypotheses of all sentences, best first; one of
+
+                - an ``NBest``, or a mapping with its arguments (``sentence_ids``, ``hypotheses``,
+                  ``features``, and possibly ``names``, ``scores``);
+                - the path of an n-best file, in any format that the package reads; values without
+                  labels are those of the features in their order;
+                - an iterable of hypotheses: tuples of sentence id (from 0), text, and feature
+                  values, which are a sequence in the order of the features, or a mapping.
+
+        Raises:
+            UsageError: the request is not the open one, as it has been answered or is of another
+                run; or ``lists`` is something else.
+            DataError: lists are missing, have other features, or values that are not finite.
+            FormatError: the file cannot be read.
+            OptimizerError: no usable weights can come of these lists; they are stored.
+        """
+        context = self._open_context()
+        if not isinstance(request, Request):
+            raise UsageError("the first argument of tell is the request that ask returned")
+        if self.ask() is None or self._asked is None:
+            raise UsageError(f"the run in {self._directory} is finished: there is no open request")
+        asked, own = self._asked
+        if request.iteration != own.iteration:
+            raise UsageError(
+                f"the request is of iteration {request.iteration}, but that of iteration"
+                f" {own.iteration} is open: the lists of a request are told once. Ask again."
+            )
+        if dict(request.weights) != dict(own.weights):
+            raise UsageError(
+                f"the request of iteration {request.iteration} has other weights than the open one:"
+                " it is of another run. Ask again."
+            )
+        space, references = context.data.space, context.data.references
+        what, blocks = parse_lists(lists, space)
+        workspace = context.files.workspace
+        out, err = (workspace.run(own.iteration, each) for each in ("out", "decoder.err"))
+        checked = check_told(blocks, space.groups, references.n_sentences, what)
+        told = DecodedInput(Path(what), (), out, err, self._clock.seconds(), lists=checked)
+        tell(context, None, asked, told)
+        self._asked = None
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether ``ask`` has returned None."""
+        return bool(self._reason)
+
+    @property
+    def reason(self) -> str:
+        """Why the run ended; empty until it has."""
+        return self._reason
+
+    @property
+    def result(self) -> Run:
+        """The finished run.
+
+        Raises:
+            UsageError: it is not finished: ``ask`` has not returned None yet.
+        """
+        if not self._reason:
+            raise UsageError("the run is not finished: ask until there is no request any more")
+        return open_run(self._directory)
+
+    def close(self) -> None:
+        """Release the directory; the run can be opened again. A second call does nothing."""
+        stack, self._stack = self._stack, None
+        if stack is not None:
+            stack.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        stack, self._stack = self._stack, None
+        if stack is not None:
+            stack.__exit__(kind, error, traceback)
+
+    def __repr__(self) -> str:
+        state = "finished" if self._reason else "closed" if self._stack is None else "open"
+        return f"Tuner of {self._directory}, {state}"
+
+    def _open_context(self) -> Context:
+        if self._stack is None:
+            state = "finished" if self._reason else "closed"
+            raise UsageError(f"the tuner of {self._directory} is {state}")
+        return self._context
+
+    def _publish(self, found: DecodingRequest) -> Request:
+        context = self._context
+        configuration = context.data.configuration
+        weights = decoded_weights(context, found.iteration, found.weights)
+        return Request(
+            found.iteration,
+            _make_table(context.data.space, weights),
+            configuration.decoding.nbest,
+            weights_path(configuration, context.files.workspace, found.iteration),
+        )
+
+
+def _make_table(space: FeatureSpace, weights: Weights) -> WeightTable:
+    whole = FeatureSpace(space.groups, tuple(weights.sparse))
+    return WeightTable(whole, weights.vector(whole))
+
+
+def _add_earlier(
+    workspace: Workspace, given: Mapping[str, Any], *, overwrite: bool
+) -> dict[str, Any]:
+    """Return settings with those of the run in the directory, which was begun by a tuner.
+
+    Raises:
+        UsageError: a decoder of its own began it.
+    """
+    values = {**given, "decoder": ASK}
+    if overwrite or not workspace.settings.is_file():
+        return values
+    earlier = read_settings(workspace.settings)
+    if earlier.get("decoder") != ASK:
+        raise UsageError(
+            f"{workspace.directory} holds a run with a decoder of its own: continue it by"
+            " mosesplug tune --continue, replace it by overwrite=True, or choose another directory"
+        )
+    earlier.pop("working-dir", None)
+    return overlay_settings(earlier, values)
