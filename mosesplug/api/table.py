@@ -275,7 +275,7 @@ def _as_arrow(column: Column, kind: pyarrow.DataType) -> pyarrow.Array:
         names = pyarrow.array(column.names, kind.key_type).take(pyarrow.array(column.rows.indices))
         ends = pyarrow.array(column.rows.indptr, pyarrow.int32())
         values = pyarrow.array(column.rows.data)
-        return pyarrow.MapArray.from_arrays(ends, names, values, type=kind)
+        return pyarrow.MapArray.from_arrays(ends, names, values)
     # NaN becomes null.
     return pyarrow.array(column, kind, from_pandas=True)
 
