@@ -16,6 +16,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 __all__ = [
     "DataError",
     "DecoderError",
@@ -25,6 +27,7 @@ __all__ = [
     "StoreFull",
     "StoreMismatch",
     "UsageError",
+    "suggest",
 ]
 
 
@@ -58,3 +61,11 @@ class DecoderError(DataError):
 
 class OptimizerError(DataError):
     """The problem has no usable solution (NaN features, nothing to tune)."""
+
+
+def suggest(word: str, known: Iterable[str]) -> str:
+    """Return a question that suggests the most similar known word, or nothing."""
+    from difflib import get_close_matches  # only for messages: every program imports this module
+
+    similar = get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f". Did you mean {similar[0]}?" if similar else ""

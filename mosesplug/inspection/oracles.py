@@ -8,210 +8,34 @@ of each sentence in the context of earlier choices (Neubig & Watanabe 2016, sect
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.errors import UsageError
-from mosesplug.features import FeatureSpace
-from mosesplug.inspection.run import open_run
-from mosesplug.learning.data import read_data
-from mosesplug.learning.lists import find_dense_features, store_lists
-from mosesplug.learning.weights import read_starting_weights
+from mosesplug.inspection.oracle_lists import ListOracle, RankedLists
 from mosesplug.metrics import Metric
-from mosesplug.metrics import metric as find_metric
 from mosesplug.metrics.few_sentences import FewSentences
 from mosesplug.optimizers import Progress
 from mosesplug.optimizers.costs import CostKind, Costs
 from mosesplug.optimizers.oracles import OracleSets, corpus_oracles, sentence_oracles
 from mosesplug.optimizers.problem import no_progress
-from mosesplug.settings.learning import LearningSettings
-from mosesplug.store import NBestStore
 from mosesplug.tuning_set import TuningSet
 
 __all__ = [
     "METHODS",
-    "ListOracle",
     "OracleComparison",
-    "OracleLists",
     "OracleMethod",
     "OracleSettings",
-    "RankedLists",
     "compare_oracles",
     "find_oracle",
-    "open_oracle_lists",
-    "rank_lists",
 ]
 
 OracleMethod = Literal["sentence", "greedy", "batch", "pseudo-corpus", "background"]
 METHODS: tuple[OracleMethod, ...] = get_args(OracleMethod)
-
-
-@dataclass(frozen=True)
-class OracleLists:
-    """Merged lists, with a metric to find oracles by.
-
-    Attributes:
-        store: the open store, which holds the texts.
-        lists: the merged lists.
-        metric: the metric of their statistics.
-        signature: the metric's signature.
-        scores: model scores, float64 ``[n_hyps]``; None to keep the order of the lists.
-    """
-
-    store: NBestStore
-    lists: TuningSet
-    metric: Metric
-    signature: str
-    scores: NDArray[np.float64] | None
-
-    def read_texts(self, ranked: RankedLists, oracle: ListOracle) -> list[bytes]:
-        """Return the oracle of each sentence, empty for a sentence without hypotheses."""
-        texts = [b""] * self.lists.n_sentences
-        for sentence, row in ranked.pair_rows(oracle):
-            place = int(ranked.rows[row]) - int(self.lists.offsets[sentence])
-            texts[sentence] = self.store.hypotheses(sentence)[place]
-        return texts
-
-
-@contextmanager
-def open_oracle_lists(
-    places: Sequence[Path],
-    references: Path | None = None,
-    *,
-    metric: str | None = None,
-    metric_settings: str = "",
-    names: Sequence[str] | None = None,
-    weights: Path | None = None,
-    sparse_weights: Path | None = None,
-    threads: int = 1,
-    progress: Progress = no_progress,
-) -> Iterator[OracleLists]:
-    """Open the merged lists of a run, or of n-best files.
-
-    Args:
-        places: a working directory or store, or n-best lists of one text.
-        references: the references, a file or a prefix; None for the statistics of a store.
-        metric: the metric's name; None for that of the run, or BLEU.
-        metric_settings: the metric's settings.
-        names: column names of unlabelled lists.
-        weights: weights of the model scores; None for the result of a run, and for files no
-            ranking.
-        sparse_weights: sparse weights, which replace those of ``weights``.
-        threads: threads of scoring.
-        progress: is called with the work done.
-
-    Raises:
-        UsageError: references are missing, or ``names`` are given for a store.
-        FormatError, StoreError, DataError: a file or store cannot be read.
-    """
-    if len(places) == 1 and places[0].is_dir():
-        if names is not None:
-            raise UsageError("--names requires n-best lists: a store has its own names")
-        settings = LearningSettings(
-            store=places[0],
-            metric=metric,
-            metric_settings=metric_settings,
-            references=references,
-            threads=threads,
-        )
-        data = read_data(settings, progress)
-        lists = data.problem.tuning_set
-        with open_run(places[0], with_lists=True) as run:
-            vector = run.vector
-            if weights is not None:
-                vector = read_starting_weights(lists.space, weights, sparse_weights).weights
-            scores = lists.model_scores(vector)
-            yield OracleLists(run.store, lists, data.problem.metric, data.signature, scores)
-        return
-    if references is None:
-        raise UsageError("there are no references: give --refs FILE")
-    measure = find_metric(metric or "BLEU", metric_settings)
-    with store_lists(
-        places,
-        references,
-        measure,
-        names=names,
-        dense=find_dense_features(places, None),
-        threads=threads,
-        loaded=lambda done: progress(done, len(places), "lists"),
-    ) as stored:
-        lists = stored.store.tuning_set()
-        ranking = None
-        if weights is not None:
-            start = read_starting_weights(lists.space, weights, sparse_weights)
-            ranking = lists.model_scores(start.weights)
-        yield OracleLists(stored.store, lists, measure, stored.signature, ranking)
-
-
-@dataclass(frozen=True)
-class RankedLists:
-    """Lists sorted by model score, as far as oracles need them.
-
-    Attributes:
-        lists: identities, offsets and statistics, without features.
-        rows: int64 ``[n_hyps]``, the row of each hypothesis in the unsorted lists.
-    """
-
-    lists: TuningSet
-    rows: NDArray[np.int64]
-
-    def pair_rows(self, oracle: ListOracle) -> Iterator[tuple[int, int]]:
-        """Return the position of each sentence that has hypotheses, with its oracle's row."""
-        filled = np.flatnonzero(np.diff(self.lists.offsets) > 0)
-        return zip(filled.tolist(), oracle.rows.tolist(), strict=True)
-
-    def truncate(self, count: int | None) -> RankedLists:
-        """Keep the first hypotheses of each list; None keeps all."""
-        if count is None:
-            return self
-        places = np.arange(len(self.rows)) - np.repeat(
-            self.lists.offsets[:-1], np.diff(self.lists.offsets)
-        )
-        kept = places < count
-        offsets = np.append(0, np.cumsum(kept))[self.lists.offsets]
-        lists = replace(
-            self.lists,
-            offsets=offsets,
-            dense=self.lists.dense[kept],
-            stats=self.lists.stats[kept],
-            lengths=self.lists.lengths[kept],
-        )
-        return RankedLists(lists, self.rows[kept])
-
-    @property
-    def first_rows(self) -> NDArray[np.int64]:
-        """The first row of each list that is not empty, int64."""
-        return self.lists.offsets[:-1][np.diff(self.lists.offsets) > 0]
-
-
-def rank_lists(tuning_set: TuningSet, scores: NDArray[np.float64] | None) -> RankedLists:
-    """Sort each list by model score, the highest first; ties keep their order.
-
-    Args:
-        tuning_set: the lists.
-        scores: float64 ``[n_hyps]``; None keeps the order.
-    """
-    rows = np.arange(tuning_set.n_hyps)
-    if scores is not None:
-        owners = np.repeat(np.arange(tuning_set.n_sentences), np.diff(tuning_set.offsets))
-        rows = np.lexsort((rows, -scores, owners))
-    lists = TuningSet(
-        space=FeatureSpace(()),
-        sentence_ids=tuning_set.sentence_ids,
-        offsets=tuning_set.offsets,
-        dense=np.zeros((len(rows), 0), dtype=np.float32),
-        sparse=None,
-        stats=tuning_set.stats[rows],
-        lengths=tuning_set.lengths[rows],
-    )
-    return RankedLists(lists, rows)
 
 
 @dataclass(frozen=True)
@@ -229,23 +53,6 @@ class OracleSettings:
     smoothing: CostKind = "lin-och"
     batch: int = 16
     decay: float = 0.999
-
-
-@dataclass(frozen=True)
-class ListOracle:
-    """The oracle hypothesis of each sentence.
-
-    Attributes:
-        rows: int64, the oracle's row of each sentence that has hypotheses.
-        equals: int64, number of hypotheses of the sentence that the method finds equally good.
-        score: the corpus score.
-        scores: the corpus score of each restart; one for methods without restarts.
-    """
-
-    rows: NDArray[np.int64]
-    equals: NDArray[np.int64]
-    score: float
-    scores: tuple[float, ...]
 
 
 @dataclass(frozen=True)

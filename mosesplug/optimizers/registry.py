@@ -11,7 +11,7 @@ import copyreg
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 
-from mosesplug.errors import UsageError
+from mosesplug.errors import UsageError, suggest
 from mosesplug.optimizers.entry import Algorithm, Optimizer
 
 __all__ = ["Algorithm", "Optimizer", "algorithm", "algorithms"]
@@ -78,10 +78,11 @@ def algorithm(name: str) -> Algorithm:
     """Return the optimizer of that name.
 
     Raises:
-        UsageError: unknown name; the message lists the known ones.
+        UsageError: unknown name; the message lists the known ones, and suggests one.
     """
     if name not in _MODULES:
-        raise UsageError(f"unknown algorithm {name!r}; known: {', '.join(sorted(_MODULES))}")
+        known = ", ".join(sorted(_MODULES))
+        raise UsageError(f"unknown algorithm {name!r}; known: {known}{suggest(name, _MODULES)}")
     return algorithms()[name]
 
 

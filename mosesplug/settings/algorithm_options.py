@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from mosesplug.errors import UsageError
+from mosesplug.errors import UsageError, suggest
 from mosesplug.optimizers import Algorithm, Optimizer
-from mosesplug.settings.checks import suggest
 
 __all__ = ["describe_options", "find_idle_options", "make_options", "unknown_option"]
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from mosesplug.errors import UsageError
+from mosesplug.errors import UsageError, suggest
 from mosesplug.settings.declare import Setting, list_settings
 
-__all__ = ["check_fields", "check_settings", "check_value", "suggest"]
+__all__ = ["check_fields", "check_settings", "check_value"]
 
 Spelling = Callable[[str], str]
 """How a program calls the setting of a name."""
@@ -36,10 +35,8 @@ def check_settings(
         name = spelled(setting.name)
         for condition in setting.requires:
             if not _holds(condition, given):
-                raise UsageError(
-                    f"{name} requires {_spelled_condition(condition, spelled)}: give both, or"
-                    " neither"
-                )
+                wanted = _spelled_condition(condition, spelled)
+                raise UsageError(f"{name} requires {wanted}: add {wanted}, or omit {name}")
         for condition in setting.excludes:
             if _holds(condition, given):
                 raise UsageError(
@@ -83,12 +80,6 @@ def check_fields(settings: Any, lenient: Collection[str] = ()) -> None:
         value = getattr(settings, setting.path[0]) if len(setting.path) == 1 else None
         if value is not None and setting.path[0] not in lenient:
             check_value(setting, value)
-
-
-def suggest(word: str, known: Iterable[str]) -> str:
-    """Return a question that suggests the most similar known word, or nothing."""
-    similar = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return f". Did you mean {similar[0]}?" if similar else ""
 
 
 def _is_given(given: Mapping[str, Any], name: str) -> bool:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from formats.text import write_atomic
-from mosesplug.errors import UsageError
+from mosesplug.errors import UsageError, suggest
 from mosesplug.settings.arguments import require_file
-from mosesplug.settings.checks import check_settings, suggest
+from mosesplug.settings.checks import check_settings
 from mosesplug.settings.configuration import RunPlan
 from mosesplug.settings.declare import PANELS, Kind, Setting, list_settings
 

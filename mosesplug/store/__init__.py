@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mosesplug.store.batches import MergedBatches
     from mosesplug.store.fingerprints import fingerprint_files
-    from mosesplug.store.graphs.stored import StoredGraphs
+    from mosesplug.store.graph_records import StoredGraphs
     from mosesplug.store.nbest_store import NBestStore
     from mosesplug.store.records import KbestRecord
     from mosesplug.store.state import IterationRecord
@@ -48,7 +48,7 @@ _MODULES = {
     "NBestStore": "nbest_store",
     "OpenIteration": "views",
     "PartReport": "views",
-    "StoredGraphs": "graphs.stored",
+    "StoredGraphs": "graph_records",
     "fingerprint_files": "fingerprints",
 }
 

@@ -59,7 +59,7 @@ def faults(reader: Reader, state: StoreState, iteration: int, sentence: int) -> 
         found = [f"it cannot be read: {error}"]
     buffer = reader.graph(iteration, sentence)
     if buffer is not None:
-        from mosesplug.store.graphs.faults import graph_faults  # Numba comes with it
+        from mosesplug.store.graph_records import graph_faults  # Numba comes with it
 
         found += graph_faults(buffer, len(state.space or ()))
     return found

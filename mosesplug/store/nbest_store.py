@@ -268,7 +268,7 @@ class NBestStore(StoreReader):
             FormatError: a graph does not belong to this input, or repeats a sentence.
             StoreFull: the disk is full; finished iterations are kept.
         """
-        from mosesplug.store.graphs.writing import add_graphs  # Numba comes with it
+        from mosesplug.store.graph_writing import add_graphs  # Numba comes with it
 
         self._columns = None
         return add_graphs(self._environment, self._load(), iteration, graphs, groups, fixed)

@@ -33,7 +33,7 @@ from mosesplug.tuning_set import Batch, TuningSet
 if TYPE_CHECKING:
     # At run time it would bring Numba, which reading a store does not need.
     from mosesplug.metrics.protocol import Metric, Prepared
-    from mosesplug.store.graphs.stored import StoredGraphs
+    from mosesplug.store.graph_records import StoredGraphs
 
 __all__ = ["Iterations", "StoreReader"]
 
@@ -270,7 +270,7 @@ class StoreReader:
         Raises:
             StoreError: one of the iterations is not in the store.
         """
-        from mosesplug.store.graphs.stored import StoredGraphs
+        from mosesplug.store.graph_records import StoredGraphs
 
         pinned = self._environment.pin()
         state = load_state(pinned.transaction, self._environment)

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from mosesplug.store.testing.toys import make_list
 
 import mosesplug
 from mosesplug.inspection.run import open_run as open_stored_run
 from mosesplug.metrics import metric
 from mosesplug.store import NBestStore
-from mosesplug.store.testing.toys import make_list
 from mosesplug.tuning.workdir.records import IterationStart, ShardLists
 from tests.inspection.runs import GROUPS, LISTS, REFERENCE, WEIGHTS, make_run
 

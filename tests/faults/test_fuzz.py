@@ -14,9 +14,7 @@ import numpy as np
 import pytest
 
 import formats
-from mosesplug.store import merge
-from mosesplug.store.graphs import stored as graphs
-from mosesplug.store.graphs.records import decode_graph
+from mosesplug.store import graph_records, merge
 from tests.long_running import hostile_directory, hostile_store
 from tests.long_running.fuzz import fuzz, inputs, read_one
 from tests.long_running.hostile_readers import DATA, FAMILIES
@@ -111,7 +109,9 @@ def test_columns_without_a_name_are_found(tmp_path: Path, monkeypatch: pytest.Mo
     path = tmp_path / "input"
     assert not any(read_one("store", "store", text, path)[1] for text in texts)
     monkeypatch.setattr(merge, "_named", lambda rows, n_sparse: rows)
-    monkeypatch.setattr(graphs, "sound_graph", lambda buffer, n_features: decode_graph(buffer))
+    monkeypatch.setattr(
+        graph_records, "sound_graph", lambda buffer, _: graph_records.decode_graph(buffer)
+    )
     found = [read_one("store", "store", text, path)[1] for text in texts]
     wheres = {finding.where for finding in found if finding is not None}
     assert {"_check_set", "_check_graph"} <= {where.rpartition(":")[2] for where in wheres}

@@ -8,9 +8,9 @@ from pathlib import Path
 from formats.graphs.hypergraph_reader import HypergraphFile, read_hypergraph
 from mosesplug.metrics import Metric, metric
 from mosesplug.store import NBestStore
-from mosesplug.store.testing.toys import Hypothesis, make_list
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import Evaluation, IterationResult, IterationStart, ShardLists
+from tests.store.toys import Hypothesis, make_list
 
 REFERENCE = (b"the red house is old", b"she sees a small dog today", b"they went home")
 GROUPS = (("LM0", 1), ("TM0", 1))

@@ -13,10 +13,10 @@ from mosesplug.inspection.run import open_run
 from mosesplug.inspection.texts import ParallelText
 from mosesplug.metrics import metric
 from mosesplug.store import NBestStore
-from mosesplug.store.testing.toys import Hypothesis, make_list
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import IterationStart
 from tests.inspection.runs import GROUPS, REFERENCE, make_run
+from tests.store.toys import Hypothesis, make_list
 
 
 def compared(path: Path, a: int, b: int) -> IterationDifference:

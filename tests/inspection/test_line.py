@@ -11,9 +11,9 @@ import pytest
 from mosesplug.errors import DataError, UsageError
 from mosesplug.inspection.line import find_changed_sentences, trace_line
 from mosesplug.inspection.run import open_run
-from mosesplug.store.testing.toys import Hypothesis
 from mosesplug.tuning.weights import Weights
 from tests.inspection.runs import LISTS, make_run
+from tests.store.toys import Hypothesis
 
 
 def random_lists(seed: int) -> list[list[Hypothesis]]:

@@ -19,9 +19,9 @@ from mosesplug.inspection.texts import ParallelText
 from mosesplug.metrics import metric
 from mosesplug.store import NBestStore
 from mosesplug.store.maintenance import compact, copy
-from mosesplug.store.testing.toys import Hypothesis
 from mosesplug.tuning.weights import Weights
 from tests.inspection.runs import GROUPS, LISTS, REFERENCE, make_run, read_graph
+from tests.store.toys import Hypothesis
 
 
 def write_references(directory: Path) -> Path:

@@ -7,7 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from mosesplug.inspection.oracles import METHODS, OracleSettings, find_oracle, rank_lists
+from mosesplug.inspection.oracle_lists import rank_lists
+from mosesplug.inspection.oracles import METHODS, OracleSettings, find_oracle
 from mosesplug.metrics import Bleu
 from mosesplug.metrics.sentence_bleu import sentence_bleu_lin_och
 from mosesplug.tuning_set import TuningSet

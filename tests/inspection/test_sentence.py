@@ -15,9 +15,9 @@ from mosesplug.inspection.run import open_run
 from mosesplug.inspection.sentence import find_matched_orders, read_sentence, score_hypotheses
 from mosesplug.inspection.texts import ParallelText
 from mosesplug.metrics import metric
-from mosesplug.store.testing.toys import Hypothesis
 from mosesplug.tuning.weights import Weights
 from tests.inspection.runs import LISTS, REFERENCE, make_run
+from tests.store.toys import Hypothesis
 
 
 def test_hypotheses_by_hand(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from formats import (
     FormatError,
     decoder_flags,
-    example_lines,
+    format_examples,
     iter_nbest,
     parse_moses_ini,
     parse_weight_overwrite,
@@ -52,8 +52,7 @@ from formats.graphs.slf import read_slf
 from formats.moses.ini_features import fixed_weights, list_features, sparse_weights
 from formats.nbest.block import NBestList
 from formats.nbest.files import dense_features
-from mosesplug.store.graphs.faults import graph_faults
-from mosesplug.store.graphs.records import encode_graph
+from mosesplug.store.graph_records import encode_graph, graph_faults
 from mosesplug.store.records import KbestRecord, decode_value, encode_record, encode_value
 from tests.long_running import hostile_directory, hostile_store
 from tests.long_running.mutations import Chance
@@ -215,7 +214,7 @@ def _examples(with_values: bool) -> Reader:
         _within(found.indices, 0, len(found.names))
         assert ((found.labels >= 0) & (found.labels <= 1)).all()
         assert np.isfinite(found.data).all()
-        assert sum(1 for _ in example_lines(found)) == len(found.labels)
+        assert sum(1 for _ in format_examples(found)) == len(found.labels)
 
     return read
 

@@ -30,9 +30,9 @@ from mosesplug.store import NBestStore, reading
 from mosesplug.store.ingest import Ingest
 from mosesplug.store.records import decode_value, encode_value, read_header
 from mosesplug.store.state import CHECKSUMS, StoreState
-from mosesplug.store.testing.toys import Hypothesis, ToyMetric, make_list
 from mosesplug.tuning_set import TuningSet
 from tests.long_running.mutations import Chance, mutated
+from tests.store.toys import Hypothesis, ToyMetric, make_list
 
 __all__ = ["NoChanges", "begin", "made", "read"]
 
@@ -350,7 +350,7 @@ def _ingest(store: NBestStore) -> None:
             n_sentences=_SENTENCES,
             metric=_COMMON["metric"],
             references=_COMMON["references"],
-            kind=reading.statistics.newest(state, store._environment),
+            kind=reading.statistics.find_newest_kind(state, store._environment),
             groups=state.groups,
             sparse={name: column for column, name in enumerate(state.sparse)},
             path="store",

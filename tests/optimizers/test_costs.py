@@ -14,7 +14,7 @@ from mosesplug.metrics.protocol import Metric
 from mosesplug.metrics.sentence_bleu import sentence_bleu_lin_och, sentence_bleu_nakov
 from mosesplug.metrics.ter.moses import Ter
 from mosesplug.optimizers.costs import Costs, first_of_largest
-from mosesplug.optimizers.online.costs import CostOptions
+from mosesplug.optimizers.online.options import CostOptions
 from mosesplug.optimizers.oracles import corpus_oracles
 from mosesplug.tuning_set import Batch
 from tests.optimizers.test_oracles import bleu_statistics, ter_statistics, with_statistics

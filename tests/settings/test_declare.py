@@ -138,7 +138,7 @@ def test_a_field_is_checked() -> None:
     check_settings(list_settings(_Plan), good)
     for values, said in (
         ({**good, "patience-factor": 0.5}, "--patience-factor must be at least 1, not 0.5"),
-        ({"patience-factor": 2.0}, "--patience-factor requires --epochs"),
+        ({"patience-factor": 2.0}, "--patience-factor requires --epochs: add --epochs, or "),
         ({**good, "last": True}, "--patience-factor and --last exclude each other"),
     ):
         with pytest.raises(UsageError, match=said):

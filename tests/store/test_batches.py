@@ -11,7 +11,7 @@ import pytest
 
 from mosesplug.errors import DataError, StoreError
 from mosesplug.store import NBestStore
-from mosesplug.store.testing.toys import Hypothesis, ToyMetric, make_list
+from tests.store.toys import Hypothesis, ToyMetric, make_list
 
 REFERENCES = ((b"a b", b"c", b"d"),)
 ITERATIONS = [

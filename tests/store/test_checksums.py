@@ -15,8 +15,8 @@ import pytest
 from mosesplug.errors import StoreError
 from mosesplug.store import NBestStore
 from mosesplug.store.checksums import Checked
-from mosesplug.store.testing.toys import Hypothesis, ToyMetric, make_list
 from tests.inspection.runs import GROUPS, read_graph
+from tests.store.toys import Hypothesis, ToyMetric, make_list
 
 REFERENCES = ((b"a", b"b", b"c"),)
 METRIC = ToyMetric()

@@ -17,8 +17,8 @@ from mosesplug.errors import DataError, StoreError
 from mosesplug.store import NBestStore
 from mosesplug.store.claims import MOST_SENTENCES
 from mosesplug.store.records import decode_value, encode_value
-from mosesplug.store.testing.toys import GROUPS, Hypothesis, ToyMetric, make_list
 from tests.store.test_inventory import changed, edited, make
+from tests.store.toys import GROUPS, Hypothesis, ToyMetric, make_list
 
 COMMIT = struct.pack(">IB", 1, 0)
 LIST = struct.pack(">II", 2, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mosesplug.store import NBestStore
-from mosesplug.store.testing.conformance import StoreConformance
+from tests.store.conformance import StoreConformance
 
 
 class TestNBestStore(StoreConformance):

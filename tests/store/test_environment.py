@@ -19,8 +19,8 @@ from mosesplug.errors import StoreError, StoreFull, StoreMismatch
 from mosesplug.store import NBestStore
 from mosesplug.store.records import KbestRecord, encode_value
 from mosesplug.store.state import kbest_key
-from mosesplug.store.testing.conformance import check_store
-from mosesplug.store.testing.toys import Hypothesis, StoreModel, ToyMetric, make_list
+from tests.store.conformance import check_store
+from tests.store.toys import Hypothesis, StoreModel, ToyMetric, make_list
 
 REFERENCES = ((b"a b", b"c"),)
 

@@ -13,7 +13,7 @@ import pytest
 
 from mosesplug.store import NBestStore
 from mosesplug.store.records import KbestRecord, encode_record
-from mosesplug.store.testing.toys import Hypothesis, ToyMetric, make_list
+from tests.store.toys import Hypothesis, ToyMetric, make_list
 
 REFERENCES = ((b"a b", b"c"),)
 FIELDS = (

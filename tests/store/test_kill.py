@@ -18,9 +18,9 @@ import pytest
 from mosesplug.errors import StoreError
 from mosesplug.metrics.protocol import Prepared
 from mosesplug.store import NBestStore
-from mosesplug.store.testing.conformance import check_rows, check_store
-from mosesplug.store.testing.toys import StoreModel, ToyMetric
 from mosesplug.tuning_set import TuningSet
+from tests.store.conformance import check_rows, check_store
+from tests.store.toys import StoreModel, ToyMetric
 from tests.waiting import LIMIT
 
 SCRIPT = Path(__file__).with_name("writer.py")

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mosesplug.store import NBestStore
-from mosesplug.store.testing.conformance import check_store
-from mosesplug.store.testing.toys import Hypothesis, StoreModel, ToyMetric, make_list
 from mosesplug.tuning_set import Batch
+from tests.store.conformance import check_store
+from tests.store.toys import Hypothesis, StoreModel, ToyMetric, make_list
 
 N_SENTENCES = 4
 REFERENCES = ((b"a b", b"c", b"", b"a \xff"),)

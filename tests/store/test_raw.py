@@ -13,7 +13,7 @@ import pytest
 
 from mosesplug.errors import StoreError
 from mosesplug.store import NBestStore
-from mosesplug.store.testing.toys import Hypothesis, ToyMetric, make_list
+from tests.store.toys import Hypothesis, ToyMetric, make_list
 
 DATE = "2020-02-02T20:20:02+00:00"
 NAMES = (b"meta", b"iterations", b"kbest", b"statistics", b"forest")

@@ -26,7 +26,7 @@ import numpy as np
 from formats.nbest.files import NBestList
 from mosesplug.store import NBestStore, writing
 from mosesplug.store.environment import Environment
-from mosesplug.store.testing.toys import Hypothesis, ToyMetric, make_list
+from tests.store.toys import Hypothesis, ToyMetric, make_list
 
 N_SENTENCES = 40
 REFERENCES = (tuple(b"w%d w1 w2" % (i % 5) for i in range(N_SENTENCES)),)

@@ -25,13 +25,8 @@ from mosesplug.cli.shared.parameters import (
 from mosesplug.errors import UsageError
 
 if TYPE_CHECKING:
-    from mosesplug.inspection.oracles import (
-        ListOracle,
-        OracleComparison,
-        OracleMethod,
-        OracleSettings,
-        RankedLists,
-    )
+    from mosesplug.inspection.oracle_lists import ListOracle, RankedLists
+    from mosesplug.inspection.oracles import OracleComparison, OracleMethod, OracleSettings
 
 __all__ = ["oracle"]
 
@@ -93,12 +88,8 @@ def oracle(
     """
     from formats.text import write_atomic
     from mosesplug.cli.shared.output import print_json, progress_bar
-    from mosesplug.inspection.oracles import (
-        OracleSettings,
-        compare_oracles,
-        open_oracle_lists,
-        rank_lists,
-    )
+    from mosesplug.inspection.oracle_lists import open_oracle_lists, rank_lists
+    from mosesplug.inspection.oracles import OracleSettings, compare_oracles
     from mosesplug.learning.data import parse_column_names
 
     methods, sizes = _parse_methods(method), _parse_sizes(top)

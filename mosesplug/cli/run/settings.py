@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mosesplug.errors import UsageError
-from mosesplug.settings.checks import suggest
+from mosesplug.errors import UsageError, suggest
 from mosesplug.settings.configuration import RunPlan
 from mosesplug.settings.declare import list_settings
 from mosesplug.settings.document import explain_setting, format_markdown, make_json_schema

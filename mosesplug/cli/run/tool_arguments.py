@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import getopt
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from mosesplug.cli.moses import extractor, kbmira, mert, pro
+from mosesplug.cli.moses.arguments import Program, Style
 from mosesplug.errors import UsageError
 
 __all__ = [
@@ -17,45 +18,10 @@ __all__ = [
     "read_pro_arguments",
 ]
 
-_MERT_SHORT = "o:r:d:n:m:t:s:S:F:v:p:P:"
-_MERT_SHORT_TO_LONG = {
-    "-o": "--optimize",
-    "-r": "--rseed",
-    "-n": "--ntry",
-    "-m": "--nrandom",
-    "-t": "--type",
-    "-s": "--sctype",
-    "-v": "--verbose",
-}
-_MERT_LONG = [
-    *("pdim=", "ntry=", "nrandom=", "rseed=", "optimize=", "type=", "sctype=", "scconfig="),
-    *("scfile=", "ffile=", "ifile=", "sparse-weights=", "threads=", "shard-count=", "shard-size="),
-    *("verbose=", "help", "binary"),
-]
-_EXTRACTOR_SHORT = "s:c:r:n:S:F:R:E:v:hbdf:l:"
-_EXTRACTOR_SHORT_TO_LONG = {"-s": "--sctype", "-c": "--scconfig", "-b": "--binary"}
-_EXTRACTOR_LONG = [
-    *("sctype=", "scconfig=", "factors=", "filter=", "reference=", "binary", "nbest=", "scfile="),
-    *("ffile=", "prev-scfile=", "prev-ffile=", "verbose=", "help", "allow-duplicates"),
-]
 _MERT_TAKEN = (
     *("--ntry", "--nrandom", "--type", "--rseed", "--threads", "--optimize"),
     *("--sctype", "--scconfig"),
 )
-_KBMIRA_SHORT = "ht:c:S:F:H:R:r:o:C:D:J:d:s:"
-_KBMIRA_SHORT_TO_LONG = {
-    "-c": "--scconfig",
-    "-r": "--random-seed",
-    "-C": "--cparam",
-    "-D": "--decay",
-    "-J": "--iters",
-    "-t": "--type",
-}
-_KBMIRA_LONG = [
-    *("help", "type=", "sctype=", "scconfig=", "scfile=", "ffile=", "hgdir=", "reference="),
-    *("random-seed=", "output-file=", "cparam=", "decay=", "iters=", "dense-init=", "sparse-init="),
-    *("streaming", "streaming-out", "no-shuffle", "model-bg", "verbose", "safe-hope", "hg-prune="),
-]
 _KBMIRA_VALUES = {"--iters": "epochs", "--cparam": "step_cap", "--decay": "decay"}
 # Lists are not read again each epoch here, so that nothing is left of --streaming but the order.
 _KBMIRA_FLAGS: dict[str, tuple[str, object]] = {
@@ -64,9 +30,6 @@ _KBMIRA_FLAGS: dict[str, tuple[str, object]] = {
     "--model-bg": ("background", "model"),
     "--safe-hope": ("safe_hope", True),
 }
-_PRO_SHORT = "hS:F:r:o:b"
-_PRO_SHORT_TO_LONG = {"-r": "--random-seed", "-b": "--smooth-brevity-penalty"}
-_PRO_LONG = ["help", "scfile=", "ffile=", "random-seed=", "output-file=", "smooth-brevity-penalty"]
 _NO_MATTER = frozenset(["--verbose", "--binary"])
 
 
@@ -100,9 +63,8 @@ def read_mert_arguments(text: str, option: str) -> ToolArguments:
     """
     # mert-moses.pl removes -binary and -b, which mert does not know.
     words = [w for w in _words(text, option) if w not in ("-b", "-binary", "--binary")]
-    pairs = _pairs(words, _MERT_SHORT, _MERT_LONG, _MERT_SHORT_TO_LONG, option)
     found: dict[str, str] = {}
-    for name, value in pairs:
+    for name, value in _pairs(words, mert.PROGRAM, option):
         if name in _NO_MATTER:
             continue
         if name == "--type" and value not in ("powell", "random-direction", "random"):
@@ -143,11 +105,8 @@ def read_extractor_arguments(text: str) -> ToolArguments:
         UsageError: they cannot be read, or one of them is not supported.
     """
     option = "extractorargs"
-    words = _words(text, option)
     found: dict[str, str] = {}
-    for name, value in _pairs(
-        words, _EXTRACTOR_SHORT, _EXTRACTOR_LONG, _EXTRACTOR_SHORT_TO_LONG, option
-    ):
+    for name, value in _pairs(_words(text, option), extractor.PROGRAM, option):
         if name in _NO_MATTER:
             continue
         if name not in ("--sctype", "--scconfig"):
@@ -168,9 +127,7 @@ def read_kbmira_arguments(text: str) -> ToolArguments:
     option = "batch-mira-args"
     options: dict[str, object] = {}
     found: dict[str, str] = {}
-    for name, value in _pairs(
-        _words(text, option), _KBMIRA_SHORT, _KBMIRA_LONG, _KBMIRA_SHORT_TO_LONG, option
-    ):
+    for name, value in _pairs(_words(text, option), kbmira.PROGRAM, option):
         if name in _KBMIRA_VALUES:
             options[_KBMIRA_VALUES[name]] = value
         elif name in _KBMIRA_FLAGS:
@@ -203,9 +160,7 @@ def read_pro_arguments(text: str) -> ToolArguments:
     option = "proargs"
     options: dict[str, object] = {}
     found: dict[str, str] = {}
-    for name, value in _pairs(
-        _words(text, option), _PRO_SHORT, _PRO_LONG, _PRO_SHORT_TO_LONG, option
-    ):
+    for name, value in _pairs(_words(text, option), pro.PROGRAM, option):
         if name == "--smooth-brevity-penalty":
             options["smooth_brevity_penalty"] = True
         elif name == "--random-seed":
@@ -235,17 +190,15 @@ def _words(text: str, option: str) -> list[str]:
         raise UsageError(f"--{option}={text!r}: {error}") from error
 
 
-def _pairs(
-    words: list[str], short: str, long: list[str], names: dict[str, str], option: str
-) -> list[tuple[str, str]]:
-    """Return the options with their values, by their long names."""
+def _pairs(words: list[str], program: Program, option: str) -> list[tuple[str, str]]:
+    """Return the options with the texts of their values, by their long names."""
+    texts = tuple(replace(each, read=str) for each in program.options)
     try:
-        pairs, rest = getopt.gnu_getopt(words, short, long)
-    except getopt.GetoptError as error:
+        # Boost rejects an option that is repeated; here, its last value counts.
+        arguments = replace(program, options=texts, style=Style.GETOPT).parse(words)
+    except UsageError as error:
         raise UsageError(f"--{option}: {error}") from error
-    if rest:
-        raise UsageError(f"--{option}: {rest[0]!r} is not an option or the value of one")
-    return [(names.get(name, name), value) for name, value in pairs]
+    return [(f"--{name}", "" if value is True else value) for name, value in arguments.given]
 
 
 def _seed(found: dict[str, str], option: str) -> int | None:

@@ -4,16 +4,13 @@ Moving the weights along a line changes a sentence's 1-best hypothesis at a few 
 (``envelope``). The sorted thresholds of all sentences cut the line into intervals on which every
 1-best, and so the corpus score, is constant; the statistics of neighbouring intervals differ by the
 change at the threshold between them. One pass over the thresholds scores the whole line.
-
-Narrow intervals are never chosen: thresholds are known to about 1e-12, and a point within that
-distance of one may decode to either side of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,44 +30,15 @@ from mosesplug.optimizers.problem import Problem
 from mosesplug.tuning_set import TuningSet
 
 __all__ = [
-    "IntervalChoice",
-    "LinePoint",
     "LineScratch",
     "LineSpace",
     "Lines",
     "ListSearcher",
-    "best_point",
     "drop_empty_lists",
     "error_surfaces",
     "line_space",
     "search_space",
 ]
-
-NARROWEST = 1e-7
-"""Least width of a chosen interval, relative to the distance from the origin."""
-
-END_STEP = 0.1
-"""Distance of the point of an unbounded interval from the outermost threshold (as in Moses)."""
-
-
-@dataclass(frozen=True)
-class IntervalChoice:
-    """How an interval is chosen (Cer et al. 2008, section 3.3).
-
-    Attributes:
-        method: ``best`` takes the interval of the highest score; ``average`` and ``minimum`` take
-            the mean or the least of an interval's own score and its neighbours', which avoids
-            narrow peaks.
-        neighbours: number of intervals on either side that are neighbours.
-    """
-
-    method: Literal["best", "average", "minimum"] = "best"
-    neighbours: int = 3
-
-    @property
-    def smooths(self) -> bool:
-        """Whether neighbours count."""
-        return self.method != "best" and self.neighbours > 0
 
 
 @dataclass(frozen=True)
@@ -203,19 +171,6 @@ class ListSearcher:
         return error_surfaces(self.space, lines, wanted, point, self.scratch)
 
 
-@dataclass(frozen=True)
-class LinePoint:
-    """The chosen point of a line.
-
-    Attributes:
-        step: distance from the origin, in directions.
-        merit: value that the interval was chosen by: the score there, or its smoothed value.
-    """
-
-    step: float
-    merit: float
-
-
 def search_space(problem: Problem, weights: NDArray[np.float64]) -> SearchSpace:
     """Return the space of the problem; inactive features keep ``weights``."""
     if problem.source is not None:
@@ -341,64 +296,3 @@ def error_surfaces(
         surface = np.empty((size + 1, totals.shape[1]))
         _accumulate(order, scratch.changes[line], totals[line], surface)
         yield thresholds[order], np.asarray(space.metric.score(surface))
-
-
-def best_point(
-    thresholds: NDArray[np.float64],
-    scores: NDArray[np.float64],
-    choice: IntervalChoice,
-    furthest: float,
-    within: tuple[float, float] = (-np.inf, np.inf),
-) -> LinePoint | None:
-    """Return the middle of the best interval that is wide enough.
-
-    Intervals that are too narrow, such as between coinciding thresholds, are no neighbours either:
-    no weights decode to their scores. Neighbouring intervals of one score count as one. In a tie
-    the widest wins, since its middle is the safest. If a threshold lies there, the middle of the
-    widest of these neighbours is taken instead. Intervals end at the furthest step, and the
-    unbounded ones twice ``END_STEP`` beyond the outermost threshold.
-
-    Args:
-        thresholds: float64 ``[m]``, sorted.
-        scores: float64 ``[m + 1]``.
-        choice: how the interval is chosen.
-        furthest: largest distance from the origin, in directions.
-        within: ends of the allowed steps, around 0.
-
-    Returns:
-        None if no interval within reach is wide enough.
-    """
-    if not len(thresholds):
-        return LinePoint(0.0, float(scores[0]))
-    left = np.concatenate([[thresholds[0] - 2 * END_STEP], thresholds])
-    right = np.concatenate([thresholds, [thresholds[-1] + 2 * END_STEP]])
-    low, high = max(-furthest, within[0]), min(furthest, within[1])
-    left, right = left.clip(low, high), right.clip(low, high)
-    certain = right - left > NARROWEST * (1.0 + np.maximum(np.abs(left), np.abs(right)))
-    candidates = np.flatnonzero(certain)
-    if not len(candidates):
-        return None
-    merits = _smoothed(scores[candidates], choice)
-    best = merits.max()
-    equals = candidates[merits == best]
-    starts = np.flatnonzero(np.diff(equals, prepend=-2) != 1)
-    ends = np.append(starts[1:], len(equals)) - 1
-    widths = right[equals[ends]] - left[equals[starts]]
-    widest = int(np.argmax(widths))
-    first, last = equals[starts[widest]], equals[ends[widest]]
-    step = 0.5 * (left[first] + right[last])
-    if np.abs(thresholds - step).min() <= NARROWEST * (1.0 + abs(step)):
-        inside = first + int(np.argmax((right - left)[first : last + 1]))
-        step = 0.5 * (left[inside] + right[inside])
-    return LinePoint(float(step), float(best))
-
-
-def _smoothed(scores: NDArray[np.float64], choice: IntervalChoice) -> NDArray[np.float64]:
-    """Return each score, or the mean or least of its neighbourhood (Cer et al. 2008)."""
-    if not choice.smooths:
-        return scores
-    window = 2 * choice.neighbours + 1
-    padded = np.pad(scores, choice.neighbours, mode="edge")
-    views = np.lib.stride_tricks.sliding_window_view(padded, window)
-    reduced = views.mean(axis=1) if choice.method == "average" else views.min(axis=1)
-    return np.asarray(reduced)

@@ -1,19 +1,31 @@
-"""The protocols by which a search for weights sees hypotheses.
+"""How a search for weights sees hypotheses, and chooses a point on a line.
 
 MERT climbs along lines on which the corpus score is known exactly. Lists of hypotheses know it
 (``LineSpace``), and so does any other representation that knows which hypotheses win where on a
 line, such as search graphs (Macherey et al. 2008): ``Problem.source`` holds it.
+
+Narrow intervals are never chosen: thresholds are known to about 1e-12, and a point within that
+distance of one may decode to either side of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LineSearcher", "SearchSpace", "SpaceSource", "Surface"]
+__all__ = [
+    "IntervalChoice",
+    "LinePoint",
+    "LineSearcher",
+    "SearchSpace",
+    "SpaceSource",
+    "Surface",
+    "best_point",
+]
 
 Vector = NDArray[np.float64]
 
@@ -75,3 +87,105 @@ class SpaceSource(Protocol):
 
     def statistics(self, weights: Vector) -> Vector:
         """Return the summed statistics of decoding there, float64 ``[n_stats]``."""
+
+
+NARROWEST = 1e-7
+"""Least width of a chosen interval, relative to the distance from the origin."""
+
+
+END_STEP = 0.1
+"""Distance of the point of an unbounded interval from the outermost threshold (as in Moses)."""
+
+
+@dataclass(frozen=True)
+class IntervalChoice:
+    """How an interval is chosen (Cer et al. 2008, section 3.3).
+
+    Attributes:
+        method: ``best`` takes the interval of the highest score; ``average`` and ``minimum`` take
+            the mean or the least of an interval's own score and its neighbours', which avoids
+            narrow peaks.
+        neighbours: number of intervals on either side that are neighbours.
+    """
+
+    method: Literal["best", "average", "minimum"] = "best"
+    neighbours: int = 3
+
+    @property
+    def smooths(self) -> bool:
+        """Whether neighbours count."""
+        return self.method != "best" and self.neighbours > 0
+
+
+@dataclass(frozen=True)
+class LinePoint:
+    """The chosen point of a line.
+
+    Attributes:
+        step: distance from the origin, in directions.
+        merit: value that the interval was chosen by: the score there, or its smoothed value.
+    """
+
+    step: float
+    merit: float
+
+
+def best_point(
+    thresholds: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    choice: IntervalChoice,
+    furthest: float,
+    within: tuple[float, float] = (-np.inf, np.inf),
+) -> LinePoint | None:
+    """Return the middle of the best interval that is wide enough.
+
+    Intervals that are too narrow, such as between coinciding thresholds, are no neighbours either:
+    no weights decode to their scores. Neighbouring intervals of one score count as one. In a tie
+    the widest wins, since its middle is the safest. If a threshold lies there, the middle of the
+    widest of these neighbours is taken instead. Intervals end at the furthest step, and the
+    unbounded ones twice ``END_STEP`` beyond the outermost threshold.
+
+    Args:
+        thresholds: float64 ``[m]``, sorted.
+        scores: float64 ``[m + 1]``.
+        choice: how the interval is chosen.
+        furthest: largest distance from the origin, in directions.
+        within: ends of the allowed steps, around 0.
+
+    Returns:
+        None if no interval within reach is wide enough.
+    """
+    if not len(thresholds):
+        return LinePoint(0.0, float(scores[0]))
+    left = np.concatenate([[thresholds[0] - 2 * END_STEP], thresholds])
+    right = np.concatenate([thresholds, [thresholds[-1] + 2 * END_STEP]])
+    low, high = max(-furthest, within[0]), min(furthest, within[1])
+    left, right = left.clip(low, high), right.clip(low, high)
+    certain = right - left > NARROWEST * (1.0 + np.maximum(np.abs(left), np.abs(right)))
+    candidates = np.flatnonzero(certain)
+    if not len(candidates):
+        return None
+    merits = _smoothed(scores[candidates], choice)
+    best = merits.max()
+    equals = candidates[merits == best]
+    starts = np.flatnonzero(np.diff(equals, prepend=-2) != 1)
+    ends = np.append(starts[1:], len(equals)) - 1
+    widths = right[equals[ends]] - left[equals[starts]]
+    widest = int(np.argmax(widths))
+    first, last = equals[starts[widest]], equals[ends[widest]]
+    step = 0.5 * (left[first] + right[last])
+    if np.abs(thresholds - step).min() <= NARROWEST * (1.0 + abs(step)):
+        inside = first + int(np.argmax((right - left)[first : last + 1]))
+        step = 0.5 * (left[inside] + right[inside])
+    return LinePoint(float(step), float(best))
+
+
+def _smoothed(scores: NDArray[np.float64], choice: IntervalChoice) -> NDArray[np.float64]:
+    """Return each score, or the mean or least of its neighbourhood (Cer et al. 2008)."""
+    if not choice.smooths:
+        return scores
+    window = 2 * choice.neighbours + 1
+    padded = np.pad(scores, choice.neighbours, mode="edge")
+    views = np.lib.stride_tricks.sliding_window_view(padded, window)
+    reduced = views.mean(axis=1) if choice.method == "average" else views.min(axis=1)
+    return np.asarray(reduced)

@@ -28,11 +28,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError, UsageError
-from mosesplug.optimizers.lists.differences import RowDifference, difference
-from mosesplug.optimizers.lists.rows import compact_rows, drop_empty_sentences, row_scores
-from mosesplug.optimizers.online.costs import CostOptions
-from mosesplug.optimizers.online.epochs import online_algorithm
+from mosesplug.optimizers.lists.rows import (
+    RowDifference,
+    compact_rows,
+    difference,
+    drop_empty_sentences,
+    row_scores,
+)
+from mosesplug.optimizers.online.algorithms import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
+from mosesplug.optimizers.online.options import CostOptions
 from mosesplug.optimizers.options import option
 from mosesplug.tuning_set import Batch
 

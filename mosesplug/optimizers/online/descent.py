@@ -2,12 +2,24 @@
 
 Loss, step and regulariser can be combined freely. This module computes the gradient of a batch with
 respect to the features of its hypotheses; the module of each learner applies it.
+
+By forward-backward splitting (Duchi & Singer 2009), the regulariser is applied exactly after a
+gradient step, and only when a feature is used:
+
+    argmin_v  |v - w|^2 / 2 + rate * strength * r(v)
+
+with ``r`` the L1 norm (each weight moves towards 0 by ``rate * strength``, at most to 0) or half
+the squared L2 norm (each weight is divided by ``1 + rate * strength``). Between two gradients, a
+feature only has such steps, and they add up: as distances for L1, as logarithms for L2. The size
+of a step is called its *dose*. Learners sum the doses and apply the sum when the feature is updated
+or its weight is read, without approximation (Green et al. 2013, section 3.2).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +29,6 @@ from mosesplug.metrics.few_sentences import FewSentences
 from mosesplug.optimizers.batch.ranking.pairs import PairSampling
 from mosesplug.optimizers.costs import CostKind
 from mosesplug.optimizers.lists.rows import CompactRows, compact_rows
-from mosesplug.optimizers.online.costs import COST_DETAILS, CostOptions
 from mosesplug.optimizers.online.learner import Change, LearnerState, Step
 from mosesplug.optimizers.online.objectives import (
     LISTWISE,
@@ -27,6 +38,7 @@ from mosesplug.optimizers.online.objectives import (
     list_objective,
     pair_objective,
 )
+from mosesplug.optimizers.online.options import COST_DETAILS, CostOptions
 from mosesplug.optimizers.options import option
 from mosesplug.optimizers.oracles import corpus_oracles, sentence_oracles
 from mosesplug.optimizers.problem import LARGEST
@@ -34,15 +46,50 @@ from mosesplug.tuning_set import Batch
 
 __all__ = [
     "DescentOptions",
-    "Present",
+    "Norm",
     "drop_rare_features",
     "ends_epoch",
     "ignore_overflow",
     "initial_vectors",
     "list_count_vectors",
     "make_change",
+    "regularization_dose",
     "require_usable",
+    "shrink",
 ]
+
+Norm = Literal["l1", "l2"]
+
+
+def regularization_dose(
+    rates: NDArray[np.float64], strength: float, norm: Norm
+) -> NDArray[np.float64]:
+    """Return the dose of one step of regularisation, float64 of the shape of ``rates``.
+
+    Args:
+        rates: learning rates of the step: one per feature, or one for all.
+        strength: lambda, at least 0.
+        norm: the regulariser.
+    """
+    if norm == "l1":
+        return rates * strength
+    return np.log1p(rates * strength)
+
+
+def shrink(
+    weights: NDArray[np.float64], doses: NDArray[np.float64], norm: Norm
+) -> NDArray[np.float64]:
+    """Return weights after a sum of doses, float64 ``[n]`` (for L1: Green et al. 2013, eq. 15).
+
+    Args:
+        weights: float64 ``[n]``.
+        doses: float64 ``[n]``, at least 0.
+        norm: the regulariser.
+    """
+    if norm == "l1":
+        return np.copysign(np.maximum(np.abs(weights) - doses, 0.0), weights)
+    return weights * np.exp(-doses)
+
 
 Present = Callable[[LearnerState, NDArray[np.int64], Step], NDArray[np.float64]]
 """``(state, columns int64 [n], step) -> float64 [n]``: return the weights of some features with

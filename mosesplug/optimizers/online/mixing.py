@@ -14,14 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.line_search.lists import (
-    IntervalChoice,
-    Lines,
-    LineScratch,
-    LineSpace,
-    best_point,
-    error_surfaces,
-)
+from mosesplug.optimizers.line_search.lists import Lines, LineScratch, LineSpace, error_surfaces
+from mosesplug.optimizers.line_search.space import IntervalChoice, best_point
 from mosesplug.optimizers.problem import Problem, corpus_score
 
 __all__ = ["MixResult", "average", "line_search", "select_features"]

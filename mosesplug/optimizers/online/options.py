@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from mosesplug.errors import UsageError
+from mosesplug.optimizers.costs import CostKind, Costs, Remembered
 from mosesplug.optimizers.options import option
 
-__all__ = ["OnlineOptions"]
+__all__ = ["COST_DETAILS", "CostOptions", "OnlineOptions"]
 
 
 @dataclass(frozen=True)
@@ -32,3 +34,45 @@ class OnlineOptions:
         details="The mean is over the weights after every update.",
         source="Neubig & Watanabe 2016, section 6.2",
     )
+
+
+COST_DETAILS = (
+    "corpus: metric of the batch. lin-och, moses, nakov: smoothed sentence BLEU. pseudo-corpus: "
+    "metric of the last choices for all sentences, with this one replaced. background: metric "
+    "with the decayed statistics of earlier choices."
+)
+
+
+@dataclass(frozen=True)
+class CostOptions(OnlineOptions):
+    """Settings of learners that use the costs of hypotheses."""
+
+    cost: CostKind = option(
+        "background",
+        help="cost of a hypothesis, by corpus or sentence score",
+        details=COST_DETAILS,
+        source="Neubig & Watanabe 2016, section 6.1",
+    )
+    remember: Remembered = option(
+        "hope",
+        help="hypothesis whose statistics pseudo-corpus and background keep",
+        source="Chiang 2012; Neubig & Watanabe 2016, section 6.1",
+        only_with="cost=pseudo-corpus|background",
+    )
+    background_decay: float = option(
+        0.999,
+        help="factor of the background statistics at each sentence",
+        source="Cherry & Foster 2012, as kbmira --decay",
+        only_with="cost=background",
+        minimum=0.0,
+    )
+
+    def costs(self) -> Costs:
+        """Return the costs that these settings describe.
+
+        Raises:
+            UsageError: ``background_decay`` is not from 0 to 1.
+        """
+        if not 0.0 <= self.background_decay <= 1.0:
+            raise UsageError(f"background_decay must be from 0 to 1, not {self.background_decay:g}")
+        return Costs(self.cost, self.remember, self.background_decay)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.optimizers.online import ball
+from mosesplug.optimizers.online.algorithms import online_algorithm
 from mosesplug.optimizers.online.descent import (
     DescentOptions,
     drop_rare_features,
@@ -22,7 +23,6 @@ from mosesplug.optimizers.online.descent import (
     list_count_vectors,
     make_change,
 )
-from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
 from mosesplug.optimizers.online.objectives import Loss
 from mosesplug.optimizers.options import option

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from mosesplug.optimizers.costs import first_of_largest
 from mosesplug.optimizers.lists.rows import compact_rows
-from mosesplug.optimizers.online.costs import CostOptions
-from mosesplug.optimizers.online.epochs import online_algorithm
+from mosesplug.optimizers.online.algorithms import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
+from mosesplug.optimizers.online.options import CostOptions
 from mosesplug.optimizers.options import option
 from mosesplug.optimizers.oracles import sentence_oracles
 from mosesplug.tuning_set import Batch

@@ -19,6 +19,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.optimizers.online.algorithms import online_algorithm
 from mosesplug.optimizers.online.descent import (
     DescentOptions,
     drop_rare_features,
@@ -28,10 +29,9 @@ from mosesplug.optimizers.online.descent import (
     list_count_vectors,
     make_change,
     require_usable,
+    shrink,
 )
-from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
-from mosesplug.optimizers.online.proximal import shrink
 from mosesplug.optimizers.options import option
 
 __all__ = ["ALGORITHMS", "RdaOptions", "rda_learner"]

@@ -15,19 +15,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.optimizers.online.algorithms import online_algorithm
 from mosesplug.optimizers.online.descent import (
     DescentOptions,
+    Norm,
     drop_rare_features,
     ends_epoch,
     ignore_overflow,
     initial_vectors,
     list_count_vectors,
     make_change,
+    regularization_dose,
     require_usable,
+    shrink,
 )
-from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
-from mosesplug.optimizers.online.proximal import Norm, regularization_dose, shrink
 from mosesplug.optimizers.options import option
 
 __all__ = ["ALGORITHMS", "SgdOptions", "sgd_learner"]

@@ -14,8 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
-from mosesplug.optimizers.lists.differences import add_difference, difference, difference_product
-from mosesplug.optimizers.lists.rows import CompactArrays
+from mosesplug.optimizers.lists.rows import (
+    CompactArrays,
+    add_difference,
+    difference,
+    difference_product,
+)
 from mosesplug.optimizers.solvers.qp import solve_groups
 
 __all__ = ["Walk", "WorkingSet", "empty_set", "join", "solve", "with_room"]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from mosesplug.decoders.batch import BatchDecoder
 from mosesplug.features import FeatureSpace
+from mosesplug.optimizers.online.algorithms import weight_facts
 from mosesplug.optimizers.online.epochs import (
     AVERAGE,
     BatchProgress,
@@ -22,7 +23,6 @@ from mosesplug.optimizers.online.epochs import (
     mean_weights,
     require_finite_weights,
     run_epoch,
-    weight_facts,
 )
 from mosesplug.optimizers.online.learner import LearnerState
 from mosesplug.store import IterationRecord

@@ -11,9 +11,9 @@ from formats.graphs.hypergraph import Edge, write_hypergraph, write_hypergraph_w
 from formats.graphs.hypergraph_reader import read_hypergraph
 from mosesplug.cli.main import main
 from mosesplug.store import NBestStore
-from mosesplug.store.testing.toys import Hypothesis, ToyMetric, make_list
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import IterationStart
+from tests.store.toys import Hypothesis, ToyMetric, make_list
 
 LONELY, FIRST, SECOND = b"p q r s t", b"a b c d e", b"a b c d f"
 """The model's best translation, and two that agree but in a word."""

@@ -14,8 +14,8 @@ import pytest
 
 from formats.weights.files import read_dense, read_init_opt, read_sparse, read_weights_txt
 from mosesplug.cli.main import main
-from mosesplug.store.testing.toys import Hypothesis
 from tests.inspection.runs import make_run
+from tests.store.toys import Hypothesis
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -44,6 +44,14 @@ def test_table_fits_a_screen_and_has_every_algorithm(capsys: pytest.CaptureFixtu
         )
 
 
+def test_wrong_name_gets_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["algorithms", "mirra"])
+    assert ended.value.code == 2
+    assert "unknown algorithm 'mirra'; known: adagrad, " in (said := capsys.readouterr().err)
+    assert said.endswith(". Did you mean mira?\n")
+
+
 @every_algorithm
 def test_page_has_every_setting(algorithm: Algorithm, capsys: pytest.CaptureFixture[str]) -> None:
     page = run(capsys, algorithm.name)

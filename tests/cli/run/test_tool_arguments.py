@@ -42,9 +42,9 @@ def test_extractor() -> None:
         ("--shard-count 3", "--shard-count is not supported"),
         ("-n x", "must be an integer"),
         ("-t simplex", "is not a method"),
-        ("--frob", "not recognized"),
-        ("-n", "requires argument"),
-        ("stray", "is not an option"),
+        ("--frob", "unknown option --frob"),
+        ("-n", "-n needs a value"),
+        ("stray", "'stray' belongs to no option"),
         ("'", "No closing quotation"),
     ],
 )
@@ -88,7 +88,7 @@ def test_pro() -> None:
         ("--dense-init x", "--dense-init is not supported"),
         ("--streaming-out", "--streaming-out is not supported"),
         ("--random-seed x", "must be an integer"),
-        ("--st", "not a unique prefix"),
+        ("--st", "--st may be any of --streaming, --streaming-out"),
     ],
 )
 def test_refused_kbmira_arguments(text: str, why: str) -> None:

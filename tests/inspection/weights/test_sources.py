@@ -30,9 +30,9 @@ from mosesplug.inspection.weights.history import (
     read_run_history,
 )
 from mosesplug.inspection.weights.sources import ResolvedWeights, resolve_weights
-from mosesplug.store.testing.toys import Hypothesis
 from mosesplug.tuning.weights import Weights
 from tests.inspection.runs import make_run
+from tests.store.toys import Hypothesis
 
 SHOW = ShowWeights((WeightGroup("TM0", (0.1, None, 0.2)), WeightGroup("LM0", (0.7,))), ("U0",))
 

@@ -11,14 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mosesplug.optimizers.line_search.lists import (
-    IntervalChoice,
-    LinePoint,
-    LineScratch,
-    best_point,
-    error_surfaces,
-    line_space,
-)
+from mosesplug.optimizers.line_search.lists import LineScratch, error_surfaces, line_space
+from mosesplug.optimizers.line_search.space import IntervalChoice, LinePoint, best_point
 from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.tuning_set import SparseRows
 from tests.optimizers.problems import Accuracy, planted, tuning_set

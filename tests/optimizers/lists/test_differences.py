@@ -8,17 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.lists.differences import (
-    add_difference,
-    difference,
-    difference_product,
-    squared_norm,
-)
 from mosesplug.optimizers.lists.rows import (
     CompactArrays,
+    add_difference,
     compact_rows,
+    difference,
+    difference_product,
     drop_empty_sentences,
     row_scores,
+    squared_norm,
 )
 from tests.optimizers.online.batches import full_rows, random_batch
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
+from mosesplug.optimizers.online.algorithms import optimize_online
 from mosesplug.optimizers.online.epochs import (
     BatchProgress,
     Plan,
@@ -20,7 +21,6 @@ from mosesplug.optimizers.online.epochs import (
     add_averaging,
     make_step,
     mean_weights,
-    optimize_online,
     run_epoch,
     split_into_batches,
 )

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from mosesplug.optimizers.online.proximal import Norm, regularization_dose, shrink
+from mosesplug.optimizers.online.descent import Norm, regularization_dose, shrink
 
 NORMS = pytest.mark.parametrize("norm", ["l1", "l2"])
 moderate = st.floats(-5.0, 5.0)

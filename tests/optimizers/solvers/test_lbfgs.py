@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize, rosen, rosen_der
 
-from mosesplug.optimizers.solvers.lbfgs import lbfgs_direction, minimise_smooth
+from mosesplug.optimizers.solvers.quasi_newton import lbfgs_direction, minimise_smooth
 
 Floats = NDArray[np.float64]
 

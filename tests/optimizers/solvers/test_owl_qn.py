@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from mosesplug.optimizers.solvers.owl_qn import minimise_with_l1, pseudo_gradient
+from mosesplug.optimizers.solvers.quasi_newton import minimise_with_l1, pseudo_gradient
 
 Floats = NDArray[np.float64]
 Function = Callable[[Floats], tuple[float, Floats]]

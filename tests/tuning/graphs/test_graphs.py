@@ -32,8 +32,7 @@ from mosesplug.optimizers.batch.mira.kbmira import KbmiraOptions
 from mosesplug.optimizers.batch.mira.optimizer import kbmira
 from mosesplug.settings.configuration import Configuration
 from mosesplug.settings.decoding import GraphSettings
-from mosesplug.store import NBestStore
-from mosesplug.store.graphs import writing as graph_writing
+from mosesplug.store import NBestStore, graph_writing
 from mosesplug.tuning import tune
 from mosesplug.tuning.context import RunData
 from mosesplug.tuning.events import CommandStarted, Event, Note, PhaseStarted

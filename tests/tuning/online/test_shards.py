@@ -31,7 +31,7 @@ from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
 from mosesplug.tuning.events import EpochLearned, EpochProgress, Event, Note
-from mosesplug.tuning.online.shard import DecodedShard
+from mosesplug.tuning.online.sharded import DecodedShard
 from mosesplug.tuning.parallel.progress import ProgressFile, ShardProgress
 from tests.waiting import gone, wait_until
 

@@ -26,14 +26,18 @@ from mosesplug.settings.online import OnlineSettings
 from mosesplug.settings.sharding import Sharding
 from mosesplug.tuning import tune
 from mosesplug.tuning.parallel.executors import StopSignal, open_cluster, open_threads
-from mosesplug.tuning.parallel.optimize import optimize_sharded
+from mosesplug.tuning.parallel.optimize import (
+    FiledShard,
+    SharedShard,
+    optimize_sharded,
+    write_lists,
+)
 from mosesplug.tuning.parallel.shards import (
     Shard,
     ShardSource,
     learn_in_shards,
     split_into_shards,
 )
-from mosesplug.tuning.parallel.stored_lists import FiledShard, SharedShard, write_lists
 from tests.optimizers.problems import planted
 from tests.waiting import LIMIT
 

@@ -22,13 +22,18 @@ from mosesplug.optimizers.problem import no_progress
 from mosesplug.settings.sharding import Mixing, Sharding
 from mosesplug.tuning.parallel.executors import StopSignal
 from mosesplug.tuning.parallel.mixing import StoredCorpus, mix_weights
-from mosesplug.tuning.parallel.optimize import optimize_sharded
+from mosesplug.tuning.parallel.optimize import (
+    FiledShard,
+    SharedShard,
+    optimize_sharded,
+    read_lists,
+    write_lists,
+)
 from mosesplug.tuning.parallel.shards import (
     learn_in_shards,
     run_sharded_epoch,
     split_into_shards,
 )
-from mosesplug.tuning.parallel.stored_lists import FiledShard, SharedShard, read_lists, write_lists
 from mosesplug.tuning_set import SparseRows
 from tests.optimizers.problems import planted
 

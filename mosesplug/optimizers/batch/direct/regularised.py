@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.line_search.lists import END_STEP, NARROWEST, IntervalChoice, best_point
+from mosesplug.optimizers.line_search.space import END_STEP, NARROWEST, IntervalChoice, best_point
 
 __all__ = ["Anchor", "LineMove", "Regulariser", "best_move"]
 

@@ -12,7 +12,7 @@ MERT does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import count
@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
 from mosesplug.metrics.hypotheses import read_only
-from mosesplug.optimizers.batch.direct.lines import DirectionSpace
 from mosesplug.optimizers.batch.direct.regularised import LineMove, Regulariser, best_move
 from mosesplug.optimizers.batch.expected import objectives
 from mosesplug.optimizers.batch.expected.coordinates import feature_variances, variance_in_lists
@@ -32,6 +31,15 @@ from mosesplug.optimizers.batch.expected.risk import require_bleu
 from mosesplug.optimizers.batch.mert.climb import FURTHEST
 from mosesplug.optimizers.batch.searches import make_solution, starting_points
 from mosesplug.optimizers.entry import Algorithm
+from mosesplug.optimizers.line_search.lists import (
+    Lines,
+    LineScratch,
+    LineSpace,
+    drop_empty_lists,
+    error_surfaces,
+)
+from mosesplug.optimizers.line_search.space import Surface
+from mosesplug.optimizers.lists.arrangement import arrange
 from mosesplug.optimizers.lists.blocks import BlockedLists
 from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
@@ -43,10 +51,55 @@ from mosesplug.optimizers.problem import (
     no_progress,
     normalise,
 )
+from mosesplug.tuning_set import TuningSet
 
-__all__ = ["ALGORITHMS", "XbleuMertOptions", "xbleu_mert"]
+__all__ = ["ALGORITHMS", "DirectionSpace", "XbleuMertOptions", "xbleu_mert"]
 
 Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class DirectionSpace:
+    """The lists of a problem.
+
+    Attributes:
+        tuning_set: the lists.
+        space: offsets, statistics and metric for line search, without features.
+    """
+
+    tuning_set: TuningSet
+    space: LineSpace
+
+    @classmethod
+    def of(cls, problem: Problem) -> DirectionSpace:
+        """Return the lists of a problem; active features do not matter."""
+        offsets, stats = drop_empty_lists(problem.tuning_set)
+        axes = Lines(np.zeros(0), np.zeros((len(offsets) - 1, 0, 2)))
+        return cls(problem.tuning_set, LineSpace(offsets, axes, np.zeros(0), stats, problem.metric))
+
+    def at(self, weights: Vector) -> Vector:
+        """Return model scores at ``weights``, float64 ``[n_hyps]``."""
+        return self.tuning_set.model_scores(weights)
+
+    def score(self, scores: Vector) -> float:
+        """Return the corpus score of the hypotheses of highest model score."""
+        return self.space.decode(scores)
+
+    def along(self, directions: Sequence[Vector], scores: Vector) -> list[Surface]:
+        """Return the corpus score along some directions, all in one pass.
+
+        Args:
+            directions: each float64 ``[n_features]``.
+            scores: float64 ``[n_hyps]``, model scores where the lines start.
+        """
+        columns = np.column_stack([self.at(direction) for direction in directions])
+        slopes = np.empty(columns.size)
+        arrange(self.space.offsets, columns, slopes)
+        lines = Lines.of(self.space.offsets, slopes)
+        scratch = LineScratch.of(self.space, len(directions))
+        wanted = np.arange(len(directions))
+        return list(error_surfaces(self.space, lines, wanted, scores, scratch))
+
 
 SHARPNESSES = (1.0, 3.0, 10.0)
 """Standard deviations of model scores within lists at which gradients are computed. Mosesplug's,

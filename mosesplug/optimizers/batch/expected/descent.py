@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from mosesplug.optimizers.batch.expected.coordinates import Coordinates
 from mosesplug.optimizers.batch.expected.objectives import Objective, evaluate_scaled
-from mosesplug.optimizers.solvers.lbfgs import Minimum, minimise_smooth
-from mosesplug.optimizers.solvers.owl_qn import minimise_with_l1
+from mosesplug.optimizers.solvers.quasi_newton import Minimum, minimise_smooth, minimise_with_l1
 
 __all__ = ["DescentSettings", "StageResult", "minimise_stage"]
 

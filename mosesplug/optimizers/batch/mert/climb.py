@@ -18,8 +18,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.line_search.lists import IntervalChoice, best_point
-from mosesplug.optimizers.line_search.space import LineSearcher, SearchSpace, Surface
+from mosesplug.optimizers.line_search.space import (
+    IntervalChoice,
+    LineSearcher,
+    SearchSpace,
+    Surface,
+    best_point,
+)
 
 __all__ = [
     "RADII",

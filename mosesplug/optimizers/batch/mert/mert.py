@@ -36,8 +36,8 @@ from mosesplug.optimizers.batch.searches import (
     starting_points,
 )
 from mosesplug.optimizers.entry import Algorithm
-from mosesplug.optimizers.line_search.lists import IntervalChoice, search_space
-from mosesplug.optimizers.line_search.space import SearchSpace
+from mosesplug.optimizers.line_search.lists import search_space
+from mosesplug.optimizers.line_search.space import IntervalChoice, SearchSpace
 from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.optimizers.batch.fits import Fit
-from mosesplug.optimizers.solvers.lbfgs import minimise_smooth
+from mosesplug.optimizers.solvers.quasi_newton import minimise_smooth
 
 __all__ = ["fit_logistic", "logistic_loss"]
 

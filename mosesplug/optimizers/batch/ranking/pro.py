@@ -22,7 +22,7 @@ from mosesplug.optimizers.batch.ranking.classifiers import (
 )
 from mosesplug.optimizers.batch.ranking.constraints import ConstraintOptions
 from mosesplug.optimizers.batch.ranking.pairs import PairSampling, sample_pairs
-from mosesplug.optimizers.batch.ranking.summary import Summaries
+from mosesplug.optimizers.batch.ranking.summary_mert import Summaries
 from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from mosesplug.metrics.few_sentences import FewSentences
 from mosesplug.optimizers.lists.oracle_pairs import ActiveFeatures, OraclePairs, count_violations
 from mosesplug.optimizers.lists.rows import CompactRows, compact_rows
+from mosesplug.optimizers.online.algorithms import online_algorithm
 from mosesplug.optimizers.online.ball import (
     FILLS,
     all_weights,
@@ -28,11 +29,13 @@ from mosesplug.optimizers.online.ball import (
     shrink_factor,
     take_step,
 )
-from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
 from mosesplug.optimizers.online.options import OnlineOptions
-from mosesplug.optimizers.online.oro.dual import renormalise
-from mosesplug.optimizers.online.oro.pair_dual import solve_pairs_in_box, solve_pairs_in_simplex
+from mosesplug.optimizers.online.oro.dual import (
+    renormalise,
+    solve_pairs_in_box,
+    solve_pairs_in_simplex,
+)
 from mosesplug.optimizers.options import option
 from mosesplug.optimizers.oracles import OracleSets, corpus_oracles
 from mosesplug.tuning_set import Batch

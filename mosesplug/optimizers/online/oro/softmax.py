@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mosesplug.optimizers.losses import SOFTMAX
+from mosesplug.optimizers.online.algorithms import online_algorithm
 from mosesplug.optimizers.online.ball import exponential_rate, shrink_factor
-from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
 from mosesplug.optimizers.online.oro.dual import (
     renormalise,

@@ -21,14 +21,12 @@ from mosesplug.optimizers.batch.mert.climb import (
 )
 from mosesplug.optimizers.line_search import lists as line_search
 from mosesplug.optimizers.line_search.lists import (
-    IntervalChoice,
-    LinePoint,
     LineScratch,
     LineSpace,
-    best_point,
     error_surfaces,
     line_space,
 )
+from mosesplug.optimizers.line_search.space import IntervalChoice, LinePoint, best_point
 from tests.optimizers.problems import planted
 
 SETTINGS = ClimbSettings(-np.ones(5), np.ones(5), 0, IntervalChoice(), 0.0)

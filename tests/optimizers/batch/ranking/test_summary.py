@@ -10,8 +10,12 @@ import pytest
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.optimizers.batch.mert.mert import mert
 from mosesplug.optimizers.batch.ranking.pro import ProOptions, pro
-from mosesplug.optimizers.batch.ranking.summary import Summaries, group_names
-from mosesplug.optimizers.batch.ranking.summary_mert import SummaryMertOptions, summary_mert
+from mosesplug.optimizers.batch.ranking.summary_mert import (
+    Summaries,
+    SummaryMertOptions,
+    group_names,
+    summary_mert,
+)
 from mosesplug.optimizers.problem import Problem, corpus_score
 from tests.optimizers.batch.ranking.test_pro import planted_sparse
 

@@ -14,9 +14,10 @@ from mosesplug.optimizers.online.oro.dual import (
     renormalise,
     shuffle,
     solve_box,
+    solve_pairs_in_box,
+    solve_pairs_in_simplex,
     solve_simplex,
 )
-from mosesplug.optimizers.online.oro.pair_dual import solve_pairs_in_box, solve_pairs_in_simplex
 
 SWEEPS = 100_000
 

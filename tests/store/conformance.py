@@ -19,8 +19,8 @@ from formats.errors import FormatError
 from mosesplug.errors import DataError, StoreError, StoreMismatch
 from mosesplug.metrics.protocol import Prepared
 from mosesplug.store.nbest_store import NBestStore
-from mosesplug.store.testing.toys import Hypothesis, StoreModel, ToyMetric, make_list
 from mosesplug.tuning_set import TuningSet
+from tests.store.toys import Hypothesis, StoreModel, ToyMetric, make_list
 
 __all__ = ["StoreConformance", "assert_raises", "check_store"]
 

@@ -23,7 +23,7 @@ from mosesplug.store import writing
 from mosesplug.store.checksums import keep_checksums
 from mosesplug.store.claims import MOST_SENTENCES
 from mosesplug.store.environment import Environment
-from mosesplug.store.graphs.records import encode_graph
+from mosesplug.store.graph_records import encode_graph
 from mosesplug.store.records import encode_value
 from mosesplug.store.state import (
     GRAPHS,

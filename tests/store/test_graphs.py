@@ -23,10 +23,9 @@ from formats.graphs.hypergraph import Edge, hypergraph_names, write_hypergraph
 from formats.graphs.hypergraph_reader import HypergraphFile, read_hypergraph
 from mosesplug.errors import DataError, StoreError, StoreMismatch
 from mosesplug.hypergraph import Hypergraph
-from mosesplug.store import NBestStore
-from mosesplug.store.graphs import writing as graph_writing
+from mosesplug.store import NBestStore, graph_writing
 from mosesplug.store.records import read_header
-from mosesplug.store.testing.toys import GROUPS, Hypothesis, ToyMetric, make_list
+from tests.store.toys import GROUPS, Hypothesis, ToyMetric, make_list
 
 N_SENTENCES = 3
 METRIC = ToyMetric()

@@ -1,1 +1,0 @@
-"""Programs that answer to the names and command lines of Moses' own tuning tools."""

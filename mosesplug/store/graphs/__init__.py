@@ -1,1 +1,0 @@
-"""Search graphs in the store: their records, writing, reading and checks."""

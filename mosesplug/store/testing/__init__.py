@@ -1,1 +1,0 @@
-"""A conformance suite for stores of n-best lists, and toy data for it."""
