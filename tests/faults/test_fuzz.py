@@ -24,8 +24,8 @@ ROOT = DATA.parents[1]
 FOUND = sorted(path for path in (DATA / "invalid/found").glob("*.*") if path.suffix != ".md")
 
 
-WRITES = re.compile("(write|format|spell|spelled)_|atomic_write|weight_overwrite|unfit_value")
-ELSEWHERE = {"groups_of_graph"}
+WRITES = re.compile("(write|format|spell|explain|name)_|atomic_write|weight_overwrite")
+ELSEWHERE = {"infer_groups"}
 """Called by the store, whose names are those of graphs that were read."""
 
 
