@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from os import PathLike, fspath
 from typing import Any
 
-from mosesplug.errors import UsageError
-from mosesplug.settings.checks import suggest
+from mosesplug.errors import UsageError, suggest
 from mosesplug.settings.configuration import RunPlan
 from mosesplug.settings.declare import Setting, list_settings
 from mosesplug.settings.toml import check_type
