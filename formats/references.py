@@ -56,7 +56,6 @@ def read_reference(path: str | PathLike[str]) -> list[bytes]:
 
 
 def _is_there(name: str) -> bool:
-    """Return whether there is a file or a pipe of that name; a directory is no reference."""
     return Path(name).exists() and not Path(name).is_dir()
 
 

@@ -188,7 +188,6 @@ def write_atomic(path: StrPath, data: bytes, *, compress: Literal["gz"] | None =
 
 @contextmanager
 def _packed(file: BinaryIO, compress: Literal["gz"] | None) -> Iterator[BinaryIO]:
-    """Wrap ``file`` in a compressor if ``compress`` is given."""
     if compress is None:
         yield file
     else:

@@ -106,7 +106,6 @@ class _Rows:
 
 
 def _rows(file: BlockFile, blocks: Sequence[Block], threads: int) -> _Rows:
-    """Return the rows of all blocks."""
     lines = _Lines.of(file.text)
     with ThreadPoolExecutor(max(threads, 1)) as pool:
         parts = list(pool.map(lambda piece: _parse(file, lines, piece), _pieces(blocks)))
@@ -127,7 +126,6 @@ class _Lines:
 
     @classmethod
     def of(cls, text: bytes) -> _Lines:
-        """Split a text."""
         padded = pad_with_newlines(text)
         newlines = np.flatnonzero(padded == ord("\n"))
         padded[newlines] = ord(" ")
@@ -223,7 +221,6 @@ def _parse_sparse(
 
 
 def _float32(padded: Bytes, starts: Positions, ends: Positions) -> NDArray[np.float32] | None:
-    """Return the values of tokens; None if one is not a finite float32."""
     if (ends <= starts).any():
         return None
     values = parse_numbers(padded, starts, ends)
@@ -274,7 +271,6 @@ def _parse_slowly(file: BlockFile, piece: Sequence[Block]) -> _Rows:
 
 
 def _dense_only(dense: NDArray[np.float32]) -> _Rows:
-    """Return rows without sparse features."""
     none = np.zeros(0, dtype=np.int32)
     indptr = np.zeros(len(dense) + 1, dtype=np.int64)
     return _Rows(dense, (), indptr, none, none.astype(np.float32))

@@ -261,7 +261,6 @@ class _Forest:
         return value
 
     def check_integer(self, value: Any, least: int = 0) -> int:
-        """Check and return an integer."""
         if type(value) is not int or not least <= value < _MOST:
             raise self.error(f"{_shown(value)} is not an integer from {least} to {_MOST - 1}")
         return value
@@ -283,5 +282,4 @@ class _Forest:
 
 
 def _shown(value: Any) -> str:
-    """Format a piece of JSON for a message."""
     return quote(str(value)[:80].encode("utf-8", "surrogatepass"))

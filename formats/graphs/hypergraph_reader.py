@@ -173,7 +173,6 @@ class _Graph:
 
     @property
     def second(self) -> str:
-        """The name of the line with the numbers of nodes and edges."""
         return "second" if self.has_covered else "first"
 
     def error(self, line: int | None, message: str, remedy: str) -> FormatError:

@@ -192,6 +192,5 @@ def _of_derivations(
 
 
 def _at(path: str, edges: LooseEdges, edge: int, message: str, remedy: str) -> FormatError:
-    """Return an error about an edge."""
     line = None if edges.lines is None else edges.lines[edge]
     return FormatError(message, path=path, line=line, remedy=remedy)

@@ -144,7 +144,6 @@ class _Sentence:
         return FormatError(message, path=self.path, line=line, remedy=remedy)
 
     def add_initial(self, match: re.Match[bytes], line: int) -> None:
-        """Add the hypothesis that covers nothing."""
         if self.initial is not None:
             raise self.error(line, "duplicate hypothesis 0", "Remove one of the two")
         self.initial = line

@@ -63,9 +63,6 @@ def _subtract_sums(
 
     Returns:
         float64 ``[n_links, n_features]``.
-
-    Raises:
-        FormatError: a link precedes a link to its tail, or two hypotheses share a node.
     """
     nothing = np.zeros(totals.shape[1])
     reached = {first: nothing}

@@ -339,7 +339,6 @@ def _replace_section(
 
 
 def _add_section(lines: list[bytes], name: str, written: bytes, end: bytes) -> None:
-    """Add a section after the last line, with an empty line between them."""
     if lines[-1] and not lines[-1].endswith(b"\n"):
         lines[-1] += end
     lines.append(end + _encode(f"[{name}]") + end + written)

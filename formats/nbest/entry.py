@@ -369,5 +369,4 @@ def _refuse_twice(names: Sequence[str], place: Place) -> None:
 
 
 def _spell(groups: tuple[tuple[str, int], ...]) -> str:
-    """Format groups for a message: ``LM0 TranslationModel0*4``."""
     return " ".join(f"{name}*{width}" if width > 1 else name for name, width in groups) or "none"

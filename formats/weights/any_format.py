@@ -257,7 +257,6 @@ def _only_shown(line: bytes) -> bool:
 
 
 def _is_number(word: bytes) -> bool:
-    """Return whether the word is a number, NaN and infinity included."""
     try:
         float(word)
     except ValueError:
@@ -296,5 +295,4 @@ def _named(path: str, found: Format, known: Mapping[str, float]) -> WeightFile:
 
 
 def _spread(groups: Iterable[tuple[str, int]]) -> list[str]:
-    """Return the group of each column."""
     return [name for name, width in groups for _ in range(width)]

@@ -70,11 +70,7 @@ def open_run(working_dir: str | PathLike[str], run: int | None = None) -> Run:
 
 
 def _find_directory(directory: Path, number: int | None) -> Path:
-    """Return the directory of one run.
-
-    Raises:
-        UsageError: it is not clear which.
-    """
+    """Return the directory of one run."""
     runs = find_run_directories(directory)
     if number is not None:
         if (wanted := run_directory(directory, number)) in runs:

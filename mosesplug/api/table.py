@@ -281,11 +281,7 @@ def _as_arrow(column: Column, kind: pyarrow.DataType) -> pyarrow.Array:
 
 
 def _require(package: str) -> None:
-    """Check that a package is installed.
-
-    Raises:
-        UsageError: it is not.
-    """
+    """Check that a package is installed."""
     if find_spec(package) is None:
         install = "polars" if package == "polars" else "'mosesplug[frames]'"
         raise UsageError(f"this table needs {package}: pip install {install}")

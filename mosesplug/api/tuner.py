@@ -337,11 +337,7 @@ def _make_table(space: FeatureSpace, weights: Weights) -> WeightTable:
 def _add_earlier(
     workspace: Workspace, given: Mapping[str, Any], *, overwrite: bool
 ) -> dict[str, Any]:
-    """Return settings with those of the run in the directory, which was begun by a tuner.
-
-    Raises:
-        UsageError: a decoder of its own began it.
-    """
+    """Return settings with those of the run in the directory, which was begun by a tuner."""
     values = {**given, "decoder": ASK}
     if overwrite or not workspace.settings.is_file():
         return values

@@ -226,7 +226,6 @@ def _listing(table: _Table) -> type[typer.core.TyperGroup]:
             return typer.main.get_command(loaded)
 
         def format_commands(self, ctx: Any, formatter: Any) -> None:
-            """Write the list of commands."""
             with formatter.section("Commands"):
                 formatter.write_dl([(name, entry.help) for name, entry in table.items()])
 

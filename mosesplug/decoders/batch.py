@@ -153,5 +153,4 @@ def _part(block: NBestList, begin: int, end: int, number: int) -> NBestList:
 
 
 def _spell(groups: Iterable[tuple[str, int]]) -> str:
-    """Dense groups for a message: ``LM0 TranslationModel0*4``."""
     return " ".join(name if width == 1 else f"{name}*{width}" for name, width in groups) or "none"

@@ -119,11 +119,7 @@ def read_batch(
 
 
 def _account_for(numbers: Sequence[int], lists: Sequence[NBestList], stdout: Path) -> None:
-    """Check that sentences without a list have an empty translation, as without a parse.
-
-    Raises:
-        DecoderError: the decoder left one out, or ended too early.
-    """
+    """Check that sentences without a list have an empty translation, as without a parse."""
     listed = {int(found.sentence_ids[0]) for found in lists}
     missing = [place for place, number in enumerate(numbers) if number not in listed]
     if not missing:

@@ -238,7 +238,6 @@ class MosesDecoder:
 
 
 def _model(weights: str | None, sparse_weights: str | None) -> list[str]:
-    """Return the arguments that replace the weights of the configuration."""
     model = [] if weights is None else ["-weight-overwrite", weights]
     return model if sparse_weights is None else [*model, "-weight-file", sparse_weights]
 

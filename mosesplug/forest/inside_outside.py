@@ -98,7 +98,6 @@ def log_partition(graph: GraphEdges, scores: NDArray[np.float64]) -> float:
 
 
 def _finite(inside: NDArray[np.float64]) -> float:
-    """Return the goal's inside score."""
     if not np.isfinite(inside[-1]):
         raise DataError("no derivation of the search graph has a finite score")
     return float(inside[-1])

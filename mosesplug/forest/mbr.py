@@ -349,5 +349,4 @@ def _in_split(
 
 
 def _spoken(words: Sequence[bytes]) -> tuple[bytes, ...]:
-    """Return the words of a translation, without ``<s>`` and ``</s>``."""
     return tuple(word for word in words if word not in BOUNDARIES)

@@ -63,7 +63,6 @@ class GraphFeatures:
 
     @cached_property
     def _tail(self) -> Mapping[str, int]:
-        """Return the columns of the features that are in no dense group."""
         return {name: k for k, name in enumerate(self.space.sparse, start=self.space.n_dense)}
 
 
@@ -192,7 +191,6 @@ def _found(graph: Hypergraph, best: Derivations, features: GraphFeatures) -> _Fo
 
 
 def _plain(words: list[bytes]) -> bytes:
-    """Return the text of a translation, without ``<s>`` and ``</s>``."""
     begin = 1 if words and words[0] == _BEGIN else 0
     end = len(words) - 1 if len(words) > begin and words[-1] == _END else len(words)
     return b" ".join(words[begin:end])

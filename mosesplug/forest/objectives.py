@@ -304,7 +304,6 @@ def _mean(
     scale: float,
     threads: int,
 ) -> GraphObjective:
-    """Return the mean over the sentences of values and derivatives."""
     total = _total(part, n_sentences, weights, scale, threads, 0.0)
     n = max(n_sentences, 1)
     return GraphObjective(total.value / n, total.gradient / n, total.scale_gradient / n)

@@ -190,7 +190,6 @@ def summarize_graph(graph: WeightedGraph, *, has_weights: bool) -> GraphSummary:
 
 @contextmanager
 def _name_graph(graph: WeightedGraph) -> Iterator[None]:
-    """Add the graph's file and sentence to error messages."""
     try:
         yield
     except DataError as error:

@@ -167,11 +167,7 @@ def _import_iteration(
 
 
 def _check_width(weights: Weights | None, width: int, path: Path) -> Weights:
-    """Return the weights, or zeros if they are unknown.
-
-    Raises:
-        DataError: the number of weights is not that of the dense features.
-    """
+    """Return the weights, or zeros if they are unknown."""
     if weights is None:
         return Weights((0.0,) * width)
     if len(weights.dense) != width:

@@ -68,11 +68,7 @@ def describe_lattice(
 
 
 def _newest_graph(graphs: StoredGraphs, sentence: int) -> Hypergraph:
-    """Return a sentence's graph of the newest iteration that has one.
-
-    Raises:
-        DataError: there is none.
-    """
+    """Return a sentence's graph of the newest iteration that has one."""
     if not 0 <= sentence < graphs.n_sentences:
         raise DataError(f"there is no sentence {sentence}: the input has {graphs.n_sentences}")
     found = graphs.of_sentence(sentence)
@@ -119,7 +115,6 @@ def _trace_envelope(
 
 
 def _join(words: Iterable[bytes]) -> str:
-    """Return the translation as in n-best lists, without sentence boundaries."""
     return decode_text(b" ".join(word for word in words if word not in _ENDS))
 
 

@@ -87,7 +87,6 @@ class LineSurface:
         return ErrorSurface(self.axis, self.shift, ends + self.shift, np.array(scores))
 
     def _crop(self, low: float, high: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return ends and scores of the intervals between two steps."""
         inside = (self.thresholds > low) & (self.thresholds < high)
         ends = np.concatenate([[low], self.thresholds[inside], [high]])
         first = int(np.searchsorted(self.thresholds, low, side="right"))
@@ -147,11 +146,7 @@ def trace_line(
 
 
 def _find_column(run: StoredRun, name: str) -> int:
-    """Return the column of a feature.
-
-    Raises:
-        UsageError: there is none of that name, or several.
-    """
+    """Return the column of a feature."""
     names = list(run.space.names)
     candidates = [name, f"{name}_0"] if f"{name}_1" not in names else [name]
     for candidate in candidates:

@@ -138,7 +138,6 @@ def _corpus_score(lists: TuningSet, metric: Metric, rows: NDArray[np.int64]) -> 
 def _sentence(
     lists: TuningSet, metric: Metric, seed: int, settings: OracleSettings
 ) -> list[OracleSets]:
-    """Find the best hypothesis of each sentence by itself."""
     costs = Costs(settings.smoothing)
     gains = costs.gains(lists, metric, {}, np.random.default_rng(seed))
     return [sentence_oracles(lists.offsets, gains)]

@@ -112,11 +112,7 @@ def _open_column(feature: AddedFeature, stack: ExitStack) -> _Column:
 
 
 def _check_names(listed: Sequence[str], added: Sequence[AddedFeature], path: Path) -> None:
-    """Check that every feature has a name of its own.
-
-    Raises:
-        UsageError: two features have the same name.
-    """
+    """Check that every feature has a name of its own."""
     taken = set(listed)
     for feature in added:
         if feature.name in taken:

@@ -165,11 +165,7 @@ def _read_result(
 
 
 def _read_summary(path: Path, n_dense: int) -> tuple[tuple[str, ...], Weights]:
-    """Return the dense names and the weights of ``summary.json``, where dense ones come first.
-
-    Raises:
-        DataError: it is not a summary that ``tune`` wrote.
-    """
+    """Return the dense names and the weights of ``summary.json``, where dense ones come first."""
     try:
         return StoredSummary.read(path).weights(n_dense)
     except DataError as error:

@@ -409,11 +409,7 @@ def _restrict_lists(problem: Problem, positions: NDArray[np.int64]) -> Problem:
 
 
 def _in_space(lists: TuningSet, space: FeatureSpace) -> TuningSet:
-    """Return lists in another feature space, without the sparse features that it lacks.
-
-    Raises:
-        DataError: the dense features differ.
-    """
+    """Return lists in another feature space, without the sparse features that it lacks."""
     if lists.space.groups != space.groups:
         raise DataError(
             f"the held-out lists have the features {' '.join(lists.space.names)[:200]}, but the "

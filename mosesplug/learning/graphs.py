@@ -291,26 +291,17 @@ class _GraphReader:
 
     @property
     def fixed(self) -> frozenset[str]:
-        """The features that are not tuned."""
         return frozenset() if self._columns is None else self._columns.fixed
 
     @property
     def space(self) -> FeatureSpace:
-        """The features of the graphs that have been read.
-
-        Raises:
-            DataError: no graph has features.
-        """
+        """The features of the graphs that have been read."""
         if self._columns is None:
             raise DataError("there are no search graphs to tune on, or none of them has features")
         return FeatureSpace(self._columns.groups, tuple(self._columns.sparse))
 
     def graph(self, file: HypergraphFile, edges: int | None) -> Hypergraph:
-        """Return a graph, pruned to ``edges`` hyperedges of its best derivations.
-
-        Raises:
-            DataError: it has other dense features than the first graph, or cannot be pruned.
-        """
+        """Return a graph, pruned to ``edges`` hyperedges of its best derivations."""
         if self._columns is None and file.names:
             self._begin(file.names)
         columns = self._columns or GraphColumns(())

@@ -301,7 +301,6 @@ def _choose_run(runs: list[SeedResult], select: SelectRun) -> SeedResult | None:
 
 
 def _average_runs(problem: Problem, runs: list[SeedResult]) -> Solution:
-    """Return the mean of all weights, normalised if their scale is free."""
     mean = np.mean([normalise(problem, run.solution.weights) for run in runs], axis=0)
     if not mean.any():
         raise OptimizerError("the average of the runs' weights is 0: use --select median")

@@ -130,7 +130,6 @@ def read_graph_weights(
 
 
 def _configured(features: ConfiguredFeatures, sparse: Mapping[str, float]) -> GraphWeights:
-    """Return the weights of a Moses configuration."""
     values = (value for group in features.groups for value in group.values)
     dense = tuple(value for value in values if value is not None)
     return GraphWeights(features.columns, dense, sparse, features.fixed, features.core)

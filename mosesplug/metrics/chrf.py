@@ -76,7 +76,6 @@ def _character(text: NDArray[np.uint8], position: int, end: int) -> tuple[int, i
 
 @kernel
 def _is_space(code: int) -> bool:
-    """Return whether a code point is Unicode whitespace."""
     if code < 0x1680:
         return 9 <= code <= 13 or 28 <= code <= 32 or code in (0x85, 0xA0)
     return 0x2000 <= code <= 0x200A or code in (0x1680, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000)

@@ -183,6 +183,5 @@ class Interpolated:
         )
 
     def _columns(self) -> Iterator[slice]:
-        """Yield the columns of each metric's statistics."""
         ends = itertools.accumulate((m.n_statistics for m in self.metrics), initial=0)
         return (slice(start, end) for start, end in itertools.pairwise(ends))

@@ -115,11 +115,7 @@ class _Entry(NamedTuple):
 
 
 def _entry(name: str) -> _Entry:
-    """Return the metric of that name.
-
-    Raises:
-        UsageError: the metric is unknown, or is one of Moses' that is not supported.
-    """
+    """Return the metric of that name."""
     known = f"known metrics: {', '.join(metric_names())}"
     if name in _REFUSED:
         raise UsageError(f"the metric {name} is not supported: {_REFUSED[name]}; {known}")

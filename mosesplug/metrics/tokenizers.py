@@ -174,11 +174,7 @@ class _LoadedTokenizer(NamedTuple):
 
 @cache
 def _load(name: str) -> _LoadedTokenizer:
-    """Load a tokenizer; some read large models.
-
-    Raises:
-        UsageError: it needs a package or a model that is not installed.
-    """
+    """Load a tokenizer; some read large models."""
     from sacrebleu import BLEU, TER
 
     if name.startswith("tercom"):
@@ -194,11 +190,7 @@ def _load(name: str) -> _LoadedTokenizer:
 
 
 def _check_installed(name: str) -> None:
-    """Check packages and model; sacrebleu would download the model in the middle of a run.
-
-    Raises:
-        UsageError: one is missing.
-    """
+    """Check packages and model; sacrebleu would download the model in the middle of a run."""
     from sacrebleu.tokenizers.tokenizer_spm import SPM_MODELS
     from sacrebleu.utils import SACREBLEU_DIR
 

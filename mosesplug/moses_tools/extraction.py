@@ -62,7 +62,6 @@ def score_n_best_list(block: NBestList, scorer: Scorer, *, threads: int = 2) -> 
 
 
 def _hypotheses(block: NBestList) -> ScorerInput:
-    """Return the text of the hypotheses."""
     return ScorerInput(block.sentence_ids, block.buffer, block.text_starts, block.text_ends)
 
 

@@ -120,7 +120,6 @@ class _Preprocessing:
         return bool(self.factors or self.filter)
 
     def apply(self, lines: Sequence[bytes]) -> list[bytes]:
-        """Filter the lines, then select factors of their tokens."""
         if self.filter:
             # Imported here: most calls use no filter.
 
@@ -218,7 +217,6 @@ class Scorer:
 
 
 def _preprocessings(factors: str, filter_command: str, n: int) -> Iterator[_Preprocessing]:
-    """Yield the preprocessing for each of ``n`` metrics."""
     for selected, command in zip(
         _shares(factors, n, "factors"), _shares(filter_command, n, "filter"), strict=True
     ):

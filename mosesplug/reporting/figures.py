@@ -282,7 +282,6 @@ def draw_with_style(draw: Callable[[Figure], None]) -> Drawing:
 
 
 def _over_iterations(axes: Axes, numbers: list[int]) -> None:
-    """Label the x axis with whole numbers."""
     from matplotlib.ticker import MaxNLocator
 
     axes.set_xlabel("iteration")

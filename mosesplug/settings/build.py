@@ -261,7 +261,6 @@ def _is_idle(setting: Setting, values: _Values) -> bool:
 
 
 def _plain(setting: Setting, value: Any) -> Any:
-    """Return a value of a field as it is given."""
     if setting.kind == "flag":
         return bool(value)
     if isinstance(value, Path):

@@ -88,7 +88,6 @@ def _is_given(given: Mapping[str, Any], name: str) -> bool:
 
 
 def _holds(condition: str, given: Mapping[str, Any]) -> bool:
-    """Return whether a condition of ``requires`` or ``excludes`` holds."""
     for alternative in condition.split(" or "):
         name, equal, value = alternative.partition("=")
         if _is_given(given, name) and (not equal or str(given[name]) == value):

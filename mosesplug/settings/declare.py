@@ -287,7 +287,6 @@ def _dashed(name: str) -> str:
 
 
 def _without_none(hint: Any) -> Any:
-    """Return the type without ``| None``."""
     if get_origin(hint) in (Union, types.UnionType):
         return next(part for part in get_args(hint) if part is not type(None))
     return hint

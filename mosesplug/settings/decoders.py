@@ -142,11 +142,7 @@ def _held_out_decoder(values: _Values, flags: tuple[str, ...]) -> DecoderDescrip
 
 
 def _reject_program_settings(values: _Values, flags: tuple[str, ...]) -> None:
-    """Reject settings of a program where search graphs take its place.
-
-    Raises:
-        UsageError: there is one.
-    """
+    """Reject settings of a program where search graphs take its place."""
     rejected = {
         "decoder flags": bool(flags),
         "an input type": "input-type" in values,

@@ -90,7 +90,6 @@ class MergedBatches:
 
 
 def _size(piece: Batch) -> int:
-    """Return bytes that it takes."""
     arrays: list[NDArray[Any]] = [piece.offsets, piece.dense, piece.stats, piece.lengths]
     if piece.sparse is not None:
         arrays += [piece.sparse.indptr, piece.sparse.indices, piece.sparse.data]

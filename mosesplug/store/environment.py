@@ -150,11 +150,7 @@ class Environment:
             ) from None
 
     def _check_length(self) -> None:
-        """Check that the data file is complete: reading beyond its end would kill the process.
-
-        Raises:
-            StoreError: the file is truncated.
-        """
+        """Check that the data file is complete: reading beyond its end would kill the process."""
         file = self.path / "data.mdb"
         page_size = self._env.stat()["psize"]
         pages = self._env.info()["last_pgno"] + 1

@@ -126,12 +126,7 @@ class _Encoder:
     def records(
         self, graphs: Iterable[tuple[int, HypergraphFile]]
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Keys and records.
-
-        Raises:
-            FormatError: a graph is not of this input, or comes twice.
-            StoreMismatch: it has a feature that the store cannot have.
-        """
+        """Keys and records."""
         for sentence, file in graphs:
             self._check_sentence(sentence, file)
             if self.groups is None and file.names:

@@ -358,7 +358,6 @@ def _stored_rows(record: Any) -> Rows:
 def _taken(
     indptr: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the offsets of the wanted rows' sparse entries when concatenated, and the entries."""
     widths = indptr[rows + 1] - indptr[rows]
     begins = np.zeros(len(rows) + 1, dtype=np.int64)
     np.cumsum(widths, out=begins[1:])

@@ -242,11 +242,7 @@ def assemble(
 
 
 def _named(rows: SparseRows, n_sparse: int) -> SparseRows:
-    """Return ``rows`` if every feature has a column, since kernels do not check bounds.
-
-    Raises:
-        ValueError: a feature has no column.
-    """
+    """Return ``rows`` if every feature has a column, since kernels do not check bounds."""
     # As unsigned numbers, negative ones are the largest.
     if len(rows.indices) and rows.indices.view(np.uint32).max() >= n_sparse:
         raise ValueError("a sparse feature has no name")

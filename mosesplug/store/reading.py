@@ -316,7 +316,6 @@ class StoreReader:
 
     @contextmanager
     def _reading(self) -> Iterator[tuple[Reader, StoreState]]:
-        """Records and state of one transaction."""
         with self._environment.reading() as transaction:
             if (identifier := transaction.id()) != self._state_id:
                 self._state = load_state(transaction, self._environment)
@@ -335,7 +334,6 @@ class StoreReader:
         references: Prepared | None,
         threads: int,
     ) -> Iterator[tuple[Reader, StoreState, StatisticsKind, tuple[int, ...]]]:
-        """Records, state, complete statistics, and the numbers of the iterations asked for."""
         selected = self._load().select(iterations, self._environment.path)
         kind = self._ensure(metric, references, selected, threads)
         with self._reading() as (reader, state):
@@ -365,11 +363,7 @@ def _space(state: StoreState) -> FeatureSpace:
 
 
 def _sentences(sentence_ids: ArrayLike, n_sentences: int) -> NDArray[np.int64]:
-    """Return sentence numbers as an array.
-
-    Raises:
-        DataError: one is not a sentence of the input.
-    """
+    """Return sentence numbers as an array."""
     sentences = np.atleast_1d(np.asarray(sentence_ids, dtype=np.int64))
     outside = sentences[(sentences < 0) | (sentences >= n_sentences)]
     if len(outside):

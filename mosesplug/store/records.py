@@ -249,7 +249,6 @@ def corruption_error(iteration: int, sentence: int, why: str) -> StoreError:
 
 
 def _end_of_array(count: int, at: int, size: int) -> int:
-    """First byte behind an array."""
     return at + count * size
 
 

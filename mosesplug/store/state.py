@@ -344,11 +344,7 @@ def load_state(transaction: Any, environment: Environment) -> StoreState:
 
 @contextmanager
 def _damage_told(environment: Environment, what: str) -> Iterator[None]:
-    """Errors of decoding what a store holds, as one message.
-
-    Raises:
-        StoreError: ``what`` is damaged.
-    """
+    """Errors of decoding what a store holds, as one message."""
     try:
         yield
     except (

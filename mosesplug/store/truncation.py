@@ -71,12 +71,7 @@ def _newest(file: BinaryIO, page_size: int) -> tuple[int, int, int]:
 
 
 def _free(file: BinaryIO, root: int, page_size: int, n_pages: int) -> Iterator[int]:
-    """Yield numbers of the free pages.
-
-    Raises:
-        EOFError: the tree of free pages itself lies in part beyond the end.
-        struct.error: it is no such tree.
-    """
+    """Yield numbers of the free pages."""
     waiting = [] if root == _NOWHERE else [root]
     while waiting:
         page = _page(file, waiting.pop(), page_size, n_pages)
@@ -96,11 +91,7 @@ def _free(file: BinaryIO, root: int, page_size: int, n_pages: int) -> Iterator[i
 
 
 def _page(file: BinaryIO, number: int, page_size: int, n_pages: int, size: int = 0) -> bytes:
-    """Return one page, or several that belong together.
-
-    Raises:
-        EOFError: they are not all there.
-    """
+    """Return one page, or several that belong together."""
     size = size or page_size
     if number * page_size + size > n_pages * page_size:
         raise EOFError

@@ -239,7 +239,6 @@ def delete_iteration(
 
 
 def _delete(transaction: Any, database: Any, prefix: bytes) -> None:
-    """Remove all keys that begin so."""
     cursor = transaction.cursor(database)
     found = cursor.set_range(prefix)
     while found and bytes(cursor.key()).startswith(prefix):

@@ -104,7 +104,6 @@ class _Chosen:
 
 
 def _sparse_file(workspace: Workspace, chosen: _Chosen) -> Path:
-    """Return the file with the sparse weights of the result."""
     if chosen.file_of:
         return workspace.run(chosen.file_of, "sparse-weights")
     write_atomic(workspace.tuned_sparse, format_sparse(chosen.weights.sparse))

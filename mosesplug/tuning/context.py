@@ -138,7 +138,6 @@ def _sharding_text(sharding: Sharding | None) -> str:
 
 
 def _held_out_text(held_out: HeldOutSet | None) -> str:
-    """Return what the scores of the held-out set depend on."""
     if held_out is None:
         return "none"
     return f"{held_out.input}, {held_out.references}, every {held_out.every}"

@@ -120,7 +120,6 @@ def _run(context: Context, judge: HeldOutScorer | None) -> None:
 
 
 def _run_online(context: Context, judge: HeldOutScorer | None) -> None:
-    """Alternate between decoding a mini-batch and learning from it."""
     with open_online_run(context, judge) as run:
         while not find_reason_to_stop(context):
             make_graphs(context)

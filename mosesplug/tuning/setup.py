@@ -254,11 +254,7 @@ def _open_decoder(
 
 
 def _check_regime(configuration: Configuration, algorithm: Algorithm) -> None:
-    """Reject settings that exclude each other, or that the algorithm does not support.
-
-    Raises:
-        UsageError: there are such settings.
-    """
+    """Reject settings that exclude each other, or that the algorithm does not support."""
     online_learners = sorted(each.name for each in algorithms().values() if each.learner)
     if configuration.select == "best-heldout" and configuration.held_out is None:
         raise UsageError("the best weights on held-out text need such text: give --heldout, too")

@@ -237,7 +237,6 @@ def _check_nbest(
 def _read_weights(
     places: list[Path], weights: Path | None, sparse: Path | None
 ) -> GraphWeights | None:
-    """Read the weights, after checking that all places exist."""
     from mosesplug.learning.weighted_graphs import read_graph_weights
 
     for place in places:

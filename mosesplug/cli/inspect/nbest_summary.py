@@ -90,7 +90,6 @@ def _print_iterations(summaries: Sequence[IterationSummary], metric: str) -> Non
 
 
 def _format_date(text: str) -> str:
-    """Return an ISO 8601 date in local time, to the minute."""
     return f"{datetime.fromisoformat(text).astimezone():%Y-%m-%d %H:%M}"
 
 

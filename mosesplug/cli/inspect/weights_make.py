@@ -179,11 +179,7 @@ def _write(
     sparse_output: Path | None,
     output: Path | None,
 ) -> None:
-    """Write weights, the file of sparse weights first.
-
-    Raises:
-        UsageError: the format is unknown, or a file cannot be written.
-    """
+    """Write weights, the file of sparse weights first."""
     from formats.moses.ini import read_moses_ini
     from formats.text import write_atomic
     from mosesplug.inspection.weights.convert import convert_weights

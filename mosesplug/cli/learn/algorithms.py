@@ -125,7 +125,6 @@ def _page(algorithm: Algorithm, settings: list[dict[str, Any]]) -> Iterator[str]
 
 
 def _kind(setting: dict[str, Any]) -> str:
-    """Return the type or the choices of a setting, and its minimum."""
     if setting["choices"]:
         return "|".join(setting["choices"])
     minimum = setting["minimum"]
@@ -133,5 +132,4 @@ def _kind(setting: dict[str, Any]) -> str:
 
 
 def _spell(value: object) -> str:
-    """Return a value as ``--option`` takes it."""
     return str(value).lower() if isinstance(value, bool) else str(value)

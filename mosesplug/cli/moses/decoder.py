@@ -153,7 +153,6 @@ def _translate(
 
 
 def _stdin_lines() -> list[bytes]:
-    """Return all lines of stdin without their newlines."""
     lines = sys.stdin.buffer.read().split(b"\n")
     return lines[:-1] if lines[-1] == b"" else lines
 

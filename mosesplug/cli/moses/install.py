@@ -88,11 +88,7 @@ def launcher(module: str, function: str) -> bytes:
 
 
 def _check(directory: Path, force: bool) -> None:
-    """Check that every launcher can be written, before any is.
-
-    Raises:
-        UsageError: another file or a directory is in the way.
-    """
+    """Check that every launcher can be written, before any is."""
     if directory.exists() and not directory.is_dir():
         raise UsageError(f"{directory} is not a directory: choose a directory or a new name")
     paths = [directory / name for name in LAUNCHERS]

@@ -285,7 +285,6 @@ def _read_files(given: Arguments) -> ExtractorSet:
 
 
 def _read_pair(pairs: Sequence[tuple[str, str]], number: int) -> Iteration:
-    """Read the files of one iteration."""
     from mosesplug.moses_tools.extractor_files import read_iteration
 
     return read_iteration(*pairs[number], threads=1)

@@ -90,11 +90,7 @@ def _megam(given: Arguments) -> None:
 
 
 def _check(given: Arguments) -> None:
-    """Check the options.
-
-    Raises:
-        UsageError: another model, a bias, or a number out of range.
-    """
+    """Check the options."""
     if len(given.others) != 2 or given.others[0] != "binary":
         raise UsageError(f"after the options, give 'binary FILE', not {' '.join(given.others)!r}")
     if not given["nobias"]:

@@ -212,7 +212,6 @@ def _search(given: Arguments) -> tuple[str, dict[str, object]]:
 
 
 def _names(text: str) -> list[str]:
-    """Split names at commas."""
     return [name for name in text.split(",") if name]
 
 

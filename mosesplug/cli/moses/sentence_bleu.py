@@ -88,7 +88,6 @@ def _check(arguments: Arguments) -> None:
 
 
 def _input() -> list[bytes]:
-    """Return the lines of the standard input."""
     lines = sys.stdin.buffer.read().split(b"\n")
     if not lines[-1]:
         lines.pop()

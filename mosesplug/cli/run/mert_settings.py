@@ -83,7 +83,6 @@ _MERTDIR = "--mertdir is not needed: metrics and optimizers are built in"
 
 
 def _spelled(name: str) -> str:
-    """Return the script's option of a setting."""
     return f"--{find_spelling(_SETTINGS[name])}"
 
 
@@ -183,11 +182,7 @@ def _tools(given: Mapping[str, Any], algorithm: str) -> ToolArguments:
 
 
 def _refuse_arguments_of_others(given: Mapping[str, Any], algorithm: str) -> None:
-    """Reject arguments of a tool that does not run.
-
-    Raises:
-        UsageError: there are such arguments.
-    """
+    """Reject arguments of a tool that does not run."""
     if given.get("batch-mira-args") and algorithm != "kbmira":
         raise UsageError(
             "--batch-mira-args are for --batch-mira and --hg-mira: give one of them too, or leave"

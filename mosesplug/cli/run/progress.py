@@ -115,14 +115,12 @@ class Reporter:
                 self._line(f"finished after iteration {iteration}: {reason}")
 
     def _end_decoding(self) -> None:
-        """Write a line for the finished decoding."""
         if self._decoded is not None:
             self._line(_decoding(self._decoded))
             self._decoded = None
             self._next_line = _SECONDS_BETWEEN_LINES
 
     def _line(self, text: str) -> None:
-        """Write a line that stays."""
         self._stream.write((_CLEAR_LINE if self._live else "") + text + "\n")
         self._stream.flush()
         self._status = ""
@@ -167,7 +165,6 @@ def _where(result: Result) -> str:
 
 
 def _best(iteration: IterationFigures) -> str:
-    """Return the best held-out score of an iteration."""
     scores = [score for _, score in iteration.heldout]
     return f"{max(scores):.4f}" if scores else ""
 

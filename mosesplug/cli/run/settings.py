@@ -46,11 +46,7 @@ def settings(
 
 
 def _explain(name: str) -> str:
-    """Return what is known about a setting of a run, and about that of ``optimize``.
-
-    Raises:
-        UsageError: neither has this setting.
-    """
+    """Return what is known about a setting of a run, and about that of ``optimize``."""
     of_run, of_optimize = (
         {spelling: each for each in list_settings(cls) for spelling in each.spellings}
         for cls in (RunPlan, LearningSettings)

@@ -202,7 +202,6 @@ def _pairs(words: list[str], program: Program, option: str) -> list[tuple[str, s
 
 
 def _seed(found: dict[str, str], option: str) -> int | None:
-    """Return the value of ``--random-seed``."""
     if "--random-seed" not in found:
         return None
     return _integer(found["--random-seed"], f"--{option}: --random-seed")

@@ -192,7 +192,6 @@ def _lost_in_kernel(error: BaseException | None) -> KeyboardInterrupt | None:
 
 
 def _interrupted(program: str, end: KeyboardInterrupt, after_interrupt: str) -> int:
-    """Report the signal, and return the exit code."""
     if isinstance(end, TerminationSignal):
         said, code = f"ended by {_name(end.number)}.", 128 + end.number
     else:
@@ -224,7 +223,6 @@ def _known(error: Exception) -> tuple[str, int] | None:
 
 
 def _remedy(error: Exception) -> str:
-    """Return what to do about an error of the machine."""
     if isinstance(error, MemoryError):
         return "Use a machine with more, or shorter lists (--nbest)."
     if not isinstance(error, OSError) or error.errno is None:

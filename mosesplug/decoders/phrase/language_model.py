@@ -355,7 +355,6 @@ def _with_children(model: LanguageModel, children: IntegerMap) -> LanguageModel:
 
 
 def _check_duplicates(path: str, keys: NDArray[np.int64], order: int, first_line: int) -> None:
-    """Raise FormatError if an n-gram is listed twice."""
     by_key = np.argsort(keys, kind="stable")
     again = np.flatnonzero(np.diff(keys[by_key]) == 0)
     if len(again):

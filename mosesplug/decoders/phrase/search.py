@@ -123,7 +123,6 @@ class _Search:
         self.beam = math.log(floor) if floor > 0 else -math.inf
 
     def run(self) -> PhraseGraph:
-        """Fill all stacks in order, then collect nodes and edges."""
         self.stacks.append(self._first_stack())
         for covered in range(self.length):
             self._expand(self.stacks[covered], covered)

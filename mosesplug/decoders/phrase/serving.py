@@ -161,11 +161,7 @@ def _hypothesis(entry: NBestEntry, *, breakdown: bool) -> dict[str, Any]:
 
 
 def _text(words: Sequence[bytes]) -> str:
-    """Join words, with a blank after each.
-
-    Raises:
-        DataError: the words are not UTF-8, which XML requires.
-    """
+    """Join words, with a blank after each."""
     text = b"".join(word + b" " for word in words)
     try:
         return text.decode()

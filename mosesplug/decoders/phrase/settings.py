@@ -246,7 +246,6 @@ class _Reader:
         return words
 
     def switch(self, name: str) -> bool:
-        """Return whether a switch is present and not false."""
         return name in self.values and not set(self.words(name)) & FALSE_WORDS
 
     def text(self, name: str, default: str | None) -> str | None:

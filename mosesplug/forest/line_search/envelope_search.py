@@ -144,7 +144,6 @@ def find_winners(graph: LineGraph) -> Winners:
 
 @kernel
 def _none(why: int) -> Winners:
-    """Return an envelope that has only an error code."""
     nothing = np.empty(0, dtype=np.int64)
     return Winners(why, np.empty((0, 2)), np.empty(0), nothing.reshape((0, 2)), nothing)
 
@@ -303,13 +302,11 @@ def _noise(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
 
 @kernel
 def _meeting(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:
-    """Return the position where two lines intersect."""
     return float((left[0] - right[0]) / (right[1] - left[1]))
 
 
 @kernel
 def _rises(line: NDArray[np.float64], score: float, point: float) -> bool:
-    """Return whether a score at ``point`` is above the line."""
     noise = _SAME_SCORE * (line[2] + abs(point) * line[3])
     return bool(score - (line[0] + point * line[1]) > noise)
 

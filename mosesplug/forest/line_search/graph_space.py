@@ -248,7 +248,6 @@ def _spread(sentence: _Sentence, axes: NDArray[np.int64]) -> Vector:
 
 @kernel
 def _reach(graph: SentenceGraph, weights: NDArray[np.float64]) -> float:
-    """Return the score of the best derivation."""
     scores = score_edges(graph, weights)
     _, inside, _ = inside_best(graph.edge_offsets, graph.tail_offsets, graph.tails, scores)
     return float(inside[-1])

@@ -126,7 +126,6 @@ def _makers(
 
 @kernel
 def _heads(edge_offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the head node of each edge."""
     heads = np.empty(edge_offsets[-1], dtype=np.int64)
     for node in range(len(edge_offsets) - 1):
         heads[edge_offsets[node] : edge_offsets[node + 1]] = node

@@ -145,7 +145,6 @@ def _slot(partials: Partials, table: NDArray[np.int64], first: int, left: int, r
 def _larger(
     partials: Partials, table: NDArray[np.int64], first: int, used: int
 ) -> NDArray[np.int64]:
-    """Return a hash table of twice the size with the rows of this node."""
     larger = np.full(2 * len(table), -1)
     for row in range(first, used):
         left, right = partials.sides[row]

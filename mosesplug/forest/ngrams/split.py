@@ -251,7 +251,6 @@ def _larger(
 
 
 def _twice(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a copy with twice as many rows."""
     return np.concatenate([array, np.empty_like(array)])
 
 

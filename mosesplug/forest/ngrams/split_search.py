@@ -216,7 +216,6 @@ def _write_contexts(
 def _write_tails(
     source: SplitSource, edge: int, chosen: NDArray[np.int64], edges: SplitEdges, place: int
 ) -> None:
-    """Write the tails of the edge at ``place``."""
     n_tails = source.graph.tail_offsets[edge + 1] - source.graph.tail_offsets[edge]
     first = edges.tail_offsets[place]
     for number in range(n_tails):

@@ -157,7 +157,6 @@ def _matches_for(room: int, n_states: int) -> Matches:
 
 @kernel
 def _grown(known: Matches) -> Matches:
-    """Return a copy of a full table with twice the room."""
     used = len(known.words)
     larger = _matches_for(2 * used, known.counts.shape[1])
     for row in range(used):
@@ -283,7 +282,6 @@ def _alike(partials: Partials, known: Matches, row: int, other: int) -> bool:
 def _larger(
     partials: Partials, known: Matches, table: NDArray[np.int64], first: int, used: int
 ) -> NDArray[np.int64]:
-    """Return a hash table of twice the size with the rows of this node."""
     larger = np.full(2 * len(table), -1)
     for row in range(first, used):
         larger[_slot(partials, known, larger, first, row)] = row

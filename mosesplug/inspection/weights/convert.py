@@ -126,7 +126,6 @@ def _format(weights: ResolvedWeights, to: Format) -> bytes:
 
 
 def _tuned_groups(show: ShowWeights) -> dict[str, tuple[float, ...]]:
-    """Return the tuned weights of each dense feature that has any."""
     return {
         group.name: tuple(value for value in group.values if value is not None)
         for group in show.groups
@@ -183,11 +182,7 @@ def _replace_in_config(
 
 
 def _fill_config(weights: ResolvedWeights, ini: MosesIni) -> ShowWeights:
-    """Return the features of a configuration with these weights.
-
-    Raises:
-        DataError: one has features that the other lacks.
-    """
+    """Return the features of a configuration with these weights."""
     values: Mapping[str, tuple[float, ...]] = _tuned_groups(weights.show)
     groups = []
     for feature in feature_weights(ini):

@@ -134,7 +134,6 @@ def merge_samples(nbest: Path, samples: Path, finished: FinishedProcess) -> None
 
 
 def _whole_lines(lines: Iterator[bytes]) -> Iterator[bytes]:
-    """Nonempty lines, each with a newline."""
     return (line if line.endswith(b"\n") else line + b"\n" for line in lines if line.strip())
 
 

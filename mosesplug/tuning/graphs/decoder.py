@@ -228,7 +228,6 @@ class ForestDecoder(BatchDecoder):
         self._graphs.close()
 
     def _features_of(self, space: FeatureSpace) -> GraphFeatures:
-        """Made once for all batches, as long as no graph brings new features."""
         if self._features.space != space:
             self._features = GraphFeatures(space, self._fixed)
         return self._features

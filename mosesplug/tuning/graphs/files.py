@@ -152,11 +152,7 @@ class _CheckedGraphs:
     def check(
         self, graphs: Iterator[tuple[int, HypergraphFile]]
     ) -> Iterator[tuple[int, HypergraphFile]]:
-        """Yield the same graphs, and report progress.
-
-        Raises:
-            DataError: there is no such sentence, or a feature has no weight.
-        """
+        """Yield the same graphs, and report progress."""
         total = len(self._text.sentences)
         for number, graph in graphs:
             if number >= total:
@@ -180,11 +176,7 @@ class _CheckedGraphs:
             ) from None
 
     def check_complete(self) -> None:
-        """Check that all sentences have a graph, and that all features occur in one.
-
-        Raises:
-            DataError: one is missing.
-        """
+        """Check that all sentences have a graph, and that all features occur in one."""
         for number, sentence in enumerate(self._text.sentences):
             if sentence.strip() and number not in self._seen:
                 raise DataError(

@@ -155,7 +155,6 @@ def _decode_batch(
     sentences: Sequence[tuple[int, bytes]],
     weights: ModelWeights,
 ) -> list[NBestList]:
-    """Decode one batch in another process."""
     with recipe.make(prefix, lambda text: None) as decoder:
         return decoder.decode(sentences, weights)
 

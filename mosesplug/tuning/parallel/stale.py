@@ -146,7 +146,6 @@ class StoredBatches:
 
 
 def _change_from_shard(optimizer: Optimizer, shard: Shard, job: BatchJob) -> BatchChange:
-    """Compute the change of one batch in a worker."""
     learner = optimizer.learner()
     with shard.open() as source:
         batch = source.batch(job.sentences, lambda: learner.weights(job.state))

@@ -52,17 +52,12 @@ class _Plan:
     begun: frozenset[int] = frozenset()
 
     def write(self, path: Path) -> None:
-        """Keep it."""
         document = {"runs": self.count, "seed": self.seed, "begun": sorted(self.begun)}
         write_atomic(path, (json.dumps(document, indent=1) + "\n").encode())
 
     @classmethod
     def read(cls, path: Path) -> _Plan:
-        """Return what was kept.
-
-        Raises:
-            DataError: it is damaged.
-        """
+        """Return what was kept."""
         try:
             found = json.loads(path.read_bytes())
             return cls(int(found["runs"]), int(found["seed"]), frozenset(map(int, found["begun"])))
@@ -123,11 +118,7 @@ def tune_several(
 def _checked_choice(
     configuration: Configuration, count: int, choice: SelectRun | None
 ) -> SelectRun:
-    """Return the choice among the runs, if there can be one.
-
-    Raises:
-        UsageError: there cannot.
-    """
+    """Return the choice among the runs, if there can be one."""
     if count < 2:
         raise UsageError(f"several runs are 2 at least, not {count}")
     optimising = configuration.optimising
@@ -156,12 +147,7 @@ def _checked_choice(
 def _plan(
     configuration: Configuration, workspace: Workspace, path: Path, count: int, watch: Watcher
 ) -> tuple[_Plan, bool]:
-    """Return what is to be done, and whether the runs that are there are to be replaced.
-
-    Raises:
-        UsageError: the directory holds a single run, or nothing is said about the runs in it, or
-            they are others than these.
-    """
+    """Return what is to be done, and whether the runs that are there are to be replaced."""
     directory, existing = workspace.directory, configuration.existing
     if workspace.finished_step.is_file() or workspace.store.exists():
         raise UsageError(

@@ -249,7 +249,6 @@ class StoredSummary:
 
 @contextmanager
 def _well_formed(path: Path) -> Iterator[None]:
-    """Turn errors of reading a summary into one ``DataError``."""
     try:
         yield
     except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError) as error:

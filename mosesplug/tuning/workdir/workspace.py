@@ -247,7 +247,6 @@ class Workspace:
 
     @property
     def _discarded(self) -> Path:
-        """A store that is being removed."""
         return self.directory / f".{self.store.name}.removed"
 
     def _remove_discarded(self) -> None:

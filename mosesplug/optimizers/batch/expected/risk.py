@@ -188,7 +188,6 @@ def _linear(totals: Floats, options: LinearBleuOptions) -> LinearBleu:
 
 
 def _errors(problem: Problem, kind: CostKind, rng: np.random.Generator) -> Floats:
-    """Return errors that do not depend on the weights, float64 ``[n_hyps]``."""
     return -Costs(kind).gains(problem.tuning_set, problem.metric, {}, rng)
 
 

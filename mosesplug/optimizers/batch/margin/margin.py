@@ -293,7 +293,6 @@ def _references(
 
 
 def _score(problem: Problem, lists: ScaledLists, weights: Floats) -> float:
-    """Return the metric of the 1-best at weights in their features' units."""
     best = first_of_largest(lists.offsets, lists.scores(weights))
     totals = problem.tuning_set.stats[best].sum(axis=0, dtype=np.float64)
     return float(problem.metric.score(totals))

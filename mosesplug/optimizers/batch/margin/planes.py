@@ -156,7 +156,6 @@ class _Normals:
         return gram
 
     def products(self, vector: Floats) -> Floats:
-        """Return the products with a vector, float64 ``[n]``."""
         pairs = zip(self._places, self._values, strict=True)
         return np.array([float(values @ vector[places]) for places, values in pairs])
 

@@ -215,9 +215,6 @@ def _accepted(
     """Return weights with a smaller surrogate, that surrogate, and the step.
 
     The old weights if there are none.
-
-    Raises:
-        OptimizerError: the surrogate is not finite.
     """
     base = ramp.lists.scores(ramp.origin) + ramp.raised * ramp.costs
     n_sentences = ramp.lists.n_sentences

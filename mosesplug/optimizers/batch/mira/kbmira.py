@@ -265,7 +265,6 @@ class _Worth:
         return np.asarray(self._metric.score(totals) * length, dtype=np.float32)
 
     def join(self, sentence: int, decay: float) -> None:
-        """Add the sentence's length to the background."""
         self._background_length = decay * self._background_length + self._lengths[sentence]
 
 

@@ -306,7 +306,6 @@ def _update(
     values: NDArray[np.float32],
     rate: np.float32,
 ) -> None:
-    """Add ``rate * values`` to the active weights, and update their totals."""
     state.updates[0] += 1
     for entry in range(len(columns)):
         if active[columns[entry]]:
