@@ -46,6 +46,8 @@ __all__ = ["Run", "open_run"]
 def open_run(working_dir: str | PathLike[str], run: int | None = None) -> Run:
     """Open a run for reading, also while another process is running it.
 
+    The process that runs it can open it when it has ended.
+
     Args:
         working_dir: the working directory, or the store in it.
         run: the number of the run, if the directory holds several (``runs=5``). None opens the
