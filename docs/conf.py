@@ -27,6 +27,7 @@ myst_enable_extensions = ["deflist", "dollarmath"]
 myst_heading_anchors = 3
 myst_links_external_new_tab = False
 html_math_renderer = "mathml"
+smartquotes = False  # options begin with two hyphens
 
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
@@ -40,9 +41,8 @@ html_show_sphinx = False
 html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {
-    "light_css_variables": {
-        "font-stack--monospace": "ui-monospace, SFMono-Regular, Menlo, monospace"
-    },
+    "light_css_variables": {"color-code-background": "#f3f4f6"},
+    "dark_css_variables": {"color-code-background": "#22272e"},
 }
 pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "a11y-high-contrast-dark"
