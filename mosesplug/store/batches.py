@@ -73,7 +73,7 @@ class MergedBatches:
         return _joined(wanted, pieces, self.space)
 
     def _pieces(self, numbers: list[int]) -> list[Batch]:
-        """Return each of the sentences as a batch of its own."""
+        """Return one batch per sentence."""
         missing = [number for number in dict.fromkeys(numbers) if number not in self._kept]
         if not missing:
             return [self._kept[number] for number in numbers]
@@ -97,7 +97,7 @@ def _size(piece: Batch) -> int:
 
 
 def _joined(sentences: NDArray[np.int64], pieces: Sequence[Batch], space: FeatureSpace) -> Batch:
-    """Return one batch of one or more sentences, each a batch of its own."""
+    """Concatenate batches of one sentence each."""
     offsets = np.zeros(len(pieces) + 1, dtype=np.int64)
     np.cumsum([len(piece.lengths) for piece in pieces], out=offsets[1:])
     sparse = [piece.sparse for piece in pieces if piece.sparse is not None]

@@ -5,7 +5,7 @@ checksums remain usable, older software reads stores that have them, and droppin
 its checksums. A value holds the checksums of records that were written together, as
 ``(number, CRC-32)`` pairs of uint32 followed by a CRC-32 of these pairs, under the key::
 
-    iteration, CHECKSUMS, what the records are, kind of statistics, first number
+    iteration, CHECKSUMS, kind of record, kind of statistics, first number
 
 The number is the sentence of a record, or the part of an iteration's own record. CRC-32 detects
 every burst of up to 32 changed bits, at the speed of memory.
@@ -93,7 +93,7 @@ def put_checksums(
 
     Args:
         transaction: the write transaction.
-        environment: of the store.
+        environment: the store's environment.
         iteration: the iteration of the records.
         area: their database; statistics must be of one kind.
         records: keys and values.
@@ -147,7 +147,7 @@ def load_checksums(transaction: Any, environment: Environment, iteration: int) -
 
 
 def _placed(key: bytes) -> tuple[str, int] | None:
-    """Database and kind of statistics; None if the key is damaged."""
+    """Return database and kind of statistics, or None if the key is damaged."""
     if len(key) != _place.size:
         return None
     area, kind, _ = _place.unpack(key)
@@ -155,7 +155,7 @@ def _placed(key: bytes) -> tuple[str, int] | None:
 
 
 def _decoded(value: Any) -> list[tuple[int, int]] | None:
-    """Return numbers and checksums; None if they are damaged."""
+    """Return numbers and checksums, or None if they are damaged."""
     try:
         data = decode_value(value)
     except (ValueError, TypeError, KeyError):
@@ -175,10 +175,10 @@ def check_iteration(
     """Compare every record of an iteration with its checksum.
 
     Args:
-        transaction: to read in.
-        environment: of the store.
-        iteration: which.
-        n_kinds: kinds of statistics of the store.
+        transaction: the read transaction.
+        environment: the store's environment.
+        iteration: the iteration to check.
+        n_kinds: number of kinds of statistics in the store.
     """
     try:
         known = load_checksums(transaction, environment, iteration)
@@ -196,7 +196,7 @@ def check_iteration(
                 faults.append(_fault(place, number, "is damaged: its checksum differs"))
         faults += [_fault(place, number, "is missing") for number in left]
     for place, left in known.items():
-        # Of a kind of statistics that the store does not know.
+        # These belong to a kind of statistics that the store does not list.
         faults += [_fault(place, number, "is missing") for number in left]
     faults.sort(key=lambda fault: -1 if fault[0] is None else fault[0])
     return Checked(tuple(faults), records, without)

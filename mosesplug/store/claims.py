@@ -42,7 +42,7 @@ def read_kinds(stored: Any) -> list[tuple[int, str, str, int, str]]:
 
 
 def read_groups(stored: Any) -> tuple[tuple[str, int], ...] | None:
-    """Return the dense groups, or None where there are none yet.
+    """Return the dense groups, or None if there are none yet.
 
     Raises:
         ValueError, TypeError: something else is stored.
@@ -76,23 +76,23 @@ def check_graphs(n_graphs: Any, last_sentence: Any) -> None:
     _check_count(n_graphs, last_sentence + 1, "search graphs")
 
 
-def check_sums(said: Mapping[str, Any], n_kinds: int) -> None:
+def check_sums(sums: Mapping[str, Any], n_kinds: int) -> None:
     """Check the sums that an iteration records.
 
     Args:
-        said: the commit record, or the record of the last part.
+        sums: the commit record, or the record of the last part.
         n_kinds: number of kinds of statistics in the store.
 
     Raises:
         ValueError, KeyError: a number is impossible or missing.
     """
-    _check_count(said["kind"], n_kinds - 1, "kinds of statistics")
-    _check_count(said["n_sentences"], MOST_SENTENCES, "sentences")
-    _check_count(said["n_lists"], said["n_sentences"], "lists")
-    _check_count(said.get("n_graphs", 0), said["n_sentences"], "search graphs")
-    _check_count(said["hypotheses"], 1 << 62, "hypotheses")
-    _check_count(said["new_hypotheses"], said["hypotheses"], "new hypotheses")
-    _need(isinstance(said["first_best_score"], float), "the score of the first hypotheses")
+    _check_count(sums["kind"], n_kinds - 1, "kinds of statistics")
+    _check_count(sums["n_sentences"], MOST_SENTENCES, "sentences")
+    _check_count(sums["n_lists"], sums["n_sentences"], "lists")
+    _check_count(sums.get("n_graphs", 0), sums["n_sentences"], "search graphs")
+    _check_count(sums["hypotheses"], 1 << 62, "hypotheses")
+    _check_count(sums["new_hypotheses"], sums["hypotheses"], "new hypotheses")
+    _need(isinstance(sums["first_best_score"], float), "the score of the first hypotheses")
 
 
 def _check_count(value: Any, most: int, what: str, *, least: int = 0) -> None:

@@ -50,7 +50,7 @@ class Rows(NamedTuple):
 
 @kernel
 def _mixed(state: np.uint64) -> np.uint64:
-    """The finaliser of MurmurHash3 (Appleby 2011): every input bit reaches every output bit."""
+    """Mix bits with MurmurHash3's finaliser (Appleby 2011): each input bit affects all bits."""
     state ^= state >> np.uint64(33)
     state *= np.uint64(0xFF51AFD7ED558CCD)
     state ^= state >> np.uint64(33)
@@ -89,7 +89,7 @@ def _same(a: Rows, i: int, b: Rows, j: int) -> bool:
 def hash_rows(
     rows: Rows, dense_bits: NDArray[np.uint32], data_bits: NDArray[np.uint32]
 ) -> NDArray[np.uint64]:
-    """A 64-bit hash of text and features, uint64 ``[n]`` (FNV-1a over bytes and words, mixed).
+    """Return a 64-bit hash of text and features, uint64 ``[n]`` (FNV-1a of bytes and mixed words).
 
     ``dense_bits`` and ``data_bits`` are ``rows.dense`` and ``rows.data`` seen as uint32.
     Negative zero hashes as zero, because the two compare equal.
@@ -269,7 +269,7 @@ def relative_offsets(offsets: NDArray[np.int64], bounds: NDArray[np.int64]) -> N
 def count_tokens(
     buffer: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
 ) -> NDArray[np.int32]:
-    """Return tokens of each range, int32 ``[n]``: runs of bytes other than ASCII white space."""
+    """Count the tokens of each range, int32 ``[n]``: runs of bytes without ASCII white space."""
     counts = np.zeros(len(starts), dtype=np.int32)
     for i in range(len(starts)):
         inside = False

@@ -104,8 +104,8 @@ class Environment:
             raise StoreError(self._why_closed(error)) from None
         except UnicodeError:
             raise StoreError(
-                f"{self.path} cannot hold an n-best store: LMDB takes no path that is not text in"
-                " this locale; use another directory"
+                f"{self.path} cannot hold an n-best store: LMDB requires a path that is text in"
+                " this locale. Use another directory"
             ) from None
         try:
             self._check_length()

@@ -1,6 +1,6 @@
-"""The record of one sentence's search graph: a small header and raw arrays, as of a list.
+"""The record of one sentence's search graph: a small header and raw arrays, as for lists.
 
-The arrays are those of ``Hypergraph``, and its words end to end::
+The arrays are those of ``Hypergraph``, and its concatenated words::
 
     edge_offsets     int64    [n_nodes + 1]
     tail_offsets     int64    [n_edges + 1]
@@ -14,12 +14,12 @@ The arrays are those of ``Hypergraph``, and its words end to end::
     word_offsets     int64    [n_words + 1]
     words            uint8                      byte for byte
 
-Features of value 0, a third of those that Moses writes, are left out. The first number of the
-header says that the arrays are these.
+Features of value 0, a third of those that Moses writes, are omitted. The first number of the header
+marks the record as a graph.
 
-The searches do not check bounds, so a graph is validated whenever it is read. That takes about as
-long as the best derivation: half a millisecond for 30,000 edges. A record that was damaged, or made
-to do harm, ends with one message.
+The searches do not check bounds, so a graph is validated whenever it is read. This takes about as
+long as finding the best derivation: half a millisecond for 30,000 edges. A damaged or malicious
+record leads to a single error.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ _TYPES = ("<i8", "<i8", "<i4", "<i8", "<i4", "<i8", "<i4", "<f4", "<i4", "<i8", 
 
 
 def encode_graph(file: HypergraphFile, columns: Mapping[str, int]) -> bytes:
-    """Return bytes of a record.
+    """Return the bytes of a record.
 
     Args:
         file: the graph.
-        columns: the column of every feature that it has.
+        columns: the column of each of its features.
     """
     renumbered = np.array([columns[name] for name in file.names], dtype=np.int32)
     says = file.feature_values != 0
@@ -75,7 +75,7 @@ def encode_graph(file: HypergraphFile, columns: Mapping[str, int]) -> bytes:
 
 
 def decode_graph(buffer: NDArray[np.uint8]) -> Hypergraph:
-    """Return the graph of a record; its arrays are read-only views where the record is align.
+    """Return the graph of a record; its arrays are read-only views if the record is aligned.
 
     Raises:
         ValueError: these are not the bytes of such a record.
@@ -83,14 +83,14 @@ def decode_graph(buffer: NDArray[np.uint8]) -> Hypergraph:
     buffer = align(buffer)
     (layout, *places), begin = read_header(buffer)
     if layout != _LAYOUT or len(places) != 2 * len(_TYPES):
-        raise ValueError("its header is that of something else")
+        raise ValueError("its header belongs to another kind of record")
     try:
         arrays = [
             np.ndarray((count,), dtype, buffer, begin + at)
             for count, at, dtype in zip(places[::2], places[1::2], _TYPES, strict=True)
         ]
     except (TypeError, OverflowError) as error:
-        raise ValueError("its arrays lie outside of it") from error
+        raise ValueError("its arrays exceed the record") from error
     edges, tail_at, tails, target_at, targets, indptr, indices, values, covered, at, text = arrays
     n_edges = len(tail_at) - 1
     whole = (
@@ -104,10 +104,10 @@ def decode_graph(buffer: NDArray[np.uint8]) -> Hypergraph:
         len(offsets) == n + 1 > 0 and offsets[0] == 0 and offsets[-1] == end
         for offsets, n, end in whole
     ) or len(indices) != len(values):
-        raise ValueError("its arrays do not fit together")
-    # Words that overlap would be copied as often; kernels are made for arrays that are align.
+        raise ValueError("its arrays have inconsistent sizes")
+    # Overlapping words would be copied repeatedly; kernels require aligned arrays.
     if any(place % 8 for place in places[1::2]) or (at[1:] < at[:-1]).any():
-        raise ValueError("its arrays are out of order")
+        raise ValueError("its arrays have invalid offsets")
     bounds, words = at.tolist(), text.tobytes()
     return Hypergraph(
         edges, tail_at, tails, target_at, targets, indptr, indices, values, covered,
@@ -116,14 +116,14 @@ def decode_graph(buffer: NDArray[np.uint8]) -> Hypergraph:
 
 
 def sound_graph(buffer: NDArray[np.uint8], n_features: int) -> Hypergraph:
-    """Return the graph of a record.
+    """Decode and check the graph of a record.
 
     Args:
-        buffer: its bytes.
-        n_features: columns of the feature space.
+        buffer: the bytes of the record.
+        n_features: number of columns of the feature space.
 
     Raises:
-        ValueError: these are not the bytes of such a record, or something in it is wrong.
+        ValueError: the bytes are not such a record, or the graph is invalid.
     """
     graph = decode_graph(buffer)
     if found := _faults(graph, n_features):
@@ -143,23 +143,23 @@ def graph_faults(buffer: NDArray[np.uint8], n_features: int) -> list[str]:
 def _faults(graph: Hypergraph, n_features: int) -> list[str]:
     offsets = (graph.edge_offsets, graph.tail_offsets, graph.target_offsets, graph.feature_indptr)
     if any((each[1:] < each[:-1]).any() for each in offsets):
-        return ["its search graph is out of order"]
+        return ["its search graph has invalid offsets"]
     n_edges = np.diff(graph.edge_offsets)
     checks = {
-        "an edge of its search graph comes from a node that does not come before it": _ordered(
+        "its search graph has an edge whose tail does not precede its head": _ordered(
             graph, n_edges
         ),
-        "an edge of its search graph has other tails than its target says": _same_tails(graph),
+        "an edge of its search graph has tails that do not match its target": _same_tails(graph),
         "its search graph has an invalid word": _within(graph.targets, TAIL, len(graph.words)),
         "a feature of its search graph has no name": _within(graph.feature_indices, 0, n_features),
         "a feature of its search graph is not a finite number": bool(
             np.isfinite(graph.feature_values).all()
         ),
-        "a node of its search graph covers less than nothing": bool((graph.covered >= 0).all()),
+        "a node of its search graph has a negative coverage": bool((graph.covered >= 0).all()),
     }
     found = [fault for fault, is_sound in checks.items() if not is_sound]
     if not found and not (n_edges.all() or _leads_to_the_goal(graph)):
-        found.append("nothing leads to the goal of its search graph")
+        found.append("the goal of its search graph has no derivation")
     return found
 
 
@@ -168,21 +168,21 @@ def _within(values: NDArray[np.int32], low: int, end: int) -> bool:
 
 
 def _ordered(graph: Hypergraph, n_edges: NDArray[np.int64]) -> bool:
-    """Return whether every tail is a node before the head of its edge."""
+    """Return whether every tail precedes the head of its edge."""
     heads = np.repeat(np.arange(graph.n_nodes, dtype=np.int32), n_edges)
     of_tails = np.repeat(heads, np.diff(graph.tail_offsets))
     return bool((graph.tails < of_tails).all()) and _within(graph.tails, 0, graph.n_nodes)
 
 
 def _same_tails(graph: Hypergraph) -> bool:
-    """Return whether a target has as many places for tails as its edge has tails."""
+    """Return whether every target has as many tail symbols as its edge has tails."""
     before = np.zeros(len(graph.targets) + 1, dtype=np.int32)
     np.cumsum(graph.targets == TAIL, out=before[1:], dtype=np.int32)
     return bool((before[graph.target_offsets] == graph.tail_offsets).all())
 
 
 def _leads_to_the_goal(graph: Hypergraph) -> bool:
-    """Return whether some derivation ends there: not sure only where a node has no edge."""
+    """Return whether some derivation ends at the goal (exact if every node has an edge)."""
     bounds, tails = graph.tail_offsets.tolist(), graph.tails.tolist()
     is_built: list[bool] = []
     for first, end in itertools.pairwise(graph.edge_offsets.tolist()):
@@ -198,14 +198,14 @@ def _leads_to_the_goal(graph: Hypergraph) -> bool:
 class StoredGraphs:
     """The search graphs of some iterations; a context manager.
 
-    Arrays of the graphs are read-only views on the memory map. They keep its transaction open,
-    and stay valid for as long as one of them lives, whatever becomes of this object and of the
-    store. Do not hoard them: old pages cannot be used again meanwhile, nor the map grow.
+    Arrays of the graphs are read-only views of the memory map. They keep its transaction open and
+    stay valid even if this object and the store are closed. Release them soon: meanwhile, the store
+    cannot reuse old pages or enlarge the map.
 
     Attributes:
         space: the columns of their features.
-        n_sentences: sentences of the input; before its first list, as far as there are graphs.
-        iterations: those that have graphs, ascending.
+        n_sentences: number of sentences of the input; before the first list, as far as known.
+        iterations: iterations with graphs, ascending.
     """
 
     def __init__(
@@ -230,8 +230,8 @@ class StoredGraphs:
         """Return one sentence's graph of one of ``iterations``, or None if there is none.
 
         Raises:
-            StoreError: this is closed, or what is stored is no graph.
-            DataError: there is no such sentence.
+            StoreError: this object is closed, or the stored graph is damaged.
+            DataError: the sentence does not exist.
         """
         if self._pinned is None:
             raise StoreError("these search graphs are closed")
@@ -266,7 +266,7 @@ class StoredGraphs:
         return [graph for graph in graphs if graph is not None]
 
     def close(self) -> None:
-        """Let go of the transaction; it ends with the last array that needs it."""
+        """Release the transaction, which ends with the last array that uses it."""
         self._pinned = None
 
     def __enter__(self) -> Self:

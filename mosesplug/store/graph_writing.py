@@ -1,8 +1,7 @@
-"""Search graphs into the database: before the lists of their iteration, a few megabytes at a time.
+"""Store search graphs before the lists of their iteration, a few megabytes at a time.
 
-Graphs are large, so they are not kept until all of them are there: each transaction takes a few.
-Until the last one has said how many there are, they are nothing; until their iteration is
-committed, nobody sees them.
+Graphs are large, so each transaction writes a few of them. They are ignored until the last
+transaction records their number, and invisible until their iteration is committed.
 """
 
 from __future__ import annotations
@@ -89,23 +88,23 @@ def _check(
     if state.groups is not None and groups not in (None, state.groups):
         raise StoreMismatch(
             f"the features are {spelled_groups(groups)}, but the n-best store at "
-            f"{path} has {spelled_groups(state.groups)}. Graphs of another configuration "
-            "need a store of their own"
+            f"{path} has {spelled_groups(state.groups)}. Use a separate store for "
+            "graphs of another configuration"
         )
 
 
 @dataclass
 class _Encoder:
-    """Makes records of graphs, and counts.
+    """Encodes graphs as records, and counts them.
 
     Attributes:
-        groups: dense groups, or None as long as no graph had a feature.
-        fixed: features that are not tuned, which no group has.
-        columns: of the features.
-        seen: the sentences that have a graph.
-        nodes, edges, stored_bytes: of all graphs.
-        checksums: of the records, by sentence; stored with the last, as an iteration that has
-            checksums alone do not count.
+        groups: dense groups, or None before the first feature.
+        fixed: features that are not tuned and in no group.
+        columns: the columns of the features.
+        seen: sentences with a graph.
+        nodes, edges, stored_bytes: sums over all graphs.
+        checksums: checksums of the records by sentence, stored with the last record: an iteration
+            cannot consist of checksums only.
     """
 
     environment: Environment
@@ -147,29 +146,29 @@ class _Encoder:
             raise StoreMismatch(
                 f"{file.path} has the feature {error.args[0]}, but the dense features of the "
                 f"n-best store at {self.environment.path} are "
-                f"{spelled_groups(self.groups)}. Graphs of another configuration need "
-                "a store of their own"
+                f"{spelled_groups(self.groups)}. Use a separate "
+                "store for graphs of another configuration"
             ) from None
 
     def _check_sentence(self, sentence: int, file: HypergraphFile) -> None:
         n_sentences = self.state.n_sentences if self.state.iterations else MOST_SENTENCES
         if not 0 <= sentence < n_sentences:
             raise FormatError(
-                f"there is no sentence {sentence}: the input has {n_sentences}"
+                f"sentence {sentence} does not exist: the input has {n_sentences}"
                 + " at most" * (not self.state.iterations),
                 path=file.path,
-                remedy="The search graph must come from this input",
+                remedy="Use search graphs of this input",
             )
         if sentence in self.seen:
             raise FormatError(
-                f"sentence {sentence} has a search graph already",
+                f"sentence {sentence} already has a search graph",
                 path=file.path,
-                remedy="Give one graph a sentence",
+                remedy="Give one graph per sentence",
             )
 
 
 def _batches(records: Iterable[tuple[bytes, bytes]]) -> Iterator[dict[bytes, bytes]]:
-    """Records for one transaction each."""
+    """Yield the records of each transaction."""
     batch: dict[bytes, bytes] = {}
     size = 0
     for key, record in records:
@@ -187,17 +186,16 @@ def _put(transaction: Any, environment: Environment, records: Mapping[bytes, byt
 
 
 def _begin(transaction: Any, environment: Environment, state: StoreState, iteration: int) -> None:
-    """Take away the graphs of a run that was cut off.
+    """Remove the graphs of an interrupted run.
 
-    Says the schema before the first graph: what knows none must not take this for a store of its
-    own.
+    Sets the schema before the first graph, so that versions without graphs reject the store.
     """
     put_meta(transaction, environment, graphs=True)
     writing.delete_iteration(transaction, environment, iteration, len(state.kinds))
 
 
 def _end(transaction: Any, environment: Environment, state: StoreState, encoder: _Encoder) -> None:
-    """Say that all graphs are there."""
+    """Record that the graphs are complete."""
     iteration, sparse = encoder.iteration, list(encoder.columns.sparse)
     said = {
         "groups": encoder.groups,

@@ -150,7 +150,7 @@ class Ingest:
                     bounds[i], table, iterations, home_rows,
                 )  # fmt: skip
                 if not is_sound:
-                    raise corruption_error(earlier, sentence, "its arrays do not fit together")
+                    raise corruption_error(earlier, sentence, "its arrays have inconsistent sizes")
         new_rows, new_bounds = dedupe.resolve(first, bounds, self.iteration, iterations, home_rows)
         return Homes(iterations, home_rows, bounds, new_rows, new_bounds)
 
@@ -173,12 +173,12 @@ class Ingest:
                 "a feature or score is not finite",
                 path=block.path,
                 line=int(block.lines[np.argmin(finite)]),
-                remedy="Weights cannot be tuned on it: find the decoder's feature that writes it",
+                remedy="Find the decoder's feature that writes it",
             )
         unscored = np.isnan(block.scores)
         if unscored.any() and not unscored.all():
             raise FormatError(
-                "some hypotheses have a score and some do not",
+                "some hypotheses have no model score",
                 path=block.path,
                 line=int(block.lines[np.argmax(unscored != unscored[0])]),
                 remedy="Give all lines a model score, or none",
@@ -195,17 +195,17 @@ class Ingest:
         for sentence, begin in zip(sentences.tolist(), begins.tolist(), strict=True):
             if not 0 <= sentence < self.n_sentences:
                 raise FormatError(
-                    f"there is no sentence {sentence}: the input has {self.n_sentences}",
+                    f"sentence {sentence} does not exist: the input has {self.n_sentences}",
                     path=block.path,
                     line=int(block.lines[begin]),
-                    remedy="The list must come from this input",
+                    remedy="Use lists of this input",
                 )
             if sentence in seen or kbest_key(self.iteration, sentence) in self.kbest:
                 raise FormatError(
                     f"sentence {sentence} already has a list",
                     path=block.path,
                     line=int(block.lines[begin]),
-                    remedy="All lines of a sentence must be adjacent",
+                    remedy="Put all lines of a sentence together",
                 )
             if reader.has(self.iteration, sentence):
                 raise StoreError(
@@ -215,7 +215,7 @@ class Ingest:
             seen.add(sentence)
 
     def _rows(self, block: NBestList) -> Rows:
-        """Return the block as the kernels read it, sparse features in the store's columns."""
+        """Return the block as ``Rows``, with sparse features in the store's columns."""
         columns = np.array(
             [self.sparse.setdefault(name, len(self.sparse)) for name in block.sparse_names],
             dtype=np.int32,
@@ -246,7 +246,7 @@ class Ingest:
     def _scored(
         self, ids: NDArray[np.int64], rows: Rows, wanted: NDArray[np.int64]
     ) -> NDArray[Any]:
-        """Return statistics of the wanted rows, ``[len(wanted), width]``."""
+        """Return the statistics of the wanted rows, ``[len(wanted), width]``."""
         began = time.perf_counter()
         statistics = self.metric.statistics(
             self.references,
@@ -281,7 +281,7 @@ class Ingest:
     def _encode(
         self, sentences: NDArray[np.int64], columns: Sequence[_Column], statistics: _Column
     ) -> None:
-        """Put the records together."""
+        """Encode the records."""
         n_dense = sum(width for _, width in self.groups or ())
         for i, sentence in enumerate(sentences.tolist()):
             self.kbest[kbest_key(self.iteration, sentence)] = encode_record(
@@ -342,7 +342,7 @@ def _nothing(bounds: NDArray[np.int64]) -> _Column:
 
 
 def _stored_rows(record: Any) -> Rows:
-    """Return a record as the kernels read it."""
+    """Return a record as ``Rows``."""
     indptr = record.sparse_indptr
     return Rows(
         buffer=record.text,

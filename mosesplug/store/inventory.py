@@ -74,7 +74,7 @@ def _faults(reader: Reader, state: StoreState, iteration: int, sentence: int) ->
     except ValueError as error:
         return [str(error)]
     if not _fits_together(record):
-        return ["its arrays do not fit together"]
+        return ["its arrays have inconsistent sizes"]
     space = state.space or FeatureSpace(())
     sparse = record.sparse()
     checks = {
@@ -148,5 +148,5 @@ def _faults_of_references(
     for home in np.unique(homes).tolist():
         held = reader.record(home, sentence)
         if held is None or rows[homes == home].max() >= held.n_new:
-            return [f"it refers to hypotheses of iteration {home} that are not there"]
+            return [f"it refers to missing hypotheses of iteration {home}"]
     return []

@@ -68,7 +68,7 @@ class Reader:
         return None if value is None else np.frombuffer(value, np.uint8)
 
     def graph(self, iteration: int, sentence: int) -> NDArray[np.uint8] | None:
-        """The bytes of one sentence's search graph of one iteration, or None if there is none."""
+        """Return the bytes of one sentence's search graph of one iteration, or None."""
         value = self._get(kbest_key(iteration, sentence), db=self._forest)
         return None if value is None else np.frombuffer(value, np.uint8)
 
@@ -97,10 +97,10 @@ class Reader:
         return np.array(found, dtype=np.int64)
 
     def progress(self, iteration: int) -> dict[str, Any]:
-        """Return what was stored with the last part of an iteration that is open.
+        """Return the progress that the last part of an open iteration stored.
 
         Raises:
-            StoreError: it is damaged, or missing.
+            StoreError: the progress is damaged or missing.
         """
         value = self._get(iteration_key(iteration, PROGRESS), db=self._iterations)
         try:
@@ -112,16 +112,16 @@ class Reader:
             ) from None
 
     def statistics(self, kind: StatisticsKind, iteration: int, sentence: int) -> NDArray[Any]:
-        """Return statistics ``[n_new, width]`` of the hypotheses that a record holds.
+        """Return the statistics ``[n_new, width]`` of the hypotheses in a record.
 
         Raises:
-            StoreError: they are missing, or damaged.
+            StoreError: statistics are missing or damaged.
         """
         value = self._get(statistics_key(kind.number, iteration, sentence), db=self._statistics)
         if value is None:
             raise StoreError(
                 f"the n-best store has no statistics of {kind.signature} for sentence {sentence} "
-                f"of iteration {iteration}: it was changed during the read; read again"
+                f"of iteration {iteration}: the store was changed during the read. Read it again"
             )
         with report_damage(iteration, sentence):
             return np.frombuffer(value, kind.dtype).reshape(-1, kind.width)
@@ -283,7 +283,7 @@ def _joined(arrays: list[NDArray[Any]], shape: tuple[int, ...], dtype: Any) -> N
 
 
 def concatenate_sparse(pieces: list[SparseRows]) -> SparseRows:
-    """Return rows of all pieces, end to end; copies."""
+    """Concatenate the rows of all pieces; arrays are copies."""
     widths = [np.diff(piece.indptr) for piece in pieces]
     return SparseRows(
         np.concatenate([np.zeros(1, np.int64), np.cumsum(_joined(widths, (0,), np.int64))]),

@@ -1,4 +1,4 @@
-"""Read a store: merged lists, lists as the decoder gave them, batches, records."""
+"""Read a store: merged lists, lists in the decoder's order, batches, records."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ from mosesplug.store.views import IterationList, IterationLists, OpenIteration
 from mosesplug.tuning_set import Batch, TuningSet
 
 if TYPE_CHECKING:
-    # At run time it would bring Numba, which reading a store does not need.
+    # Loads Numba, which reading a store does not need.
     from mosesplug.metrics.protocol import Metric, Prepared
     from mosesplug.store.graph_records import StoredGraphs
 
 __all__ = ["Iterations", "StoreReader"]
 
 Iterations = int | Iterable[int] | None
-"""One iteration, some, or all that the store has (None)."""
+"""One iteration, several, or all in the store (None)."""
 
 
 class StoreReader:
-    """The reading half of ``NBestStore``.
+    """The methods of ``NBestStore`` that read.
 
     Statistics belong to a metric's signature and a fingerprint of the references. Methods that
-    give statistics take ``metric`` and ``references`` (as ``metric.prepare`` made them) and
-    compute what is missing from the stored text; without them they give those that the newest
-    iteration was scored with.
+    return statistics take ``metric`` and ``references`` (from ``metric.prepare``) and compute
+    missing statistics from the stored text. Without these arguments, they return the statistics of
+    the newest iteration's metric.
     """
 
     def __init__(self, environment: Environment) -> None:
@@ -57,7 +57,7 @@ class StoreReader:
 
     @property
     def is_open(self) -> bool:
-        """Whether the store can be used: not closed, not opened before a fork."""
+        """Whether the store can be used: it is not closed and was not opened before a fork."""
         return self._environment.is_open
 
     @property
@@ -67,7 +67,7 @@ class StoreReader:
 
     @property
     def space(self) -> FeatureSpace | None:
-        """The columns; None as long as no list had a hypothesis. The sparse tail may grow."""
+        """The columns, or None before the first hypothesis. Sparse columns may be added."""
         return self._load().space
 
     @property
@@ -76,7 +76,7 @@ class StoreReader:
         return self._load().n_sentences
 
     def iterations(self) -> tuple[IterationRecord, ...]:
-        """Return the finished iterations, the first one first."""
+        """Return the finished iterations, in order."""
         return self._load().iterations
 
     def tuning_set(
@@ -87,13 +87,13 @@ class StoreReader:
         references: Prepared | None = None,
         threads: int = 1,
     ) -> TuningSet:
-        """Return the lists of some iterations of every sentence, merged, without duplicates.
+        """Return the merged lists of some iterations of every sentence, without duplicates.
 
-        Hypotheses of a sentence stand in the order of their first appearance. Arrays are copies.
+        Hypotheses of a sentence are in the order of their first appearance. Arrays are copies.
 
         Raises:
-            StoreError: one of the iterations is not in the store, or its statistics are missing
-                and cannot be computed.
+            StoreError: an iteration is not in the store, or its statistics are missing and cannot
+                be computed.
         """
         return self.batch(
             np.arange(self.n_sentences),
@@ -112,13 +112,12 @@ class StoreReader:
         references: Prepared | None = None,
         threads: int = 1,
     ) -> Batch:
-        """Like ``tuning_set``, of the given sentences in the given order.
+        """Return the same as ``tuning_set`` for the given sentences, in the given order.
 
-        Time and memory grow with the batch and the number of iterations asked for, and with
-        nothing else.
+        Time and memory depend only on the batch and the number of requested iterations.
 
         Raises:
-            DataError: there is no such sentence.
+            DataError: the sentence does not exist.
         """
         wanted = self._wanted(iterations, metric, references, threads)
         with wanted as (reader, state, kind, selected):
@@ -138,11 +137,11 @@ class StoreReader:
         """Return a fast source of random batches of some iterations, merged; see ``batch``.
 
         Args:
-            iterations: as for ``batch``; None is all that the store has now.
+            iterations: as for ``batch``; None selects all iterations that exist now.
             metric: as for ``batch``.
             references: as for ``batch``.
-            memory: bytes of merged sentences to keep at most.
-            threads: for the metric, where statistics are missing.
+            memory: maximum number of bytes of merged sentences to cache.
+            threads: threads of the metric, if statistics are missing.
 
         Raises:
             StoreError: as ``tuning_set``.
@@ -161,11 +160,11 @@ class StoreReader:
         return MergedBatches(read, n_sentences, space, memory)
 
     def hypotheses(self, sentence: int, iterations: Iterations = None) -> tuple[bytes, ...]:
-        """Texts of one sentence, byte for byte, in the order of the rows of ``batch``.
+        """Return the texts of one sentence, byte for byte, in the order of the rows of ``batch``.
 
         Raises:
-            DataError: there is no such sentence.
-            StoreError: one of the iterations is not in the store.
+            DataError: the sentence does not exist.
+            StoreError: an iteration is not in the store.
         """
         with self._reading() as (reader, state):
             selected = state.select(iterations, self._environment.path)
@@ -180,10 +179,10 @@ class StoreReader:
         references: Prepared | None = None,
         threads: int = 1,
     ) -> IterationLists:
-        """Return all lists of one iteration as the decoder gave them, repeated hypotheses included.
+        """Return all lists of one iteration in the decoder's order, with repeated hypotheses.
 
         Raises:
-            StoreError: it is not in the store.
+            StoreError: the iteration is not in the store.
         """
         wanted = self._wanted(iteration, metric, references, threads)
         with wanted as (reader, state, kind, _):
@@ -200,11 +199,11 @@ class StoreReader:
         metric: Metric | None = None,
         references: Prepared | None = None,
     ) -> IterationList:
-        """Return one sentence's list of one iteration as the decoder gave it, with its text.
+        """Return one sentence's list of one iteration in the decoder's order, with its text.
 
         Raises:
             StoreError: the iteration is not in the store.
-            DataError: there is no such sentence.
+            DataError: the sentence does not exist.
         """
         wanted = self._wanted(iteration, metric, references, threads=1)
         with wanted as (reader, state, kind, _):
@@ -231,7 +230,7 @@ class StoreReader:
     def open_iteration(self) -> OpenIteration | None:
         """Return the open iteration with its progress, or None.
 
-        Time grows with the number of its sentences, and the size of its progress.
+        Time depends on the number of its sentences and the size of its progress.
         """
         with self._reading() as (reader, state):
             if state.growing is None:
@@ -240,14 +239,14 @@ class StoreReader:
             return OpenIteration(iteration, reader.sentences(iteration), reader.progress(iteration))
 
     def open_batch(self, sentence_ids: ArrayLike) -> Batch:
-        """Lists of the open iteration as the decoder gave them, repeated hypotheses included.
+        """Return lists of the open iteration in the decoder's order, with repeated hypotheses.
 
-        Sentences stand in the given order; one that has no list (yet) is empty. Columns are those
-        of the store with what this iteration brought, statistics those of its metric.
+        Sentences are in the given order; a sentence without a list is empty. Columns include the
+        features that this iteration added. Statistics are those of its metric.
 
         Raises:
             StoreError: no iteration is open.
-            DataError: there is no such sentence.
+            DataError: the sentence does not exist.
         """
         with self._reading() as (reader, state):
             growing = state.growing
@@ -261,14 +260,14 @@ class StoreReader:
             return assemble(reader, growing.space, kind, sentences, selections)
 
     def graphs(self, iterations: Iterations = None, *, unfinished: bool = False) -> StoredGraphs:
-        """Return the search graphs of some iterations as they are now, to be read without a copy.
+        """Return the current search graphs of some iterations, which are read without copies.
 
         Args:
             iterations: as for ``batch``.
-            unfinished: those of the iteration that is not finished, too, once all are there.
+            unfinished: whether to include those of an unfinished iteration if they are complete.
 
         Raises:
-            StoreError: one of the iterations is not in the store.
+            StoreError: an iteration is not in the store.
         """
         from mosesplug.store.graph_records import StoredGraphs
 
@@ -279,10 +278,10 @@ class StoreReader:
         return StoredGraphs(self._environment, pinned, state, selected, opened)
 
     def stored_bytes(self, iteration: int) -> int:
-        """Return bytes of all records of an iteration.
+        """Return the number of bytes of all records of an iteration.
 
         Raises:
-            StoreError: it is not in the store.
+            StoreError: the iteration is not in the store.
         """
         with self._environment.reading() as transaction:
             state = load_state(transaction, self._environment)
@@ -290,7 +289,7 @@ class StoreReader:
             return stored_bytes(transaction, self._environment, state, iteration)
 
     def faults(self, iteration: int, sentence: int) -> list[str]:
-        """Return what is wrong with one list, in words; see ``inventory.faults``.
+        """Return descriptions of all errors of one list; see ``inventory.faults``.
 
         Raises:
             StoreError: the iteration is not in the store.
@@ -300,10 +299,10 @@ class StoreReader:
             return faults(reader, state, iteration, sentence)
 
     def verify_iteration(self, iteration: int) -> Checked:
-        """Return every record of an iteration against the checksum that it was written with.
+        """Compare every record of an iteration with its stored checksum.
 
         Raises:
-            StoreError: it is not in the store.
+            StoreError: the iteration is not in the store.
         """
         with self._environment.reading() as transaction:
             state = load_state(transaction, self._environment)
@@ -311,7 +310,7 @@ class StoreReader:
             return check_iteration(transaction, self._environment, iteration, len(state.kinds))
 
     def snapshot(self) -> Snapshot:
-        """Return what is committed now, for reading records without a copy; a context manager."""
+        """Return a snapshot of what is committed, a context manager; it reads without copies."""
         return Snapshot(self._environment)
 
     @contextmanager
@@ -337,7 +336,7 @@ class StoreReader:
         selected = self._load().select(iterations, self._environment.path)
         kind = self._ensure(metric, references, selected, threads)
         with self._reading() as (reader, state):
-            # Another process may have dropped one since.
+            # Another process may have dropped an iteration since.
             yield reader, state, kind, state.select(selected, self._environment.path)
 
     def _ensure(
@@ -347,12 +346,12 @@ class StoreReader:
         iterations: tuple[int, ...],
         threads: int,
     ) -> StatisticsKind:
-        """Return the kind of statistics wanted, complete for those iterations."""
+        """Return the requested kind of statistics, complete for those iterations."""
         state = self._load()
         if metric is None and references is None:
             return statistics.find_newest_kind(state, self._environment)
         if metric is None or references is None:
-            raise UsageError("statistics need a metric and its references, or neither")
+            raise UsageError("give both metric and references, or neither")
         return statistics.ensure_statistics(
             self._environment, state, metric, references, iterations, threads
         )

@@ -1,25 +1,25 @@
 """The record of one sentence's list: a small header, then raw arrays that need no decoding.
 
-A record is the length of its header (uint32), the header (msgpack: the dense columns, then the
-number of elements and the place of each array), and the arrays, little-endian and padded to 8
-bytes, so that they are read as views on the map::
+A record consists of the length of its header (uint32), the header (msgpack: the number of dense
+columns, then the size and the offset of each array), and the arrays, little-endian and padded to 8
+bytes, so that they can be read as views of the memory map::
 
-    hashes           uint64   [n_new]           of text and features, to find duplicates by
+    hashes           uint64   [n_new]           of text and features, to find duplicates
     dense            float32  [n_new, n_dense]
     lengths          int32    [n_new]           tokens
     text_offsets     uint32   [n_new + 1]
-    sparse_indptr    uint32   [n_new + 1]       empty where a block of lists has no sparse ones
+    sparse_indptr    uint32   [n_new + 1]       empty if a block of lists has no sparse features
     sparse_indices   int32    [nnz]
     sparse_data      float32  [nnz]
     home_iterations  int32    [n_list]          the record that holds each hypothesis of the list
-    home_rows        int32    [n_list]          and its row there
-    scores           float64  [n_list]          the decoder's; empty where the list has none
-    extra_offsets    uint32   [n_list + 1]      empty where nothing follows the scores
+    home_rows        int32    [n_list]          its row in that record
+    scores           float64  [n_list]          the decoder's; empty if the list has none
+    extra_offsets    uint32   [n_list + 1]      empty if nothing follows the scores
     text             uint8                      hypotheses, byte for byte
-    extras           uint8                      what followed the scores, byte for byte
+    extras           uint8                      text after the scores, byte for byte
 
-The first ``n_new`` rows are the hypotheses that no earlier iteration had for this sentence; the
-list itself, in the decoder's order, is a gather over such rows.
+The first ``n_new`` rows are the hypotheses that no earlier iteration had for this sentence. The
+list itself, in the decoder's order, is gathered from such rows.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _DTYPE = re.compile(r"[<|][biuf](1|2|4|8|16)")
 
 
 class _Field:
-    """One array of a record, made when it is asked for: most readers want few of them."""
+    """One array of a record, created on access, since most readers need few of them."""
 
     def __init__(self, number: int, dtype: str) -> None:
         self._count = 2 * number
@@ -80,19 +80,19 @@ class _Field:
 
 
 class KbestRecord:
-    """One sentence's list of one iteration; the arrays are those of the module's table.
+    """One sentence's list of one iteration; the module's docstring lists its arrays.
 
-    Raises ValueError where the bytes are not those of such a record: an array that does not lie
-    in them, or has not as many elements as the others ask for.
+    Raises ValueError if the bytes are not such a record: an array is outside of them, or has a size
+    that does not match the others.
 
-    The arrays are read-only. They are views on the memory map where the record is aligned there,
-    and keep their transaction open for as long as one of them lives.
+    The arrays are read-only. They are views of the memory map if the record is aligned, and keep
+    their transaction open as long as one of them exists.
 
     Attributes:
-        buffer: uint8, all of the record.
-        n_dense: dense columns.
-        places: number of elements and first byte of each array, in the order of the table.
-        begin: where the arrays begin, from which those bytes count.
+        buffer: uint8; the bytes of the record.
+        n_dense: number of dense columns.
+        places: size and offset of each array, in the order of the table.
+        begin: offset of the first array, from which the others are counted.
     """
 
     __slots__ = ("begin", "buffer", "n_dense", "places")
@@ -115,12 +115,12 @@ class KbestRecord:
         self.buffer = align(buffer)
         numbers, self.begin = read_header(self.buffer)
         if len(numbers) != 1 + 2 * len(_FIELDS):
-            raise ValueError("its header is that of something else")
+            raise ValueError("its header belongs to another kind of record")
         self.n_dense, self.places = numbers[0], numbers[1:]
         self._check_counts()
 
     def _check_counts(self) -> None:
-        """Refuse arrays that lie outside of the record or do not fit together."""
+        """Check that the arrays are inside the record and have matching sizes."""
         counts, rows, positions = self.places[::2], self.n_new, self.n_list
         room = len(self.buffer) - self.begin
         sizes = (field.size for field in _FIELDS)
@@ -135,18 +135,18 @@ class KbestRecord:
             and counts[9] in (0, positions)
             and counts[10] in (0, positions + 1)
         )
-        # Kernels are made for arrays that are aligned.
+        # Kernels require aligned arrays.
         if not fits or max(ends) > room or any(place & 7 for place in self.places[1::2]):
-            raise ValueError("its arrays do not fit together")
+            raise ValueError("its arrays have inconsistent sizes")
 
     @property
     def n_new(self) -> int:
-        """Hypotheses that this record holds itself."""
+        """Number of hypotheses that this record holds itself."""
         return int(self.places[0])
 
     @property
     def n_list(self) -> int:
-        """Positions of the list."""
+        """Number of positions of the list."""
         return int(self.places[16])
 
     @property
@@ -155,60 +155,60 @@ class KbestRecord:
         return self.flat_dense.reshape(self.n_new, self.n_dense)
 
     def sparse(self) -> SparseRows:
-        """Sparse features of the hypotheses that the record holds.
+        """Return the sparse features of the hypotheses that the record holds.
 
         Raises:
-            ValueError: rows that are out of order, or are not of all values.
+            ValueError: the row offsets are invalid.
         """
         indptr = self.sparse_indptr.astype(np.int64)
         if not len(indptr):
             indptr = np.zeros(self.n_new + 1, dtype=np.int64)
-        # Kernels look at no bounds.
+        # Kernels do not check bounds.
         if indptr[0] or indptr[-1] != len(self.sparse_data) or (np.diff(indptr) < 0).any():
-            raise ValueError("its sparse features are out of order")
+            raise ValueError("its sparse features have invalid offsets")
         return SparseRows(indptr, self.sparse_indices, self.sparse_data)
 
     def hypothesis(self, row: int) -> bytes:
-        """Return text of one of the hypotheses that the record holds."""
+        """Return the text of one of the hypotheses that the record holds."""
         offsets = self.text_offsets
         return self.text[offsets[row] : offsets[row + 1]].tobytes()
 
     def hypotheses(self) -> list[bytes]:
-        """Texts of all hypotheses that the record holds; much faster than one at a time.
+        """Return the texts of all hypotheses that the record holds; faster than one at a time.
 
         Raises:
-            ValueError: they overlap.
+            ValueError: the texts overlap.
         """
         bounds, text = self.text_bounds().tolist(), self.text.tobytes()
         return [text[begin:end] for begin, end in itertools.pairwise(bounds)]
 
     def text_bounds(self) -> NDArray[np.int64]:
-        """Offsets of the text of each hypothesis; int64 ``[n_new + 1]``.
+        """Return the text offsets of the hypotheses, int64 ``[n_new + 1]``.
 
         Raises:
-            ValueError: they are out of order. Kernels look at no bounds, and texts that overlap
-                are many times as long as the record.
+            ValueError: they are out of order. Kernels do not check bounds, and overlapping texts
+                can be much longer than the record.
         """
         bounds = self.text_offsets.astype(np.int64)
         if bounds[0] or bounds[-1] != len(self.text) or (bounds[1:] < bounds[:-1]).any():
-            raise ValueError("its texts are out of order")
+            raise ValueError("its texts have invalid offsets")
         return bounds
 
     def list_extras(self) -> tuple[bytes, ...]:
-        """Return what followed the score, for each position of the list.
+        """Return the text after the score, for each position of the list.
 
         Raises:
-            ValueError: they overlap.
+            ValueError: the texts overlap.
         """
         offsets, extras = self.extra_offsets, self.extras.tobytes()
         if not len(offsets):
             return (b"",) * self.n_list
         if offsets[-1] > len(extras) or (offsets[1:] < offsets[:-1]).any():
-            raise ValueError("what follows its scores is out of order")
+            raise ValueError("the texts after its scores have invalid offsets")
         return tuple(extras[begin:end] for begin, end in itertools.pairwise(offsets.tolist()))
 
     def extra(self, rank: int) -> bytes:
-        """Return what followed the score at one position of the list."""
+        """Return the text after the score at one position of the list."""
         offsets = self.extra_offsets
         return self.extras[offsets[rank] : offsets[rank + 1]].tobytes() if len(offsets) else b""
 
@@ -217,10 +217,10 @@ _FIELDS = tuple(field for field in vars(KbestRecord).values() if isinstance(fiel
 
 
 def read_record(buffer: NDArray[np.uint8], iteration: int, sentence: int) -> KbestRecord:
-    """Return the list of a sentence out of a store.
+    """Return the list of a sentence from its bytes.
 
     Raises:
-        StoreError: it is damaged.
+        StoreError: the record is damaged.
     """
     with report_damage(iteration, sentence):
         return KbestRecord(buffer)
@@ -228,10 +228,10 @@ def read_record(buffer: NDArray[np.uint8], iteration: int, sentence: int) -> Kbe
 
 @contextmanager
 def report_damage(iteration: int, sentence: int) -> Iterator[None]:
-    """Errors of taking a record apart, as one message.
+    """Convert errors of decoding a record to one message.
 
     Raises:
-        StoreError: it is damaged.
+        StoreError: the record is damaged.
     """
     try:
         yield
@@ -243,8 +243,8 @@ def corruption_error(iteration: int, sentence: int, why: str) -> StoreError:
     """Return the error for a corrupt record."""
     return StoreError(
         f"the n-best store is damaged: the list of sentence {sentence} in iteration {iteration}"
-        f" is corrupt: {why}. Check the others (mosesplug nbest verify), and use a copy, or "
-        "start in an empty directory"
+        f" is corrupt: {why}. Check the others (mosesplug nbest verify), use a copy, or start "
+        "in an empty directory"
     )
 
 
@@ -253,9 +253,9 @@ def _end_of_array(count: int, at: int, size: int) -> int:
 
 
 def align(buffer: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return the bytes themselves, or a copy where arrays could not be views on them.
+    """Return the bytes, or an aligned copy if arrays cannot be views of them.
 
-    LMDB aligns values that fill a page of their own; small ones may lie anywhere.
+    LMDB aligns values that fill whole pages; small ones may be anywhere.
     """
     if len(buffer) < 8 or np.frombuffer(buffer, np.uint64, 1).flags.aligned:
         return buffer
@@ -263,16 +263,16 @@ def align(buffer: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def read_header(buffer: NDArray[np.uint8]) -> tuple[list[int], int]:
-    """Return the numbers in the header of a record, and where its arrays begin.
+    """Return the numbers in the header of a record, and the offset of its arrays.
 
     Raises:
-        ValueError: there is no such header.
+        ValueError: the header is missing or invalid.
     """
     try:
         (length,) = _HEADER_LENGTH.unpack_from(buffer.data)
         numbers = msgpack.unpackb(buffer[4 : 4 + length])
     except (struct.error, msgpack.UnpackException) as error:
-        raise ValueError(f"it has no header ({error})") from error
+        raise ValueError(f"its header cannot be read ({error})") from error
     # A boolean counts as an integer, but not in the shape of an array.
     if not isinstance(numbers, list) or not all(type(n) is int and n >= 0 for n in numbers):
         raise ValueError("its header is invalid")
@@ -280,10 +280,10 @@ def read_header(buffer: NDArray[np.uint8]) -> tuple[list[int], int]:
 
 
 def encode_record(first: int, arrays: Sequence[NDArray[Any]]) -> bytes:
-    """Return bytes of a record: what its header begins with, and its arrays.
+    """Return the bytes of a record: the first number of its header, and its arrays.
 
-    The arrays are C-contiguous and little-endian. Those of a list are of the types and in the
-    order of the module's table, and its header begins with the number of dense columns.
+    The arrays are C-contiguous and little-endian. Those of a list have the types and the order of
+    the module's table, and its first number is the number of dense columns.
     """
     header = [first]
     parts: list[Any] = [b""]
@@ -299,30 +299,30 @@ def encode_record(first: int, arrays: Sequence[NDArray[Any]]) -> bytes:
 
 
 def encode_value(value: Any) -> bytes:
-    """Return bytes of plain data: None, numbers of any size, text, bytes, lists, mappings, arrays.
+    """Encode plain data: None, numbers of any size, text, bytes, lists, mappings, arrays.
 
     Raises:
-        TypeError: something else.
+        TypeError: a value of another type.
     """
-    return bytes(msgpack.packb(value, default=_extended, unicode_errors="surrogateescape"))
+    return bytes(msgpack.packb(value, default=_encode_extension, unicode_errors="surrogateescape"))
 
 
 def decode_value(data: Any) -> Any:
-    """Return the inverse of ``encode_value``; tuples come back as lists, arrays as copies.
+    """Decode the result of ``encode_value``; tuples become lists, arrays are copies.
 
     Raises:
-        ValueError: these are not the bytes of such a value.
+        ValueError: the bytes are not an encoded value.
     """
     try:
         return msgpack.unpackb(
-            data, ext_hook=_restored, unicode_errors="surrogateescape", strict_map_key=False
+            data, ext_hook=_decode_extension, unicode_errors="surrogateescape", strict_map_key=False
         )
     except (ValueError, TypeError, msgpack.UnpackException) as error:
         raise ValueError(str(error) or type(error).__name__) from error
 
 
-def _extended(value: object) -> object:
-    """Return what msgpack has no spelling for: arrays, NumPy's numbers, integers beyond 64 bits."""
+def _encode_extension(value: object) -> object:
+    """Encode arrays, NumPy numbers and integers over 64 bits, which msgpack does not support."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
@@ -335,12 +335,12 @@ def _extended(value: object) -> object:
     raise TypeError(f"cannot store a {type(value).__name__} in an iteration's record: {value!r}")
 
 
-def _restored(code: int, data: bytes) -> object:
-    """Return the inverse of ``_extended``."""
+def _decode_extension(code: int, data: bytes) -> object:
+    """Decode the result of ``_encode_extension``."""
     if code == _ARRAY:
         dtype, shape, raw = msgpack.unpackb(data)
         if not isinstance(dtype, str) or not _DTYPE.fullmatch(dtype):
-            raise ValueError(f"there is no type {dtype!r} of numbers")
+            raise ValueError(f"unknown dtype {dtype!r}")
         return np.frombuffer(raw, dtype).reshape(shape).copy()
     if code == _INTEGER:
         return int(data)

@@ -1,4 +1,4 @@
-"""Records read without a copy, from the store as it was at one moment."""
+"""A snapshot of a store, whose records are read without copies."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["Snapshot"]
 
 
 class Snapshot:
-    """The store as it was committed when the snapshot was taken; a context manager.
+    """The committed state of a store at the time of the snapshot; a context manager.
 
-    Arrays of its records are read-only views on the memory map. They keep its transaction open,
-    and stay valid for as long as one of them lives, whatever becomes of snapshot and store. Do
-    not hoard them: old pages cannot be used again meanwhile, nor the map grow.
+    Arrays of its records are read-only views of the memory map. They keep its transaction open and
+    stay valid even if snapshot and store are closed. Release them soon: meanwhile, the store cannot
+    reuse old pages or enlarge the map.
     """
 
     def __init__(self, environment: Environment) -> None:
@@ -42,7 +42,7 @@ class Snapshot:
         return read_record(self._pinned.view(value), iteration, sentence)
 
     def close(self) -> None:
-        """Let go of the transaction; it ends with the last array that needs it."""
+        """Release the transaction, which ends with the last array that uses it."""
         self._pinned = None
 
     def __enter__(self) -> Self:

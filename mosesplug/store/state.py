@@ -3,18 +3,18 @@
 Keys are fixed-width and big-endian, so that an iteration is one sorted range, appended once::
 
     meta        a name                          schema, fingerprints, kinds of statistics
-    iterations  iteration, part                 0 commit record, 1 the caller's, 2 its result,
-                                                3 sparse features that were new
-                                                of one that still grows: 4 its sums, 5 progress,
-                                                6 and first column: names that a part brought
-                                                7 what its search graphs are, before its lists
+    iterations  iteration, part                 0 commit record, 1 caller's record, 2 its result,
+                                                3 new sparse features;
+                                                of an open iteration: 4 its sums, 5 progress,
+                                                6 and first column: new names of a part,
+                                                7 facts about its search graphs, before its lists;
                                                 8 and a place: ``checksums``
     kbest       iteration, sentence             ``records``
     statistics  kind, iteration, sentence       raw rows, one for each hypothesis of the record
-    forest      iteration, sentence             ``graph_records``
+    forest      iteration, sentence             ``graphs.records``
 
-An iteration is finished if it has a commit record. One at most, the newest, may still grow; or it
-has nothing yet but search graphs.
+An iteration is finished if it has a commit record. At most one, the newest, may be open: it has
+some of its lists, or only search graphs.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ __all__ = [
 ]
 
 SCHEMA = 3
-"""Version of everything on disk; a store of a newer one is refused.
+"""Version of the format on disk; stores of newer versions are rejected.
 
-1 had no iterations that grow, 2 no search graphs; they are otherwise the same. A store says what
-it needs to be read. Checksums and dates, which the first releases did not write, are nothing that
-they stumble over.
+Version 1 had no open iterations, version 2 no search graphs; they are otherwise the same. A store
+has the lowest version that can read it. The first releases ignore checksums and dates, which they
+did not write.
 """
 
 _WITHOUT_GRAPHS = 2
@@ -89,10 +89,10 @@ class StatisticsKind:
     """A kind of statistics; kinds are never mixed.
 
     Attributes:
-        number: its place in the store.
-        signature: the metric's, with its settings, version and number of references.
+        number: its index in the store.
+        signature: the metric's signature, with settings, version and number of references.
         references: fingerprint of the references.
-        width: statistics of one hypothesis.
+        width: number of statistics per hypothesis.
         dtype: ``"<i4"`` or ``"<f4"``.
     """
 
@@ -109,17 +109,17 @@ class IterationRecord:
 
     Attributes:
         iteration: its number, from 1.
-        record: what the caller stored with it: weights, decoder command, timings.
-        result: what the optimizer made of it, or None before ``record_result``.
-        n_sentences: sentences of the input.
-        n_lists: sentences that have a list.
-        hypotheses: positions of all lists.
-        new_hypotheses: hypotheses that no earlier iteration had.
-        first_best_score: the metric's score of the decoder's first hypotheses.
-        signature: signature of the metric that gave that score.
-        n_graphs: sentences that have a search graph.
-        date: when it was committed, in UTC, as ISO 8601 has it; None in stores of version 0.1.
-            Two records that differ in nothing else are equal.
+        record: the caller's record: weights, decoder command, timings.
+        result: the optimizer's result, or None before ``record_result``.
+        n_sentences: number of sentences of the input.
+        n_lists: number of sentences with a list.
+        hypotheses: number of positions of all lists.
+        new_hypotheses: number of hypotheses that no earlier iteration had.
+        first_best_score: corpus score of the decoder's first hypotheses.
+        signature: signature of the metric of that score.
+        n_graphs: number of sentences with a search graph.
+        date: date of the commit, UTC, ISO 8601; None in stores of version 0.1. It is ignored in
+            comparisons.
     """
 
     iteration: int
@@ -137,14 +137,14 @@ class IterationRecord:
 
 @dataclass(frozen=True)
 class Graphed:
-    """An iteration that has its search graphs, and nothing else yet.
+    """An iteration that only has its search graphs.
 
     Attributes:
         iteration: its number, from 1.
-        groups: dense groups of the store, or of the graphs where it has none yet.
-        sparse: sparse features of the store, those that the graphs brought last.
-        n_graphs: sentences that have a graph.
-        last_sentence: the highest of them, -1 without any.
+        groups: dense groups of the store, or of the graphs if it has none yet.
+        sparse: sparse features of the store, then those that the graphs added.
+        n_graphs: number of sentences with a graph.
+        last_sentence: the highest sentence id with a graph, or -1.
     """
 
     iteration: int
@@ -155,26 +155,26 @@ class Graphed:
 
     @property
     def n_sentences(self) -> int:
-        """Sentences of the input, as far as they are known."""
+        """Number of sentences of the input, as far as known."""
         return self.last_sentence + 1
 
 
 @dataclass(frozen=True)
 class Growing:
-    """An iteration as far as its lists are there.
+    """An open iteration, with the lists stored so far.
 
     Attributes:
         iteration: its number, from 1.
-        kind: number of the statistics that its hypotheses have.
-        groups: dense groups of the store, or None as long as no list had a hypothesis.
-        sparse: sparse features of the store, those that this iteration brought last.
-        n_sentences: sentences of the input.
-        n_lists: sentences that have a list.
-        hypotheses: positions of all lists.
-        new_hypotheses: hypotheses that no earlier iteration had.
+        kind: number of its kind of statistics.
+        groups: dense groups of the store, or None before the first hypothesis.
+        sparse: sparse features of the store, then those that this iteration added.
+        n_sentences: number of sentences of the input.
+        n_lists: number of sentences with a list.
+        hypotheses: number of positions of all lists.
+        new_hypotheses: number of hypotheses that no earlier iteration had.
         totals: int64 or float64; summed statistics of the first hypothesis of each list.
-        first_best_score: the metric's score of those.
-        n_graphs: sentences that have a search graph.
+        first_best_score: the score of these totals.
+        n_graphs: number of sentences with a search graph.
     """
 
     iteration: int
@@ -191,23 +191,23 @@ class Growing:
 
     @cached_property
     def space(self) -> FeatureSpace:
-        """The columns of the store with those that this iteration brought."""
+        """The columns of the store, including those that this iteration added."""
         return FeatureSpace(self.groups or (), self.sparse)
 
 
 @dataclass(frozen=True)
 class StoreState:
-    """Everything but the hypotheses, as one transaction sees it.
+    """The contents of a store without its hypotheses, in one transaction.
 
     Attributes:
-        iterations: finished iterations, the first one first.
-        groups: dense groups, or None as long as no list of theirs had a hypothesis.
-        sparse: their sparse features in the order of their first appearance.
-        kinds: the statistics that are kept.
-        newest_kind: number of the kind that the newest iteration was scored with, or None.
-        fingerprints: what the store was made from.
-        growing: the iteration after those, if its lists come in parts and are not all there.
-        graphed: the iteration after those, if it has search graphs and no list.
+        iterations: finished iterations, in order.
+        groups: dense groups, or None before the first hypothesis.
+        sparse: sparse features in the order of their first appearance.
+        kinds: the stored kinds of statistics.
+        newest_kind: number of the kind of the newest iteration, or None.
+        fingerprints: fingerprints of input, references and configuration.
+        growing: the open iteration, if some of its lists are stored.
+        graphed: the open iteration, if only search graphs are stored.
     """
 
     iterations: tuple[IterationRecord, ...] = ()
@@ -221,26 +221,26 @@ class StoreState:
 
     @cached_property
     def space(self) -> FeatureSpace | None:
-        """The columns, or None as long as no list had a hypothesis."""
+        """The columns, or None before the first hypothesis."""
         return None if self.groups is None else FeatureSpace(self.groups, self.sparse)
 
     @property
     def n_sentences(self) -> int:
-        """Sentences of the input; 0 before the first iteration."""
+        """Number of sentences of the input; 0 before the first iteration."""
         return self.iterations[0].n_sentences if self.iterations else 0
 
-    def kind(self, signature: str, references: str) -> StatisticsKind | None:
-        """Return the kind of statistics of that signature and fingerprint, if the store has it."""
+    def find_kind(self, signature: str, references: str) -> StatisticsKind | None:
+        """Return the stored kind of statistics with this signature and fingerprint, or None."""
         for kind in self.kinds:
             if (kind.signature, kind.references) == (signature, references):
                 return kind
         return None
 
     def select(self, iterations: int | Iterable[int] | None, path: object) -> tuple[int, ...]:
-        """Return numbers of iterations, ascending: all of them, one, or those given.
+        """Return the numbers of the given iterations, or of all, in ascending order.
 
         Raises:
-            StoreError: one is not in the store.
+            StoreError: an iteration is not in the store.
         """
         if iterations is None:
             return tuple(range(1, len(self.iterations) + 1))
@@ -255,24 +255,24 @@ class StoreState:
 
 
 def load_state(transaction: Any, environment: Environment) -> StoreState:
-    """Read everything but the hypotheses.
+    """Read the state of a store.
 
     Raises:
-        StoreError: a newer version of the software wrote it.
+        StoreError: the store is damaged, or a newer version of the software wrote it.
     """
     meta = environment["meta"]
     schema = transaction.get(b"schema", db=meta)
     if schema is None:
         return StoreState()
-    with _damage_told(environment, "its schema"):
+    with _report_damage(environment, "its schema"):
         version = int(decode_value(schema))
     if version > SCHEMA:
         raise StoreError(
             f"the n-best store at {environment.path} was written by a newer mosesplug (its schema "
-            f"is {version}, this one reads up to {SCHEMA}): use that version, or begin in an "
+            f"is {version}, this one reads up to {SCHEMA}): use that version, or start in an "
             "empty directory"
         )
-    with _damage_told(environment, "what it says of its statistics and of its origin"):
+    with _report_damage(environment, "its list of statistics or its fingerprints"):
         stored = decode_value(transaction.get(b"statistics", encode_value([]), db=meta))
         kinds = tuple(StatisticsKind(*fields) for fields in read_kinds(stored))
         fingerprints = dict(
@@ -281,9 +281,9 @@ def load_state(transaction: Any, environment: Environment) -> StoreState:
     parts: dict[int, dict[int, Any]] = {}
     names: list[str] = []
     for key, value in transaction.cursor(environment["iterations"]):
-        with _damage_told(environment, "a key of its iterations"):
+        with _report_damage(environment, "a key of its iterations"):
             iteration, part = struct.unpack_from(">IB", key)
-        with _damage_told(environment, f"a record of iteration {iteration}"):
+        with _report_damage(environment, f"a record of iteration {iteration}"):
             if part == NAMES:
                 check_names(brought := decode_value(value))
                 names += brought
@@ -295,9 +295,9 @@ def load_state(transaction: Any, environment: Environment) -> StoreState:
     newest_kind = None
     growing = graphed = None
     for iteration, values in parts.items():
-        with _damage_told(environment, f"a record of iteration {iteration}"):
+        with _report_damage(environment, f"a record of iteration {iteration}"):
             if iteration != len(records) + 1 or growing or graphed:
-                raise ValueError(f"iteration {len(records) + 1} has none")
+                raise ValueError(f"iteration {len(records) + 1} has no record")
             if GRAPHS in values:
                 graphs = values[GRAPHS]
                 graphs["groups"] = read_groups(graphs["groups"])
@@ -343,7 +343,7 @@ def load_state(transaction: Any, environment: Environment) -> StoreState:
 
 
 @contextmanager
-def _damage_told(environment: Environment, what: str) -> Iterator[None]:
+def _report_damage(environment: Environment, what: str) -> Iterator[None]:
     """Errors of decoding what a store holds, as one message."""
     try:
         yield
@@ -359,13 +359,13 @@ def _damage_told(environment: Environment, what: str) -> Iterator[None]:
 def put_meta(
     transaction: Any, environment: Environment, *, graphs: bool = False, **values: object
 ) -> None:
-    """Store values of ``meta``, and the schema that the store now needs.
+    """Store values in ``meta``, and the schema version that the store now needs.
 
     Args:
-        transaction: to write in.
-        environment: of the store.
-        graphs: whether search graphs come into it.
-        values: by their names.
+        transaction: the write transaction.
+        environment: the store's environment.
+        graphs: whether search graphs will be stored.
+        values: the values by name.
     """
     meta = environment["meta"]
     stored = decode_value(transaction.get(b"schema", encode_value(0), db=meta))
@@ -375,7 +375,7 @@ def put_meta(
 
 
 def put_sorted(transaction: Any, database: Any, items: Mapping[bytes, bytes]) -> None:
-    """Store keys and values, by appending where nothing in the database comes after them."""
+    """Store keys and values; append them if they come after all keys of the database."""
     if not items:
         return
     cursor = transaction.cursor(database)

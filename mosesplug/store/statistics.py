@@ -1,7 +1,7 @@
 """Statistics of stored hypotheses: one complete set for each metric signature and references.
 
-New hypotheses are scored when they are added. Another metric, other settings or other references
-are another kind of statistics; what is missing of it is computed from the stored text, once.
+New hypotheses are scored when they are added. Each combination of metric, settings and references
+is a kind of statistics. Missing statistics of a kind are computed once, from the stored text.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from mosesplug.store.state import (
 )
 
 if TYPE_CHECKING:
-    # At run time it would bring Numba, which reading a store does not need.
+    # Loads Numba, which reading a store does not need.
     from mosesplug.metrics.protocol import Metric, Prepared
 
 __all__ = ["check_statistics", "ensure_statistics", "find_newest_kind"]
 
 
 def find_newest_kind(state: StoreState, environment: Environment) -> StatisticsKind:
-    """Return the kind that the newest iteration was scored with, complete for all of them.
+    """Return the kind of the newest iteration, which is complete for all iterations.
 
-    Adding an iteration completes the kind that it is scored with, so only dropping one can leave
-    the newest with another kind, and that one is complete as well.
+    Adding an iteration completes its kind for all earlier ones, so the kind of any iteration that
+    becomes the newest is complete.
 
     Raises:
-        StoreError: there is no iteration.
+        StoreError: the store has no iteration.
     """
     if state.newest_kind is None:
         raise StoreError(f"the n-best store at {environment.path} has no iteration yet")
@@ -57,16 +57,16 @@ def ensure_statistics(
     """Return the kind of this metric and these references, complete for the given iterations.
 
     Raises:
-        StoreError: statistics are missing, and the store is open read-only; or there are
-            others than the metric's.
-        DataError: the references have another number of sentences than the input.
+        StoreError: statistics are missing and the store is open read-only; or the stored number of
+            statistics is not the metric's.
+        DataError: references and input have different numbers of sentences.
     """
-    kind = state.kind(references.signature, references.fingerprint)
+    kind = state.find_kind(references.signature, references.fingerprint)
     if kind is not None and kind.width != metric.n_statistics:
         raise StoreError(
             f"the n-best store at {environment.path} is damaged: {kind.signature} has "
-            f"{metric.n_statistics} statistics, and {kind.width} by what it says. Go on with a "
-            "copy, or start in an empty directory"
+            f"{metric.n_statistics} statistics, but the store has {kind.width}. Use a copy, or "
+            "start in an empty directory"
         )
     with environment.reading() as transaction:
         missing = [
@@ -80,11 +80,11 @@ def ensure_statistics(
     if not environment.writable:
         raise StoreError(
             f"the n-best store at {environment.path} has no statistics of {references.signature} "
-            "for these references: open it to write, and they are computed"
+            "for these references: open it for writing to compute them"
         )
     if state.iterations and references.n_sentences != state.n_sentences:
         raise DataError(
-            f"the references have {references.n_sentences} sentences, the input of the n-best "
+            f"the references have {references.n_sentences} sentences, but the input of the n-best "
             f"store at {environment.path} has {state.n_sentences}"
         )
     if kind is None:
@@ -95,7 +95,7 @@ def ensure_statistics(
 
 
 def _has(transaction: Any, environment: Environment, kind: StatisticsKind, iteration: int) -> bool:
-    """Return whether an iteration has statistics of that kind; it has all of them, or none."""
+    """Return whether an iteration has statistics of that kind (all of them, or none)."""
     prefix = statistics_key(kind.number, iteration, 0)
     cursor = transaction.cursor(environment["statistics"])
     return bool(cursor.set_range(prefix)) and bytes(cursor.key())[:8] == prefix[:8]
@@ -103,7 +103,7 @@ def _has(transaction: Any, environment: Environment, kind: StatisticsKind, itera
 
 def _add_kind(environment: Environment, metric: Metric, references: Prepared) -> StatisticsKind:
     """Add a new kind of statistics."""
-    # What an empty list gives tells the type of number that the metric counts in.
+    # The statistics of an empty list show the metric's dtype.
     nothing = np.zeros(0, dtype=np.int64)
     sample = metric.statistics(references, nothing, np.zeros(0, dtype=np.uint8), nothing, nothing)
 
@@ -132,7 +132,7 @@ def _compute(
     references: Prepared,
     threads: int,
 ) -> None:
-    """Score the hypotheses that one iteration holds, and store their statistics."""
+    """Compute and store the statistics of the hypotheses in one iteration's records."""
     sentences, counts, starts, ends, texts = [], [], [], [], []
     size = 0
     with environment.reading() as transaction:
@@ -177,11 +177,11 @@ def _compute(
 def check_statistics(
     statistics: NDArray[Any], kind: StatisticsKind, metric: Metric
 ) -> NDArray[Any]:
-    """Return statistics as they are stored.
+    """Convert statistics to the stored dtype.
 
     Raises:
-        DataError: some are not finite.
+        DataError: a value is not finite.
     """
     if not np.isfinite(statistics).all():
-        raise DataError(f"{metric.name} gave statistics that are not finite")
+        raise DataError(f"{metric.name} returned statistics that are not finite")
     return np.ascontiguousarray(statistics, dtype=kind.dtype)

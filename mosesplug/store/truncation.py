@@ -1,19 +1,18 @@
 """Detect a truncated data file: reading its map beyond the end would kill the process.
 
-LMDB does not look at the length of its file. A file that was copied in part opens, and the first
-record that lies beyond its end is a bus error. On the other hand a sound file may be shorter than
-the map: pages at its end that were freed before they were ever written. So a short file is sound
-if all pages that it lacks are free, which its tree of free pages says; that tree is read here from
-the file and not through the map. Its layout (``lmdb.h``, ``mdb.c`` of LMDB 0.9)::
+LMDB does not check the length of its file. A file that was copied in part can be opened, and
+reading the first record beyond its end is a bus error. A valid file may be shorter than the map, if
+the pages at its end were freed before they were written. A short file is therefore valid if all
+missing pages are free. This module reads the tree of free pages from the file, not through the map.
+Its layout (``lmdb.h``, ``mdb.c`` of LMDB 0.9)::
 
     page      number u64, padding u16, flags u16, end of the offsets u16, u16; offsets u16
     meta      magic u32, version u32, address u64, map size u64, two trees, last page u64, txn u64
     tree      padding u32, flags u16, depth u16, three u64, entries u64, root page u64
     node      low u16, high u16, flags u16, key size u16, key, data
 
-Of a branch, low, high and flags are the number of the page below. Of a leaf, low and high are the
-size of its data, which are a list of page numbers behind their count, or, with the flag, lie on a
-page of their own.
+In a branch, low, high and flags are the number of the child page. In a leaf, low and high are the
+size of its data: a count and a list of page numbers, which with the flag are on a separate page.
 """
 
 from __future__ import annotations
@@ -36,11 +35,11 @@ _NOWHERE = 2**64 - 1
 
 
 def count_missing_pages(path: Path, page_size: int) -> int:
-    """Return how many pages in use lie beyond the end of a data file; 0 if it is whole.
+    """Return the number of used pages beyond the end of a data file; 0 if it is complete.
 
     Args:
         path: the file.
-        page_size: bytes of a page.
+        page_size: size of a page in bytes.
 
     Raises:
         OSError: the file cannot be read.
@@ -48,7 +47,7 @@ def count_missing_pages(path: Path, page_size: int) -> int:
     while True:
         with path.open("rb") as file:
             root, last, transaction = _newest(file, page_size)
-            # A writer lengthens the file before it says so.
+            # A writer extends the file before it updates the meta page.
             n_pages = file.seek(0, 2) // page_size
             beyond = set(range(n_pages, last + 1))
             if not beyond:
@@ -60,7 +59,7 @@ def count_missing_pages(path: Path, page_size: int) -> int:
 
 
 def _newest(file: BinaryIO, page_size: int) -> tuple[int, int, int]:
-    """Return root of the free pages, last page and number of the newer of the two meta pages."""
+    """Return the root of the free pages, the last page and the number of the newer meta page."""
     found = []
     for number in (0, 1):
         file.seek(number * page_size + _HEADER)

@@ -27,14 +27,14 @@ class IngestReport:
 
     Attributes:
         iteration: its number.
-        sentences: sentences that have a list.
-        hypotheses: positions of all lists.
-        new_hypotheses: hypotheses that no earlier iteration had for their sentence.
-        first_best_score: the metric's score of the decoder's first hypotheses.
-        seconds: all of it, the waiting for lists included.
-        seconds_waiting: waiting for lists: reading them, as far as it was not done meanwhile.
-        seconds_scoring: statistics of new hypotheses.
-        seconds_writing: the transaction.
+        sentences: number of sentences with a list.
+        hypotheses: number of positions of all lists.
+        new_hypotheses: number of hypotheses that no earlier iteration had for their sentence.
+        first_best_score: corpus score of the decoder's first hypotheses.
+        seconds: total time, including the wait for lists.
+        seconds_waiting: time spent waiting for lists that were not read ahead.
+        seconds_scoring: time for the statistics of new hypotheses.
+        seconds_writing: time of the transaction.
     """
 
     iteration: int
@@ -54,14 +54,14 @@ class PartReport:
 
     Attributes:
         iteration: the iteration's number.
-        sentences: sentences of the part that have a list.
-        hypotheses: positions of the part's lists.
-        new_hypotheses: hypotheses that no earlier iteration had for their sentence.
-        first_best_score: the metric's score of the decoder's first hypotheses in all parts of
+        sentences: number of sentences of the part with a list.
+        hypotheses: number of positions of the part's lists.
+        new_hypotheses: number of hypotheses that no earlier iteration had for their sentence.
+        first_best_score: corpus score of the decoder's first hypotheses in all parts of
             the iteration so far.
-        seconds: all of it, the waiting for lists included.
-        seconds_scoring: statistics of new hypotheses.
-        seconds_writing: the transaction.
+        seconds: total time, including the wait for lists.
+        seconds_scoring: time for the statistics of new hypotheses.
+        seconds_writing: time of the transaction.
     """
 
     iteration: int
@@ -80,12 +80,12 @@ class GraphReport:
 
     Attributes:
         iteration: its number.
-        sentences: sentences that have a graph.
-        nodes: of all graphs.
-        edges: of all graphs.
-        stored_bytes: what they take in the store.
-        seconds: all of it, the waiting for graphs included.
-        seconds_writing: the transactions.
+        sentences: number of sentences with a graph.
+        nodes: number of nodes of all graphs.
+        edges: number of edges of all graphs.
+        stored_bytes: their size in the store.
+        seconds: total time, including the wait for graphs.
+        seconds_writing: time of the transactions.
     """
 
     iteration: int
@@ -99,12 +99,12 @@ class GraphReport:
 
 @dataclass(frozen=True)
 class OpenIteration:
-    """An iteration that grows in parts and is not finished.
+    """An unfinished iteration, which is stored in parts.
 
     Attributes:
         iteration: its number, the one after the last finished.
-        sentences: int64, ascending; those that have a list in it.
-        progress: what was stored with its last part.
+        sentences: int64, ascending; its sentences with a list.
+        progress: the progress stored with its last part.
     """
 
     iteration: int
@@ -114,12 +114,12 @@ class OpenIteration:
 
 @dataclass(frozen=True)
 class IterationLists:
-    """All lists of one iteration as the decoder gave them, repeated hypotheses included.
+    """All lists of one iteration in the decoder's order, with repeated hypotheses.
 
     Attributes:
         tuning_set: the lists in the decoder's order: the rank of a row is its distance from its
             sentence's offset.
-        scores: float64 ``[n_hyps]``; the decoder's model scores, NaN where the list had none.
+        scores: float64 ``[n_hyps]``; the decoder's model scores, NaN if the list had none.
         home_iterations: int32 ``[n_hyps]``; the iteration that first had the hypothesis.
         home_rows: int32 ``[n_hyps]``; its row among that iteration's new ones of the sentence.
     """
@@ -141,16 +141,16 @@ class IterationList:
     """One sentence's list of one iteration, in the decoder's order.
 
     Attributes:
-        sentence: the line of the input, from 0.
+        sentence: the sentence id.
         texts: the hypotheses, byte for byte.
         dense: float32 ``[n, n_dense]``.
-        sparse: sparse features, or None where the space has none.
+        sparse: sparse features, or None if the space has none.
         stats: the metric's statistics ``[n, n_stats]``.
         lengths: int32 ``[n]``; tokens.
-        scores: float64 ``[n]``; the decoder's model scores, NaN where the list had none.
+        scores: float64 ``[n]``; the decoder's model scores, NaN if the list had none.
         home_iterations: int32 ``[n]``; the iteration that first had the hypothesis.
         home_rows: int32 ``[n]``; its row among that iteration's new ones of the sentence.
-        extras: what followed the score on each line (alignments, for example), byte for byte.
+        extras: text after the score on each line (alignments, for example), byte for byte.
     """
 
     sentence: int

@@ -1,7 +1,7 @@
-"""What goes into the database for an iteration, whole or in parts, and how it goes out again.
+"""Write and delete the records of an iteration, which is stored as a whole or in parts.
 
-A part stores its lists, the sums of its iteration so far, and the caller's progress. To finish is
-to put a commit record in the place of the sums. An iteration that comes whole is one part, and
+A part stores its lists, the sums of its iteration so far, and the caller's progress. Finishing an
+iteration replaces the sums by a commit record. An iteration that is stored as a whole is one part,
 finished in the same transaction.
 """
 
@@ -36,7 +36,7 @@ from mosesplug.store.state import (
 )
 
 if TYPE_CHECKING:
-    # At run time it would bring Numba, which reading a store does not need.
+    # Loads Numba, which reading a store does not need.
     from mosesplug.metrics.protocol import Metric, Prepared
     from mosesplug.store.ingest import Ingest
 
@@ -60,11 +60,11 @@ def check_next(
     n_sentences: int,
     references: Prepared,
 ) -> None:
-    """Refuse lists that cannot come next.
+    """Check that lists of an iteration can be added.
 
     Raises:
-        StoreError: it is neither the open nor the next iteration, or the store is open to read.
-        StoreMismatch: the number of sentences is not that of the store.
+        StoreError: it is neither the open nor the next iteration, or the store is read-only.
+        StoreMismatch: the number of sentences differs from the store's.
         DataError: the references have another number of sentences.
     """
     path, growing = environment.path, state.growing
@@ -84,51 +84,52 @@ def check_next(
     stored = growing.n_sentences if growing else state.n_sentences
     if (growing or state.iterations) and n_sentences != stored:
         raise StoreMismatch(
-            f"the input has {n_sentences} sentences, but the n-best store at {path} was made from "
-            f"one of {stored}. Give that input, or start in an empty directory"
+            f"the input has {n_sentences} sentences, but that of the n-best store at {path} "
+            f"has {stored}. Use the same input, or start in an empty directory"
         )
     if n_sentences > MOST_SENTENCES:
-        raise DataError(f"a store takes {MOST_SENTENCES} sentences, and not {n_sentences}")
+        raise DataError(f"a store holds at most {MOST_SENTENCES} sentences, not {n_sentences}")
     if references.n_sentences != n_sentences:
         raise DataError(
-            f"the references have {references.n_sentences} sentences, the input has {n_sentences}"
+            f"the references have {references.n_sentences} sentences, "
+            f"but the input has {n_sentences}"
         )
 
 
 def read_kind_of_parts(
     environment: Environment, state: StoreState, growing: Growing, references: Prepared
 ) -> StatisticsKind:
-    """Return the kind of statistics that the parts of the open iteration have.
+    """Return the kind of statistics of the open iteration.
 
     Raises:
-        StoreMismatch: it is not that of these references.
+        StoreMismatch: it differs from that of these references.
     """
     kind = state.kinds[growing.kind]
     if (kind.signature, kind.references) != (references.signature, references.fingerprint):
         raise StoreMismatch(
-            f"iteration {growing.iteration} of the n-best store at {environment.path} was begun "
-            f"with {kind.signature} and goes on with {references.signature}, or with other "
-            "references: go on with the same, or drop what there is of it"
+            f"iteration {growing.iteration} of the n-best store at {environment.path} was started "
+            f"with {kind.signature}, but continues with {references.signature} or other "
+            "references. Use the same metric and references, or drop the open iteration"
         )
     return kind
 
 
 def refuse_growing(environment: Environment, state: StoreState, action: str) -> None:
-    """Refuse to ``action`` (``drop iteration 2 of``) a store with an open iteration.
+    """Reject an action (such as ``drop iteration 2 of``) on a store with an open iteration.
 
     Raises:
-        StoreError: it has one.
+        StoreError: an iteration is open.
     """
     if (growing := state.growing) is not None:
         raise StoreError(
             f"cannot {action} the n-best store at {environment.path}: iteration "
             f"{growing.iteration} is open, with lists of {growing.n_lists} of its "
-            f"{growing.n_sentences} sentences. Go on with it, or drop it"
+            f"{growing.n_sentences} sentences. Finish it, or drop it"
         )
 
 
 def enlarge(state: StoreState, ingest: Ingest, metric: Metric) -> Growing:
-    """The growing iteration of ``state``, or one that begins, with the lists of ``ingest``."""
+    """Return the open iteration of ``state``, or a new one, with the lists of ``ingest`` added."""
     before = state.growing
     graphed = before or state.graphed
     names = (graphed or state).sparse
@@ -161,8 +162,8 @@ def put_lists(transaction: Any, environment: Environment, ingest: Ingest) -> Non
 def put_part(
     transaction: Any, environment: Environment, state: StoreState, grown: Growing, progress: bytes
 ) -> None:
-    """Store what a part adds to its iteration besides lists: ``state`` is that before it."""
-    # Says the schema: what knows no parts must not take this for a store of its own.
+    """Store the sums, new names and progress of a part; ``state`` is the state before it."""
+    # Sets the schema, so that versions without parts reject the store.
     put_meta(transaction, environment)
     if state.graphed:
         key = iteration_key(grown.iteration, GRAPHS)
@@ -187,7 +188,7 @@ def put_finished(
     checksums = load_checksums(transaction, environment, grown.iteration)
     _delete(transaction, environment["iterations"], iteration_key(grown.iteration, COMMIT)[:4])
     if not grown.n_graphs:
-        # Those of a run that was cut off.
+        # Graphs of an interrupted run.
         _delete(transaction, environment["forest"], kbest_key(grown.iteration, 0)[:4])
         checksums.pop(("forest", 0), None)
     parts = {
@@ -202,19 +203,19 @@ def put_finished(
 
 
 def _now() -> str:
-    """Return the date and time in UTC, as ISO 8601 has it; for people, as nothing depends on it."""
+    """Return the UTC date and time in ISO 8601, for information only."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def put_result(transaction: Any, environment: Environment, iteration: int, result: bytes) -> None:
-    """Store what the optimizer made of a finished iteration."""
+    """Store the optimizer's result of a finished iteration."""
     key = iteration_key(iteration, RESULT)
     transaction.put(key, result, db=environment["iterations"])
     put_checksums(transaction, environment, iteration, OWN, {key: result})
 
 
 def _sums(grown: Growing) -> dict[str, Any]:
-    """Return what a commit record says."""
+    """Return the contents of a commit record."""
     graphs = {"n_graphs": grown.n_graphs} if grown.n_graphs else {}
     return graphs | {
         "kind": grown.kind,
@@ -230,7 +231,7 @@ def _sums(grown: Growing) -> dict[str, Any]:
 def delete_iteration(
     transaction: Any, environment: Environment, iteration: int, n_kinds: int
 ) -> None:
-    """Remove all that belongs to one iteration, finished or not."""
+    """Remove everything of one iteration, finished or not."""
     _delete(transaction, environment["iterations"], iteration_key(iteration, COMMIT)[:4])
     for name in ("kbest", "forest"):
         _delete(transaction, environment[name], kbest_key(iteration, 0)[:4])

@@ -94,7 +94,7 @@ def test_factors_and_filter(tmp_path: Path) -> None:
     assert statistics(words, b"the|X house|NN") == [[2, 2, 2]]
     tags = Scorer.load("PER", "", [reference], factors="1", filter_command="sed s/X/DT/")
     assert statistics(tags, b"a|X a|NN") == [[2, 2, 2]]
-    with pytest.raises(DataError, match="factor 2 is asked for"):
+    with pytest.raises(DataError, match="factor 2 is selected"):
         Scorer.load("PER", "", [reference], factors="2")
 
 

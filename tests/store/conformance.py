@@ -1,7 +1,7 @@
 """A conformance suite for stores of n-best lists, and helpers for more tests.
 
-A test class inherits from ``StoreConformance`` and says how to open a store. The truth that it is
-held against is ``StoreModel``, which keeps lists in lists and finds duplicates in a dictionary.
+A test class inherits from ``StoreConformance`` and defines how to open a store. The store is
+compared with ``StoreModel``, which keeps lists in lists and finds duplicates with a dictionary.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def check_rows(rows: TuningSet, first: int, truth: Sequence[Hypothesis], statist
 def check_store(
     store: NBestStore, model: StoreModel, metric: ToyMetric, references: Prepared
 ) -> None:
-    """Compare everything that a store gives with what the model gives."""
+    """Compare everything that can be read from a store with the model."""
 
     def statistics_of(hypotheses: Sequence[Hypothesis]) -> NDArray[np.int32]:
         block = make_list(hypotheses, groups)
@@ -101,7 +101,7 @@ def check_store(
 
 
 def assert_raises(kind: type[Exception], action: Callable[[], object], *words: str) -> None:
-    """Assert that ``action`` raises that error, with all of the words in its message."""
+    """Assert that ``action`` raises this error with all of the words in its message."""
     message = None
     try:
         action()
@@ -113,13 +113,13 @@ def assert_raises(kind: type[Exception], action: Callable[[], object], *words: s
 
 
 class StoreConformance:
-    """Tests that every store passes; pytest collects them from a class that inherits.
+    """Tests that every store must pass; pytest collects them from subclasses.
 
     Each test gets an empty directory as ``tmp_path``.
     """
 
     def open(self, path: Path, *, writable: bool) -> NBestStore:
-        """Open the store in a directory, and create it if it is to be written and absent."""
+        """Open the store in a directory; create it if missing and ``writable``."""
         raise NotImplementedError
 
     references: tuple[tuple[bytes, ...], ...] = ((b"a b c", b"d e", b"f"),)
@@ -143,18 +143,18 @@ class StoreConformance:
             record=record or {},
         )
 
-    def test_an_empty_store_has_nothing(self, tmp_path: Path) -> None:
+    def test_an_empty_store_has_no_iterations(self, tmp_path: Path) -> None:
         with self.open(tmp_path, writable=True) as store:
             assert store.iterations() == ()
             assert store.space is None
             assert store.n_sentences == 0
 
-    def test_a_store_that_is_not_there_cannot_be_read(self, tmp_path: Path) -> None:
+    def test_reading_a_missing_store_is_an_error(self, tmp_path: Path) -> None:
         assert_raises(
             StoreError, lambda: self.open(tmp_path / "none", writable=False), "no n-best store"
         )
 
-    def test_what_was_written_is_read_by_the_next(self, tmp_path: Path) -> None:
+    def test_data_survive_closing_and_reopening(self, tmp_path: Path) -> None:
         model = StoreModel(3)
         metric = ToyMetric()
         first = [
@@ -183,19 +183,19 @@ class StoreConformance:
             report = self.add(store, [*lines, Hypothesis(0, b"c")], metric)
             assert (report.hypotheses, report.new_hypotheses, metric.scored) == (4, 1, 3)
 
-    def test_the_score_is_of_the_first_of_each_list(self, tmp_path: Path) -> None:
+    def test_the_score_is_that_of_the_first_hypotheses(self, tmp_path: Path) -> None:
         lines = [Hypothesis(0, b"a x"), Hypothesis(0, b"b"), Hypothesis(1, b"d e e")]
         with self.open(tmp_path, writable=True) as store:
             assert self.add(store, lines).first_best_score == 4 / 5
             assert self.add(store, lines[1:]).first_best_score == 1.0
             assert [r.first_best_score for r in store.iterations()] == [0.8, 1.0]
 
-    def test_equal_text_of_two_sentences_is_not_equal(self, tmp_path: Path) -> None:
+    def test_equal_texts_of_two_sentences_are_different_hypotheses(self, tmp_path: Path) -> None:
         with self.open(tmp_path, writable=True) as store:
             report = self.add(store, [Hypothesis(0, b"a"), Hypothesis(1, b"a")])
             assert report.new_hypotheses == 2
 
-    def test_records_and_results_come_back(self, tmp_path: Path) -> None:
+    def test_records_and_results_are_stored(self, tmp_path: Path) -> None:
         record = {"weights": np.array([0.1, -0.2]), "command": "moses -f x", "state": 2**100}
         with self.open(tmp_path, writable=True) as store:
             self.add(store, [Hypothesis(0, b"a")], record=record)
@@ -224,7 +224,7 @@ class StoreConformance:
             model.add([Hypothesis(1, b"e"), Hypothesis(2, b"f")])
             check_store(store, model, metric, metric.prepare(self.references))
 
-    def test_iterations_are_named_in_many_ways(self, tmp_path: Path) -> None:
+    def test_iterations_can_be_selected_in_several_ways(self, tmp_path: Path) -> None:
         ways: tuple[tuple[Any, tuple[bytes, ...]], ...] = (
             (None, (b"a", b"b", b"c")),
             (2, (b"b",)),
@@ -245,7 +245,7 @@ class StoreConformance:
                     StoreError, functools.partial(store.tuning_set, [1, missing]), "1 to 3"
                 )
 
-    def test_iterations_come_in_order(self, tmp_path: Path) -> None:
+    def test_iterations_must_be_added_in_order(self, tmp_path: Path) -> None:
         metric = ToyMetric()
         with self.open(tmp_path, writable=True) as store:
             for wrong in (0, 2):
@@ -258,7 +258,7 @@ class StoreConformance:
 
                 assert_raises(StoreError, action, f"iteration {wrong}", "the next one is 1")
 
-    def test_another_metric_or_reference_is_scored_anew(self, tmp_path: Path) -> None:
+    def test_statistics_are_computed_for_another_metric_or_reference(self, tmp_path: Path) -> None:
         once, twice = ToyMetric(), ToyMetric(weight=2)
         lines = [Hypothesis(0, b"a x"), Hypothesis(0, b"b"), Hypothesis(1, b"d")]
         model = StoreModel(3)
@@ -275,7 +275,7 @@ class StoreConformance:
             self.add(store, [Hypothesis(0, b"b"), Hypothesis(0, b"c")], twice)
             np.testing.assert_array_equal(store.tuning_set().stats[:, 0], [2, 2, 2, 2])
 
-    def test_another_input_is_refused_by_name(self, tmp_path: Path) -> None:
+    def test_an_error_names_a_different_input(self, tmp_path: Path) -> None:
         with self.open(tmp_path, writable=True) as store:
             store.require({"input": "1a", "references": "2b"})
         with self.open(tmp_path, writable=True) as store:
@@ -288,7 +288,7 @@ class StoreConformance:
             store.require({"references": "3c"}, replace=["references"])
             assert store.fingerprints == {"input": "1a", "references": "3c"}
 
-    def test_other_features_are_refused_with_both_spelled_out(self, tmp_path: Path) -> None:
+    def test_an_error_shows_both_sets_of_features(self, tmp_path: Path) -> None:
         metric = ToyMetric()
         with self.open(tmp_path, writable=True) as store:
             self.add(store, [Hypothesis(0, b"a")], metric)
@@ -312,7 +312,7 @@ class StoreConformance:
         iteration: int | None = None,
         progress: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Add a part of the iteration that is open, or of the next one, as one block."""
+        """Add a part of the open or the next iteration, as one block."""
         metric = metric or ToyMetric()
         return store.add_part(
             iteration or len(store.iterations()) + 1,
@@ -323,7 +323,7 @@ class StoreConformance:
             progress=progress or {},
         )
 
-    def test_an_iteration_grows_in_parts(self, tmp_path: Path) -> None:
+    def test_an_iteration_can_be_added_in_parts(self, tmp_path: Path) -> None:
         metric = ToyMetric()
         model = StoreModel(3)
         first = [Hypothesis(0, b"a x", sparse=(("s_a", 1.0),)), Hypothesis(1, b"e")]
@@ -352,7 +352,7 @@ class StoreConformance:
             # Nothing that is stored was scored again.
             assert metric.scored == 2 + 2 + 1 + 0
 
-    def test_an_open_iteration_is_seen_by_none_but_those_who_ask(self, tmp_path: Path) -> None:
+    def test_an_open_iteration_is_invisible_to_other_methods(self, tmp_path: Path) -> None:
         metric = ToyMetric()
         model = StoreModel(3)
         lines = [Hypothesis(0, b"a", sparse=(("s_a", 1.0),)), Hypothesis(1, b"e")]
@@ -377,7 +377,7 @@ class StoreConformance:
                 assert found is not None
                 assert (found.iteration, found.sentences.tolist()) == (2, [0])
 
-    def test_an_open_iteration_is_gone_on_with(self, tmp_path: Path) -> None:
+    def test_an_open_iteration_can_be_resumed(self, tmp_path: Path) -> None:
         progress = {"batch": 3, "weights": np.array([0.1, -0.2]), "rng": 2**100}
         with self.open(tmp_path, writable=True) as store:
             assert store.open_iteration() is None
@@ -395,7 +395,7 @@ class StoreConformance:
             assert [store.hypotheses(i) for i in range(3)] == [(b"a",), (b"e",), (b"f",)]
             assert store.iterations()[0].n_lists == 3
 
-    def test_a_batch_of_the_open_iteration_is_as_the_decoder_gave_it(self, tmp_path: Path) -> None:
+    def test_a_batch_of_the_open_iteration_has_the_decoders_order(self, tmp_path: Path) -> None:
         first = [Hypothesis(0, b"a", sparse=(("s_a", 1.0),)), Hypothesis(1, b"e", (1, 2, 3))]
         again = [
             Hypothesis(1, b"e x", (1, 2, 4)), first[1], Hypothesis(1, b"e x", (1, 2, 4)),
@@ -413,7 +413,7 @@ class StoreConformance:
             check_rows(batch, 0, truth, [[1, 1], [1, 1], [1, 2], [1, 1], [1, 2]])
             assert_raises(DataError, lambda: store.open_batch([3]), "no sentence 3")
 
-    def test_an_open_iteration_stands_in_the_way(self, tmp_path: Path) -> None:
+    def test_an_open_iteration_blocks_other_changes(self, tmp_path: Path) -> None:
         other = ToyMetric(weight=2)
         lines = [Hypothesis(0, b"a")]
         with self.open(tmp_path, writable=True) as store:
@@ -443,11 +443,13 @@ class StoreConformance:
             assert found is not None
             assert found.sentences.tolist() == [0]
 
-    def test_a_part_that_is_refused_leaves_nothing(self, tmp_path: Path) -> None:
+    def test_a_rejected_part_leaves_nothing(self, tmp_path: Path) -> None:
         with self.open(tmp_path, writable=True) as store:
             self.add_part(store, [Hypothesis(0, b"a", sparse=(("s_a", 1.0),))])
             bad = [Hypothesis(1, b"e", sparse=(("s_x", 1.0),)), Hypothesis(3, b"e")]
-            assert_raises(FormatError, lambda: self.add_part(store, bad), "no sentence 3")
+            assert_raises(
+                FormatError, lambda: self.add_part(store, bad), "sentence 3 does not exist"
+            )
             self.add_part(store, [Hypothesis(1, b"e", sparse=(("s_b", 2.0),))])
             assert store.open_batch([0, 1]).space.sparse == ("s_a", "s_b")
             store.finish_iteration(1, {})

@@ -146,7 +146,7 @@ def test_a_record_of_an_iteration_that_is_missing(path: Path) -> None:
     with raw(path) as (transaction, databases):
         for part in range(4):
             transaction.delete(struct.pack(">IB", 1, part), db=databases["iterations"])
-    assert "iteration 1 has none" in checked_or_refused(path)[1]
+    assert "iteration 1 has no record" in checked_or_refused(path)[1]
 
 
 def test_damaged_checksums(path: Path) -> None:

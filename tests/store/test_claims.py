@@ -63,7 +63,7 @@ def test_what_an_iteration_cannot_say(name: str, value: Any, tmp_path: Path) -> 
 def test_what_no_statistics_are(kind: list[Any], tmp_path: Path) -> None:
     path = make(tmp_path / "store", ToyMetric())
     changed(path, "meta", b"statistics", lambda _: encode_value([kind]))
-    with pytest.raises(StoreError, match="what it says of its statistics"):
+    with pytest.raises(StoreError, match="its list of statistics or its fingerprints"):
         NBestStore.open(path)
 
 
@@ -72,11 +72,11 @@ def test_what_no_statistics_are(kind: list[Any], tmp_path: Path) -> None:
     [
         ({"sparse_indices": [1]}, "a sparse feature has no name"),
         ({"sparse_indices": [-1]}, "a sparse feature has no name"),
-        ({"sparse_indptr": [1, 1]}, "its sparse features are out of order"),
+        ({"sparse_indptr": [1, 1]}, "its sparse features have invalid offsets"),
         ({"home_rows": [0, 9]}, "index 9 is out of bounds"),
         ({"home_iterations": [2, -1]}, "refers to iteration -1, which has none"),
-        ({"text_offsets": [2, 1]}, "its texts are out of order"),
-        ({"extra_offsets": [5, 0, 5]}, "what follows its scores is out of order"),
+        ({"text_offsets": [2, 1]}, "its texts have invalid offsets"),
+        ({"extra_offsets": [5, 0, 5]}, "the texts after its scores have invalid offsets"),
     ],
 )
 def test_what_is_no_list(arrays: dict[str, Any], told: str, tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_a_sentence_that_no_input_has(tmp_path: Path) -> None:
     metric = ToyMetric()
     with NBestStore.open(tmp_path, writable=True) as store:
         for number in (MOST_SENTENCES, 10**18):
-            with pytest.raises(FormatError, match=f"there is no sentence {number}"):
+            with pytest.raises(FormatError, match=f"sentence {number} does not exist"):
                 store.add_graphs(1, [(number, graph)])
         with pytest.raises(DataError, match="a store takes 10000000 sentences"):
             store.add_iteration(

@@ -291,9 +291,9 @@ def test_graphs_that_cannot_be_taken(tmp_path: Path) -> None:
         for number in (1, 3):
             with pytest.raises(StoreError, match="the next one is 2"):
                 store.add_graphs(number, [])
-        with pytest.raises(FormatError, match="no sentence 3: the input has 3"):
+        with pytest.raises(FormatError, match="sentence 3 does not exist: the input has 3"):
             store.add_graphs(2, [(3, graph())])
-        with pytest.raises(FormatError, match="sentence 1 has a search graph already"):
+        with pytest.raises(FormatError, match="sentence 1 already has a search graph"):
             store.add_graphs(2, [(1, graph()), (1, graph())])
         store.add_part(2, [make_list([Hypothesis(0, b"a")])], progress={}, **COMMON)
         with pytest.raises(StoreError, match="iteration 2 is open"):
@@ -523,14 +523,14 @@ def test_faults_of_graphs(tmp_path: Path) -> None:
         for field, place in zip(fields(Hypergraph), places[1::2], strict=False)
     }
     for name, changed, fault in (
-        ("edge_offsets", np.array([0, 4, 3, 4], "<i8"), "is out of order"),
-        ("tails", np.array([0, 2, 1], "<i4"), "does not come before it"),
-        ("tails", np.array([0, -1, 1], "<i4"), "does not come before it"),
-        ("targets", np.array([0, 1, 1, 2, -1, -1, 3], "<i4"), "other tails than its target"),
+        ("edge_offsets", np.array([0, 4, 3, 4], "<i8"), "its search graph has invalid offsets"),
+        ("tails", np.array([0, 2, 1], "<i4"), "does not precede its head"),
+        ("tails", np.array([0, -1, 1], "<i4"), "does not precede its head"),
+        ("targets", np.array([0, 1, 1, 2, -1, -1, 3], "<i4"), "tails that do not match its target"),
         ("targets", np.array([0, -1, 9, 2, -1, -1, 3], "<i4"), "an invalid word"),
         ("feature_indices", np.array([0, 2, 9, 0, 1], "<i4"), "has no name"),
         ("feature_values", np.array([1, 2, np.nan, 0, 1], "<f4"), "not a finite number"),
-        ("covered", np.array([0, -1, 1], "<i4"), "less than nothing"),
+        ("covered", np.array([0, -1, 1], "<i4"), "a negative coverage"),
     ):
         new = changed.tobytes()
         raw(tmp_path, b"forest", key, whole[: at[name]] + new + whole[at[name] + len(new) :])

@@ -71,14 +71,14 @@ def faults(path: Path, iteration: int, sentence: int) -> list[str]:
     ("arrays", "fault"),
     [
         ({"home_iterations": [2, 3]}, "it refers to hypotheses of a later iteration"),
-        ({"home_rows": [0, 2]}, "it refers to hypotheses of iteration 1 that are not there"),
-        ({"home_rows": [1, 1]}, "it refers to hypotheses of iteration 2 that are not there"),
+        ({"home_rows": [0, 2]}, "it refers to missing hypotheses of iteration 1"),
+        ({"home_rows": [1, 1]}, "it refers to missing hypotheses of iteration 2"),
         ({"flat_dense": [1.0, np.nan, 3.0]}, "a feature is not a finite number"),
         ({"scores": [-1.0, np.inf]}, "a model score is infinite"),
-        ({"scores": [-1.0]}, "its arrays do not fit together"),
-        ({"lengths": []}, "its arrays do not fit together"),
-        ({"text_offsets": [0, 9]}, "its arrays do not fit together"),
-        ({"extra_offsets": [0, 5, 4]}, "its arrays do not fit together"),
+        ({"scores": [-1.0]}, "its arrays have inconsistent sizes"),
+        ({"lengths": []}, "its arrays have inconsistent sizes"),
+        ({"text_offsets": [0, 9]}, "its arrays have inconsistent sizes"),
+        ({"extra_offsets": [0, 5, 4]}, "its arrays have inconsistent sizes"),
         ({"text": list(b"a\n2")}, "a hypothesis has a line break"),
         (
             {"sparse_indices": [1]},
@@ -97,7 +97,7 @@ def test_what_is_wrong_with_a_list(arrays: dict[str, Any], fault: str, tmp_path:
 def test_a_list_that_is_missing_is_told_where_it_is_referred_to(tmp_path: Path) -> None:
     path = make(tmp_path / "store", ToyMetric(), ToyMetric())
     changed(path, "kbest", struct.pack(">II", 1, 1), lambda value: None)
-    assert faults(path, 2, 1) == ["it refers to hypotheses of iteration 1 that are not there"]
+    assert faults(path, 2, 1) == ["it refers to missing hypotheses of iteration 1"]
 
 
 def test_statistics_of_an_earlier_metric_may_end(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Lists, a metric and a store small enough to check by hand: the truth in tests of stores."""
+"""Toy lists, a toy metric and a model of the store, as expected values for tests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mosesplug.metrics.protocol import (
 __all__ = ["GROUPS", "Hypothesis", "StoreModel", "ToyMetric", "make_list"]
 
 GROUPS = (("LM0", 1), ("TM0", 2))
-"""The dense groups of ``make_list`` if nothing else is said."""
+"""The default dense groups of ``make_list``."""
 
 
 class Hypothesis(NamedTuple):
@@ -48,7 +48,7 @@ def make_list(
     groups: tuple[tuple[str, int], ...] = GROUPS,
     path: str = "list",
 ) -> NBestList:
-    """Return an n-best list as the reader of ``formats`` gives it."""
+    """Return an n-best list like the reader in ``formats``."""
     lines = list(hypotheses)
     names = list(dict.fromkeys(name for line in lines for name, _ in line.sparse))
     pieces = [piece for line in lines for piece in (line.text, line.extra)]
@@ -81,11 +81,11 @@ def make_list(
 
 @dataclass
 class ToyMetric(UnsmoothedMetric):
-    """A metric in five lines: ``weight`` times the words that are in a reference, and all words.
+    """A toy metric: ``weight`` times the number of words in a reference, and the number of words.
 
     Attributes:
-        weight: a setting, and so a part of the signature.
-        scored: how many hypotheses it has been asked about.
+        weight: a setting, part of the signature.
+        scored: number of hypotheses scored so far.
     """
 
     weight: int = 1
@@ -96,11 +96,11 @@ class ToyMetric(UnsmoothedMetric):
     _known: dict[str, list[set[bytes]]] = field(default_factory=dict)
 
     def signature(self) -> str:
-        """Name and setting."""
+        """Return name and setting."""
         return f"WORDS|weight:{self.weight}"
 
     def prepare(self, references: Sequence[Sequence[bytes]]) -> Prepared:
-        """Sets of words."""
+        """Compile references to sets of words."""
         n_sentences = check_references(references)
         fingerprint = reference_fingerprint(references)
         self._known[fingerprint] = [
@@ -123,7 +123,7 @@ class ToyMetric(UnsmoothedMetric):
         *,
         threads: int = 1,
     ) -> NDArray[np.int32]:
-        """Return words in a reference and all words."""
+        """Return the numbers of words in a reference and of all words."""
         self.scored += len(starts)
         data = buffer.tobytes()
         rows = []
@@ -134,17 +134,17 @@ class ToyMetric(UnsmoothedMetric):
         return np.array(rows, dtype=np.int32).reshape(-1, 2)
 
     def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the share of words that are in a reference."""
+        """Return the fraction of words that are in a reference."""
         totals = np.asarray(totals, dtype=np.float64)
         return np.asarray(totals[..., 0] / np.maximum(totals[..., 1], 1.0))
 
 
 @dataclass
 class StoreModel:
-    """A store without any idea: what ``NBestStore`` must give, in the plainest words.
+    """A naive store: the expected results of ``NBestStore``.
 
     Attributes:
-        n_sentences: sentences of the input.
+        n_sentences: number of sentences of the input.
         lists: the lists of each iteration by sentence.
     """
 
@@ -152,14 +152,14 @@ class StoreModel:
     lists: list[dict[int, list[Hypothesis]]] = field(default_factory=list)
 
     def add(self, hypotheses: Iterable[Hypothesis]) -> None:
-        """One more iteration."""
+        """Add an iteration."""
         added: dict[int, list[Hypothesis]] = {}
         for hypothesis in hypotheses:
             added.setdefault(hypothesis.sentence, []).append(hypothesis)
         self.lists.append(added)
 
     def merged(self, sentence: int, iterations: Iterable[int]) -> list[Hypothesis]:
-        """Distinct hypotheses of some iterations in the order of their first appearance."""
+        """Return distinct hypotheses of some iterations, in the order of their first appearance."""
         found: dict[object, Hypothesis] = {}
         for iteration in sorted(iterations):
             for hypothesis in self.lists[iteration - 1].get(sentence, []):
@@ -167,7 +167,7 @@ class StoreModel:
         return list(found.values())
 
     def sparse_names(self) -> tuple[str, ...]:
-        """Sparse features in the order of their first appearance."""
+        """Return the sparse features in the order of their first appearance."""
         return tuple(
             dict.fromkeys(
                 name

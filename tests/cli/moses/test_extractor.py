@@ -106,7 +106,7 @@ def test_sparse_features_of_earlier_iterations_keep_their_names(folder: Path) ->
         ("-n list -r short", 1, "list:5: there is no reference for sentence 2"),
         ("-n list -r ref -F absent/f", 1, "absent"),
         ("-n list -r ref --filter false", 1, "the filter"),
-        ("-n list -r ref -f 1", 1, "factor 1 is asked for"),
+        ("-n list -r ref -f 1", 1, "factor 1 is selected"),
         ("-n list -r ref -E f -R s", 1, "s has statistics of PER, not of BLEU"),
     ],
 )
