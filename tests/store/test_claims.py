@@ -121,7 +121,7 @@ def test_a_sentence_that_no_input_has(tmp_path: Path) -> None:
         for number in (MOST_SENTENCES, 10**18):
             with pytest.raises(FormatError, match=f"sentence {number} does not exist"):
                 store.add_graphs(1, [(number, graph)])
-        with pytest.raises(DataError, match="a store takes 10000000 sentences"):
+        with pytest.raises(DataError, match="a store holds at most 10000000 sentences"):
             store.add_iteration(
                 1, [make_list([], GROUPS)], metric=metric,
                 references=metric.prepare(((b"a",),)), n_sentences=10**12, record={},
