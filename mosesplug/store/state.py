@@ -11,7 +11,7 @@ Keys are fixed-width and big-endian, so that an iteration is one sorted range, a
                                                 8 and a place: ``checksums``
     kbest       iteration, sentence             ``records``
     statistics  kind, iteration, sentence       raw rows, one for each hypothesis of the record
-    forest      iteration, sentence             ``graphs.records``
+    forest      iteration, sentence             ``graph_records``
 
 An iteration is finished if it has a commit record. At most one, the newest, may be open: it has
 some of its lists, or only search graphs.
