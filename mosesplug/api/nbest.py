@@ -31,6 +31,8 @@ __all__ = ["NBest", "make_block", "read_nbest", "write_nbest"]
 
 _SHOWN = 10
 """Hypotheses that a list shows of itself."""
+_SHOWN_TEXT = 60
+"""Longest text that is shown whole."""
 _HEAD = ("sentence", "hypothesis", "features", "score")
 _EXACT_DIGITS = 9
 """Digits that preserve a float32."""
@@ -223,7 +225,8 @@ class NBest:
             values = line.split(b" ||| ")[2].strip().decode("utf-8", "replace")
             score = float(first.scores[row])
             shown = "" if np.isnan(score) else f"{score:.6g}"
-            yield str(first.sentence_ids[row]), first.texts[row], values, shown
+            text = _shorten(first.texts[row])
+            yield str(first.sentence_ids[row]), text, _shorten(values), shown
 
 
 def read_nbest(
@@ -342,6 +345,10 @@ def make_block(
         extra_ends=ends[1:],
         lines=np.arange(1, n + 1),
     )
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _SHOWN_TEXT else f"{text[: _SHOWN_TEXT - 3]}..."
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:
