@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["Block", "Command", "find_blocks", "find_marks", "matches", "split_commands"]
+__all__ = ["FENCE", "Block", "Command", "find_blocks", "find_marks", "matches", "split_commands"]
 
-_FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\S*)[^\n]*\n(?P<text>.*?)^ *```$", re.M | re.S)
+FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\S*)[^\n]*\n(?P<text>.*?)^ *```$", re.M | re.S)
 _MARK = re.compile(r"<!-- (needs|not run):\s*(.*?)\s*-->", re.S)
 _NUMBER = re.compile(r"[-+]?\d[\d.,:]*(e[-+]?\d+)?")
 _SPARKS = re.compile("[▁▂▃▄▅▆▇█]+")
@@ -53,7 +53,7 @@ class Command:
 
 def find_marks(page: str) -> list[tuple[str, str]]:
     """Return kind and text of every mark, outside of code."""
-    return _MARK.findall(re.sub(r"`[^`\n]*`", "", _FENCE.sub("", page)))
+    return _MARK.findall(re.sub(r"`[^`\n]*`", "", FENCE.sub("", page)))
 
 
 def find_blocks(page: str) -> list[Block]:
@@ -61,7 +61,7 @@ def find_blocks(page: str) -> list[Block]:
     blocks = []
     needs: list[str] = []
     end = 0
-    for match in _FENCE.finditer(page):
+    for match in FENCE.finditer(page):
         excepted = None
         for mark in _MARK.finditer(re.sub(r"`[^`\n]*`", "", page[end : match.start()])):
             if mark[1] == "needs":

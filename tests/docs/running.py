@@ -17,9 +17,16 @@ from typing import Any
 from mosesplug.cli.main import main
 from tests.docs.examples import Block, Command, matches, split_commands
 
-__all__ = ["ROOT", "Page", "PageError", "run_shell"]
+__all__ = ["PAGES", "ROOT", "Page", "PageError", "run_shell"]
 
 ROOT = Path(__file__).parents[2]
+PAGES = [
+    page.relative_to(ROOT)
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+    if "_build" not in page.parts
+]
+"""The README and the pages of the manual."""
+
 _NEEDS_A_SHELL = re.compile(r"[|<>$;&*?~()\[\]`!#]")
 
 

@@ -10,13 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.docs.examples import find_blocks, find_marks, matches, split_commands
-from tests.docs.running import ROOT, Page
+from tests.docs.running import PAGES, ROOT, Page
 
-PAGES = [
-    page.relative_to(ROOT)
-    for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
-    if "_build" not in page.parts
-]
 EXECUTABLE = ("console", "python")
 LANGUAGES = (*EXECUTABLE, "text", "ini", "toml", "json", "{toctree}", "{eval-rst}")
 
