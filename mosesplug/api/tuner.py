@@ -38,13 +38,15 @@ from mosesplug.tuning.setup import check_outputs
 from mosesplug.tuning.stopping import find_reason_to_stop
 from mosesplug.tuning.told_lists import check_told
 from mosesplug.tuning.weights import Weights
-from mosesplug.tuning.workdir.iteration_files import weights_path
+from mosesplug.tuning.workdir.iteration_files import result_path, weights_path
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["Request", "Tuner"]
+__all__ = ["Request", "Tuner", "open_tuner"]
 
 StrPath = str | PathLike[str]
 _DEFAULT_NBEST = 100
+_NEEDED = {"refs": "references", "config": "features and starting weights"}
+"""Settings that a new run needs, in words."""
 
 
 @dataclass(frozen=True)
@@ -100,9 +102,9 @@ class Tuner:
         (2, True)
     """
 
-    def __init__(self, stack: ExitStack, context: Context, watch: Callable[[Event], None]) -> None:
+    def __init__(self, stack: ExitStack, context: Context, *, was_asked: bool) -> None:
         self._stack: ExitStack | None = stack
-        self._context, self._watch = context, watch
+        self._context, self._was_asked = context, was_asked
         self._directory = context.files.workspace.directory
         self._asked: tuple[DecodingRequest, Request] | None = None
         self._reason = ""
@@ -165,34 +167,19 @@ class Tuner:
                 "options": options,
                 "metric": metric,
                 "seed": seed,
-                "working_dir": Path(working_dir).absolute(),
                 **more,
             }
         )
-        with ExitStack() as stack:
-            receive = stack.enter_context(follow(watch, progress))
-            workspace = Workspace(
-                Path(working_dir).absolute(), int(given.get("nbest", _DEFAULT_NBEST))
-            )
-            stack.enter_context(workspace.lock())
-            earlier: EarlierRun = "none"
-            if has_earlier_run(workspace):
-                earlier = "replaced" if overwrite else "continued"
-            values = _add_earlier(workspace, given, overwrite=overwrite)
-            keep = earlier == "continued"
-            if references is not None:
-                values["refs"] = place_references(references, workspace, keep=keep)
-            if features is not None or initial is not None:
-                values["config"] = place_start(features, initial, workspace, keep=keep)
-            for name, argument in (("refs", "references"), ("config", "features or initial")):
-                if name not in values:
-                    raise UsageError(f"a new run in {workspace.directory} needs {argument}")
-            plan = make_plan(fill_defaults(values), spell_keyword)
-            configuration = plan.configuration
-            workspace = Workspace(workspace.directory, configuration.decoding.nbest)
-            check_outputs(configuration, workspace)
-            context, _ = stack.enter_context(open_loop(configuration, workspace, earlier, receive))
-            return cls(stack.pop_all(), context, receive)
+        return open_tuner(
+            Path(working_dir),
+            given,
+            references=references,
+            features=features,
+            initial=initial,
+            overwrite=overwrite,
+            watch=watch,
+            progress=progress,
+        )
 
     def ask(self) -> Request | None:
         """Return what must be decoded next; None if the run is finished.
@@ -265,7 +252,14 @@ class Tuner:
         checked = check_told(blocks, space.groups, references.n_sentences, what)
         told = DecodedInput(Path(what), (), out, err, self._clock.seconds(), lists=checked)
         tell(context, None, asked, told)
-        self._asked = None
+        self._asked, self._was_asked = None, False
+
+    @property
+    def open_request(self) -> Request | None:
+        """The request that was asked, here or by an earlier process, and has no lists yet."""
+        if self._asked is None and not self._was_asked:
+            return None
+        return self.ask()
 
     @property
     def is_finished(self) -> bool:
@@ -287,6 +281,11 @@ class Tuner:
         if not self._reason:
             raise UsageError("the run is not finished: ask until there is no request any more")
         return open_run(self._directory)
+
+    @property
+    def result_path(self) -> Path:
+        """The file with the resulting weights, which is written when the run is finished."""
+        return result_path(self._context.data.configuration, self._context.files.workspace)
 
     def close(self) -> None:
         """Release the directory; the run can be opened again. A second call does nothing."""
@@ -329,6 +328,57 @@ class Tuner:
         )
 
 
+def open_tuner(
+    directory: Path,
+    given: Mapping[str, Any],
+    *,
+    references: Any = None,
+    features: Any = None,
+    initial: Any = None,
+    overwrite: bool = False,
+    watch: Callable[[Event], object] | None = None,
+    progress: Progress = None,
+    spelled: Callable[[str], str] = spell_keyword,
+) -> Tuner:
+    """Open a tuner as ``Tuner.open``, with other settings by name.
+
+    Args:
+        directory: the working directory.
+        given: values by the names of settings.
+        references, features, initial, overwrite, watch, progress: as for ``Tuner.open``.
+        spelled: how messages call a setting.
+
+    Raises:
+        UsageError, DataError, StoreError, FormatError: as ``Tuner.open``.
+    """
+    directory = directory.absolute()
+    with ExitStack() as stack:
+        receive = stack.enter_context(follow(watch, progress))
+        workspace = Workspace(directory, int(given.get("nbest", _DEFAULT_NBEST)))
+        stack.enter_context(workspace.lock())
+        earlier: EarlierRun = "none"
+        if has_earlier_run(workspace):
+            earlier = "replaced" if overwrite else "continued"
+        keep = earlier == "continued"
+        # Preparing a run without lists removes its files; this one tells of an open request.
+        was_asked = not keep and not overwrite and workspace.run(1, "dense").is_file()
+        values = _add_earlier(workspace, given, overwrite=overwrite)
+        values["working-dir"] = str(directory)
+        if references is not None:
+            values["refs"] = place_references(references, workspace, keep=keep)
+        if features is not None or initial is not None:
+            values["config"] = place_start(features, initial, workspace, keep=keep)
+        if missing := [what for name, what in _NEEDED.items() if name not in values]:
+            raise UsageError(f"{directory} holds no run yet: to begin one, give {missing[0]}")
+        configuration = make_plan(fill_defaults(values), spelled).configuration
+        workspace = Workspace(directory, configuration.decoding.nbest)
+        check_outputs(configuration, workspace)
+        context, _ = stack.enter_context(open_loop(configuration, workspace, earlier, receive))
+        due = len(context.files.store.iterations()) + 1
+        was_asked = was_asked or workspace.run(due, "dense").is_file()
+        return Tuner(stack.pop_all(), context, was_asked=was_asked)
+
+
 def _make_table(space: FeatureSpace, weights: Weights) -> WeightTable:
     whole = FeatureSpace(space.groups, tuple(weights.sparse))
     return WeightTable(whole, weights.vector(whole))
@@ -347,5 +397,4 @@ def _add_earlier(
             f"{workspace.directory} holds a run with a decoder of its own: continue it by"
             " mosesplug tune --continue, replace it by overwrite=True, or choose another directory"
         )
-    earlier.pop("working-dir", None)
     return overlay_settings(earlier, values)

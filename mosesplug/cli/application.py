@@ -58,6 +58,17 @@ _COMMANDS: _Table = {
         "Tune a system: decode, optimize, repeat, write moses.ini.",
         TUNING_GOES_ON,
     ),
+    "ask": _Command(
+        "mosesplug.cli.run.ask",
+        "ask",
+        "Print the weights that a decoder elsewhere must decode with.",
+    ),
+    "tell": _Command(
+        "mosesplug.cli.run.ask",
+        "tell",
+        "Store and learn from the n-best list of that decoder.",
+        "The same command goes on.",
+    ),
     "mert-moses": _Command(
         "mosesplug.cli.run.mert_moses",
         "main",

@@ -10,6 +10,7 @@ import secrets
 from typing import Literal
 
 from formats.weights.any_format import WeightFile
+from mosesplug.decoders.description import OutsideDecoder
 from mosesplug.errors import DataError, StoreError, UsageError
 from mosesplug.optimizers import corpus_score
 from mosesplug.settings.configuration import Configuration
@@ -108,7 +109,9 @@ def report_changed_settings(context: Context) -> None:
         context.files.watch(
             Note(f"continuing with other settings than before: {'; '.join(changed)}", warning=True)
         )
-    context.files.watch(Note(f"continuing after iteration {len(iterations)}"))
+    if not isinstance(context.data.configuration.decoding.decoder, OutsideDecoder):
+        # A run by ask and tell is continued for every request.
+        context.files.watch(Note(f"continuing after iteration {len(iterations)}"))
 
 
 def find_unstored_iterations(workspace: Workspace, store: NBestStore) -> range:

@@ -312,8 +312,8 @@ def test_sparse_features(toy: ToySystem) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"references": None}, "needs references"),
-        ({"features": None}, "needs features or initial"),
+        ({"references": None}, "give references"),
+        ({"features": None}, "give features and starting weights"),
         ({"features": "LM0"}, "features must be names"),
         ({"features": ["LM 0"]}, "give a name without blanks"),
         ({"features": [("LM0", 0)]}, "number of values from 1"),

@@ -12,6 +12,7 @@ from mosesplug.cli.shared.setting_options import (
     make_parameters,
     take_values,
 )
+from mosesplug.decoders.description import ASK
 from mosesplug.errors import UsageError
 from mosesplug.settings.configuration import RunPlan
 from mosesplug.settings.declare import list_settings
@@ -45,6 +46,11 @@ def add_files(values: dict[str, Any], arguments: tuple[str, ...], usage: str) ->
             f" {' '.join(arguments)}"
         )
     values = values | dict(zip(files, arguments, strict=False))
+    if values.get("decoder") == ASK:
+        raise UsageError(
+            "these settings are of a run without a decoder of its own: continue it by mosesplug ask"
+            " and mosesplug tell"
+        )
     if missing := [name for name in files if name not in values]:
         raise UsageError(
             f"{usage} are needed: give all {count} as arguments, or also"
