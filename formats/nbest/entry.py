@@ -161,7 +161,7 @@ def parse_entry(line: bytes, layout: Layout, place: Place) -> NBestEntry:
     tokens = _TOKEN.findall(features)
     sparse: list[tuple[str, float]] = []
     if layout.named:
-        dense, sparse = _named(tokens, layout, place)
+        dense, sparse = _parse_features(tokens, layout, place)
     elif layout.labelled:
         dense, sparse = _labelled(tokens, place)
     else:
@@ -275,7 +275,7 @@ def _labelled(
     return dense, sparse
 
 
-def _named(
+def _parse_features(
     tokens: Sequence[bytes], layout: Layout, place: Place
 ) -> tuple[list[tuple[str, list[float]]], list[tuple[str, float]]]:
     """Parse the dense features of the layout, 0 if missing, and the sparse ones."""

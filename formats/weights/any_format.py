@@ -188,7 +188,7 @@ def _parsed(found: Format, text: bytes, path: str) -> WeightFile:
         case "overwrite":
             return WeightFile(path, found, _shown(_overwritten(text, path).items()))
         case "sparse" | "graph" | "kbmira":
-            return _named(path, found, read_sparse(path, text))
+            return _split_weights(path, found, read_sparse(path, text))
         case "init.opt":
             init = read_init_opt(path, text)
             return WeightFile(
@@ -276,7 +276,7 @@ def _overwritten(text: bytes, path: str) -> Mapping[str, tuple[float | None, ...
         raise FormatError(error.message, path=path, line=1, remedy=error.remedy) from None
 
 
-def _named(path: str, found: Format, known: Mapping[str, float]) -> WeightFile:
+def _split_weights(path: str, found: Format, known: Mapping[str, float]) -> WeightFile:
     """Split weights by name into dense and sparse ones, as search graphs name them."""
     if found == "sparse":
         return WeightFile(path, found, sparse=known)

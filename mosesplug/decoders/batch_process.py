@@ -112,13 +112,13 @@ def read_batch(
         if text and not text.endswith(b"\n"):
             raise DecoderError(f"{nbest} is cut off: its last line has no end")
         lists = parse_lists(text, numbers, weights.columns, str(nbest), any_layout=any_layout)
-        _account_for(numbers, lists, finished.stdout)
+        _check_missing_lists(numbers, lists, finished.stdout)
     except DecoderError as error:
         raise make_error(str(error), finished.command, finished.stderr) from error
     return lists
 
 
-def _account_for(numbers: Sequence[int], lists: Sequence[NBestList], stdout: Path) -> None:
+def _check_missing_lists(numbers: Sequence[int], lists: Sequence[NBestList], stdout: Path) -> None:
     """Check that sentences without a list have an empty translation, as without a parse."""
     listed = {int(found.sentence_ids[0]) for found in lists}
     missing = [place for place, number in enumerate(numbers) if number not in listed]

@@ -137,7 +137,7 @@ class ServerDecoder(BatchDecoder):
 
         def work(server: ServerProcess) -> None:
             sent: str | None = spelled
-            for place in _taken(waiting):
+            for place in _take_items(waiting):
                 replies[place] = self._lines(server, place, *texts[place], sent)
                 sent = None
 
@@ -259,7 +259,7 @@ def to_request_text(number: int, text: bytes) -> str:
     return decoded
 
 
-def _taken(waiting: deque[int]) -> Iterator[int]:
+def _take_items(waiting: deque[int]) -> Iterator[int]:
     """Take items until none is left; several threads may share a queue."""
     while True:
         try:

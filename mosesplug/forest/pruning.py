@@ -123,9 +123,9 @@ def take_subgraph(graph: Hypergraph, kept: NDArray[np.bool_]) -> Hypergraph:
     nodes, numbers = np.unique(heads, return_inverse=True)
     renumbered = np.full(graph.n_nodes, -1, dtype=np.int32)
     renumbered[nodes] = np.arange(len(nodes))
-    tail_offsets, tails = _taken(graph.tail_offsets, kept)
-    target_offsets, targets = _taken(graph.target_offsets, kept)
-    indptr, entries = _taken(graph.feature_indptr, kept)
+    tail_offsets, tails = _select_rows(graph.tail_offsets, kept)
+    target_offsets, targets = _select_rows(graph.target_offsets, kept)
+    indptr, entries = _select_rows(graph.feature_indptr, kept)
     return Hypergraph(
         read_only(_offsets(np.bincount(numbers, minlength=len(nodes)))),
         read_only(tail_offsets),
@@ -140,7 +140,7 @@ def take_subgraph(graph: Hypergraph, kept: NDArray[np.bool_]) -> Hypergraph:
     )
 
 
-def _taken(
+def _select_rows(
     offsets: NDArray[np.int64], kept: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return the offsets of the kept rows and the mask of their entries."""

@@ -46,13 +46,13 @@ def unite_graphs(graphs: Sequence[Hypergraph]) -> Hypergraph:
     return Hypergraph(
         _offsets([np.diff(graph.edge_offsets) for graph in graphs] + [np.array([n])]),
         _offsets([np.diff(graph.tail_offsets) for graph in graphs] + [ones]),
-        _joined([*tails, goals], np.int32),
+        _concatenate([*tails, goals], np.int32),
         _offsets([np.diff(graph.target_offsets) for graph in graphs] + [ones]),
-        _joined([*targets, np.full(n, TAIL)], np.int32),
+        _concatenate([*targets, np.full(n, TAIL)], np.int32),
         _offsets([np.diff(graph.feature_indptr) for graph in graphs] + [nothing]),
-        _joined([graph.feature_indices for graph in graphs], np.int32),
-        _joined([graph.feature_values for graph in graphs], np.float32),
-        _joined([*(graph.covered for graph in graphs), graphs[0].covered[-1:]], np.int32),
+        _concatenate([graph.feature_indices for graph in graphs], np.int32),
+        _concatenate([graph.feature_values for graph in graphs], np.float32),
+        _concatenate([*(graph.covered for graph in graphs), graphs[0].covered[-1:]], np.int32),
         tuple(words),
     )
 
@@ -61,5 +61,5 @@ def _offsets(sizes: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
     return read_only(np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.int64))
 
 
-def _joined(arrays: Sequence[NDArray[Any]], dtype: type) -> NDArray[Any]:
+def _concatenate(arrays: Sequence[NDArray[Any]], dtype: type) -> NDArray[Any]:
     return read_only(np.concatenate(arrays).astype(dtype, copy=False))

@@ -160,12 +160,12 @@ def find_graph_oracles(
     """
     match method:
         case "linear":
-            return linear_oracles(graphs, beam=beam, told=progress)
+            return linear_oracles(graphs, beam=beam, on_progress=progress)
         case "sentence":
-            return sentence_oracles(graphs, beam=beam or BEAM, told=progress)
+            return sentence_oracles(graphs, beam=beam or BEAM, on_progress=progress)
         case "greedy":
             rng = np.random.default_rng(seed)
-            return greedy_oracles(graphs, rng, beam=beam or BEAM, told=progress)
+            return greedy_oracles(graphs, rng, beam=beam or BEAM, on_progress=progress)
 
 
 def summarize_graph(graph: WeightedGraph, *, has_weights: bool) -> GraphSummary:

@@ -50,9 +50,9 @@ def describe_lattice(
     weights = run.vector
     with run.store.graphs() as graphs:
         candidates = (
-            _smallest_graphs(graphs)
+            _sort_by_size(graphs)
             if sentence is None
-            else [(sentence, _newest_graph(graphs, sentence))]
+            else [(sentence, _find_newest_graph(graphs, sentence))]
         )
         best: tuple[int, int, int, Hypergraph, int] | None = None
         for number, graph in candidates:
@@ -67,7 +67,7 @@ def describe_lattice(
         return _describe(run, merged, number, column, part, whole)
 
 
-def _newest_graph(graphs: StoredGraphs, sentence: int) -> Hypergraph:
+def _find_newest_graph(graphs: StoredGraphs, sentence: int) -> Hypergraph:
     """Return a sentence's graph of the newest iteration that has one."""
     if not 0 <= sentence < graphs.n_sentences:
         raise DataError(f"there is no sentence {sentence}: the input has {graphs.n_sentences}")
@@ -77,7 +77,7 @@ def _newest_graph(graphs: StoredGraphs, sentence: int) -> Hypergraph:
     return found[-1]
 
 
-def _smallest_graphs(graphs: StoredGraphs) -> Iterator[tuple[int, Hypergraph]]:
+def _sort_by_size(graphs: StoredGraphs) -> Iterator[tuple[int, Hypergraph]]:
     """Yield sentences and graphs of the newest iteration with graphs, the smallest first."""
     if not graphs.iterations:
         return

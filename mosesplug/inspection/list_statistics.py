@@ -108,8 +108,8 @@ class FeatureSums:
         from mosesplug.inspection.lists import sentence_scores
 
         values = batch.dense.astype(np.float64)
-        centred = _centre(values, offsets, widths)
-        scores = _centre(sentence_scores(metric, batch.stats)[:, None], offsets, widths)[:, 0]
+        centred = _center(values, offsets, widths)
+        scores = _center(sentence_scores(metric, batch.stats)[:, None], offsets, widths)[:, 0]
         squares = np.add.reduceat(centred**2, offsets, axis=0)
         return FeatureSums(
             hypotheses=self.hypotheses + batch.n_hyps,
@@ -146,7 +146,7 @@ class FeatureSums:
         return float(self.products[column] / norms)
 
 
-def _centre(
+def _center(
     values: NDArray[np.float64], offsets: NDArray[np.int64], widths: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """Subtract the mean of each sentence, float64 of the shape of ``values``."""

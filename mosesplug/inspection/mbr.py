@@ -109,7 +109,7 @@ def read_store_tasks(
         with store.graphs([chosen]) as graphs:
             groups = graphs.space.groups
             if weights is None:
-                own = _decoded_with(records[chosen])
+                own = _read_decoding_weights(records[chosen])
                 fixed = _read_fixed_weights(place, chosen)
                 weights = GraphWeights(groups, own.dense, own.sparse, fixed)
             features = GraphFeatures(graphs.space, weights.fixed)
@@ -120,7 +120,7 @@ def read_store_tasks(
                     yield _graph_task(sentence, graph, vector)
 
 
-def _decoded_with(record: IterationRecord) -> Weights:
+def _read_decoding_weights(record: IterationRecord) -> Weights:
     """Return the weights that the decoder got; those of iteration 1 may be normalised."""
     start = read_start(record)
     if record.iteration == 1 and "-weight-overwrite" in start.command:

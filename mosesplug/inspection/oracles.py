@@ -143,7 +143,7 @@ def _sentence(
     return [sentence_oracles(lists.offsets, gains)]
 
 
-def _greedy(
+def _search_greedily(
     lists: TuningSet, metric: Metric, seed: int, settings: OracleSettings
 ) -> list[OracleSets]:
     """Search greedily for the best corpus score, from several random starts."""
@@ -159,10 +159,10 @@ def _batch(
     def oracles(batch: TuningSet, rng: np.random.Generator) -> OracleSets:
         return corpus_oracles(batch, FewSentences(metric), rng)
 
-    return [_in_batches(lists, seed, settings.batch, oracles)]
+    return [_search_in_batches(lists, seed, settings.batch, oracles)]
 
 
-def _in_context(kind: CostKind) -> _Search:
+def _make_context_search(kind: CostKind) -> _Search:
     """Return a search for the best of each sentence in the context of earlier choices."""
 
     def search(
@@ -177,12 +177,12 @@ def _in_context(kind: CostKind) -> _Search:
             memory.update(costs.update_memory(batch, memory, found.chosen))
             return found
 
-        return [_in_batches(lists, seed, settings.batch, oracles)]
+        return [_search_in_batches(lists, seed, settings.batch, oracles)]
 
     return search
 
 
-def _in_batches(
+def _search_in_batches(
     lists: TuningSet,
     seed: int,
     size: int,
@@ -212,9 +212,9 @@ _Search = Callable[[TuningSet, Metric, int, OracleSettings], list[OracleSets]]
 _SEARCHES: Mapping[OracleMethod, _Search] = MappingProxyType(
     {
         "sentence": _sentence,
-        "greedy": _greedy,
+        "greedy": _search_greedily,
         "batch": _batch,
-        "pseudo-corpus": _in_context("pseudo-corpus"),
-        "background": _in_context("background"),
+        "pseudo-corpus": _make_context_search("pseudo-corpus"),
+        "background": _make_context_search("background"),
     }
 )

@@ -176,7 +176,7 @@ def read_held_out_lists(
         threads=settings.threads,
         loaded=lambda done: progress(done, len(files), "held-out lists"),
     )
-    return replace(problem, tuning_set=_in_space(lists.tuning_set, space))
+    return replace(problem, tuning_set=_move_to_space(lists.tuning_set, space))
 
 
 def parse_column_names(names: str | None) -> list[str] | None:
@@ -408,7 +408,7 @@ def _restrict_lists(problem: Problem, positions: NDArray[np.int64]) -> Problem:
     return replace(problem, tuning_set=problem.tuning_set.take_sentences(positions))
 
 
-def _in_space(lists: TuningSet, space: FeatureSpace) -> TuningSet:
+def _move_to_space(lists: TuningSet, space: FeatureSpace) -> TuningSet:
     """Return lists in another feature space, without the sparse features that it lacks."""
     if lists.space.groups != space.groups:
         raise DataError(

@@ -115,7 +115,7 @@ def read_graph_weights(
             remedy="The features of search graphs have names: use Name= value lines or a moses.ini",
         )
     if file.ini is not None:
-        return _configured(parse_configured_features(file.ini), given.sparse)
+        return _read_configured(parse_configured_features(file.ini), given.sparse)
     # kbmira numbers the features of graphs that have no names.
     numbered = {f"F{place}": value for place, value in enumerate(file.numbers)}
     spelled = name_as_in_graphs(file.show, file.fixed, file.path)
@@ -129,7 +129,7 @@ def read_graph_weights(
     return GraphWeights(groups, tuple(known[name] for name in names), rest, {**UNTUNED, **fixed})
 
 
-def _configured(features: ConfiguredFeatures, sparse: Mapping[str, float]) -> GraphWeights:
+def _read_configured(features: ConfiguredFeatures, sparse: Mapping[str, float]) -> GraphWeights:
     values = (value for group in features.groups for value in group.values)
     dense = tuple(value for value in values if value is not None)
     return GraphWeights(features.columns, dense, sparse, features.fixed, features.core)
@@ -151,13 +151,15 @@ def read_weighted_graphs(
         DataError: a dense feature without a weight, or sentence ids that do not ascend in a place.
     """
     core = None if weights is None else weights.core
-    files = heapq.merge(*(_ascending(place, core) for place in places), key=itemgetter(0))
+    files = heapq.merge(*(_read_ascending(place, core) for place in places), key=itemgetter(0))
     for sentence, group in groupby(files, key=itemgetter(0)):
         found = [file for _, file in group]
-        yield _weighted(sentence, found, weights)
+        yield _unite(sentence, found, weights)
 
 
-def _ascending(place: Path, core: tuple[str, ...] | None) -> Iterator[tuple[int, HypergraphFile]]:
+def _read_ascending(
+    place: Path, core: tuple[str, ...] | None
+) -> Iterator[tuple[int, HypergraphFile]]:
     """Yield the graphs of one place, and check that their sentence ids ascend."""
     last = -1
     for number, file in read_graphs(place, core_names=core):
@@ -170,7 +172,7 @@ def _ascending(place: Path, core: tuple[str, ...] | None) -> Iterator[tuple[int,
         yield number, file
 
 
-def _weighted(
+def _unite(
     sentence: int, files: Sequence[HypergraphFile], weights: GraphWeights | None
 ) -> WeightedGraph:
     """Return the union of the graphs of one sentence, with weights."""

@@ -93,7 +93,9 @@ class NamedWeights:
         """
         tail = [self.sparse.get(name, 0.0) for name in space.sparse]
         if not self.file.numbers:
-            return StartingWeights(np.array([*_by_name(self.file, space), *tail], dtype=np.float64))
+            return StartingWeights(
+                np.array([*_find_by_name(self.file, space), *tail], dtype=np.float64)
+            )
         if len(self.file.numbers) != space.n_dense:
             raise FormatError(
                 f"{len(self.file.numbers)} weights, but the lists have {space.n_dense} dense "
@@ -176,17 +178,17 @@ def score_hypotheses(block: NBestList, weights: NamedWeights) -> NDArray[np.floa
     return linear_scores(block.dense, sparse, vector)
 
 
-def _single(file: WeightFile) -> dict[str, float]:
+def _name_single_values(file: WeightFile) -> dict[str, float]:
     """Return the weights by names of single values, as ``TM0_1``, which other decoders use."""
     names = hypergraph_names((name, len(values)) for name, values in file.groups.items())
     values = (value for group in file.groups.values() for value in group)
     return {**file.sparse, **dict(zip(names, values, strict=True))}
 
 
-def _by_name(file: WeightFile, space: FeatureSpace) -> list[float]:
+def _find_by_name(file: WeightFile, space: FeatureSpace) -> list[float]:
     """Return the weights of the dense features of ``space``, found by name."""
     known = file.groups
-    single = _single(file) if any("_" in name for name, _ in space.groups) else {}
+    single = _name_single_values(file) if any("_" in name for name, _ in space.groups) else {}
     values: list[float] = []
     for name, width in space.groups:
         if width == 1 and name not in known and name in single:

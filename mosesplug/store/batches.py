@@ -70,7 +70,7 @@ class MergedBatches:
             return self._read(wanted)
         with self._lock:
             pieces = self._pieces(wanted.tolist())
-        return _joined(wanted, pieces, self.space)
+        return _concatenate(wanted, pieces, self.space)
 
     def _pieces(self, numbers: list[int]) -> list[Batch]:
         """Return one batch per sentence."""
@@ -96,7 +96,9 @@ def _size(piece: Batch) -> int:
     return _OBJECTS + sum(array.nbytes for array in arrays)
 
 
-def _joined(sentences: NDArray[np.int64], pieces: Sequence[Batch], space: FeatureSpace) -> Batch:
+def _concatenate(
+    sentences: NDArray[np.int64], pieces: Sequence[Batch], space: FeatureSpace
+) -> Batch:
     """Concatenate batches of one sentence each."""
     offsets = np.zeros(len(pieces) + 1, dtype=np.int64)
     np.cumsum([len(piece.lengths) for piece in pieces], out=offsets[1:])

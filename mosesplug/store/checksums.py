@@ -134,8 +134,8 @@ def load_checksums(transaction: Any, environment: Environment, iteration: int) -
     if not cursor.set_range(prefix):
         return known
     for key, value in itertools.takewhile(lambda item: bytes(item[0]).startswith(prefix), cursor):
-        place = _placed(bytes(key)[len(prefix) :])
-        pairs = _decoded(value)
+        place = _parse_key(bytes(key)[len(prefix) :])
+        pairs = _decode(value)
         if place is None or pairs is None:
             raise StoreError(
                 f"the n-best store at {environment.path} is damaged: the checksums of iteration "
@@ -146,7 +146,7 @@ def load_checksums(transaction: Any, environment: Environment, iteration: int) -
     return known
 
 
-def _placed(key: bytes) -> tuple[str, int] | None:
+def _parse_key(key: bytes) -> tuple[str, int] | None:
     """Return database and kind of statistics, or None if the key is damaged."""
     if len(key) != _place.size:
         return None
@@ -154,7 +154,7 @@ def _placed(key: bytes) -> tuple[str, int] | None:
     return (_AREAS[area], kind) if area < len(_AREAS) else None
 
 
-def _decoded(value: Any) -> list[tuple[int, int]] | None:
+def _decode(value: Any) -> list[tuple[int, int]] | None:
     """Return numbers and checksums, or None if they are damaged."""
     try:
         data = decode_value(value)
@@ -218,20 +218,20 @@ def _records(
         (OWN, 0),
         (
             (number, value)
-            for number, value in _between(transaction, environment[OWN], own, OWN)
+            for number, value in _iterate_keys(transaction, environment[OWN], own, OWN)
             if number in _OWN_NAMES
         ),
     )
     for area in ("kbest", "forest"):
         prefix = kbest_key(iteration, 0)[:4]
-        yield (area, 0), _between(transaction, environment[area], prefix, area)
+        yield (area, 0), _iterate_keys(transaction, environment[area], prefix, area)
     for kind in range(n_kinds):
         prefix = statistics_key(kind, iteration, 0)[:8]
         area = "statistics"
-        yield (area, kind), _between(transaction, environment[area], prefix, area)
+        yield (area, kind), _iterate_keys(transaction, environment[area], prefix, area)
 
 
-def _between(
+def _iterate_keys(
     transaction: Any, database: Any, prefix: bytes, area: str
 ) -> Iterator[tuple[int, Any]]:
     cursor = transaction.cursor(database)

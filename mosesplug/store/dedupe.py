@@ -49,7 +49,7 @@ class Rows(NamedTuple):
 
 
 @kernel
-def _mixed(state: np.uint64) -> np.uint64:
+def _mix(state: np.uint64) -> np.uint64:
     """Mix bits with MurmurHash3's finaliser (Appleby 2011): each input bit affects all bits."""
     state ^= state >> np.uint64(33)
     state *= np.uint64(0xFF51AFD7ED558CCD)
@@ -59,7 +59,7 @@ def _mixed(state: np.uint64) -> np.uint64:
 
 
 @kernel
-def _same(a: Rows, i: int, b: Rows, j: int) -> bool:
+def _are_same(a: Rows, i: int, b: Rows, j: int) -> bool:
     """Return whether row ``i`` of ``a`` and row ``j`` of ``b`` are the same hypothesis."""
     start_a = np.int64(a.starts[i])
     start_b = np.int64(b.starts[j])
@@ -103,7 +103,7 @@ def hash_rows(
         for k in range(np.int64(rows.starts[i]), np.int64(rows.ends[i])):
             state = (state ^ np.uint64(rows.buffer[k])) * prime
         # Words are mixed first: FNV alone does not move their high bits down.
-        state = _mixed(state)
+        state = _mix(state)
         for column in range(dense_bits.shape[1]):
             word = dense_bits[i, column]
             if word != negative_zero:
@@ -114,8 +114,8 @@ def hash_rows(
             if word == negative_zero:
                 word = np.uint32(0)
             pair = (np.uint64(rows.indices[entry]) << np.uint64(32)) | np.uint64(word)
-            state = _mixed(state ^ pair) * prime
-        hashes[i] = _mixed(state)
+            state = _mix(state ^ pair) * prime
+        hashes[i] = _mix(state)
     return hashes
 
 
@@ -156,7 +156,7 @@ def first_occurrences(
                     first[row] = row
                     break
                 other = begin + table[slot]
-                if hashes[other] == hashes[row] and _same(rows, row, rows, other):
+                if hashes[other] == hashes[row] and _are_same(rows, row, rows, other):
                     first[row] = other
                     break
                 slot = (slot + 1) & np.int64(mask)
@@ -193,7 +193,7 @@ def find_stored(
                 # Checked for the few rows that are compared, not for all.
                 if stored.ends[j] > len(stored.buffer) or stored.indptr[j + 1] > len(stored.data):
                     return False
-                if _same(rows, row, stored, j):
+                if _are_same(rows, row, stored, j):
                     home_iterations[row] = iteration
                     home_rows[row] = j
                     break

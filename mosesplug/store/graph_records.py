@@ -39,7 +39,13 @@ from mosesplug.store.environment import Environment, Pinned
 from mosesplug.store.records import align, encode_record, read_header
 from mosesplug.store.state import Graphed, Growing, StoreState, kbest_key
 
-__all__ = ["StoredGraphs", "decode_graph", "encode_graph", "graph_faults", "sound_graph"]
+__all__ = [
+    "StoredGraphs",
+    "decode_graph",
+    "decode_sound_graph",
+    "encode_graph",
+    "list_graph_faults",
+]
 
 _LAYOUT = 1
 _TYPES = ("<i8", "<i8", "<i4", "<i8", "<i4", "<i8", "<i4", "<f4", "<i4", "<i8", "u1")
@@ -115,7 +121,7 @@ def decode_graph(buffer: NDArray[np.uint8]) -> Hypergraph:
     )  # fmt: skip
 
 
-def sound_graph(buffer: NDArray[np.uint8], n_features: int) -> Hypergraph:
+def decode_sound_graph(buffer: NDArray[np.uint8], n_features: int) -> Hypergraph:
     """Decode and check the graph of a record.
 
     Args:
@@ -126,62 +132,66 @@ def sound_graph(buffer: NDArray[np.uint8], n_features: int) -> Hypergraph:
         ValueError: the bytes are not such a record, or the graph is invalid.
     """
     graph = decode_graph(buffer)
-    if found := _faults(graph, n_features):
+    if found := _list_faults(graph, n_features):
         raise ValueError(found[0])
     return graph
 
 
-def graph_faults(buffer: NDArray[np.uint8], n_features: int) -> list[str]:
-    """Return the errors of a graph's record, in words; arguments as for ``sound_graph``."""
+def list_graph_faults(buffer: NDArray[np.uint8], n_features: int) -> list[str]:
+    """Return the errors of a graph's record, in words; arguments as for ``decode_sound_graph``."""
     try:
         graph = decode_graph(buffer)
     except ValueError as error:
         return [f"its search graph cannot be read: {error}"]
-    return _faults(graph, n_features)
+    return _list_faults(graph, n_features)
 
 
-def _faults(graph: Hypergraph, n_features: int) -> list[str]:
+def _list_faults(graph: Hypergraph, n_features: int) -> list[str]:
     offsets = (graph.edge_offsets, graph.tail_offsets, graph.target_offsets, graph.feature_indptr)
     if any((each[1:] < each[:-1]).any() for each in offsets):
         return ["its search graph has invalid offsets"]
     n_edges = np.diff(graph.edge_offsets)
     checks = {
-        "its search graph has an edge whose tail does not precede its head": _ordered(
+        "its search graph has an edge whose tail does not precede its head": _is_ordered(
             graph, n_edges
         ),
-        "an edge of its search graph has tails that do not match its target": _same_tails(graph),
-        "its search graph has an invalid word": _within(graph.targets, TAIL, len(graph.words)),
-        "a feature of its search graph has no name": _within(graph.feature_indices, 0, n_features),
+        "an edge of its search graph has tails that do not match its target": _has_matching_tails(
+            graph
+        ),
+        "its search graph has an invalid word": _are_within(graph.targets, TAIL, len(graph.words)),
+        "a feature of its search graph has no name": _are_within(
+            graph.feature_indices, 0, n_features
+        ),
         "a feature of its search graph is not a finite number": bool(
             np.isfinite(graph.feature_values).all()
         ),
         "a node of its search graph has a negative coverage": bool((graph.covered >= 0).all()),
     }
     found = [fault for fault, is_sound in checks.items() if not is_sound]
-    if not found and not (n_edges.all() or _leads_to_the_goal(graph)):
+    if not found and not (n_edges.all() or _has_derivation(graph)):
         found.append("the goal of its search graph has no derivation")
     return found
 
 
-def _within(values: NDArray[np.int32], low: int, end: int) -> bool:
+def _are_within(values: NDArray[np.int32], low: int, end: int) -> bool:
     return not len(values) or bool(low <= values.min() and values.max() < end)
 
 
-def _ordered(graph: Hypergraph, n_edges: NDArray[np.int64]) -> bool:
+def _is_ordered(graph: Hypergraph, n_edges: NDArray[np.int64]) -> bool:
     """Return whether every tail precedes the head of its edge."""
     heads = np.repeat(np.arange(graph.n_nodes, dtype=np.int32), n_edges)
     of_tails = np.repeat(heads, np.diff(graph.tail_offsets))
-    return bool((graph.tails < of_tails).all()) and _within(graph.tails, 0, graph.n_nodes)
+    return bool((graph.tails < of_tails).all()) and _are_within(graph.tails, 0, graph.n_nodes)
 
 
-def _same_tails(graph: Hypergraph) -> bool:
+def _has_matching_tails(graph: Hypergraph) -> bool:
     """Return whether every target has as many tail symbols as its edge has tails."""
     before = np.zeros(len(graph.targets) + 1, dtype=np.int32)
     np.cumsum(graph.targets == TAIL, out=before[1:], dtype=np.int32)
     return bool((before[graph.target_offsets] == graph.tail_offsets).all())
 
 
-def _leads_to_the_goal(graph: Hypergraph) -> bool:
+def _has_derivation(graph: Hypergraph) -> bool:
     """Return whether some derivation ends at the goal (exact if every node has an edge)."""
     bounds, tails = graph.tail_offsets.tolist(), graph.tails.tolist()
     is_built: list[bool] = []
@@ -248,7 +258,7 @@ class StoredGraphs:
         if value is None:
             return None
         try:
-            return sound_graph(self._pinned.view(value), len(self.space))
+            return decode_sound_graph(self._pinned.view(value), len(self.space))
         except ValueError as error:
             raise StoreError(
                 f"the n-best store at {self._environment.path} is damaged: the search graph of "

@@ -79,7 +79,9 @@ def _check(
     path = environment.path
     if not environment.writable:
         raise StoreError(f"the n-best store at {path} is open read-only")
-    writing.refuse_growing(environment, state, f"add search graphs to iteration {iteration} of")
+    writing.reject_open_iteration(
+        environment, state, f"add search graphs to iteration {iteration} of"
+    )
     if iteration != len(state.iterations) + 1:
         raise StoreError(
             f"search graphs of iteration {iteration} cannot be added to the n-best store at "

@@ -309,12 +309,12 @@ def _columns(
         _read_only(block.extra_starts, np.int64),
         _read_only(block.extra_ends, np.int64),
     )
-    sparse_at, entries = _taken(rows.indptr, kept)
+    sparse_at, entries = _take_sparse(rows.indptr, kept)
     scores = np.asarray(block.scores, dtype=np.float64)
     offsets = [
         (dedupe.relative_offsets(at, bounds), (bounds + np.arange(len(bounds))).tolist())
         if len(content)
-        else _nothing(bounds)
+        else _make_empty_column(bounds)
         for at, bounds, content in (
             (text_at, new, rows.starts), (sparse_at, new, entries), (extra_at, lists, extras)
         )
@@ -330,14 +330,14 @@ def _columns(
         (rows.data[entries], sparse_at[new].tolist()),
         (homes.iterations, per_list),
         (homes.rows, per_list),
-        _nothing(lists) if np.isnan(scores[0]) else (scores, per_list),
+        _make_empty_column(lists) if np.isnan(scores[0]) else (scores, per_list),
         offsets[2],
         (text, text_at[new].tolist()),
         (extras, extra_at[lists].tolist()),
     ]
 
 
-def _nothing(bounds: NDArray[np.int64]) -> _Column:
+def _make_empty_column(bounds: NDArray[np.int64]) -> _Column:
     return np.zeros(0, dtype=np.uint8), [0] * len(bounds)
 
 
@@ -355,7 +355,7 @@ def _stored_rows(record: Any) -> Rows:
     )
 
 
-def _taken(
+def _take_sparse(
     indptr: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     widths = indptr[rows + 1] - indptr[rows]

@@ -15,10 +15,10 @@ from mosesplug.store.merge import Reader
 from mosesplug.store.records import KbestRecord
 from mosesplug.store.state import StoreState, iteration_key, kbest_key, statistics_key
 
-__all__ = ["faults", "stored_bytes"]
+__all__ = ["count_stored_bytes", "list_faults"]
 
 
-def stored_bytes(
+def count_stored_bytes(
     transaction: Any, environment: Environment, state: StoreState, iteration: int
 ) -> int:
     """Return the bytes of all records of an iteration: lists, graphs, statistics, and others."""
@@ -33,11 +33,11 @@ def stored_bytes(
     return sum(
         len(key) + len(value)
         for database, first, end in ranges
-        for key, value in _between(transaction, environment[database], first, end)
+        for key, value in _iterate_keys(transaction, environment[database], first, end)
     )
 
 
-def _between(
+def _iterate_keys(
     transaction: Any, database: Any, first: bytes, end: bytes
 ) -> Iterator[tuple[bytes, Any]]:
     cursor = transaction.cursor(database)
@@ -46,7 +46,7 @@ def _between(
     return takewhile(lambda item: bytes(item[0]) < end, cursor)
 
 
-def faults(reader: Reader, state: StoreState, iteration: int, sentence: int) -> list[str]:
+def list_faults(reader: Reader, state: StoreState, iteration: int, sentence: int) -> list[str]:
     """Return the errors of one list and its search graph, in words; empty if they are valid.
 
     The record is decoded. Features, scores and statistics must be finite numbers for every
@@ -59,9 +59,9 @@ def faults(reader: Reader, state: StoreState, iteration: int, sentence: int) -> 
         found = [f"it cannot be read: {error}"]
     buffer = reader.graph(iteration, sentence)
     if buffer is not None:
-        from mosesplug.store.graph_records import graph_faults  # Numba comes with it
+        from mosesplug.store.graph_records import list_graph_faults  # Numba comes with it
 
-        found += graph_faults(buffer, len(state.space or ()))
+        found += list_graph_faults(buffer, len(state.space or ()))
     return found
 
 
@@ -73,7 +73,7 @@ def _faults(reader: Reader, state: StoreState, iteration: int, sentence: int) ->
         record = KbestRecord(buffer)
     except ValueError as error:
         return [str(error)]
-    if not _fits_together(record):
+    if not _is_consistent(record):
         return ["its arrays have inconsistent sizes"]
     space = state.space or FeatureSpace(())
     sparse = record.sparse()
@@ -92,7 +92,7 @@ def _faults(reader: Reader, state: StoreState, iteration: int, sentence: int) ->
     return found + _faults_of_references(reader, iteration, sentence, record)
 
 
-def _fits_together(record: KbestRecord) -> bool:
+def _is_consistent(record: KbestRecord) -> bool:
     """Return whether the arrays of a record have matching lengths, and offsets are in bounds."""
     n_new, n_list = record.n_new, record.n_list
     offsets = (

@@ -217,7 +217,7 @@ def assemble(
                 lengths.append(record.lengths if every else record.lengths[rows])
                 stats.append(statistics if every else statistics[rows])
                 if space.n_sparse:
-                    held = _named(record.sparse(), space.n_sparse)
+                    held = _check_columns(record.sparse(), space.n_sparse)
                     sparse.append(held if rows is None else held.take(rows))
     offsets = np.zeros(len(sentences) + 1, dtype=np.int64)
     np.cumsum([selection.n_hyps for selection in selections], out=offsets[1:])
@@ -225,10 +225,10 @@ def assemble(
         space=space,
         sentence_ids=sentences,
         offsets=offsets,
-        dense=_joined(dense, (0, space.n_dense), np.float32),
+        dense=_concatenate(dense, (0, space.n_dense), np.float32),
         sparse=concatenate_sparse(sparse) if space.n_sparse else None,
-        stats=_joined(stats, (0, kind.width), np.dtype(kind.dtype)),
-        lengths=_joined(lengths, (0,), np.int32),
+        stats=_concatenate(stats, (0, kind.width), np.dtype(kind.dtype)),
+        lengths=_concatenate(lengths, (0,), np.int32),
     )
     if all(selection.order is None for selection in selections):
         return merged
@@ -238,10 +238,10 @@ def assemble(
         else begin + selection.order
         for begin, selection in zip(offsets.tolist(), selections, strict=False)
     ]
-    return _reordered(merged, np.concatenate(orders))
+    return _reorder(merged, np.concatenate(orders))
 
 
-def _named(rows: SparseRows, n_sparse: int) -> SparseRows:
+def _check_columns(rows: SparseRows, n_sparse: int) -> SparseRows:
     """Return ``rows`` if every feature has a column, since kernels do not check bounds."""
     # As unsigned numbers, negative ones are the largest.
     if len(rows.indices) and rows.indices.view(np.uint32).max() >= n_sparse:
@@ -272,13 +272,13 @@ def list_scores(
     held = [record for record in records if record is not None]
     scores = [r.scores if len(r.scores) else np.full(r.n_list, np.nan) for r in held]
     return (
-        _joined(scores, (0,), np.float64),
-        _joined([record.home_iterations for record in held], (0,), np.int32),
-        _joined([record.home_rows for record in held], (0,), np.int32),
+        _concatenate(scores, (0,), np.float64),
+        _concatenate([record.home_iterations for record in held], (0,), np.int32),
+        _concatenate([record.home_rows for record in held], (0,), np.int32),
     )
 
 
-def _joined(arrays: list[NDArray[Any]], shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+def _concatenate(arrays: list[NDArray[Any]], shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
     return np.concatenate(arrays) if arrays else np.zeros(shape, dtype)
 
 
@@ -286,13 +286,13 @@ def concatenate_sparse(pieces: list[SparseRows]) -> SparseRows:
     """Concatenate the rows of all pieces; arrays are copies."""
     widths = [np.diff(piece.indptr) for piece in pieces]
     return SparseRows(
-        np.concatenate([np.zeros(1, np.int64), np.cumsum(_joined(widths, (0,), np.int64))]),
-        _joined([piece.indices for piece in pieces], (0,), np.int32),
-        _joined([piece.data for piece in pieces], (0,), np.float32),
+        np.concatenate([np.zeros(1, np.int64), np.cumsum(_concatenate(widths, (0,), np.int64))]),
+        _concatenate([piece.indices for piece in pieces], (0,), np.int32),
+        _concatenate([piece.data for piece in pieces], (0,), np.float32),
     )
 
 
-def _reordered(merged: TuningSet, rows: NDArray[np.int64]) -> TuningSet:
+def _reorder(merged: TuningSet, rows: NDArray[np.int64]) -> TuningSet:
     return TuningSet(
         space=merged.space,
         sentence_ids=merged.sentence_ids,

@@ -147,7 +147,9 @@ class NBestStore(StoreReader):
         """
         began = time.perf_counter()
         encoded_record = encode_value(dict(record))
-        writing.refuse_growing(self._environment, self._load(), f"add iteration {iteration} to")
+        writing.reject_open_iteration(
+            self._environment, self._load(), f"add iteration {iteration} to"
+        )
         ingest, seconds_adding = self._ingest(
             iteration, n_best, metric, references, n_sentences, threads
         )
@@ -377,7 +379,7 @@ class NBestStore(StoreReader):
             StoreError: a newer iteration exists, which may refer to its hypotheses.
         """
         state = self._load()
-        writing.refuse_growing(self._environment, state, f"drop iteration {iteration} of")
+        writing.reject_open_iteration(self._environment, state, f"drop iteration {iteration} of")
         if not state.iterations or iteration != len(state.iterations):
             newest = f"the newest is {len(state.iterations)}" if state.iterations else "it is empty"
             raise StoreError(

@@ -15,7 +15,7 @@ from mosesplug.store import statistics
 from mosesplug.store.batches import MergedBatches
 from mosesplug.store.checksums import Checked, check_iteration
 from mosesplug.store.environment import Environment
-from mosesplug.store.inventory import faults, stored_bytes
+from mosesplug.store.inventory import count_stored_bytes, list_faults
 from mosesplug.store.merge import (
     Reader,
     assemble,
@@ -286,17 +286,17 @@ class StoreReader:
         with self._environment.reading() as transaction:
             state = load_state(transaction, self._environment)
             state.select(iteration, self._environment.path)
-            return stored_bytes(transaction, self._environment, state, iteration)
+            return count_stored_bytes(transaction, self._environment, state, iteration)
 
     def faults(self, iteration: int, sentence: int) -> list[str]:
-        """Return descriptions of all errors of one list; see ``inventory.faults``.
+        """Return descriptions of all errors of one list; see ``inventory.list_faults``.
 
         Raises:
             StoreError: the iteration is not in the store.
         """
         with self._reading() as (reader, state):
             state.select(iteration, self._environment.path)
-            return faults(reader, state, iteration, sentence)
+            return list_faults(reader, state, iteration, sentence)
 
     def verify_iteration(self, iteration: int) -> Checked:
         """Compare every record of an iteration with its stored checksum.

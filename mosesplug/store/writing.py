@@ -49,7 +49,7 @@ __all__ = [
     "put_part",
     "put_result",
     "read_kind_of_parts",
-    "refuse_growing",
+    "reject_open_iteration",
 ]
 
 
@@ -114,7 +114,7 @@ def read_kind_of_parts(
     return kind
 
 
-def refuse_growing(environment: Environment, state: StoreState, action: str) -> None:
+def reject_open_iteration(environment: Environment, state: StoreState, action: str) -> None:
     """Reject an action (such as ``drop iteration 2 of``) on a store with an open iteration.
 
     Raises:

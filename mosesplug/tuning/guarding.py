@@ -79,7 +79,9 @@ def guard_decoded(
     found += find_score_signs(scores, context.data.configuration.max_drop)
     known = {each.name for each in _score_signs(context, scores[:-1])}
     new = [each for each in found if each.name not in known]
-    _report(context.data.configuration, new, context.files.watch, _what_is_kept(context, number))
+    _report(
+        context.data.configuration, new, context.files.watch, _describe_kept_files(context, number)
+    )
 
 
 def guard_weights(context: Context, weights: Weights) -> None:
@@ -100,7 +102,9 @@ def guard_weights(context: Context, weights: Weights) -> None:
             )
     known = {each.name for used in earlier for each in _weight_signs(context, used)}
     new = [each for each in found if each.name not in known]
-    _report(context.data.configuration, new, context.files.watch, _what_is_kept(context, number))
+    _report(
+        context.data.configuration, new, context.files.watch, _describe_kept_files(context, number)
+    )
 
 
 def guard_result(context: Context, weights: Weights) -> tuple[str, ...]:
@@ -118,7 +122,7 @@ def guard_result(context: Context, weights: Weights) -> tuple[str, ...]:
         if each.fatal:
             raise OptimizerError(
                 f"the run ends with no usable weights ({each.message});"
-                f" {_what_is_written(context)}; go on with --continue and other settings"
+                f" {_describe_written_files(context)}; go on with --continue and other settings"
             )
     records = context.files.store.iterations()
     every = _first_list_signs(context, records[0].record) if records else []
@@ -129,7 +133,9 @@ def guard_result(context: Context, weights: Weights) -> tuple[str, ...]:
     configuration = context.data.configuration
     if configuration.strict:
         # In a run that is continued, this includes earlier warnings.
-        _report(configuration, every, context.files.watch, _what_is_kept(context, len(records)))
+        _report(
+            configuration, every, context.files.watch, _describe_kept_files(context, len(records))
+        )
     seen = {
         each.name
         for used in _earlier_weights(context.files.store)
@@ -173,16 +179,16 @@ class FirstLook:
             found = _text_signs(self._context, self._outputs)
             kept = (
                 f"the lists of {len(self._outputs)} sentences are kept;"
-                f" {_what_is_written(self._context)}"
+                f" {_describe_written_files(self._context)}"
             )
             _report(self._context.data.configuration, found, self._context.files.watch, kept)
 
 
-def _what_is_kept(context: Context, number: int) -> str:
-    return f"the lists of iteration {number} are kept; {_what_is_written(context)}"
+def _describe_kept_files(context: Context, number: int) -> str:
+    return f"the lists of iteration {number} are kept; {_describe_written_files(context)}"
 
 
-def _what_is_written(context: Context) -> str:
+def _describe_written_files(context: Context) -> str:
     place = result_path(context.data.configuration, context.files.workspace)
     return f"{place} is as it was" if place.exists() else f"no {place.name} is written"
 

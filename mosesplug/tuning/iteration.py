@@ -28,7 +28,7 @@ from mosesplug.tuning.graphs.storing import store_graphs
 from mosesplug.tuning.guarding import guard_decoded, guard_weights
 from mosesplug.tuning.heldout import HeldOutScorer
 from mosesplug.tuning.online.source import drop_open_epoch, is_same_start
-from mosesplug.tuning.online.state import online_start
+from mosesplug.tuning.online.state import find_start_weights
 from mosesplug.tuning.parallel.optimize import optimize_sharded
 from mosesplug.tuning.resources import Clock, release_memory
 from mosesplug.tuning.weights import Weights, parse_ranges, to_model_weights
@@ -312,7 +312,7 @@ def make_graphs(context: Context) -> None:
     if records and records[-1].result is None:
         return  # all of its lists are stored
     last = read_result(records[-1]) if records else None
-    weights = last.weights if last else online_start(context)
+    weights = last.weights if last else find_start_weights(context)
     if (opened := store.open_iteration()) is not None:
         start = IterationStart(weights, context.data.seed, context.settings, (), 0.0)
         if is_same_start(start.as_record(), opened.progress["start"]):

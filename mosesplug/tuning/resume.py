@@ -143,16 +143,16 @@ def adopt_files(context: Context, iterations: range) -> None:
         Note(f"taking over lists and weights of iterations {iterations[0]} to {iterations[-1]}")
     )
     for iteration in iterations:
-        weights = _checked_weights(
+        weights = _check_weights(
             context, read_decoding_weights(workspace, iteration), f"run{iteration}.dense"
         )
-        result = _checked_weights(
+        result = _check_weights(
             context, read_resulting_weights(workspace, iteration), f"run{iteration}.weights.txt"
         )
         if len(store.iterations()) < iteration:
             lists = workspace.nbest_packed(iteration)
             if not lists.is_file():  # mert-moses.pl --hg-mira leaves none
-                raise _missing(workspace, lists.name)
+                raise _missing_file_error(workspace, lists.name)
             store_lists(context, iteration, weights, reuse_decoding(workspace, iteration))
         given = build_problem(context, iteration)
         optimum = corpus_score(given, context.data.vector(result, given.tuning_set.space))
@@ -160,11 +160,11 @@ def adopt_files(context: Context, iterations: range) -> None:
         store.record_result(iteration, found.as_record())
 
 
-def _checked_weights(context: Context, file: WeightFile | None, name: str) -> Weights:
+def _check_weights(context: Context, file: WeightFile | None, name: str) -> Weights:
     """Return the weights of a file, which are those of the decoder's features."""
     names = context.data.show.names
     if file is None:
-        raise _missing(context.files.workspace, name)
+        raise _missing_file_error(context.files.workspace, name)
     if file.numbers and len(file.numbers) != len(names):
         raise DataError(f"{file.path} has {len(file.numbers)} weights, the decoder {len(names)}")
     if not file.numbers and file.show.names != names:
@@ -172,7 +172,7 @@ def _checked_weights(context: Context, file: WeightFile | None, name: str) -> We
     return Weights.of_file(file)
 
 
-def _missing(workspace: Workspace, name: str) -> DataError:
+def _missing_file_error(workspace: Workspace, name: str) -> DataError:
     return DataError(
         f"the run in {workspace.directory} cannot be continued: {name} is missing; start anew in"
         " another working directory"

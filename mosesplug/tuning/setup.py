@@ -80,7 +80,7 @@ def find_starting_weights(show: ShowWeights, configuration: Configuration) -> We
     config, dense = configuration.config, show.values
     if configuration.start_from is not None:
         config = result_path(configuration, Workspace(configuration.start_from, 0))
-        dense = _former_weights(show, config)
+        dense = _read_former_weights(show, config)
     sparse: dict[str, float] = {}
     if writes_moses_ini(configuration):
         for value in read_moses_ini(config).section("weight-file"):
@@ -96,7 +96,7 @@ def find_starting_weights(show: ShowWeights, configuration: Configuration) -> We
     return Weights(dense, sparse)
 
 
-def _former_weights(show: ShowWeights, config: Path) -> tuple[float, ...]:
+def _read_former_weights(show: ShowWeights, config: Path) -> tuple[float, ...]:
     if not config.is_file():
         raise UsageError(f"there is no finished run to start from: {config} is missing")
     file = None if config.suffix == ".ini" else read_weights(config)

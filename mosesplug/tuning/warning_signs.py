@@ -140,7 +140,7 @@ def find_list_signs(*parts: TuningSet) -> list[WarningSign]:
                 " more than one translation for a phrase",
             )
         )
-    every = zip(*map(_varying, parts), strict=True)
+    every = zip(*map(_find_varying, parts), strict=True)
     names = [
         name for name, varies in zip(parts[0].space.names, every, strict=False) if not any(varies)
     ]
@@ -157,7 +157,7 @@ def find_list_signs(*parts: TuningSet) -> list[WarningSign]:
     return found
 
 
-def _varying(lists: TuningSet) -> Iterator[bool]:
+def _find_varying(lists: TuningSet) -> Iterator[bool]:
     """Yield whether each dense feature has two values in any sentence."""
     inner = np.ones(max(lists.n_hyps - 1, 0), dtype=np.bool_)
     bounds = lists.offsets[1:-1]
@@ -179,7 +179,7 @@ def find_source_signs(
         outputs: the decoder's translations, if known. If they resemble the input, too, source and
             target language are the same.
     """
-    if outputs is not None and _overlap(outputs, [source]) > 0.5:
+    if outputs is not None and _measure_overlap(outputs, [source]) > 0.5:
         return []
     long = [i for i, line in enumerate(source) if len(line.split()) >= _LONG_LINE]
     if len(long) < _FEW_LINES:
@@ -218,8 +218,8 @@ def find_text_signs(
     every = [line for lines in references for line in lines]
     known = Counter(token for line in every for token in line.split())
     found = []
-    of_source = _overlap(outputs, [source])
-    of_references = _overlap(outputs, references)
+    of_source = _measure_overlap(outputs, [source])
+    of_references = _measure_overlap(outputs, references)
     if of_source > 0.5 and of_source > of_references + 0.2:
         found.append(
             WarningSign(
@@ -228,7 +228,7 @@ def find_text_signs(
                 f" {of_references:.0%} in the references: are input and reference swapped?",
             )
         )
-    for name, seen in _spellings(tokens, known, every, outputs, cased):
+    for name, seen in _compare_spellings(tokens, known, every, outputs, cased):
         found.append(
             WarningSign(
                 name,
@@ -248,7 +248,7 @@ def find_text_signs(
     return found
 
 
-def _overlap(outputs: Sequence[bytes], others: Sequence[Sequence[bytes]]) -> float:
+def _measure_overlap(outputs: Sequence[bytes], others: Sequence[Sequence[bytes]]) -> float:
     """Share of output tokens that the closest other text has in the same line."""
     total = same = 0
     for number, line in enumerate(outputs):
@@ -259,7 +259,7 @@ def _overlap(outputs: Sequence[bytes], others: Sequence[Sequence[bytes]]) -> flo
     return same / max(total, 1)
 
 
-def _spellings(
+def _compare_spellings(
     tokens: Counter[bytes],
     known: Counter[bytes],
     references: Sequence[bytes],
@@ -274,7 +274,7 @@ def _spellings(
     elif escaped_there >= _FEW_LINES and not escaped and raw - escaped > 0:
         yield "escapes", "references have escaped characters (&apos; &quot;), translations have not"
     detached, detached_there = (sum(bag[mark] for mark in _MARKS) for bag in (tokens, known))
-    attached, attached_there = (_attached(lines) for lines in (outputs, references))
+    attached, attached_there = (_count_attached(lines) for lines in (outputs, references))
     if detached > attached and attached_there > 4 * detached_there and attached_there > _FEW_LINES:
         yield "punctuation", "punctuation is detached in translations and attached in references"
     elif detached_there > attached_there and attached > 4 * detached and attached > _FEW_LINES:
@@ -290,7 +290,7 @@ def _count(is_one: Callable[[bytes], object], bag: Counter[bytes]) -> int:
     return sum(count for token, count in bag.items() if is_one(token))
 
 
-def _attached(lines: Sequence[bytes]) -> int:
+def _count_attached(lines: Sequence[bytes]) -> int:
     """Number of lines whose last token is a word that ends in a punctuation mark."""
     last = (line.split()[-1:] for line in lines)
     return sum(len(token) > 1 and token[-1:] in _MARKS for each in last for token in each)

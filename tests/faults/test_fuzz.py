@@ -108,9 +108,9 @@ def test_columns_without_a_name_are_found(tmp_path: Path, monkeypatch: pytest.Mo
     texts = [hostile_store.made(chance) for _ in range(20)]
     path = tmp_path / "input"
     assert not any(read_one("store", "store", text, path)[1] for text in texts)
-    monkeypatch.setattr(merge, "_named", lambda rows, n_sparse: rows)
+    monkeypatch.setattr(merge, "_check_columns", lambda rows, n_sparse: rows)
     monkeypatch.setattr(
-        graph_records, "sound_graph", lambda buffer, _: graph_records.decode_graph(buffer)
+        graph_records, "decode_sound_graph", lambda buffer, _: graph_records.decode_graph(buffer)
     )
     found = [read_one("store", "store", text, path)[1] for text in texts]
     wheres = {finding.where for finding in found if finding is not None}

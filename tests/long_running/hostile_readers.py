@@ -52,7 +52,7 @@ from formats.graphs.slf import read_slf
 from formats.moses.ini_features import fixed_weights, list_features, sparse_weights
 from formats.nbest.block import NBestList
 from formats.nbest.files import dense_features
-from mosesplug.store.graph_records import encode_graph, graph_faults
+from mosesplug.store.graph_records import encode_graph, list_graph_faults
 from mosesplug.store.records import KbestRecord, decode_value, encode_record, encode_value
 from tests.long_running import hostile_directory, hostile_store
 from tests.long_running.mutations import Chance
@@ -249,7 +249,7 @@ def _list_record(path: Path) -> None:
 
 
 def _graph_record(path: Path) -> None:
-    assert isinstance(graph_faults(np.frombuffer(path.read_bytes(), np.uint8), 3), list)
+    assert isinstance(list_graph_faults(np.frombuffer(path.read_bytes(), np.uint8), 3), list)
 
 
 def _value(path: Path) -> None:

@@ -30,7 +30,7 @@ BETWEEN = "between"
 PHASES = {
     ("workspace.py", "lock"): "preparing",
     ("workspace.py", "clear"): "preparing",
-    ("prepare.py", "_filtered"): "filtering",
+    ("prepare.py", "_filter_tables"): "filtering",
     ("prepare.py", "announce_features"): "show-weights",
     ("program.py", "_is_usable"): "comparing",
     ("program.py", "nbest_lists"): "decoding",

@@ -154,7 +154,7 @@ class Program:
                 text += f" (default {option.default})"
             if option.many:
                 text += " (may be given several times)"
-            lines += _hanging(spelling, text)
+            lines += _wrap_option(spelling, text)
         return "\n".join([*lines, *(["", self.notes] if self.notes else [])]) + "\n"
 
 
@@ -210,7 +210,7 @@ def _help_option(program: Program) -> ProgramOption:
     return ProgramOption("help", "show this text and exit", short="" if taken else "h")
 
 
-def _hanging(left: str, text: str) -> list[str]:
+def _wrap_option(left: str, text: str) -> list[str]:
     """Return an option and its help text as wrapped lines."""
     lines: list[str] = []
     line = left.ljust(_HELP_COLUMN)

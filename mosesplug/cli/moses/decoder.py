@@ -94,7 +94,7 @@ def _serve(ini: MosesIni, wanted: Settings) -> None:
     started = time.monotonic()
     service = TranslationService(ini, wanted)
     with make_server(wanted.server_port, service) as server:
-        _say(wanted, f"listening on 127.0.0.1:{wanted.server_port}", started)
+        _report_done(wanted, f"listening on 127.0.0.1:{wanted.server_port}", started)
         server.serve_forever()
 
 
@@ -129,7 +129,7 @@ def _decode(features: ModelFeatures, wanted: Settings) -> None:
         longest_phrase=wanted.max_phrase_length,
         table_limit=wanted.table_limit,
     )
-    _say(wanted, f"{len(sentences)} sentences, {len(model.score)} phrase pairs", started)
+    _report_done(wanted, f"{len(sentences)} sentences, {len(model.score)} phrase pairs", started)
     if wanted.hypergraph_directory is not None:
         write_weights(wanted.hypergraph_directory, features)
     work = partial(_translate, model, wanted, sentences)
@@ -143,7 +143,7 @@ def _decode(features: ModelFeatures, wanted: Settings) -> None:
             if n_best is not sys.stdout.buffer:
                 sys.stdout.buffer.write(translation.best)
     sys.stdout.flush()
-    _say(wanted, "translated", started)
+    _report_done(wanted, "translated", started)
 
 
 def _translate(
@@ -172,6 +172,6 @@ def _n_best_file(path: str | None) -> Iterator[BinaryIO | None]:
             yield file
 
 
-def _say(wanted: Settings, what: str, started: float) -> None:
+def _report_done(wanted: Settings, what: str, started: float) -> None:
     if wanted.verbose:
         print(f"{PROGRAM}: {what} [{time.monotonic() - started:.1f} s]", file=sys.stderr)

@@ -101,7 +101,7 @@ def evaluate(arguments: Arguments) -> None:
     samples = arguments["bootstrap"]
     if samples < 0:
         raise UsageError(f"--bootstrap {samples}: give the number of samples, or 0 for none")
-    wanted = _wanted(arguments)
+    wanted = _parse_metrics(arguments)
 
     # Imported here: these import NumPy and Numba, which --help does not need.
     from mosesplug.evaluation.scores import (
@@ -142,7 +142,7 @@ def evaluate(arguments: Arguments) -> None:
             print("\t".join(fields), flush=True)
 
 
-def _wanted(arguments: Arguments) -> list[MetricRequest]:
+def _parse_metrics(arguments: Arguments) -> list[MetricRequest]:
     """Return the metrics; the settings of each follow it on the command line."""
     found: list[MetricRequest] = []
     for name, value in arguments.given:

@@ -59,7 +59,7 @@ def read_graphs(given: Arguments, start: Start) -> Graphs:
     log("Reading  hypergraphs\n")
     try:
         with _files(paths) as files:
-            graphs = _pruned(files, lines, start, given)
+            graphs = _prune(files, lines, start, given)
     finally:
         # An error message begins on its own line too.
         log("\n")
@@ -67,7 +67,7 @@ def read_graphs(given: Arguments, start: Start) -> Graphs:
     return graphs
 
 
-def _pruned(
+def _prune(
     files: Iterator[HypergraphFile],
     lines: Sequence[Sequence[Sequence[bytes]]],
     start: Start,

@@ -128,11 +128,11 @@ def _mert(given: Arguments) -> None:
     chosen = make_options(tuner, options)
     metric = find_metric(given["sctype"], settings)
     seed = secrets.randbits(31) if given["rseed"] is None else given["rseed"]
-    _say(f"Seeding random numbers with {seed}")
+    _log(f"Seeding random numbers with {seed}")
     rng = np.random.default_rng(seed % 2**32)
     threads = max(1, given["threads"])
     data = load_extractor_files(_names(given["ffile"]), _names(given["scfile"]), threads=threads)
-    _say(f"{data.tuning_set.n_hyps} distinct hypotheses of {data.hypotheses}")
+    _log(f"{data.tuning_set.n_hyps} distinct hypotheses of {data.hypotheses}")
     _check_data(given, metric, data)
     tuning_set = remove_sparse(data.tuning_set, given["sparse-weights"])
     n_features = len(tuning_set.space)
@@ -152,11 +152,11 @@ def _mert(given: Arguments) -> None:
     ]
     if given["verbose"] > 1:
         for number, solution in enumerate(solutions):
-            _say(f"shard {number} best score: {solution.score:.6f}")
+            _log(f"shard {number} best score: {solution.score:.6f}")
     weights, score = average_solutions(problem, solutions)
     text = "".join(_number(weight) + " " for weight in weights.tolist())
     write_atomic(WEIGHTS_FILE, f"{text}\n".encode())
-    _say(f"Best point: {text} => {score:.6f}")
+    _log(f"Best point: {text} => {score:.6f}")
 
 
 def _check(given: Arguments) -> None:
@@ -221,5 +221,5 @@ def _number(weight: float) -> str:
     return f"{weight:.0f}" if "e+" in text else text
 
 
-def _say(text: str) -> None:
+def _log(text: str) -> None:
     print(text, file=sys.stderr, flush=True)

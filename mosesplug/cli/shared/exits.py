@@ -172,7 +172,7 @@ def exit_code(program: str, action: Callable[[], None], *, after_interrupt: str 
         message, code = known
         if remedy := _remedy(error):
             message = f"{message}. {remedy} {after_interrupt}".strip()
-        return _said(program, message, code)
+        return _report(program, message, code)
     finally:
         # The function that is registered last is called first.
         atexit.unregister(_leave_in_peace)
@@ -196,7 +196,7 @@ def _interrupted(program: str, end: KeyboardInterrupt, after_interrupt: str) -> 
         said, code = f"ended by {_name(end.number)}.", 128 + end.number
     else:
         said, code = "interrupted.", 130
-    return _said(program, f"{said} {after_interrupt}".strip(), code)
+    return _report(program, f"{said} {after_interrupt}".strip(), code)
 
 
 def _leave_in_peace() -> None:
@@ -230,6 +230,6 @@ def _remedy(error: Exception) -> str:
     return _REMEDIES.get(error.errno, "")
 
 
-def _said(program: str, message: str, code: int) -> int:
+def _report(program: str, message: str, code: int) -> int:
     print(f"{program}: {message}", file=sys.stderr)
     return code

@@ -117,7 +117,7 @@ def _search(
                     table = _larger(partials, table, first[node], used)
                 more = advance_choice(tails, first, chosen)
         if beam > 0 and used - first[node] > beam:
-            used = _pruned(partials, first[node], used, beam)
+            used = _prune(partials, first[node], used, beam)
             table[:] = -1
         first[node + 1] = used
     # Nothing is remembered of the goal, so that it has one row or none.
@@ -153,7 +153,7 @@ def _larger(
 
 
 @kernel
-def _pruned(partials: Partials, first: int, used: int, beam: int) -> int:
+def _prune(partials: Partials, first: int, used: int, beam: int) -> int:
     """Keep the ``beam`` best rows of a node in the same order; return their end."""
     place = first
     for row in select_best_rows(partials.scores[first:used], beam):

@@ -36,7 +36,7 @@ __all__ = [
 PASSES = 20
 """Maximum number of passes; a search that has not converged by then cycles among ties."""
 
-Told = Callable[[int, int, str], None]
+OnProgress = Callable[[int, int, str], None]
 """Progress callback: sentences done, number of sentences, name of the pass."""
 
 
@@ -70,7 +70,7 @@ def sentence_oracles(
     graphs: Sequence[OracleGraph],
     *,
     beam: int | None = BEAM,
-    told: Told = lambda done, total, what: None,
+    on_progress: OnProgress = lambda done, total, what: None,
 ) -> CorpusOracle:
     """Return the derivations with the highest BLEU+1, sentence by sentence.
 
@@ -86,7 +86,7 @@ def sentence_oracles(
     for graph in graphs:
         with name_sentence(graph.sentence):
             chosen.append(oracle(graph, beam=beam))
-        told(len(chosen), len(graphs), "BLEU+1")
+        on_progress(len(chosen), len(graphs), "BLEU+1")
     return _corpus(chosen)
 
 
@@ -96,7 +96,7 @@ def greedy_oracles(
     *,
     beam: int | None = BEAM,
     passes: int = PASSES,
-    told: Told = lambda done, total, what: None,
+    on_progress: OnProgress = lambda done, total, what: None,
 ) -> CorpusOracle:
     """Improve one sentence's choice at a time if corpus BLEU rises (survey, Figure 2).
 
@@ -114,7 +114,7 @@ def greedy_oracles(
     Raises:
         ValueError, DataError: as ``oracle``, with the sentence id.
     """
-    chosen = [*sentence_oracles(graphs, beam=beam, told=told).oracles]
+    chosen = [*sentence_oracles(graphs, beam=beam, on_progress=on_progress).oracles]
     totals = _summed(chosen)
     for turn in range(1, passes + 1):
         changed = False
@@ -126,7 +126,7 @@ def greedy_oracles(
                 found = oracle(graphs[number], background, beam=beam)
             if _worth(others + found.statistics) > _worth(totals):
                 chosen[number], totals, changed = found, others + found.statistics, True
-            told(done, len(graphs), f"pass {turn}")
+            on_progress(done, len(graphs), f"pass {turn}")
         if not changed:
             break
     return _corpus(chosen)
@@ -137,7 +137,7 @@ def linear_oracles(
     *,
     beam: int | None = None,
     passes: int = PASSES,
-    told: Told = lambda done, total, what: None,
+    on_progress: OnProgress = lambda done, total, what: None,
 ) -> CorpusOracle:
     """Return the derivations with the highest linear BLEU, linearised anew in each pass.
 
@@ -162,7 +162,7 @@ def linear_oracles(
         for graph in graphs:
             with name_sentence(graph.sentence):
                 chosen.append(linear_oracle(graph, gains, beam=beam))
-            told(len(chosen), len(graphs), f"pass {turn}")
+            on_progress(len(chosen), len(graphs), f"pass {turn}")
         found = _corpus(chosen)
         if _worth(_summed(chosen)) <= _worth(totals):
             break

@@ -134,7 +134,7 @@ def search_partials(
                     table = _larger(partials, known, table, first[node], used)
                 more = advance_choice(tails, first, chosen)
         if beam > 0 and used - first[node] > beam:
-            used = _pruned(partials, known, first[node], used, beam)
+            used = _prune(partials, known, first[node], used, beam)
             table[:] = -1
         first[node + 1] = used
     best = -1
@@ -289,7 +289,7 @@ def _larger(
 
 
 @kernel
-def _pruned(partials: Partials, known: Matches, first: int, used: int, beam: int) -> int:
+def _prune(partials: Partials, known: Matches, first: int, used: int, beam: int) -> int:
     """Keep the ``beam`` best rows of a node in the same order; return their end."""
     place = first
     for row in select_best_rows(known.worths[first:used], beam):

@@ -116,13 +116,13 @@ def resolve_weights(name: str, names_from: Path | None = None) -> ResolvedWeight
 def _resolve(name: str) -> ResolvedWeights:
     path = Path(name)
     if path.is_dir():
-        return _of_run(name, path, None)
+        return _resolve_run(name, path, None)
     if path.exists():
-        return _of_file(name, read_weights(path))
+        return _resolve_file(name, read_weights(path))
     if _STRING.fullmatch(name):
-        return _of_file("the string", parse_weights(name.encode(), "the string"))
+        return _resolve_file("the string", parse_weights(name.encode(), "the string"))
     if (match := _ITERATION.fullmatch(name)) and Path(match[1]).is_dir():
-        return _of_run(name, Path(match[1]), int(match[2]))
+        return _resolve_run(name, Path(match[1]), int(match[2]))
     first, plus, second = name.rpartition("+")
     if plus and Path(second).exists():
         found = _resolve(first)
@@ -158,26 +158,26 @@ def read_iteration_files(directory: Path) -> list[ResolvedWeights]:
     found: list[ResolvedWeights] = []
     workspace = Workspace(directory, 0)
     while (file := read_decoding_weights(workspace, len(found) + 1)) is not None:
-        found.append(_of_file(file.path, file))
+        found.append(_resolve_file(file.path, file))
     return found
 
 
-def _of_file(source: str, file: WeightFile) -> ResolvedWeights:
+def _resolve_file(source: str, file: WeightFile) -> ResolvedWeights:
     return ResolvedWeights(source, file.format, file.show, Weights.of_file(file), file.fixed, file)
 
 
-def _of_run(source: str, directory: Path, iteration: int | None) -> ResolvedWeights:
+def _resolve_run(source: str, directory: Path, iteration: int | None) -> ResolvedWeights:
     """Return the result of a run, or the weights that an iteration was decoded with."""
     files = [] if has_store(directory) else read_iteration_files(directory)
     if files:
-        return _of_iteration_files(source, directory, iteration, files)
+        return _resolve_iteration_files(source, directory, iteration, files)
     with open_run(directory) as run:
         show = arrange_by_group(run)
         weights = run.weights if iteration is None else run.decoding_weights(iteration)
     return ResolvedWeights(source, "dense", show, run.weights).with_weights(weights, source)
 
 
-def _of_iteration_files(
+def _resolve_iteration_files(
     source: str, directory: Path, iteration: int | None, files: list[ResolvedWeights]
 ) -> ResolvedWeights:
     """Return weights in a working directory of mert-moses.pl."""
@@ -188,7 +188,7 @@ def _of_iteration_files(
                 f"{directory} has no moses.ini yet: name an iteration, {directory}:1 to "
                 f"{directory}:{len(files)}"
             )
-        return _of_file(source, read_weights(path))
+        return _resolve_file(source, read_weights(path))
     if not 1 <= iteration <= len(files):
         raise DataError(f"there is no run{iteration}.dense in {directory}")
     return replace(files[iteration - 1], source=source)

@@ -146,7 +146,7 @@ def _cut(
         working = with_room(working, size, len(references))
         for group in range(len(references)):
             reference, start = references[group], task.offsets[first + group]
-            missing = _missing(features, task, walk, first + group, reference)
+            missing = _measure_violations(features, task, walk, first + group, reference)
             slack = 0.0
             for i in range(known):
                 if working.groups[i] == group:
@@ -166,7 +166,7 @@ def _cut(
 
 
 @kernel
-def _missing(
+def _measure_violations(
     features: CompactArrays, task: MiraTask, walk: Walk, sentence: int, reference: int
 ) -> NDArray[np.float64]:
     """Return by how much each hypothesis violates its margin, float64; negative if satisfied."""

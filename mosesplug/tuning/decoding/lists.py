@@ -209,10 +209,10 @@ def check_blocks(
     if len(missing) == n_sentences:
         raise lists.failure("the n-best list holds no hypotheses")
     if len(missing):
-        _account_for(missing, lists, n_sentences, watch)
+        _check_missing_lists(missing, lists, n_sentences, watch)
 
 
-def _account_for(
+def _check_missing_lists(
     missing: NDArray[np.int64], lists: DecodedInput, n_sentences: int, watch: Watcher
 ) -> None:
     """Let sentences without a list pass if their translations are empty, else refuse."""

@@ -34,7 +34,7 @@ def prepare_config(configuration: Configuration, workspace: Workspace, watch: Wa
     config = configuration.config
     decoding = configuration.decoding
     if decoding.filtering is not None:
-        config = _filtered(configuration, decoding.filtering, workspace, watch)
+        config = _filter_tables(configuration, decoding.filtering, workspace, watch)
     if decoding.cache is not None:
         script, *arguments = decoding.cache
         answer = workspace.directory / "cache-model.out"
@@ -123,7 +123,7 @@ def _with_hint(error: DecoderError, config: Path, workspace: Workspace) -> Decod
     )
 
 
-def _filtered(
+def _filter_tables(
     configuration: Configuration, filtering: ModelFilter, workspace: Workspace, watch: Watcher
 ) -> Path:
     """The configuration of the filtered model, which is made again if its sources changed."""

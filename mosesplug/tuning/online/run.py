@@ -17,8 +17,8 @@ from mosesplug.tuning.iteration import write_decoding_files, write_result_files
 from mosesplug.tuning.online.epoch import Epoch, run_batches
 from mosesplug.tuning.online.sharded import ShardWorkers, run_shards
 from mosesplug.tuning.online.state import (
+    find_start_weights,
     forget_earlier_states,
-    online_start,
     start_epoch,
 )
 from mosesplug.tuning.online.workers import (
@@ -108,7 +108,7 @@ def run_online_iteration(run: OnlineRun) -> None:
     done = records[:-1] if current else records
     last = read_result(done[-1]) if done else None
     iteration = len(done) + 1
-    weights = last.weights if last else online_start(context)
+    weights = last.weights if last else find_start_weights(context)
     if last:
         # A kill may have come between the result and its files.
         write_result_files(context, iteration - 1, last)

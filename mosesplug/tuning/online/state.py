@@ -25,8 +25,8 @@ __all__ = [
     "averages_weights",
     "decode_state",
     "encode_state",
+    "find_start_weights",
     "forget_earlier_states",
-    "online_start",
     "select_result",
     "start_epoch",
 ]
@@ -80,7 +80,7 @@ def averages_weights(configuration: Configuration, optimizer: Optimizer) -> bool
     )
 
 
-def online_start(context: Context) -> Weights:
+def find_start_weights(context: Context) -> Weights:
     """Return the weights of the first batch, normalised as in any first decoding."""
     if context.data.configuration.decoding.config_weights_first:
         return context.data.start
@@ -104,7 +104,7 @@ def start_epoch(
     stored: Mapping[str, Any] = (last and last.learner) or {}
     records = [stored] if shards is None else list(stored.get("shards", ()))
     if len(records) != (shards or 1) or not all(
-        _fits(learner, record.get("vectors", ())) for record in records
+        _has_vectors(learner, record.get("vectors", ())) for record in records
     ):
         records = []  # of another learner, or other shards: only the weights can be used
     names = stored["sparse"] if records else sorted(weights.sparse)
@@ -124,7 +124,7 @@ def start_epoch(
     return EpochStart(learner, states, numbering, states[0].vectors["weights"])
 
 
-def _fits(learner: Learner, vectors: Iterable[str]) -> bool:
+def _has_vectors(learner: Learner, vectors: Iterable[str]) -> bool:
     """Return whether a stored state has the learner's vectors; it may have a mean.
 
     A mean that is wanted only now cannot be that of all updates.

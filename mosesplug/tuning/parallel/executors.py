@@ -149,7 +149,7 @@ def open_cluster(address: str, *, patience: float = 30.0) -> Iterator[Executor]:
         client = distributed.Client(address, timeout=patience, set_as_default=False)
     except (OSError, ValueError) as error:
         raise DataError(f"no Dask scheduler answers at {address}: {error}") from error
-    with _silent_client(), client:
+    with _silence_client(), client:
         try:
             client.wait_for_workers(1, timeout=patience)
         except TimeoutError as error:
@@ -181,7 +181,7 @@ def open_cluster(address: str, *, patience: float = 30.0) -> Iterator[Executor]:
 
 
 @contextmanager
-def _silent_client() -> Iterator[None]:
+def _silence_client() -> Iterator[None]:
     """Silence the client's log of a broken connection, which is raised as an error."""
     logger = logging.getLogger("distributed.client")
     level = logger.level

@@ -61,7 +61,7 @@ def start_in_order(
             worker = context.Process(  # type: ignore[attr-defined]
                 target=_serve, args=(work, items, send, inherited), daemon=True
             )
-            with _blocked_signals():
+            with _block_signals():
                 worker.start()
             workers.append(worker)
             send.close()
@@ -76,7 +76,7 @@ def start_in_order(
 
 
 @contextmanager
-def _blocked_signals() -> Iterator[None]:
+def _block_signals() -> Iterator[None]:
     """Delay signals: a new child would run its parent's handlers.
 
     Python may ignore an exception that such a handler raises, and the child would keep running.

@@ -70,7 +70,7 @@ class SeveralResult:
                 "run": None if chosen is None else chosen.number,
                 "dev": None if chosen is None else chosen.dev,
                 "heldout": None if chosen is None else chosen.heldout,
-                "weights": _named(first, self.weights),
+                "weights": _name_weights(first, self.weights),
             },
             "dev": _as_json(self.dev),
             "heldout": _as_json(self.heldout),
@@ -84,7 +84,7 @@ class SeveralResult:
                     "dev": run.dev,
                     "dev_of": run.dev_of,
                     "heldout": run.heldout,
-                    "weights": _named(run, run.weights),
+                    "weights": _name_weights(run, run.weights),
                 }
                 for run in self.runs
             ],
@@ -115,7 +115,7 @@ def conclude_several(
         if choice == "median":
             by, chosen = select_scores(runs)[0], find_median_run(runs)
         else:
-            chosen = max(runs, key=_on_held_out)
+            chosen = max(runs, key=_get_heldout_score)
         weights = chosen.weights
         # Unchanged: the sparse weights that it names stay in that run's directory.
         tuned = result_path(configuration, Workspace(chosen.directory, 0))
@@ -154,7 +154,7 @@ def _compare(runs: Sequence[FinishedRun], watch: Watcher) -> None:
             watch(Note(text, warning=True))
 
 
-def _on_held_out(run: FinishedRun) -> float:
+def _get_heldout_score(run: FinishedRun) -> float:
     if run.heldout is None:
         raise DataError(
             f"{run.directory} was done without held-out text: --select median or average, or"
@@ -215,7 +215,7 @@ def _features(run: FinishedRun) -> ShowWeights:
     return show
 
 
-def _named(run: FinishedRun, weights: Weights) -> dict[str, float]:
+def _name_weights(run: FinishedRun, weights: Weights) -> dict[str, float]:
     return {**dict(zip(run.names, weights.dense, strict=True)), **weights.sparse}
 
 

@@ -94,20 +94,20 @@ def tune_several(
             as ``tune``.
         DataError, DecoderError, StoreMismatch, OptimizerError, FormatError: as ``tune``.
     """
-    choice = _checked_choice(configuration, count, choice)
+    choice = _check_choice(configuration, count, choice)
     workspace = Workspace(configuration.working_directory, configuration.decoding.nbest)
     check_outputs(configuration, workspace)
     with workspace.lock():
         path = workspace.directory / PLAN
         for left in workspace.directory.glob(f".{path.name}.*"):  # of a process that was killed
             left.unlink()
-        plan, anew = _plan(configuration, workspace, path, count, watch)
+        plan, anew = _make_plan(configuration, workspace, path, count, watch)
         runs = []
         for number in range(1, count + 1):
             directory, seed = run_directory(workspace.directory, number), plan.seed + number - 1
             if number not in plan.begun or not _is_finished(directory):
                 began(number, seed)
-                plan = _one(configuration, plan, path, directory, number, watch, anew=anew)
+                plan = _finish_run(configuration, plan, path, directory, number, watch, anew=anew)
                 values = collect_values(configuration, plan.seed, runs=count, choice=choice)
                 write_settings(workspace.settings, values)
             runs.append(read_finished_run(directory, number, seed))
@@ -115,9 +115,7 @@ def tune_several(
         return conclude_several(configuration, workspace, runs, choice, watch)
 
 
-def _checked_choice(
-    configuration: Configuration, count: int, choice: SelectRun | None
-) -> SelectRun:
+def _check_choice(configuration: Configuration, count: int, choice: SelectRun | None) -> SelectRun:
     """Return the choice among the runs, if there can be one."""
     if count < 2:
         raise UsageError(f"several runs are 2 at least, not {count}")
@@ -144,7 +142,7 @@ def _checked_choice(
     return "average"
 
 
-def _plan(
+def _make_plan(
     configuration: Configuration, workspace: Workspace, path: Path, count: int, watch: Watcher
 ) -> tuple[_Plan, bool]:
     """Return what is to be done, and whether the runs that are there are to be replaced."""
@@ -189,7 +187,7 @@ def _is_finished(directory: Path) -> bool:
     return Workspace(directory, 0).summary.is_file()
 
 
-def _one(
+def _finish_run(
     configuration: Configuration,
     plan: _Plan,
     path: Path,

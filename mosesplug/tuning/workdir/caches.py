@@ -78,7 +78,7 @@ def describe_model_files(config: Path, directory: Path) -> str:
     """
     lines = []
     for name in _MODEL_PATH.findall(config.read_text("utf-8", "surrogateescape")):
-        lines += [describe_size_and_time(path) for path in _starting_with(directory / name)]
+        lines += [describe_size_and_time(path) for path in _list_files(directory / name)]
     return "\n".join(lines)
 
 
@@ -89,12 +89,12 @@ def find_lost_models(config: Path, directory: Path) -> tuple[str, ...]:
         name
         for name in names
         if not Path(name).is_absolute()
-        and not _starting_with(directory / name)
-        and _starting_with(config.parent / name)
+        and not _list_files(directory / name)
+        and _list_files(config.parent / name)
     )
 
 
-def _starting_with(stem: Path) -> list[Path]:
+def _list_files(stem: Path) -> list[Path]:
     if not stem.parent.is_dir():
         return []
     found = (path for path in stem.parent.iterdir() if path.name.startswith(stem.name))

@@ -40,7 +40,7 @@ def lock_directory(path: Path) -> Iterator[None]:
         DataError: another run has locked it; the message names process and machine.
         OSError: the file cannot be written.
     """
-    with _locked(path) as file:
+    with _open_locked(path) as file:
         try:
             file.truncate(0)
             # Unbuffered: a buffer would be written again when the file is closed.
@@ -54,7 +54,7 @@ def lock_directory(path: Path) -> Iterator[None]:
             file.truncate(0)  # the next run need not look the process up
 
 
-def _locked(path: Path) -> BinaryIO:
+def _open_locked(path: Path) -> BinaryIO:
     while True:
         file = path.open("a+b")
         try:
@@ -74,14 +74,14 @@ def _lock(file: BinaryIO, path: Path) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
-        raise _in_use(path, _note(file)) from error
+        raise _in_use_error(path, _note(file)) from error
     except OSError as error:
         if error.errno not in _NO_LOCKS:
             raise
         trusted = False
     note = _note(file)
     if not trusted and _may_live(note):
-        raise _in_use(
+        raise _in_use_error(
             path,
             note,
             f", as {path} says; this file system has no locks that other machines see, so if that"
@@ -110,7 +110,7 @@ def _may_live(note: str) -> bool:
     return int(found[1]) != os.getpid()
 
 
-def _in_use(path: Path, note: str, more: str = "") -> DataError:
+def _in_use_error(path: Path, note: str, more: str = "") -> DataError:
     return DataError(
         f"{path.parent} is in use by another tuning run, {note or 'which has just begun'}{more}:"
         " wait for its end, or use another working directory"

@@ -41,7 +41,7 @@ class Evaluation:
     def as_record(self) -> dict[str, Any]:
         """Return plain data for the store."""
         record: dict[str, Any] = {"updates": self.updates, "score": self.score}
-        return record if self.weights is None else record | _plain(self.weights)
+        return record if self.weights is None else record | _encode_weights(self.weights)
 
     @classmethod
     def of_record(cls, record: Mapping[str, Any]) -> Evaluation:
@@ -71,7 +71,7 @@ class IterationStart:
     def as_record(self) -> dict[str, Any]:
         """Return plain data for the store."""
         return {
-            **_plain(self.weights),
+            **_encode_weights(self.weights),
             "seed": self.seed,
             "settings": dict(self.settings),
             "command": list(self.command),
@@ -136,13 +136,13 @@ class IterationResult:
     def as_record(self) -> dict[str, Any]:
         """Return plain data for the store."""
         return {
-            **_plain(self.weights),
+            **_encode_weights(self.weights),
             "optimum": self.optimum,
             "largest_change": self.largest_change,
             "seconds_optimising": self.seconds_optimising,
             "curve": [dict(point) for point in self.curve],
             "heldout": [evaluation.as_record() for evaluation in self.heldout],
-            "average": None if self.average is None else _plain(self.average),
+            "average": None if self.average is None else _encode_weights(self.average),
             "learner": self.learner,
             "shards": None if self.shards is None else asdict(self.shards),
         }
@@ -164,7 +164,7 @@ class IterationResult:
         )
 
 
-def _plain(weights: Weights) -> dict[str, Any]:
+def _encode_weights(weights: Weights) -> dict[str, Any]:
     return {"dense": list(weights.dense), "sparse": dict(weights.sparse)}
 
 
@@ -183,7 +183,7 @@ def _text(value: Any) -> str:
 
 
 @contextmanager
-def _corrupt_records_named(iteration: int) -> Iterator[None]:
+def _name_corrupt_records(iteration: int) -> Iterator[None]:
     """Turn errors of decoding a record into one ``StoreError``."""
     try:
         yield
@@ -201,7 +201,7 @@ def read_start(record: IterationRecord) -> IterationStart:
     Raises:
         StoreError: the record is corrupt.
     """
-    with _corrupt_records_named(record.iteration):
+    with _name_corrupt_records(record.iteration):
         return IterationStart.of_record(record.record)
 
 
@@ -214,7 +214,7 @@ def read_result(record: IterationRecord) -> IterationResult:
     """
     if record.result is None:
         raise ValueError(f"iteration {record.iteration} has no result yet")
-    with _corrupt_records_named(record.iteration):
+    with _name_corrupt_records(record.iteration):
         return IterationResult.of_record(record.result)
 
 

@@ -58,11 +58,11 @@ def open_run_store(path: Path, *, with_lists: bool = False) -> Iterator[tuple[Pa
         if not records:
             raise DataError(f"the n-best store at {place} has no finished iteration yet")
         if with_lists and not any(record.n_lists for record in records):
-            raise _no_lists(place)
+            raise _no_lists_error(place)
         yield place, store
 
 
-def _no_lists(store: Path) -> DataError:
+def _no_lists_error(store: Path) -> DataError:
     shards = sorted(store.parent.glob("shard.*"))
     if not shards:
         return DataError(f"the n-best store at {store} has no hypotheses")

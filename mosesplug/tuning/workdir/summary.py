@@ -191,14 +191,14 @@ class StoredSummary:
         Raises:
             DataError: it is missing or corrupt.
         """
-        with _well_formed(path):
+        with _require_well_formed(path):
             document = json.loads(path.read_bytes())
             return cls(path, {**document, "result": dict(document["result"])})
 
     @property
     def decoded_in_iteration(self) -> int | None:
         """The iteration that was decoded with the resulting weights."""
-        with _well_formed(self.path):
+        with _require_well_formed(self.path):
             decoded: int | None = self.document["result"]["decoded_in_iteration"]
             return decoded
 
@@ -208,7 +208,7 @@ class StoredSummary:
         Raises:
             DataError: there are fewer than ``n_dense``.
         """
-        with _well_formed(self.path):
+        with _require_well_formed(self.path):
             items = self.document["result"]["weights"].items()
             pairs = [(str(name), float(value)) for name, value in items]
             if len(pairs) < n_dense:
@@ -218,7 +218,7 @@ class StoredSummary:
 
     def dev_score(self) -> tuple[float | None, str | None]:
         """Return the score of the result on the tuning set, and the data it was computed on."""
-        with _well_formed(self.path):
+        with _require_well_formed(self.path):
             result, iterations = self.document["result"], self.document["iterations"]
             if decoded := result["decoded_in_iteration"]:
                 return float(iterations[decoded - 1]["first_best_score"]), "decoded"
@@ -231,7 +231,7 @@ class StoredSummary:
 
         The starting weights are scored before iteration 1, and new weights after each iteration.
         """
-        with _well_formed(self.path):
+        with _require_well_formed(self.path):
             result, iterations = self.document["result"], self.document["iterations"]
             scores = [[float(each["score"]) for each in one["heldout"]] for one in iterations]
             if result["score_of"] == "heldout":
@@ -248,7 +248,7 @@ class StoredSummary:
 
 
 @contextmanager
-def _well_formed(path: Path) -> Iterator[None]:
+def _require_well_formed(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError) as error:

@@ -220,7 +220,7 @@ def _amoeba_step(plane: Plane, points: Vector, scores: Vector) -> Search[_Step]:
     expansion, contraction = 1.0 + 2.0 / n, 0.75 - 0.5 / n
     away = points[:-1].mean(axis=0) - points[-1]
     reflected = points[-1] + 2.0 * away
-    score = yield from _scored(plane, reflected)
+    score = yield from _score(plane, reflected)
     if scores[0] >= score > scores[-2]:
         return (reflected, score), 1
     if score > scores[0]:
@@ -229,7 +229,7 @@ def _amoeba_step(plane: Plane, points: Vector, scores: Vector) -> Search[_Step]:
         further = points[-1] + (1.0 + contraction) * away
     else:
         further = points[-1] + (1.0 - contraction) * away
-    other = yield from _scored(plane, further)
+    other = yield from _score(plane, further)
     if score > scores[-1] and score >= other:
         return (reflected, score), 2
     return ((further, other), 2) if other > scores[-1] else (None, 2)
@@ -257,13 +257,13 @@ def _armijo_step(plane: Plane, points: Vector, scores: Vector) -> Search[_Step]:
     for tried in range(ARMIJO_STEPS):
         step = ARMIJO_FIRST * ARMIJO_SHORTER**tried
         point = centroid + step * direction
-        score = yield from _scored(plane, point)
+        score = yield from _score(plane, point)
         if score >= mean + ARMIJO_SHARE * step * slope:
             return (point, score), tried + 1
     return None, ARMIJO_STEPS
 
 
-def _scored(plane: Plane, point: Vector) -> Search[float]:
+def _score(plane: Plane, point: Vector) -> Search[float]:
     """Return the score at coordinates, float64 ``[n]``."""
     return float((yield plane.weights(point[np.newaxis]))[0])
 
