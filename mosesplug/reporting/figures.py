@@ -19,6 +19,7 @@ from mosesplug.reporting.lattice import draw_envelope, draw_lattice
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
     from mosesplug.reporting.drawing import Drawing
 
@@ -49,6 +50,11 @@ _STYLE: dict[str, Any] = {
 }
 
 
+_COLOURED = 20
+"""Number of features that have a colour and a line of the legend: those with the largest weights.
+There are as many colours."""
+
+
 def _draw_scores(figure: Figure, data: ReportData) -> None:
     """Draw scores over iterations: decoded, reached in the lists, held out, oracle."""
     axes = figure.subplots()
@@ -73,19 +79,37 @@ def _draw_weights(figure: Figure, data: ReportData) -> None:
         raise UsageError("this run has no dense features, so there are no weights to draw")
     from matplotlib import colormaps
 
+    last = [abs(weight) for weight in data.iterations[-1].weights]
+    heaviest = sorted(range(len(last)), key=lambda column: -last[column])
+    coloured = sorted(heaviest[:_COLOURED])
+    # The legend needs as much room as it has lines.
+    figure.set_size_inches(7.0, max(3.4, 0.6 + 0.16 * len(coloured)))
     axes = figure.subplots()
     numbers = [facts.number for facts in data.iterations]
-    colours = colormaps["tab20"]
-    for column, name in enumerate(data.names):
+
+    def draw(column: int, **style: Any) -> Line2D:
         values = [facts.weights[column] for facts in data.iterations]
-        axes.plot(numbers, values, "o-", label=name, markersize=3, color=colours(column % 20))
+        return axes.plot(numbers, values, **style)[0]
+
+    colours = colormaps["tab20"]
+    # The others first, so that they are behind.
+    others = [
+        draw(column, color="#cbd5e1", linewidth=0.8)
+        for column in range(len(last))
+        if column not in coloured
+    ]
+    lines = [
+        draw(column, color=colours(place), marker="o", markersize=3)
+        for place, column in enumerate(coloured)
+    ]
+    names = [data.names[column] for column in coloured]
+    if others:
+        lines, names = [*lines, others[0]], [*names, f"{len(others)} more"]
     axes.axhline(0.0, color="black", linewidth=0.6)
     axes.set_ylabel("weight / L1 norm")
     _over_iterations(axes, numbers)
-    if len(data.names) <= 30:
-        # Explicit, since matplotlib leaves out labels that begin with an underscore.
-        lines = axes.lines[: len(data.names)]
-        axes.legend(lines, data.names, loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=7)
+    # Explicit, since matplotlib leaves out labels that begin with an underscore.
+    axes.legend(lines, names, loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=7)
 
 
 def _draw_growth(figure: Figure, data: ReportData) -> None:
@@ -135,9 +159,9 @@ def _draw_surfaces(figure: Figure, data: ReportData) -> None:
         raise UsageError(
             "there are no dense features or no lists in this store, so no surface to draw"
         )
-    columns = 3
+    columns = min(3, len(data.surfaces))
     rows = -(-len(data.surfaces) // columns)
-    figure.set_size_inches(8.0, 1.7 * rows)
+    figure.set_size_inches(max(4.0, 8.0 / 3.0 * columns), max(2.2, 1.7 * rows))
     grid = list(figure.subplots(rows, columns, squeeze=False, sharey=True).flat)
     for axes, surface in zip(grid, data.surfaces, strict=False):
         axes.stairs(surface.scores, surface.ends, color="#2563eb", linewidth=0.9, baseline=None)
@@ -285,5 +309,5 @@ def _over_iterations(axes: Axes, numbers: list[int]) -> None:
     from matplotlib.ticker import MaxNLocator
 
     axes.set_xlabel("iteration")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.set_xlim(numbers[0] - 0.5, numbers[-1] + 0.5)

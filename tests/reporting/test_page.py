@@ -97,6 +97,19 @@ def test_envelope_is_drawn_around_the_result() -> None:
     assert shown == ["translation 1", "translation 2", "translation 3"]
 
 
+def test_heaviest_of_many_weights_are_labelled(data: ReportData) -> None:
+    names = tuple(f"F{number}_0" for number in range(24))
+    weights = tuple((number - 12) / 100 for number in range(24))
+    facts = tuple(replace(each, weights=weights) for each in data.iterations)
+    axes = draw_figure("weights", replace(data, names=names, iterations=facts)).axes[0]
+    legend = axes.get_legend()
+    assert legend is not None
+    shown = [text.get_text() for text in legend.get_texts()]
+    # Those near 0 are left out.
+    assert shown == [*names[:11], *names[15:], "4 more"]
+    assert len(axes.lines) == 25  # and the one at 0
+
+
 def test_run_whose_lists_lie_elsewhere(data: ReportData) -> None:
     bare = replace(
         data, features=(), surfaces=(), coverage=None, worst=(), best=(), lattice=None, sparse=()
