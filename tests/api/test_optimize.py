@@ -366,7 +366,7 @@ def test_lists_errors(problem: Problem) -> None:
         mosesplug.optimize([lists, 5], references=problem.references)  # type: ignore[list-item]
     with pytest.raises(UsageError, match="hypotheses and lists exclude each other"):
         mosesplug.optimize(lists, hypotheses=problem.hypotheses, references=problem.references)
-    with pytest.raises(mosesplug.FormatError, match="there is no sentence 5: the input has 5"):
+    with pytest.raises(mosesplug.FormatError, match="sentence 5 does not exist: the input has 5"):
         mosesplug.optimize(lists, references=problem.references[:5])
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from mosesplug.store.testing.toys import make_list
 
 import mosesplug
 from mosesplug.inspection.run import open_run as open_stored_run
@@ -17,6 +16,7 @@ from mosesplug.metrics import metric
 from mosesplug.store import NBestStore
 from mosesplug.tuning.workdir.records import IterationStart, ShardLists
 from tests.inspection.runs import GROUPS, LISTS, REFERENCE, WEIGHTS, make_run
+from tests.store.toys import make_list
 
 # iteration, sentence, rank and text of each distinct hypothesis of LISTS.
 DISTINCT = [
