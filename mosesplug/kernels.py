@@ -73,7 +73,7 @@ def _use_private_cache() -> bool:
             config.CACHE_DIR = str(directory)
             return True
     logging.getLogger("mosesplug").warning(
-        "mosesplug: no directory can be written to cache compiled code, so every command compiles "
+        "warning: no directory can be written to cache compiled code, so every command compiles "
         "it anew (10 seconds and more). Set NUMBA_CACHE_DIR to a writable directory."
     )
     return False
