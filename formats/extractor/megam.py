@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from formats.decimals import parse_number, parse_numbers
 from formats.errors import FormatError, quote
 from formats.nbest.entry import BLANKS
-from formats.nbest.tokens import number_names
+from formats.nbest.fields import number_names
 from formats.text import read_bytes
 from formats.words import PAD, pad_with_newlines
 

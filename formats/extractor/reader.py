@@ -19,9 +19,8 @@ from formats.decimals import parse_number, parse_numbers
 from formats.errors import FormatError, quote
 from formats.extractor.blocks import Block, BlockFile, find_blocks, index_of
 from formats.extractor.data import FeatureData, ScoreData
-from formats.nbest.columns import parse_columns
 from formats.nbest.entry import BLANKS, FLOAT32_LIMIT, Layout
-from formats.nbest.tokens import number_names
+from formats.nbest.fields import number_names, parse_columns
 from formats.text import read_bytes
 from formats.words import PAD, Bytes, Positions, pad_with_newlines
 

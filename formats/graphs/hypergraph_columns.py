@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.decimals import parse_integers, parse_numbers
-from formats.nbest.columns import parse_columns
 from formats.nbest.entry import FLOAT32_LIMIT, Layout
-from formats.nbest.tokens import number_names
+from formats.nbest.fields import number_names, parse_columns
 from formats.words import PAD, Bytes, Positions, pad_with_newlines
 
 __all__ = ["GraphArrays", "parse_graph"]

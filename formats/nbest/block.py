@@ -1,7 +1,7 @@
 """Parse many lines of an n-best list at once into flat arrays.
 
 Lines and separators are found by comparing the whole byte array with one character; the features
-fields go to ``formats.nbest.columns``, ``formats.nbest.tokens`` or ``parse_named``. A block with
+fields go to ``formats.nbest.fields`` or ``parse_named``. A block with
 anything unusual is parsed again by ``formats.nbest.entry``, which either succeeds or names the
 line and the error.
 
@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.decimals import parse_integers, parse_numbers
-from formats.nbest.columns import parse_columns
 from formats.nbest.entry import (
     BLANKS,
     FLOAT32_LIMIT,
@@ -29,7 +28,13 @@ from formats.nbest.entry import (
     order_error,
     parse_entry,
 )
-from formats.nbest.tokens import ParsedFeatures, number_names, parse_tokens, split_tokens
+from formats.nbest.fields import (
+    ParsedFeatures,
+    number_names,
+    parse_columns,
+    parse_tokens,
+    split_tokens,
+)
 from formats.words import PAD, Bytes, Positions, pad_with_newlines
 
 __all__ = ["NBestList", "concatenate", "parse_block", "parse_block_fast"]

@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from formats.decimals import parse_integers, parse_number, parse_numbers, spell_rows
-from formats.nbest import tokens as nbest_tokens
+from formats.nbest import fields as nbest_fields
 from formats.nbest.block import parse_block, parse_block_fast
 from formats.nbest.entry import Layout
 from formats.words import (
@@ -96,7 +96,7 @@ def test_a_hash_collision_costs_time_only(monkeypatch: pytest.MonkeyPatch) -> No
 
     lines = b"0 ||| a ||| LM= 1 x_a= 1 ||| 3\n0 ||| b ||| LM= 1 x_b= 3 ||| 3\n"
     layout = Layout(True, (("LM", 1),))
-    monkeypatch.setattr(nbest_tokens, "hash_tokens", worst)
+    monkeypatch.setattr(nbest_fields, "hash_tokens", worst)
     assert parse_block_fast(lines, layout, "list", 1) is None
     block = parse_block(lines, layout, "list", 1)
     assert block.sparse_names == ("x_a", "x_b")

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.online.epochs import (
     Plan,
     StoredSource,
@@ -33,6 +32,7 @@ from mosesplug.optimizers.problem import (
     no_progress,
     score_solution,
 )
+from mosesplug.optimizers.registry import Algorithm
 
 __all__ = ["EpochOutcome", "online_algorithm", "optimize_online", "solve_in_epochs", "weight_facts"]
 

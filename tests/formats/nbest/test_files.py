@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from formats.errors import FormatError
 from formats.nbest import block as nbest_block
 from formats.nbest.block import concatenate, parse_block_fast
-from formats.nbest.columns import MANY_COLUMNS
 from formats.nbest.entry import Layout, Place
+from formats.nbest.fields import MANY_COLUMNS
 from formats.nbest.files import (
     NBestEntry,
     NBestList,

@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
 from mosesplug.optimizers.batch.direct.decoding import PointDecoder
-from mosesplug.optimizers.batch.searches import choose_best, make_solution, starting_points
-from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.line_search.lists import line_space
 from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
@@ -29,9 +27,13 @@ from mosesplug.optimizers.problem import (
     Progress,
     Solution,
     check_weights,
+    choose_best,
+    make_solution,
     no_progress,
     normalise,
+    starting_points,
 )
+from mosesplug.optimizers.registry import Algorithm
 
 __all__ = ["ALGORITHMS", "PsoOptions", "Swarm", "pso"]
 

@@ -18,7 +18,6 @@ from mosesplug.optimizers.batch.expected import objectives
 from mosesplug.optimizers.batch.expected.objectives import Objective
 from mosesplug.optimizers.batch.expected.stages import AnnealingOptions, AnnealingStage, fit_stages
 from mosesplug.optimizers.costs import CostKind, Costs
-from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.lists.blocks import BlockedLists
 from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
@@ -29,6 +28,7 @@ from mosesplug.optimizers.problem import (
     check_weights,
     no_progress,
 )
+from mosesplug.optimizers.registry import Algorithm
 
 __all__ = [
     "ALGORITHMS",

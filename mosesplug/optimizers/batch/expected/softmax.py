@@ -19,7 +19,6 @@ from mosesplug.optimizers.batch.expected.descent import DescentSettings
 from mosesplug.optimizers.batch.expected.objectives import Objective
 from mosesplug.optimizers.batch.expected.stages import AnnealingStage, fit_stages
 from mosesplug.optimizers.costs import Costs, first_of_largest
-from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.lists.blocks import BlockedLists
 from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
@@ -30,6 +29,7 @@ from mosesplug.optimizers.problem import (
     check_weights,
     no_progress,
 )
+from mosesplug.optimizers.registry import Algorithm
 
 __all__ = ["ALGORITHMS", "SoftmaxOptions", "softmax"]
 

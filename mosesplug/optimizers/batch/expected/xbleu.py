@@ -13,7 +13,6 @@ from mosesplug.optimizers.batch.expected import objectives
 from mosesplug.optimizers.batch.expected.objectives import Objective
 from mosesplug.optimizers.batch.expected.risk import require_bleu
 from mosesplug.optimizers.batch.expected.stages import AnnealingOptions, AnnealingStage, fit_stages
-from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.lists.blocks import BlockedLists
 from mosesplug.optimizers.problem import (
     Problem,
@@ -23,6 +22,7 @@ from mosesplug.optimizers.problem import (
     check_weights,
     no_progress,
 )
+from mosesplug.optimizers.registry import Algorithm
 
 __all__ = ["ALGORITHMS", "XbleuOptions", "xbleu"]
 

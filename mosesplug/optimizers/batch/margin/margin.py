@@ -32,7 +32,6 @@ from mosesplug.optimizers.batch.margin.pairs import PairsLoss, solve_pairs
 from mosesplug.optimizers.batch.margin.planes import Planes, solve_n_slack, solve_one_slack
 from mosesplug.optimizers.batch.margin.worst import WorstLoss, solve_dual
 from mosesplug.optimizers.costs import first_of_largest
-from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.lists.scaled import ScaledLists, scale_lists
 from mosesplug.optimizers.options import option
 from mosesplug.optimizers.oracles import OracleSets, sentence_oracles
@@ -45,6 +44,7 @@ from mosesplug.optimizers.problem import (
     no_progress,
     score_solution,
 )
+from mosesplug.optimizers.registry import Algorithm
 
 __all__ = [
     "ALGORITHMS",

@@ -36,7 +36,6 @@ from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.kernels import kernel
 from mosesplug.optimizers.batch.margin.options import GainOptions
 from mosesplug.optimizers.costs import first_of_largest
-from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.lists.oracle_pairs import ActiveFeatures, add_difference, row_score
 from mosesplug.optimizers.lists.scaled import ScaledLists, scale_lists
 from mosesplug.optimizers.options import option
@@ -50,6 +49,7 @@ from mosesplug.optimizers.problem import (
     no_progress,
     score_solution,
 )
+from mosesplug.optimizers.registry import Algorithm
 
 __all__ = ["ALGORITHMS", "Ramp", "RampionOptions", "rampion", "take_ramp_steps"]
 

@@ -34,7 +34,6 @@ from mosesplug.optimizers.batch.fits import Fit, fit_scaled
 from mosesplug.optimizers.batch.margin.options import RegularizedOptions
 from mosesplug.optimizers.batch.ranking.pairs import PairSampling, RankedPairs, sample_pairs
 from mosesplug.optimizers.costs import first_of_largest
-from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.lists.scaled import ScaledLists, scale_lists
 from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
@@ -46,6 +45,7 @@ from mosesplug.optimizers.problem import (
     no_progress,
     score_solution,
 )
+from mosesplug.optimizers.registry import Algorithm
 
 __all__ = ["ALGORITHMS", "Contrast", "RegressionOptions", "fit_differences", "regression"]
 

@@ -29,13 +29,6 @@ from mosesplug.optimizers.batch.mert.climb import (
     make_positive,
     try_random_point,
 )
-from mosesplug.optimizers.batch.searches import (
-    choose_best,
-    insert_active,
-    make_solution,
-    starting_points,
-)
-from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.line_search.lists import search_space
 from mosesplug.optimizers.line_search.space import IntervalChoice, SearchSpace
 from mosesplug.optimizers.options import option
@@ -44,9 +37,14 @@ from mosesplug.optimizers.problem import (
     Progress,
     Solution,
     check_weights,
+    choose_best,
+    insert_active,
+    make_solution,
     no_progress,
     normalise,
+    starting_points,
 )
+from mosesplug.optimizers.registry import Algorithm
 
 __all__ = ["ALGORITHMS", "MertOptions", "mert"]
 

@@ -16,7 +16,6 @@ from mosesplug.optimizers.batch.mira.kbmira import (
     MiraEpoch,
     run_epochs,
 )
-from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -26,6 +25,7 @@ from mosesplug.optimizers.problem import (
     no_progress,
     score_solution,
 )
+from mosesplug.optimizers.registry import Algorithm
 
 __all__ = ["ALGORITHMS", "kbmira"]
 

@@ -29,7 +29,6 @@ from mosesplug.optimizers.batch.ranking.classifiers import (
     fit_pairs,
 )
 from mosesplug.optimizers.batch.ranking.pairs import PairSampling, sample_pairs
-from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
@@ -42,6 +41,7 @@ from mosesplug.optimizers.problem import (
     normalise,
     sentence_scores,
 )
+from mosesplug.optimizers.registry import Algorithm
 
 __all__ = ["ALGORITHMS", "ParetoOptions", "pareto", "pareto_fronts"]
 

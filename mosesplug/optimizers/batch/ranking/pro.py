@@ -23,7 +23,6 @@ from mosesplug.optimizers.batch.ranking.classifiers import (
 from mosesplug.optimizers.batch.ranking.constraints import ConstraintOptions
 from mosesplug.optimizers.batch.ranking.pairs import PairSampling, sample_pairs
 from mosesplug.optimizers.batch.ranking.summary_mert import Summaries
-from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
@@ -37,6 +36,7 @@ from mosesplug.optimizers.problem import (
     score_solution,
     sentence_scores,
 )
+from mosesplug.optimizers.registry import Algorithm
 
 __all__ = ["ALGORITHMS", "ProMertOptions", "ProOptions", "pro", "pro_mert"]
 

@@ -29,7 +29,6 @@ from mosesplug.optimizers.batch.ranking.linear import (
     fit_score_loss,
     minimise_score_loss,
 )
-from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
@@ -41,6 +40,7 @@ from mosesplug.optimizers.problem import (
     score_solution,
     sentence_scores,
 )
+from mosesplug.optimizers.registry import Algorithm
 
 __all__ = ["ALGORITHMS", "RankAllOptions", "rank_all"]
 

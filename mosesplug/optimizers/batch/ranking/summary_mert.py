@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers.batch.mert.mert import MertOptions, mert
-from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
@@ -31,7 +30,7 @@ from mosesplug.optimizers.problem import (
     no_progress,
     normalise,
 )
-from mosesplug.optimizers.registry import algorithm
+from mosesplug.optimizers.registry import Algorithm, algorithm
 
 __all__ = ["ALGORITHMS", "Summaries", "SummaryMertOptions", "group_names", "summary_mert"]
 
