@@ -75,9 +75,10 @@ def convert_features(
     """Check a feature matrix, and split it into dense and sparse columns.
 
     Args:
-        features: ``[n_hyps, n_features]`` of real numbers: an array, or a SciPy sparse matrix.
+        features: ``[n_hyps, n_features]`` of real numbers: an array, a data frame, or a SciPy
+            sparse matrix.
         names: one for each column; equal neighbours are one feature with several values. None:
-            ``F0``, ``F1``, ...
+            those of the data frame, or ``F0``, ``F1``, ...
         dense: names of the dense columns of a sparse matrix. None: all if there are up to 50,
             else those with a value in at least half of the rows.
 
@@ -85,6 +86,8 @@ def convert_features(
         UsageError: a wrong shape, or names that do not fit the columns.
         DataError: a value is not a finite number.
     """
+    if names is None and hasattr(features, "columns"):
+        names = [str(name) for name in features.columns]
     if hasattr(features, "tocsr"):
         return _convert_sparse(features, names, dense)
     if dense is not None:

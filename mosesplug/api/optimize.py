@@ -59,8 +59,8 @@ def optimize(
 
     Args:
         lists: n-best lists to merge: ``NBest`` objects or files, one or several.
-        features: feature values, ``[n_hyps, n_features]``: an array, or a SciPy sparse matrix.
-            They are converted to single precision, as in n-best lists.
+        features: feature values, ``[n_hyps, n_features]``: an array, a data frame, or a SciPy
+            sparse matrix. They are converted to single precision, as in n-best lists.
         sentence_ids: ``[n_hyps]``, the sentence of each hypothesis; anything that can be a key, in
             any order. Integers are lines of the references, from 0. Other ids take references
             in the order of their first appearance.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -32,10 +32,9 @@ def load_references(references: Any, what: str = "references") -> list[list[byte
     """
     if isinstance(references, str | PathLike):
         return read_references(references)
-    if hasattr(references, "tolist"):
-        references = references.tolist()
-    if isinstance(references, Mapping | bytes) or not isinstance(references, Sequence):
+    if isinstance(references, Mapping | bytes | Set) or not hasattr(references, "__len__"):
         raise UsageError(_FORMS.format(what))
+    references = list(references)
     if not references:
         raise DataError(f"{what}: there is no reference translation")
     if all(isinstance(each, Path) for each in references):

@@ -121,6 +121,28 @@ def test_sparse_columns_are_those_of_lists(tmp_path: Path) -> None:
     assert chosen.tolist() == fit.choose(features, problem.sentence_ids).tolist()
 
 
+class Frame:
+    """What a data frame has in common with an array."""
+
+    def __init__(self, columns: list[str], values: Any) -> None:
+        self.columns = columns
+        self.shape = values.shape
+        self._values = values
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self._values
+
+
+def test_columns_of_a_data_frame_have_names(problem: Problem) -> None:
+    frame = Frame(["LM0", "TM0", "TM0", "Words"], problem.features)
+    common = arrays(problem) | {"features": frame, "names": None}
+    fit = mosesplug.optimize(**common, options=FAST)
+    assert list(fit.weights) == ["LM0", "TM0", "Words"]
+    named = mosesplug.optimize(**arrays(problem), options=FAST)
+    assert fit.vector.tolist() == named.vector.tolist()
+    assert len(fit.choose(frame, problem.sentence_ids)) == 12
+
+
 def test_any_sentence_ids(problem: Problem) -> None:
     fit = mosesplug.optimize(**arrays(problem), options=FAST)
     texts = [f"sentence {number}" for number in problem.sentence_ids]

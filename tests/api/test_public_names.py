@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import mosesplug
+from tests.api.signatures import list_signatures
 
 PACKAGE = Path(mosesplug.__file__).parent
 
@@ -37,3 +38,9 @@ def test_import_is_light() -> None:
     loaded = json.loads(subprocess.check_output([sys.executable, "-c", code]))
     heavy = {"numba", "typer", "rich", "scipy", "numpy", "lmdb", "msgpack", "matplotlib"}
     assert not heavy & set(loaded)
+
+
+def test_signatures_are_those_in_the_file() -> None:
+    text = (Path(__file__).parent / "signatures.txt").read_text()
+    told = "a public name changed: run python -m tests.api.signatures > tests/api/signatures.txt"
+    assert text.splitlines() == list(list_signatures()), told
