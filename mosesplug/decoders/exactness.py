@@ -37,7 +37,7 @@ def require_exact(
 
     Args:
         server: is started with ``weights`` if needed, and keeps running.
-        fresh: a decoder that starts anew for each mini-batch.
+        fresh: a decoder that is started for each mini-batch.
         sentences: about ten, with ambiguous words.
         weights: the starting weights.
         strict: raise instead of restarting.

@@ -138,7 +138,7 @@ def run_command(
 
 
 class _Patience:
-    """Measures how long a child has written nothing to its files."""
+    """Measures the time since a child last wrote to its files."""
 
     def __init__(self, limit: float, paths: Sequence[Path]) -> None:
         self.limit = limit
@@ -147,7 +147,7 @@ class _Patience:
         self._since = time.monotonic()
 
     def is_over(self) -> bool:
-        """Return whether no file has changed for as long as the limit."""
+        """Return whether no file has changed within the time limit."""
         seen = self._now()
         if seen != self._seen:
             self._seen, self._since = seen, time.monotonic()
@@ -188,8 +188,8 @@ def leash_command(command: Sequence[str]) -> list[str]:
 def make_error(problem: str, command: Sequence[str], stderr: Path) -> DecoderError:
     """Return the error for a child that failed, with its command and its last messages."""
     words = read_tail(stderr)
-    said = f"it said last:\n{words}" if words else "it wrote no messages"
-    text = f"{problem}\ncommand: {shlex.join(command)}\n{said}\n(in {stderr})"
+    messages = f"last messages:\n{words}" if words else "it wrote no messages"
+    text = f"{problem}\ncommand: {shlex.join(command)}\n{messages}\n(in {stderr})"
     with contextlib.suppress(OSError):
         if shutil.disk_usage(stderr.parent).free < _LITTLE_ROOM:
             text += f"\nthe disk of {stderr.parent} is full: free some room"

@@ -79,7 +79,7 @@ class Decoder(Protocol):
 
     @property
     def version(self) -> str | None:
-        """Further data that the hypotheses depend on, beside model, weights and flags, or None."""
+        """Further data that determine the hypotheses, besides model, weights and flags, or None."""
 
     def nbest_lists(self, iteration: int, weights: ModelWeights) -> DecodedInput:
         """Decode the whole input into n-best lists.
@@ -122,4 +122,4 @@ class Decoder(Protocol):
         """
 
     def close(self) -> None:
-        """Release what it holds; it opens it again when it is used again."""
+        """Release processes and files; the next use opens them again."""

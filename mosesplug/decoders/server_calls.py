@@ -93,13 +93,13 @@ def post_request(port: int, body: bytes, timeout: float) -> bytes:
     """Send a request to a server on this machine, on a new connection.
 
     Args:
-        port: where it listens.
+        port: the server's port.
         body: the request.
         timeout: seconds to wait for an answer.
 
     Raises:
         TimeoutError: it did not answer in time.
-        ServerLost: it is not there, or closed the connection.
+        ServerLost: no server answers, or it closed the connection.
         DecoderError: the answer is not HTTP.
     """
     connection = http.client.HTTPConnection(HOST, port, timeout=timeout)

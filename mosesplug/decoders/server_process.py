@@ -28,7 +28,7 @@ class ServerProcess:
     """A server that was started; ``close`` ends it.
 
     Attributes:
-        port: where it listens.
+        port: the server's port.
         command: its command line.
         stderr: file with its messages.
     """

@@ -42,7 +42,7 @@ def search_graph(graph: Hypergraph, references: ReferenceNgramTree) -> SearchGra
     # The last one is for -1, a tail.
     numbers = np.array([*map(references.number, graph.words), -1], dtype=np.int32)
     return SearchGraph(
-        # Copies, whatever the arrays are: one type to compile for.
+        # Always copies, so that kernels are compiled for one type.
         np.array(graph.edge_offsets),
         np.array(graph.tail_offsets),
         np.array(graph.tails),

@@ -108,7 +108,7 @@ def append_words(
     Returns:
         The array, or a larger copy, and the new number of words.
     """
-    # Where each edge that has begun goes on, and where it ends; as deep as there are edges.
+    # Position and end of each open edge; at most as deep as the number of edges.
     places = np.empty(len(edges), dtype=np.int64)
     ends = np.empty(len(edges), dtype=np.int64)
     places[0], ends[0] = target_offsets[edges[0]], target_offsets[edges[0] + 1]

@@ -114,7 +114,7 @@ class FeatureContrast:
     Attributes:
         feature: the feature's name.
         a, b: its values.
-        lead: what it adds to the lead of A's model score over B's.
+        lead: its contribution to A's model score minus B's.
     """
 
     feature: str

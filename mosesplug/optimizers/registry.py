@@ -1,7 +1,7 @@
 """All optimizers by name. To add one, write its module and add one line here.
 
 The command line, the conformance tests and the benchmarks take their algorithms from here. A module
-is imported only when one of its algorithms is asked for, so that a program that runs one algorithm
+is imported only when one of its algorithms is requested, so that a program that runs one algorithm
 starts fast.
 """
 
@@ -28,14 +28,14 @@ __all__ = ["Algorithm", "Optimizer", "algorithm", "algorithms"]
 
 @dataclass(frozen=True)
 class Algorithm:
-    """An optimizer, its settings, and what it can learn from.
+    """An optimizer, its settings, and its possible inputs.
 
     The module of an algorithm lists its entries in ``ALGORITHMS``; ``registry`` names the module.
 
     Attributes:
         name: the value of ``--algorithm``.
         family: the group that ``mosesplug algorithms`` lists it in.
-        summary: what it does, in one sentence of at most 60 characters.
+        summary: one sentence of at most 60 characters.
         source: the paper.
         options: frozen dataclass of its settings. Every field has a default, and ``help`` and
             ``source`` in its metadata.

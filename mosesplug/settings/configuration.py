@@ -144,7 +144,7 @@ class Configuration:
         existing: what to do with an earlier run in the working directory: ``continue`` it,
             ``overwrite`` it, or ``refuse`` to touch it.
         select: which weights are the result. None: ``best-heldout`` if there is a held-out set;
-            else ``last``, or online what the learner's ``averaging`` says.
+            else ``last``, or online the learner's ``averaging``.
         maximum_iterations: 0 for no limit. With --online, the learner's epochs are a limit, too.
     """
 
@@ -305,7 +305,7 @@ class Configuration:
         """The source sentences.
 
         Raises:
-            UsageError: there are none, since an ``OutsideDecoder`` has them.
+            UsageError: an ``OutsideDecoder`` has no such settings.
         """
         if self.input is None:
             raise UsageError("this needs the source sentences: give --input")
@@ -325,7 +325,7 @@ class Repeats:
             minimum=2,
             details="Each run has its own directory (run.1, run.2, ...), which is the decoder's "
             "current directory then. Prints how much the runs differ (Clark et al. 2011). "
-            "Whose weights the result has is said by --select.",
+            "--select chooses the weights of the result.",
         ),
     )
 

@@ -1,4 +1,4 @@
-"""How a setting is declared: metadata of a dataclass field, and the settings of a class.
+"""Declare settings as metadata of dataclass fields, and list the settings of a class.
 
 A field of a settings class says everything about the setting: ``field(default=100,
 metadata=setting(help=..., panel=...))``. Command lines, settings files, documentation and checks
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 Kind = Literal["flag", "integer", "real", "text", "path", "choice", "texts", "table"]
-"""What a setting holds; ``texts`` are several, a ``table`` has values by name."""
+"""The type of a setting; ``texts`` are several texts, a ``table`` has values by name."""
 
 Panel = Literal[
     "Data", "Decoder", "Learning", "Online", "Held-out", "Parallel", "Repeats", "Output"
@@ -47,25 +47,26 @@ class Setting:
         name: on the command line of ``mosesplug tune``, without dashes, and in a settings file.
         help: one line of at most 12 words.
         panel: heading in ``--help``; in lower case, the table of a settings file.
-        kind: what it holds.
+        kind: the type of its value.
         default: value if it is not given; None where that depends on other settings.
         choices: the words of a ``choice``.
         path: attributes that lead to it from the root class; empty if it is read by
             ``settings.build`` only.
         aliases: more spellings, hidden.
-        metavar: what ``--help`` calls the value.
+        metavar: the name of the value in ``--help``.
         minimum, maximum: bounds of a number.
-        above: what a number must exceed; it must be finite then.
+        above: a limit that a number must exceed; the number must then be finite.
         requires: conditions that must hold if it is given: ``name``, ``name=value``, or several
             of them joined by `` or ``.
         excludes: conditions of the same form that must not hold if it is given.
         script: its spelling in ``mert-moses.pl``; empty if it is not an option of that script.
-        script_default: the default of ``mert-moses`` in words, if it is another.
-        added: whether ``mert-moses`` takes abbreviations of its name, as of the script's options.
-        note: how it differs from the script's option.
-        details: more than fits into one line.
+        script_default: the default of ``mert-moses`` in words, if it differs.
+        added: whether ``mert-moses`` accepts abbreviations of its name, as for the script's
+            options.
+        note: differences to the script's option.
+        details: the explanation that does not fit into one line.
         shown: the default in words; empty to show ``default``.
-        exists: what a path must name: ``file``, ``references``, ``program`` or nothing ("").
+        exists: the kind of file that must exist: ``file``, ``references``, ``program`` or any ("").
         what: the value in error messages, as "the input".
         compared: its name in the store, if a continued run reports that it changed.
         saved: whether ``settings.toml`` of a run holds it.
@@ -112,7 +113,7 @@ class Setting:
 
     @property
     def shown_default(self) -> str:
-        """The default for people; empty if there is none."""
+        """The displayed default; empty if there is none."""
         if self.shown:
             return self.shown
         plain = isinstance(self.default, int | float | str) and not isinstance(self.default, bool)
@@ -268,7 +269,7 @@ def find_switch(each: Field[Any]) -> str | None:
 def _finished(
     found: Setting, each: Field[Any], hint: Any, path: tuple[str, ...], requires: tuple[str, ...]
 ) -> Setting:
-    """Fill in what the field itself says."""
+    """Fill in the name, kind, default and choices of the field."""
     kind, choices = _kind(hint)
     default = each.default if each.default_factory is MISSING else each.default_factory()
     return replace(

@@ -37,7 +37,7 @@ _NEED_DECODER = (
     *("decoder-flags", "decoder-timeout", "input-type", "jobs", "multi-moses", "spe-symal"),
     *("cache-model", "filter-command", "lattice-samples"),
 )
-"""Settings that have no effect where the lists come from outside."""
+"""Settings that have no effect if the lists come from outside."""
 _Values = Mapping[str, Any]
 _Path = tuple[str, ...]
 

@@ -57,15 +57,15 @@ class HelperScripts:
 def choose_filter(
     scripts: HelperScripts, wanted: bool | None, given: str | None
 ) -> tuple[str | None, str | None]:
-    """Return the filter command, or None, and what its user should know, or None.
+    """Return the filter command or None, and a note for the user or None.
 
     Args:
-        scripts: where the default command may be.
+        scripts: the directories of the default command.
         wanted: ``--filter-phrase-table``, ``--no-filter-phrase-table``, or None for neither.
         given: ``--filtercmd``, a program with its options.
 
     Raises:
-        UsageError: filtering was asked for, and the command is not there.
+        UsageError: filtering was requested, but the command does not exist.
     """
     if wanted is False:
         return None, None

@@ -27,7 +27,7 @@ class OnlineSettings:
             panel="Online",
             metavar="HOW",
             added=True,
-            note="auto takes the server where the decoder can be one",
+            note="auto uses the server if the decoder supports it",
             details="server keeps the decoder running, process starts one for each mini-batch, "
             "auto uses a server if the decoder can be one.",
         ),

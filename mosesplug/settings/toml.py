@@ -1,4 +1,4 @@
-"""Settings files: what a run was asked for as TOML, a table for each panel."""
+"""Settings files: the settings of a run as TOML, with a table for each panel."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ __all__ = [
     "tune",
 ]
 
-# Loaded when they are asked for: programs that need one module of this package must start fast,
+# Loaded on first access: programs that need one module of this package must start fast,
 # and the loop brings every optimizer.
 _MODULES = {
     "Configuration": "mosesplug.settings.configuration",

@@ -69,7 +69,7 @@ class RunData:
 
 @dataclass(frozen=True)
 class RunFiles:
-    """What a run writes, and who is told of its progress.
+    """The files and the event callback of a run.
 
     Attributes:
         workspace: paths in the working directory.
@@ -89,8 +89,8 @@ class Context:
     """The parts of a run that all its steps share.
 
     Attributes:
-        data: what is tuned and scored.
-        files: what is written.
+        data: the immutable data of the run.
+        files: its files and events.
         decoder: turns the input into hypotheses.
         optimizer: turns hypotheses into weights.
     """
@@ -102,7 +102,7 @@ class Context:
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """What the results depend on besides the files that the store has fingerprints of."""
+        """The settings that determine the results, besides the files with fingerprints."""
         configuration = self.data.configuration
         optimising, decoding = configuration.optimising, configuration.decoding
         return {
@@ -125,7 +125,7 @@ class Context:
 
     @property
     def learns_from_graphs(self) -> bool:
-        """Whether the algorithm learns from search graphs, where there are any."""
+        """Whether the decoder writes search graphs for the algorithm."""
         has_graphs = self.data.configuration.decoding.graphs is not None
         return has_graphs and self.optimizer.algorithm.graphs is not None
 

@@ -55,7 +55,7 @@ def guard_input(
     """
     if configuration.strict and _is_text(configuration):
         found = find_source_signs(read_lines(configuration.source), references)
-        _report(configuration, found, watch, "nothing is decoded, and nothing written", "")
+        _report(configuration, found, watch, "nothing was decoded or written", "")
 
 
 def guard_decoded(
@@ -122,7 +122,7 @@ def guard_result(context: Context, weights: Weights) -> tuple[str, ...]:
         if each.fatal:
             raise OptimizerError(
                 f"the run ends with no usable weights ({each.message});"
-                f" {_describe_written_files(context)}; go on with --continue and other settings"
+                f" {_describe_written_files(context)}; continue with --continue and other settings"
             )
     records = context.files.store.iterations()
     every = _first_list_signs(context, records[0].record) if records else []

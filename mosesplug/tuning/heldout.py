@@ -124,7 +124,7 @@ class HeldOutScorer:
 def open_held_out_scorer(
     configuration: Configuration, config: Path, show: ShowWeights, watch: Watcher
 ) -> HeldOutScorer | None:
-    """Return what scores the held-out set; None if there is none.
+    """Return the scorer of the held-out set, or None without one.
 
     Raises:
         UsageError: n-best lists are rewritten before scoring, which translations are not.

@@ -4,7 +4,7 @@ GNU libc maps large arrays and unmaps them when they are freed, but each freed a
 size from which it does so, up to 32 MB. From the second iteration on, most arrays of a tuning set
 therefore lie on the heap, where their memory stays with the process and fragments: the run would
 grow without using more, and the decoder would have less room. To keep large arrays off the heap
-altogether would be simpler, but every temporary array of an inner loop would then be mapped anew.
+altogether would be simpler, but every temporary array of an inner loop would then be mapped again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Clock:
 def release_memory() -> None:
     """Return free pages of the heap to the system, holes included; milliseconds.
 
-    Nothing is done where the C library has no ``malloc_trim``, as those of macOS and of Alpine.
+    This does nothing if the C library has no ``malloc_trim``, as on macOS and Alpine.
     """
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:

@@ -1,4 +1,4 @@
-"""What becomes of an earlier run in the working directory: continue it, or start anew.
+"""Decide whether to continue an earlier run in the working directory, or to replace it.
 
 A run without a store is continued from its files: what ``mert-moses.pl`` leaves, or what is left
 after a store was lost. The lists and weights of its finished iterations are all that is needed.
@@ -52,7 +52,7 @@ def check_earlier_run(
     """
     if not has_earlier_run(workspace):
         if configuration.existing == "continue":
-            watch(Note(f"there is nothing to continue in {workspace.directory}: starting anew"))
+            watch(Note(f"no run to continue in {workspace.directory}: starting from the beginning"))
         return "none"
     if configuration.existing == "refuse":
         raise UsageError(
@@ -77,7 +77,7 @@ def _has_lists(workspace: Workspace) -> bool:
         with NBestStore.open(workspace.store) as store:
             return bool(store.iterations()) or store.open_iteration() is not None
     except StoreError:
-        return True  # nobody knows what an unreadable store holds
+        return True  # an unreadable store may hold lists
 
 
 def choose_seed(configuration: Configuration, store: NBestStore) -> int:
@@ -161,19 +161,21 @@ def adopt_files(context: Context, iterations: range) -> None:
 
 
 def _check_weights(context: Context, file: WeightFile | None, name: str) -> Weights:
-    """Return the weights of a file, which are those of the decoder's features."""
+    """Return the weights of a file; check that they match the decoder's features."""
     names = context.data.show.names
     if file is None:
         raise _missing_file_error(context.files.workspace, name)
     if file.numbers and len(file.numbers) != len(names):
         raise DataError(f"{file.path} has {len(file.numbers)} weights, the decoder {len(names)}")
     if not file.numbers and file.show.names != names:
-        raise DataError(f"{file.path} has other features than the decoder announces: start anew")
+        raise DataError(
+            f"{file.path} has other features than the decoder. Start from the beginning"
+        )
     return Weights.of_file(file)
 
 
 def _missing_file_error(workspace: Workspace, name: str) -> DataError:
     return DataError(
-        f"the run in {workspace.directory} cannot be continued: {name} is missing; start anew in"
-        " another working directory"
+        f"the run in {workspace.directory} cannot be continued: {name} is missing. Start in another"
+        " working directory"
     )

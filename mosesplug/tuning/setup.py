@@ -64,7 +64,7 @@ _CONFUSION_NETWORK = 1
 def find_starting_weights(show: ShowWeights, configuration: Configuration) -> Weights:
     """Return the starting weights: the announced dense ones or a former run's, and sparse ones.
 
-    Sparse weights are those of the ``weight-file`` in the configuration, or in the former run's
+    Sparse weights come from the ``weight-file`` in the configuration, or in the former run's
     result, and on top of them those of the file that is given.
 
     Args:

@@ -1,6 +1,6 @@
 """Signs that a tuning run goes wrong although nothing failed: pure functions over its data.
 
-Each sign has a name, and a sentence that says what was seen and what to do. They come from public
+Each sign has a name and a message with observation and remedy. They come from public
 reports: weights of 1 and 1e-39 (a component that nothing depends on takes all of the norm), or
 zeros with a score of 0 (lists of empty hypotheses), which other tools write into ``moses.ini``
 without a warning. The thresholds are far from the values of sound systems.
@@ -47,7 +47,7 @@ class WarningSign:
 
     Attributes:
         name: of the sign.
-        message: what was seen, and what to do; one line.
+        message: observation and remedy, on one line.
         fatal: whether the weights cannot be used at all.
     """
 

@@ -58,7 +58,7 @@ def test_a_whole_run(system: System) -> None:
     system.breaks("exits")
     code, said = run(system.arguments(work, "--continue", "--max-iterations=3", *more))
     assert code == 1
-    command = said.partition("\ncommand: ")[2].partition("\nit said last:")[0]
+    command = said.partition("\ncommand: ")[2].partition("\nlast messages:")[0]
     assert shlex.split(command)[0] == str(directory / "decoder")
 
 

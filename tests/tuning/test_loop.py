@@ -278,7 +278,7 @@ def test_earlier_run_is_refused_overwritten_or_continued(toy: Toy, log: Log) -> 
 
 def test_nothing_to_continue(toy: Toy, log: Log) -> None:
     tune(toy.configuration(maximum_iterations=1, existing="continue"), log)
-    assert any("nothing to continue" in note.text for note in log.of(Note))
+    assert any("no run to continue" in note.text for note in log.of(Note))
 
 
 def test_continued_with_other_input_or_settings(toy: Toy, log: Log) -> None:

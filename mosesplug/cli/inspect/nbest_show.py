@@ -123,7 +123,7 @@ def diff(
 ) -> None:
     """Compare two hypotheses of a sentence, or two iterations, feature by feature.
 
-    The features of hypotheses are sorted by what they add to A's lead over B.
+    Features are sorted by their contribution to A's model score minus B's.
 
     The 1-best of an iteration (--iterations 3 4) is the decoder's own translation, the first of its
     list. Printed are the weights, the sentences whose 1-best changed, the change of the metric, the

@@ -235,4 +235,4 @@ def drop(
     for path in changed:
         print(f"{path} is {'set back' if path.exists() else 'removed'}")
     if (tuned := place.parent / "moses.ini").is_file() and changed:
-        print(f"{tuned} still has the weights of the whole run: --continue writes it anew")
+        print(f"{tuned} still has the weights of the whole run: --continue rewrites it")

@@ -133,7 +133,7 @@ bench_optimizers = add_parameters(_bench_optimizers, make_parameters(_SETTINGS))
 def _print_head(
     data: LearningData, task: BenchmarkTask, seeds: int, names: Sequence[str], style: str
 ) -> None:
-    """Print what is compared, and the scores of the starting weights."""
+    """Print the task and the scores of the starting weights."""
     from mosesplug.cli.shared.tables import format_markdown_row
     from mosesplug.evaluation.error_rates import explain_signature
 

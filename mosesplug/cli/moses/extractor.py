@@ -86,7 +86,7 @@ def extract(arguments: Arguments) -> None:
     if lists and not references:
         raise UsageError("--reference is needed to score the lists in --nbest")
     if not (lists or before):
-        raise UsageError("there is nothing to do: name lists with --nbest")
+        raise UsageError("no n-best lists are given: use --nbest FILE")
 
     # Imported here: NumPy and Numba, which --help does not need. The n-best lists need only NumPy
     # and are read while Numba loads.

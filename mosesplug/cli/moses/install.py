@@ -2,7 +2,7 @@
 
 ``mert-moses.pl --mertdir DIRECTORY`` then finds every program that it runs. A launcher is a shell
 script of two lines that starts this Python. Its ``-P`` keeps Python from importing modules from
-the current directory, which is that of the tuning run.
+the current directory, the one of the tuning run.
 """
 
 from __future__ import annotations

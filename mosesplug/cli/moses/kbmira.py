@@ -149,7 +149,7 @@ def _kbmira(given: Arguments) -> None:
 
 @dataclass(frozen=True)
 class _Task:
-    """A learner on n-best lists or search graphs, with what its output needs.
+    """A learner on n-best lists or search graphs, with the functions for its output.
 
     Attributes:
         learner: the MIRA learner.

@@ -46,7 +46,7 @@ class Specification:
 
     Attributes:
         name: the spelling in full, lower case.
-        kind: what it takes.
+        kind: the type of its value.
         means: name of its value in ``CommandLine.values``; empty for its own.
     """
 

@@ -54,7 +54,7 @@ class ScriptOption:
 
     Attributes:
         name: without dashes.
-        kind: what it takes.
+        kind: the type of its value.
         help: one line.
         panel: heading in ``--help``.
         note: how it differs from the script's option; why it is refused, and what to use instead.
@@ -254,7 +254,7 @@ def find_spelling(setting: Setting) -> str:
 def read_command_line(words: Sequence[str], cls: type = RunPlan) -> CommandLine:
     """Read the command line of ``mert-moses``; its values have the names of settings.
 
-    Abbreviations mean what they mean to the script; then its additions are looked up, and at last
+    Abbreviations are resolved as by the script; then the additions are looked up, and at last
     the other spellings and settings of ``mosesplug tune``.
 
     Raises:

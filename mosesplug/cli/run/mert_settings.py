@@ -116,7 +116,7 @@ def _algorithm(given: Mapping[str, Any], values: _Values, default: str) -> str:
 
 
 def _choose_by_flags(given: Mapping[str, Any], values: _Values) -> None:
-    """Set what the flags of the script stand for."""
+    """Translate the script's flags to settings."""
     if given.get("return-best-dev"):
         name = "select" if values.get("runs") is None else "select-run"
         if values.get(name) not in (None, "best-dev"):
@@ -135,7 +135,7 @@ def _set_learning(
     tools: ToolArguments,
     file: _Values,
 ) -> None:
-    """Set what the arguments of Moses' tools and the options of the script ask for.
+    """Translate the arguments of Moses' tools and the script's options to settings.
 
     The script's defaults do not replace settings of a file.
     """

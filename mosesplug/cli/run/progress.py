@@ -37,7 +37,7 @@ _PHASES = {
     "score": "scoring",
     "optimise": "optimising",
     "judge": "translating the held-out text",
-    "compare": "comparing the decoder's server with a decoder that starts anew",
+    "compare": "comparing the decoder's server with a newly started decoder",
 }
 
 

@@ -78,7 +78,7 @@ def run(plan: RunPlan, notes: Sequence[str] = ()) -> None:
         notes: shown first, one sentence each.
 
     Raises:
-        UsageError: the working directory holds several runs, and one is asked for.
+        UsageError: the working directory holds several runs, but one run is requested.
         MosesplugError, FormatError, OSError: as ``tune``.
     """
     configuration, is_quiet = plan.configuration, plan.output.quiet

@@ -193,10 +193,10 @@ def _lost_in_kernel(error: BaseException | None) -> KeyboardInterrupt | None:
 
 def _interrupted(program: str, end: KeyboardInterrupt, after_interrupt: str) -> int:
     if isinstance(end, TerminationSignal):
-        said, code = f"ended by {_name(end.number)}.", 128 + end.number
+        message, code = f"ended by {_name(end.number)}.", 128 + end.number
     else:
-        said, code = "interrupted.", 130
-    return _report(program, f"{said} {after_interrupt}".strip(), code)
+        message, code = "interrupted.", 130
+    return _report(program, f"{message} {after_interrupt}".strip(), code)
 
 
 def _leave_in_peace() -> None:

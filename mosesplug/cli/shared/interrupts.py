@@ -46,6 +46,6 @@ class EndOnInterrupt:
             signal.signal(number, handler)
 
     def _end(self, number: int, frame: FrameType | None) -> None:
-        said = "interrupted" if number == signal.SIGINT else "ended by SIGTERM"
-        os.write(_STDERR, f"{self._program}: {said}.\n".encode())
+        message = "interrupted" if number == signal.SIGINT else "ended by SIGTERM"
+        os.write(_STDERR, f"{self._program}: {message}.\n".encode())
         os._exit(128 + number)

@@ -1,4 +1,4 @@
-"""Help of a command: its options in panels, an option a line where it fits."""
+"""Format the help of a command: options in panels, one per line if it fits."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ def _possible_twice(
     for first in range(0, n_chosen, 64):
         last = min(first + 64, n_chosen)
         # N-grams were numbered as they were found, from the first nodes on: those of a block are
-        # made at much the same nodes, and below these there is nothing to be looked at.
+        # created at nearly the same nodes, and nodes below them can be skipped.
         lowest = n_nodes - 1
         for place in range(first, last):
             bit = np.uint64(1) << np.uint64(place - first)
@@ -211,7 +211,7 @@ def _some(
     some = np.empty(n_chosen)
     made = np.zeros((len(shares), _BLOCK), dtype=np.bool_)
     makes = np.zeros(len(shares), dtype=np.bool_)
-    # Of each node's derivations, the part that has none.
+    # The fraction of each node's derivations without the n-gram.
     none = np.empty((n_nodes, _BLOCK))
     product = np.empty(_BLOCK)
     heads = _heads(edge_offsets)

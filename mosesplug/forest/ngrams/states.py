@@ -82,7 +82,7 @@ def renumber_words(graph: Hypergraph, words: Mapping[bytes, int]) -> TextGraph:
     # The last one is for -1, a tail.
     numbers = [BOUNDARY if word in BOUNDARIES else words.get(word, OTHER) for word in graph.words]
     return TextGraph(
-        # Copies, whatever the arrays are: one type to compile for.
+        # Always copies, so that kernels are compiled for one type.
         np.array(graph.edge_offsets),
         np.array(graph.tail_offsets),
         np.array(graph.tails),
@@ -104,7 +104,7 @@ def ngram_states(children: NDArray[np.int32], order: int) -> NgramStates:
     shorter = np.zeros(n_states, dtype=np.int32)
     texts = np.zeros((n_states, order), dtype=np.int32)
     depths = np.zeros(n_states, dtype=np.int64)
-    # Breadth first: what is shorter is known before.
+    # Breadth first: shorter n-grams come first.
     queue = np.zeros(n_states, dtype=np.int64)
     size = 1
     for visited in range(n_states):

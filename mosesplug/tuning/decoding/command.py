@@ -31,7 +31,7 @@ class CommandDecoder:
         command: how to call it.
         configuration: of the run.
         workspace: its files.
-        features: what is tuned.
+        features: the tuned features.
         n_sentences: sentences of the input, to report progress.
         watch: receives commands and progress.
     """

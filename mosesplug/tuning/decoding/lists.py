@@ -175,14 +175,14 @@ def check_blocks(
     n_sentences: int,
     watch: Watcher,
 ) -> Iterator[NBestList]:
-    """Yield the same blocks, once the decoder is known to have done what was asked.
+    """Yield the same blocks, and check that the decoder processed all sentences.
 
-    A sentence may lack a list only where the decoder translated it by nothing, as a chart decoder
+    A sentence may lack a list only if its translation is empty, as a chart decoder
     does that finds no parse.
 
     Args:
         blocks: the list as it is read.
-        lists: where it came from, for messages.
+        lists: the source of the blocks, for messages.
         groups: dense groups that the decoder announced, in order.
         n_sentences: sentences of the input.
         watch: told of sentences without a list.

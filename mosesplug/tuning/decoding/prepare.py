@@ -94,7 +94,7 @@ def read_features(configuration: Configuration, workspace: Workspace) -> ShowWei
 
     Raises:
         FormatError: the file cannot be read.
-        UsageError: it names no dense features, or is no ``moses.ini`` where one is to be written.
+        UsageError: it has no dense features, or is not a ``moses.ini``, but one must be written.
     """
     file = read_weights(configuration.config)
     if not file.show.names:
@@ -143,7 +143,7 @@ def _filter_tables(
     if target.is_symlink():  # another run's
         target.unlink()
     elif target.is_dir():
-        watch(Note(f"the model in {target} was filtered from something else: making it anew"))
+        watch(Note(f"the model in {target} was filtered from other files: filtering again"))
         shutil.rmtree(target)
     command = (*filtering.command, "./filtered", str(configuration.config), str(filtering.input))
     out = workspace.directory / "filterphrases.out"

@@ -40,7 +40,7 @@ class ProgramDecoder:
         configuration: of the run.
         workspace: its files; the working directory is the program's current directory.
         config: the ``moses.ini`` to decode with.
-        features: what it announced.
+        features: the features that the decoder announced.
         n_sentences: sentences of the input, to report progress.
         watch: receives commands and progress.
     """

@@ -1,1 +1,1 @@
-"""Search graphs inside a tuning run: as the decoder, and as what the optimizer learns from."""
+"""Search graphs in a tuning run: as a decoder, and as input of the optimizer."""

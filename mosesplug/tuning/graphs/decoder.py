@@ -2,7 +2,7 @@
 
 After a text was decoded once, with its search graphs kept, its n-best lists for other weights come
 from the graphs in milliseconds a sentence (Xiao et al. 2011; Watanabe 2012, section 5.1). The
-lists are exact in the graphs, but hypotheses that the search pruned never come back.
+lists are exact in the graphs, but hypotheses that the search pruned are lost.
 
 LMDB lets a process open a store once. All users of a store in one process (shards that learn in
 threads, the tasks of a cluster) share it, and it is closed when the last of them is gone.
@@ -143,7 +143,7 @@ def check_input(store: NBestStore, path: Path, text: Path) -> None:
 
     Raises:
         StoreMismatch: they belong to another text.
-        DataError: it has none.
+        DataError: the run has no search graphs.
     """
     if not any(record.n_graphs for record in store.iterations()):
         raise DataError(f"the run in {path} has no search graphs: make some by a run with --forest")
@@ -158,7 +158,7 @@ def check_input(store: NBestStore, path: Path, text: Path) -> None:
 class ForestDecoder(BatchDecoder):
     """A ``BatchDecoder`` that lists the best translations in the search graphs of each sentence.
 
-    What it gives is a pure function of the graphs and the weights, whatever the threads.
+    Its lists depend only on the graphs and the weights, not on the number of threads.
     """
 
     def __init__(
@@ -170,13 +170,13 @@ class ForestDecoder(BatchDecoder):
         source: str,
         threads: int = 1,
     ) -> None:
-        """Say where the graphs are.
+        """Set the place of the graphs.
 
         Args:
             graphs: gives them for the time of a batch; it is closed with the decoder.
             fixed: weights of features that are not tuned, by their names in the graphs.
             nbest: length of the lists.
-            source: where the graphs are, for messages.
+            source: the place of the graphs, for messages.
             threads: for sentences of a batch.
         """
         self._graphs = graphs

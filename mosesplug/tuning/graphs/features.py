@@ -71,7 +71,7 @@ class ConfiguredFeatures:
 
         Args:
             groups: dense groups of the graphs, in the order of n-best lists.
-            source: where the graphs are, for messages.
+            source: the place of the graphs, for messages.
 
         Raises:
             DataError: the graphs have other features.

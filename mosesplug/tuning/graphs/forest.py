@@ -1,4 +1,4 @@
-"""Search graphs in place of a decoder: found, checked, opened, and asked for n-best lists."""
+"""Stored search graphs as a decoder: find, check and open them, and list hypotheses."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class ForestRecipe:
         store: that has the graphs.
         fixed: weights of features that are not tuned, by their names in the graphs.
         nbest: length of the n-best lists.
-        source: where the graphs are, for messages.
+        source: the place of the graphs, for messages.
         threads: for the sentences of a mini-batch.
         growing: whether the run itself adds graphs.
     """
@@ -91,7 +91,7 @@ class Forest:
         recipe: of more such decoders.
         decoder: makes n-best lists of them.
         show: features and starting weights, in the order of the lists.
-        version: where they are, and which.
+        version: identifies the place and the content of the graphs.
     """
 
     recipe: ForestRecipe
@@ -156,7 +156,7 @@ def check_forest(configuration: Configuration) -> None:
     """Reject settings that exclude search graphs as the decoder.
 
     Raises:
-        UsageError: there is such a setting, or the graphs are those of the run itself.
+        UsageError: such a setting is given, or the graphs belong to this run itself.
     """
     decoding, held_out = configuration.decoding, configuration.held_out
     workspace = Workspace(configuration.working_directory, decoding.nbest)
@@ -164,7 +164,7 @@ def check_forest(configuration: Configuration) -> None:
     for graphs in (decoding.decoder, None if held_out is None else held_out.decoder):
         if isinstance(graphs, DecodedGraphs) and graphs.place.resolve() in own:
             raise UsageError(
-                f"the search graphs of {graphs.place} are those of the run in the working directory"
+                f"the search graphs of {graphs.place} belong to the run in the working directory"
                 " itself, which would replace them: name another --working-dir"
             )
     if not isinstance(decoding.decoder, DecodedGraphs):
@@ -196,7 +196,7 @@ def open_graph_decoder(
     """Open the search graphs that replace the decoder; write their features to ``features.list``.
 
     Raises:
-        DataError: there are none, or they have other features than the configuration.
+        DataError: there are no graphs, or their features differ from those of the configuration.
         StoreMismatch: they belong to another text.
         FormatError: a file cannot be read.
     """
@@ -311,7 +311,7 @@ class GraphDecoder:
         """Let ``maker`` decode the input into search graphs.
 
         Raises:
-            DecoderError: it failed, or there is none.
+            DecoderError: the decoder failed or does not exist.
         """
         if self.maker is None:
             raise DecoderError(f"stored search graphs ({self.version}) make no new ones")

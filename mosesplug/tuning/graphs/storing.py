@@ -132,7 +132,7 @@ def store_graphs(context: Context, iteration: int, weights: Weights, lists: Deco
         lists: with the directory of the graphs.
 
     Raises:
-        DecoderError: the decoder did not write what was asked for.
+        DecoderError: the decoder did not write the requested graphs.
         StoreError: the store cannot be written.
     """
     configuration, files = context.data.configuration, context.files

@@ -95,7 +95,7 @@ def run_online_iteration(run: OnlineRun) -> None:
     """Finish the interrupted iteration, or run the next one.
 
     Raises:
-        DecoderError: a decoder failed; the next run resumes from what is stored.
+        DecoderError: a decoder failed; the next run resumes from the stored batches.
         OptimizerError: the weights are no longer usable.
         DataError: workers died; or a check failed, and ``strict`` is set.
     """

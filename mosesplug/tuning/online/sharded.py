@@ -3,8 +3,8 @@
 A shard has its own sentences, its own decoder, and its own store in ``shard.1``, ``shard.2``, ...
 of the working directory, which keeps its lists, epoch by epoch. An epoch of a shard is a pure
 function of its arguments and of the stored lists: a worker that replaces a dead one, or a resumed
-run, replays what is stored, decodes the rest, and ends with the same bytes. All workers see that
-directory, and the system to tune, under the same names. The run's own store has an iteration
+run, replays the stored batches, decodes the rest, and ends with the same bytes. All workers see
+that directory, and the system to tune, under the same names. The run's own store has an iteration
 without lists for each epoch, with its weights, scores and the state of each shard's learner; it is
 written when the epoch is mixed. A run that is interrupted before that is resumed by the shards,
 each from its own stored batches; those that were done repeat their reports.

@@ -107,9 +107,9 @@ class EpochLists:
             store: open for writing. An interrupted epoch in it with another start is dropped.
             setup: of the epoch.
             complete: the store's iteration of this epoch, if all its lists are stored.
-            note: receives what the user should know.
+            note: receives messages for the user.
             progress: returns what else to store with each batch.
-            inspect: receives new lists as soon as they are stored; what it raises ends the epoch.
+            inspect: receives new lists as soon as they are stored; its exceptions end the epoch.
         """
         self.setup, self.numbering = setup, setup.numbering()
         self._store, self._progress, self._inspect = store, progress, inspect
@@ -196,7 +196,7 @@ class EpochLists:
             self._store.finish_iteration(self.iteration, record)
 
     def complete_report(self, report: EpochReport, learner: Learner) -> EpochReport:
-        """Return a finished epoch's report with what is known of its features and lists."""
+        """Return a finished epoch's report, completed with facts about its features and lists."""
         space, record = self.numbering.space, self._store.iterations()[-1]
         return replace(
             report,

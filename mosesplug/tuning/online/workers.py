@@ -8,7 +8,7 @@ their columns, and lists their place in the store, in the order of application.
 That order is stored with the lists: for each batch its place in the epoch, and how many updates of
 the epoch its weights included. An interrupted epoch is resumed by replaying its stored batches in
 that order, each at those weights. In the fixed order it ends with the same bytes; in the order of
-arrival, nobody can know what else would have arrived.
+arrival, it is unknown which others would have arrived.
 
 Workers are threads of this process, each with a decoder of its own: decoders are processes already,
 and servers keep running from batch to batch. Where a decoder is started for each batch anyway,
@@ -51,7 +51,7 @@ class DecodingWorkers:
         count: how many.
         order: in which their batches are applied.
         executor: their threads.
-        idle: the decoders that have nothing to do.
+        idle: the idle decoders.
     """
 
     count: int
@@ -79,12 +79,12 @@ class DecodingWorkers:
 def open_decoding_workers(
     recipe: DecoderRecipe, sharding: Sharding, watch: Watcher
 ) -> Iterator[DecodingWorkers]:
-    """Open workers until the block ends, which also stops what they still decode.
+    """Open workers until the block ends, which also stops their decoding.
 
     Args:
         recipe: of their decoders.
         sharding: how many, where, and the order.
-        watch: receives what the user should know of the decoders, once.
+        watch: receives messages about the decoders, each once.
 
     Raises:
         DataError: worker processes died, or a cluster does not answer.
@@ -129,7 +129,7 @@ class _RemoteDecoder(BatchDecoder):
         executor: of the workers.
         recipe: of the decoder.
         prefix: of its files.
-        stop: after it, nobody waits for a batch any more.
+        stop: ends the wait for batches.
     """
 
     executor: Executor

@@ -29,7 +29,7 @@ __all__ = ["StopSignal", "open_cluster", "open_executor", "open_processes", "ope
 
 
 class StopSignal:
-    """Asks threads, which cannot be killed, to stop, and closes what they wait for.
+    """Asks threads, which cannot be killed, to stop, and closes the resources they wait for.
 
     Attributes:
         soon: if set, threads stop before they start on anything else.

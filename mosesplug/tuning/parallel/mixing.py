@@ -38,7 +38,7 @@ __all__ = [
 
 
 class Corpus(Protocol):
-    """The lists of all shards, as far as mixing needs them."""
+    """The lists of all shards, for mixing."""
 
     @property
     def space(self) -> FeatureSpace:
@@ -48,7 +48,7 @@ class Corpus(Protocol):
         """bool ``[len(space)]``: the weights that may change."""
 
     def score(self, weights: NDArray[np.float64]) -> float:
-        """Return the corpus score of the lists at some weights; NaN where it is not known."""
+        """Return the corpus score of the lists at some weights; NaN if it is unknown."""
 
     def search(
         self, space: FeatureSpace, old: NDArray[np.float64], mixed: NDArray[np.float64]

@@ -4,8 +4,8 @@ One shard that is averaged, and one asynchronous worker in the fixed order, give
 learning without shards, to the last bit.
 
 Threads share the lists in memory. For other processes the lists are written once, as plain arrays,
-to a directory that all workers see. A worker maps the files and reads what its batches need. So an
-epoch sends no lists, and a worker that replaces a dead one finds them too.
+to a directory that all workers see. A worker maps the files and reads only the data of its batches.
+So an epoch sends no lists, and a worker that replaces a dead one finds them too.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class FiledShard:
 def open_shards(
     tuning_set: TuningSet, parts: Sequence[NDArray[np.int64]], sharding: Sharding
 ) -> Iterator[list[Shard]]:
-    """Open one shard per part, with the lists where the workers see them."""
+    """Open one shard per part, with lists that the workers can read."""
     if not sharding.elsewhere:
         source = StoredSource(tuning_set)
         yield [SharedShard(source, part) for part in parts]

@@ -50,7 +50,7 @@ __all__ = [
 
 
 class ShardSource(BatchSource, Protocol):
-    """The batch source of a shard, open where the shard learns."""
+    """The batch source of a shard, opened in the process of the shard."""
 
     def restrict(self, learner: Learner) -> Learner:
         """Return the learner that changes active weights only, whichever features appear."""
@@ -70,10 +70,10 @@ class Shard(Protocol):
         """int64: the sentences of the shard, each once."""
 
     def open(self, stop: StopSignal | None = None) -> AbstractContextManager[ShardSource]:
-        """Open the source where it is used: its decoder, store and files are there.
+        """Open the source in the process that uses it, with its decoder, store and files.
 
         Args:
-            stop: of the thread, which also ends what the source waits for; None in other processes.
+            stop: the stop signal of a thread, which also ends waits; None in other processes.
         """
 
 

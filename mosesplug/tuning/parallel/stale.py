@@ -1,12 +1,12 @@
 """Asynchronous learning: workers compute stale changes, one writer applies them.
 
 Green et al. (2013), Algorithm 2: each idle worker gets the next mini-batch and the current weights.
-A writer applies the changes in the order in which they arrive; nobody waits for a slow batch. In
+A writer applies the changes in the order of their arrival, without waiting for slow batches. In
 the fixed order the writer waits for the oldest batch: the change of batch ``b`` is then always
-computed on the state after batch ``b - workers``, whatever the timing, and one worker is ordinary
+computed on the state after batch ``b - workers``, independent of timing, and one worker is ordinary
 learning.
 
-Workers get copies of the state that nobody overwrites. A copy is made if the state has changed
+Workers get private copies of the state. A copy is made if the state has changed
 since the last one, so about once per batch. A change covers the features of its batch only.
 """
 
@@ -272,7 +272,8 @@ def _rebase_memory(
 ) -> dict[str, NDArray[np.float64]]:
     """Return the memory after a change that was computed on an earlier state.
 
-    Memories are sums of statistics: what the batch added to ``seen`` is added to ``now``.
+    Memories are sums of statistics: the difference that the batch made to ``seen`` is added to
+        ``now``.
     """
     return {
         name: _add_difference(now.get(name, array), array, seen.get(name, np.zeros_like(array)))

@@ -63,6 +63,6 @@ def check_single(directory: Path) -> None:
     runs = find_run_directories(directory) if directory.is_dir() else ()
     if runs:
         raise UsageError(
-            f"{directory} holds {len(runs)} runs: go on with them by --runs {len(runs)} --continue,"
+            f"{directory} holds {len(runs)} runs: continue them with --runs {len(runs)} --continue,"
             " or name another --working-dir"
         )

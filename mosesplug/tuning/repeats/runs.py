@@ -57,13 +57,13 @@ class _Plan:
 
     @classmethod
     def read(cls, path: Path) -> _Plan:
-        """Return what was kept."""
+        """Read the plan of an earlier run."""
         try:
             found = json.loads(path.read_bytes())
             return cls(int(found["runs"]), int(found["seed"]), frozenset(map(int, found["begun"])))
         except (ValueError, KeyError, TypeError) as error:
             raise DataError(
-                f"{path} does not say which runs there are: remove it and the runs beside it, or "
+                f"{path} does not list the runs: remove it and the runs in its directory, or "
                 "name another working directory"
             ) from error
 
@@ -81,7 +81,8 @@ def tune_several(
     With ``existing="continue"``, finished runs are kept, and the first unfinished one is continued.
 
     Args:
-        configuration: of each run; its directory holds all runs, its seed is that of the first.
+        configuration: the settings of each run; its directory holds all runs, its seed is the
+            first.
         count: number of runs, at least 2.
         choice: whose weights are the result. None is the run with the median score, or the mean of
             all runs if they end with averages, which are not scored.
@@ -145,7 +146,7 @@ def _check_choice(configuration: Configuration, count: int, choice: SelectRun | 
 def _make_plan(
     configuration: Configuration, workspace: Workspace, path: Path, count: int, watch: Watcher
 ) -> tuple[_Plan, bool]:
-    """Return what is to be done, and whether the runs that are there are to be replaced."""
+    """Return the plan, and whether to replace existing runs."""
     directory, existing = workspace.directory, configuration.existing
     if workspace.finished_step.is_file() or workspace.store.exists():
         raise UsageError(
@@ -154,13 +155,12 @@ def _make_plan(
     seed = configuration.optimising.seed
     if not path.is_file():
         if existing == "continue":
-            watch(Note(f"there is nothing to continue in {directory}: starting anew"))
+            watch(Note(f"no runs to continue in {directory}: starting from the beginning"))
         return _Plan(count, secrets.randbits(32) if seed is None else seed), False
     if existing == "overwrite":
         watch(
             Note(
-                f"replacing the earlier runs in {directory} (--continue would have gone on with"
-                " them)",
+                f"replacing the earlier runs in {directory} (--continue would have continued them)",
                 warning=True,
             )
         )
@@ -168,7 +168,7 @@ def _make_plan(
     plan = _Plan.read(path)
     if existing == "refuse":
         raise UsageError(
-            f"{directory} holds {plan.count} runs: go on with them by --continue, replace them by"
+            f"{directory} holds {plan.count} runs: continue them with --continue, replace them with"
             " --overwrite, or name another --working-dir"
         )
     if count < plan.count:
@@ -197,11 +197,11 @@ def _finish_run(
     *,
     anew: bool,
 ) -> _Plan:
-    """Do a run, or what is left of it; returns what ``runs.json`` then says.
+    """Run or finish one run; return the new content of ``runs.json``.
 
     It is entered as begun when the first of its iterations begins. Until then, all that could be
     wrong with the call has been looked at, and what an earlier run left is still there, or is
-    gone; a kill leaves nothing that would be taken for a part of this run.
+    gone; after a kill, no file can be mistaken for a part of this run.
     """
     begun = replace(plan, begun=plan.begun | {number})
     replacing = anew and number == 1
@@ -242,7 +242,7 @@ def _clear(directory: Path, count: int) -> None:
         path.unlink(missing_ok=True)
     number = 2
     while (place := run_directory(directory, number)).is_dir():
-        if place.is_symlink():  # what it leads to is somebody else's
+        if place.is_symlink():  # its target does not belong to this run
             place.unlink()
             number += 1
             continue

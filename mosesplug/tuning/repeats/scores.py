@@ -40,7 +40,7 @@ class FinishedRun:
         dev_of: which data ``dev`` was computed on, as ``summary.Result.scored_on``, or None.
         heldout: their score on the held-out set, or None.
         metric, signature: of the scores.
-        settings: by name; what the weights depend on besides files and seed.
+        settings: by name; the settings that determine the weights, besides files and seed.
     """
 
     number: int

@@ -1,4 +1,4 @@
-"""Cached files, reused only if what they were made from has not changed.
+"""Cached files, which are reused only if their sources have not changed.
 
 ``features.list.made-from.json`` beside ``features.list`` records its decoder, configuration and
 command; if they changed, the cache is made again. The record is written last, so an interrupted

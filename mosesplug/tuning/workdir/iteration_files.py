@@ -1,8 +1,9 @@
 """Read and write the files of an iteration, as ``mert-moses.pl`` names and spells them.
 
-``tune`` writes them with all digits. They follow from what the store holds, so each can be written
-again; only the date in the header of a ``moses.ini`` differs. Whoever needs weights or lists of a
-working directory without a store (a resumed run, ``import``, ``weights``) reads them here.
+``tune`` writes them with all digits. They follow from the content of the store, so each can be
+written again; only the date in the header of a ``moses.ini`` differs. Whoever needs weights or
+lists of a working directory without a store (a resumed run, ``import``, ``weights``) reads them
+here.
 """
 
 from __future__ import annotations
@@ -135,7 +136,7 @@ def write_decoding_config(
         show: the decoder's features.
         iteration: from 1.
         weights: of the iteration, before the first are normalised.
-        decoded: what the decoder gets. One that reads a file of weights finds these there.
+        decoded: the weights for the decoder, also for decoders that read a file of weights.
         score: of the weights, or None if it is unknown.
     """
     reads_file = isinstance(configuration.decoding.decoder, WEIGHT_FILE_DECODERS)

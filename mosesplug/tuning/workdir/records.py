@@ -57,7 +57,7 @@ class IterationStart:
     Attributes:
         weights: that it was decoded with, before any normalisation.
         seed: of the run.
-        settings: what the results depend on, by name, to compare with those of a resumed run.
+        settings: settings that determine the results, by name, to compare with a resumed run.
         command: the decoder's command line.
         seconds_decoding: wall time.
     """
@@ -116,7 +116,7 @@ class IterationResult:
             all mini-batches, each decoded with the weights before its update.
         largest_change: of one weight against those decoded with, or before the epoch.
         seconds_optimising: wall time.
-        curve: what the optimizer reports of its steps; of an online learner, one mapping an epoch.
+        curve: the optimizer's report of its steps; for online learners, one mapping per epoch.
         heldout: scores of the held-out set in this iteration.
         average: if online and wanted, the mean of the weights after all updates of the run.
         learner: if online, the learner's state; only the newest iteration has it.
@@ -196,7 +196,7 @@ def _name_corrupt_records(iteration: int) -> Iterator[None]:
 
 
 def read_start(record: IterationRecord) -> IterationStart:
-    """Return what was stored with the n-best lists of an iteration.
+    """Return the record stored with the n-best lists of an iteration.
 
     Raises:
         StoreError: the record is corrupt.

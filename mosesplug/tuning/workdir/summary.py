@@ -33,7 +33,7 @@ class IterationFigures:
         sentences: how many have an n-best list.
         weights: that it was decoded with.
         seconds_decoding, seconds_optimising: wall time.
-        curve: what the optimizer reported of its steps. An online learner reports epochs: score,
+        curve: the optimizer's report of its steps. An online learner reports epochs: score,
             loss, norm of the weights, number of nonzero weights, updates, and more.
         heldout: ``(updates, score)`` of each decoding of the held-out set.
     """

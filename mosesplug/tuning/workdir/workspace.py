@@ -202,7 +202,7 @@ class Workspace:
                 raise
 
     def _withdraw(self, made: Sequence[Path]) -> None:
-        """Remove what was written before the first iteration, and the new directories ``made``."""
+        """Remove files written before the first iteration, and the new directories ``made``."""
         if self.store.is_dir():
             shutil.rmtree(self.store)
         for path in self.directory.iterdir():

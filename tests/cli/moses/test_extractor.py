@@ -92,7 +92,7 @@ def test_sparse_features_of_earlier_iterations_keep_their_names(folder: Path) ->
 @pytest.mark.parametrize(
     ("line", "code", "message"),
     [
-        ("", 2, "nothing to do"),
+        ("", 2, "no n-best lists are given"),
         ("-n list", 2, "--reference is needed"),
         ("-n list -r ref -E f", 2, "1 files in --prev-ffile and 0"),
         ("-n list -r ref --scfile=", 2, "--scfile is empty"),

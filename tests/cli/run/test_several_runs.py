@@ -103,6 +103,6 @@ def test_runs_of_a_toy_system(
     assert "\ndev     2  0.4102  0.0000" in said.out
     assert "weights: those of run 1, the median on the tuning set" in said.out
     assert called("--continue") == 2
-    assert "go on with them by --runs 2 --continue" in capsys.readouterr().err
+    assert "continue them with --runs 2 --continue" in capsys.readouterr().err
     assert called("--runs", "2", "--last", "--select-run", "last") == 2
     assert "--last and --select-run exclude each other" in capsys.readouterr().err

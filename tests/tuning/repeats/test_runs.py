@@ -150,7 +150,7 @@ def test_finished_runs_are_kept_and_more_can_follow(quick: Any, log: Log) -> Non
 
     with pytest.raises(KeyboardInterrupt):
         tune_several(configuration, 2, None, log, killed)
-    with pytest.raises(UsageError, match="holds 2 runs: go on with them by --continue"):
+    with pytest.raises(UsageError, match="holds 2 runs: continue them with --continue"):
         tune_several(configuration, 2)
     again = replace(configuration, existing="continue")
     with pytest.raises(UsageError, match="seeds from 10 on, not 4"):

@@ -1,4 +1,4 @@
-"""MIRA where a search finds hope and fear, instead of a list.
+"""MIRA with hope and fear from a search instead of a list.
 
 The updates are those of k-best MIRA (``kbmira``); a ``HopeFearSearch``, such as of search graphs,
 finds the hypotheses.
@@ -37,7 +37,7 @@ class SearchVisits(NamedTuple):
     Attributes:
         found: hope and fear.
         hope_worth, fear_worth: float32 ``[n]``.
-        loss: float32 ``[n]``; 0 where the fear is worth as much as the hope, negative where the
+        loss: float32 ``[n]``; 0 if fear and hope have the same gain, negative if the
             margin is large enough.
         occasion: bool ``[n]``; whether the hope is worth more than the fear.
     """
