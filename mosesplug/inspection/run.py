@@ -157,7 +157,9 @@ def _read_result(
     # A copy of a store may lie beside the summary of another run.
     if workspace.store == store and workspace.summary.is_file():
         names, weights = _read_summary(workspace.summary, len(decoded.dense))
-        return names, weights, "the result, those of moses.ini"
+        written = (path for path in workspace.results if path.is_file())
+        file = next(written, workspace.tuned_config)
+        return names, weights, f"the result, those of {file.name}"
     names = tuple(f"feature {column}" for column in range(len(decoded.dense)))
     if last.result is not None:
         return names, read_result(last).weights, f"those found in iteration {last.iteration}"

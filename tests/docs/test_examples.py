@@ -13,7 +13,16 @@ from tests.docs.examples import find_blocks, find_marks, matches, split_commands
 from tests.docs.running import PAGES, ROOT, Page
 
 EXECUTABLE = ("console", "python")
-LANGUAGES = (*EXECUTABLE, "text", "ini", "toml", "json", "{toctree}", "{eval-rst}")
+LANGUAGES = (
+    *EXECUTABLE,
+    "text",
+    "ini",
+    "toml",
+    "json",
+    "{literalinclude}",
+    "{toctree}",
+    "{eval-rst}",
+)
 
 
 @pytest.mark.parametrize("name", PAGES, ids=str)

@@ -14,7 +14,7 @@ from mosesplug.decoders.process import run_command
 from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.errors import UsageError
 from mosesplug.settings.configuration import Configuration
-from mosesplug.tuning.decoding.lists import check_written, finish_list
+from mosesplug.tuning.decoding.lists import check_written, count_listed, finish_list
 from mosesplug.tuning.events import CommandStarted, DecodingProgress, Watcher
 from mosesplug.tuning.resources import Clock
 from mosesplug.tuning.workdir.iteration_files import weights_path
@@ -66,7 +66,8 @@ class CommandDecoder:
         )
 
         def report(lines: int) -> None:
-            self.watch(DecodingProgress(iteration, min(lines, total), total, clock.seconds()))
+            done = min(lines or count_listed(nbest), total)
+            self.watch(DecodingProgress(iteration, done, total, clock.seconds()))
 
         self.watch(CommandStarted(command))
         finished = run_command(

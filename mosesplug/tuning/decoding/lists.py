@@ -26,6 +26,7 @@ from mosesplug.tuning.workdir.workspace import Workspace
 __all__ = [
     "check_blocks",
     "check_written",
+    "count_listed",
     "finish_list",
     "merge_samples",
     "pack",
@@ -34,6 +35,8 @@ __all__ = [
 ]
 
 
+_TAIL = 1 << 16
+"""Bytes at the end of a list that are searched for its last line."""
 _ARCHIVES = (b"\x1f\x8b", b"BZ", b"\xfd7")
 """How compressed files begin."""
 
@@ -71,6 +74,18 @@ def check_written(nbest: Path, finished: FinishedProcess) -> None:
         finished.command,
         finished.stderr,
     )
+
+
+def count_listed(nbest: Path) -> int:
+    """Return the number of sentences up to the last whole line of a list that is being written."""
+    try:
+        with nbest.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - _TAIL))
+            lines = file.read().split(b"\n")[:-1]
+            return int(lines[-1].partition(b"|||")[0]) + 1 if lines else 0
+    except (OSError, ValueError):
+        return 0
 
 
 def read_decoded(path: Path, groups: tuple[tuple[str, int], ...]) -> Iterator[NBestList]:
