@@ -19,7 +19,8 @@ The file is read once, so it may be a pipe.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from os import PathLike, fspath
 from typing import Literal, get_args
 
@@ -80,6 +81,8 @@ class WeightFile:
         numbers: dense weights without names.
         minima, maxima: the ranges of random restarts.
         ini: the configuration, if the file is one.
+        second: sparse weights of a second file, which replace those of this one; None without a
+            second file.
     """
 
     path: str
@@ -91,6 +94,7 @@ class WeightFile:
     minima: tuple[float, ...] | None = None
     maxima: tuple[float, ...] | None = None
     ini: MosesIni | None = None
+    second: Mapping[str, float] | None = None
 
     @property
     def groups(self) -> Mapping[str, tuple[float, ...]]:
@@ -101,13 +105,34 @@ class WeightFile:
             if group.is_tuneable
         }
 
+    @property
+    def value_names(self) -> tuple[str, ...]:
+        """Names of single values: the dense features of lists that name every value.
+
+        A file with one name and one number a line makes no difference between dense and sparse
+        features, so all of its names are dense.
+        """
+        named = tuple(hypergraph_names((n, len(v)) for n, v in self.groups.items()))
+        return (*named, *self.sparse) if self.format in ("sparse", "graph") else named
+
+    @cached_property
     def all_sparse(self) -> Mapping[str, float]:
-        """Return the sparse weights, including those in files that a ``moses.ini`` names.
+        """The sparse weights, including those in files that a ``moses.ini`` names.
 
         Raises:
             FormatError: one of these files cannot be read.
         """
+        if self.second is not None:
+            return self.second
         return self.sparse if self.ini is None else sparse_weights(self.ini)
+
+    def with_sparse(self, path: str | PathLike[str] | None) -> WeightFile:
+        """Return these weights with the sparse ones of a second file; None changes nothing.
+
+        Raises:
+            FormatError: the second file is not ``name value`` a line.
+        """
+        return self if path is None else replace(self, second=read_sparse(path))
 
 
 def read_weights(path: str | PathLike[str], formats: Sequence[Format] = FORMATS) -> WeightFile:

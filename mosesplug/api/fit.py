@@ -240,9 +240,9 @@ class Fit:
 
 
 def _score_block(lists: NBest, weights: WeightTable) -> NDArray[np.float64]:
-    from mosesplug.learning.weights import NamedWeights, score_hypotheses
+    from mosesplug.learning.weights import score_hypotheses
 
-    return score_hypotheses(lists.block, NamedWeights(weights.file))
+    return score_hypotheses(lists.block, weights.file)
 
 
 def check_settings(settings: LearningSettings) -> list[str]:

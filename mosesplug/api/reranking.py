@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.nbest.block import NBestList, concatenate
+from formats.weights.any_format import WeightFile, read_weights
 from mosesplug.api.arrays import check_column
 from mosesplug.api.nbest import NBest
 from mosesplug.api.start import InitialWeights, make_weight_file
@@ -22,7 +23,6 @@ from mosesplug.inspection.rerank import (
     rank_sentences,
     score_again,
 )
-from mosesplug.learning.weights import NamedWeights, read_named_weights
 
 __all__ = ["Reranked", "rerank", "rerank_blocks"]
 
@@ -106,11 +106,11 @@ def rerank(
     if not scale >= 0.0:
         raise UsageError(f"scale is {scale}: give a number of at least 0")
     if isinstance(weights, str | PathLike):
-        named = read_named_weights(weights, sparse_weights)
+        named = read_weights(weights).with_sparse(sparse_weights)
     else:
         if sparse_weights is not None:
             raise UsageError("sparse_weights requires a file of weights")
-        named = NamedWeights(make_weight_file(weights, "weights"))
+        named = make_weight_file(weights, "weights")
     added = [_make_feature(name, values) for name, values in (add_features or {}).items()]
     source = lists.block if isinstance(lists, NBest) else Path(lists)
     parts = list(
@@ -126,7 +126,7 @@ def rerank(
 
 def rerank_blocks(
     lists: Path | NBestList,
-    weights: NamedWeights,
+    weights: WeightFile,
     *,
     names: Sequence[str] | None = None,
     dense: Sequence[str] | None = None,

@@ -14,7 +14,7 @@ from formats.weights.files import ShowWeights, WeightGroup
 from mosesplug.api.weights import WeightTable
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
-from mosesplug.learning.weights import NamedWeights, StartingWeights
+from mosesplug.learning.weights import StartingWeights, arrange_weights
 
 __all__ = ["InitialWeights", "arrange_initial", "make_weight_file"]
 
@@ -47,7 +47,7 @@ def arrange_initial(
         FormatError: a table of weights lacks a dense feature.
     """
     if isinstance(initial, WeightTable):
-        return NamedWeights(initial.file).arrange(space)
+        return arrange_weights(initial.file, space)
     if isinstance(initial, Mapping):
         return StartingWeights(_by_name(initial, space))
     vector = _check_vector(initial)

@@ -102,7 +102,7 @@ class WeightTable(Mapping[str, float | tuple[float, ...]]):
         file = read_weights(path)
         if file.numbers:
             raise UsageError(f"{fspath(path)} has numbers without names")
-        table = cls.of_mapping(file.groups, file.all_sparse())
+        table = cls.of_mapping(file.groups, file.all_sparse)
         table._config = file.ini
         return table
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from formats.errors import FormatError
 from formats.graphs.hypergraph import hypergraph_names
 from formats.nbest.files import is_named, read_nbest_blocks
+from formats.weights.any_format import read_weights
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import spelled_groups
 from mosesplug.forest.mbr import Criterion, Decision, decide_in_graph, decide_in_list
@@ -22,7 +23,7 @@ from mosesplug.forest.oracles.hope_fear import name_sentence
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.learning.lists import select_dense_features
 from mosesplug.learning.weighted_graphs import GraphWeights, read_weighted_graphs
-from mosesplug.learning.weights import read_named_weights, score_hypotheses
+from mosesplug.learning.weights import score_hypotheses
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.graphs.decoder import find_graph_store
 from mosesplug.tuning.graphs.features import UNTUNED, read_configured_features
@@ -164,7 +165,7 @@ def read_list_tasks(
         FormatError: a file cannot be read or lacks a weight, or lists without scores are given
             without weights.
     """
-    given = None if weights is None else read_named_weights(weights, sparse)
+    given = None if weights is None else read_weights(weights).with_sparse(sparse)
     dense: tuple[str, ...] | None = None
     if given is not None:
         dense = select_dense_features(path, given)

@@ -15,9 +15,10 @@ from formats.decimals import parse_number
 from formats.errors import FormatError
 from formats.nbest.files import NBestList, read_nbest_blocks
 from formats.text import open_text
+from formats.weights.any_format import WeightFile
 from mosesplug.errors import UsageError
 from mosesplug.learning.lists import select_dense_features
-from mosesplug.learning.weights import NamedWeights, score_hypotheses
+from mosesplug.learning.weights import score_hypotheses
 
 __all__ = [
     "AddedFeature",
@@ -60,7 +61,7 @@ def parse_added_feature(text: str) -> AddedFeature:
 
 def score_again(
     lists: Path | NBestList,
-    weights: NamedWeights,
+    weights: WeightFile,
     *,
     names: Sequence[str] | None = None,
     dense: Sequence[str] | None = None,

@@ -17,8 +17,8 @@ from formats.errors import FormatError
 from formats.nbest.block import NBestList
 from formats.nbest.files import dense_features, is_named, read_nbest_blocks
 from formats.references import read_references
+from formats.weights.any_format import WeightFile
 from mosesplug.errors import UsageError
-from mosesplug.learning.weights import NamedWeights
 from mosesplug.metrics import Metric
 from mosesplug.store import NBestStore
 from mosesplug.tuning_set import TuningSet
@@ -178,7 +178,7 @@ def find_dense_features(paths: Sequence[Path], text: str | None = None) -> tuple
     return names
 
 
-def select_dense_features(path: Path, weights: NamedWeights) -> tuple[str, ...] | None:
+def select_dense_features(path: Path, weights: WeightFile) -> tuple[str, ...] | None:
     """Return the dense features of a list by the names of its weights; see ``find_dense_features``.
 
     Raises:
@@ -187,7 +187,7 @@ def select_dense_features(path: Path, weights: NamedWeights) -> tuple[str, ...] 
     if not is_named(path):
         return None
     listed = dense_features([path])
-    names = weights.dense_names
+    names = weights.value_names
     if not names:  # numbers without names are in the order of the list
         return listed
     if not set(names) & set(listed or ()):
@@ -195,6 +195,6 @@ def select_dense_features(path: Path, weights: NamedWeights) -> tuple[str, ...] 
             f"its features are {', '.join(listed or ())[:200]}, and the weights are of "
             f"{', '.join(names)[:200]}",
             path=path,
-            remedy=f"Give the weights of the system that made the list, not {weights.file.path}",
+            remedy=f"Give the weights of the system that made the list, not {weights.path}",
         )
     return names

@@ -17,13 +17,13 @@ from formats.errors import FormatError
 from formats.graphs.any_graph import read_graphs
 from formats.graphs.hypergraph import GraphColumns, hypergraph_names, infer_groups
 from formats.graphs.hypergraph_reader import HypergraphFile
-from formats.weights.any_format import name_as_in_graphs
+from formats.weights.any_format import name_as_in_graphs, read_weights
 from mosesplug.errors import DataError
 from mosesplug.features import FeatureSpace, spelled_groups
 from mosesplug.forest.n_best import GraphFeatures
 from mosesplug.forest.union import unite_graphs
 from mosesplug.hypergraph import Hypergraph
-from mosesplug.learning.weights import find_graph_weights, read_named_weights
+from mosesplug.learning.weights import find_graph_weights
 from mosesplug.tuning.graphs.features import (
     UNKNOWN_WORD,
     UNTUNED,
@@ -106,8 +106,7 @@ def read_graph_weights(
     path = path or find_graph_weights(places)
     if path is None:
         return None
-    given = read_named_weights(path, sparse)
-    file = given.file
+    file = read_weights(path).with_sparse(sparse)
     if file.numbers and file.format != "kbmira":
         raise FormatError(
             "numbers without names",
@@ -115,7 +114,7 @@ def read_graph_weights(
             remedy="The features of search graphs have names: use Name= value lines or a moses.ini",
         )
     if file.ini is not None:
-        return _read_configured(parse_configured_features(file.ini), given.sparse)
+        return _read_configured(parse_configured_features(file.ini), file.all_sparse)
     # kbmira numbers the features of graphs that have no names.
     numbered = {f"F{place}": value for place, value in enumerate(file.numbers)}
     spelled = name_as_in_graphs(file.show, file.fixed, file.path)
@@ -124,8 +123,8 @@ def read_graph_weights(
     groups = infer_groups(tuple(known), tuple(fixed))
     names = hypergraph_names(groups)
     rest = {name: known[name] for name in known.keys() - {*names, *fixed}}
-    if given.sparse_file is not None:
-        rest |= given.sparse_file
+    if file.second is not None:
+        rest |= file.second
     return GraphWeights(groups, tuple(known[name] for name in names), rest, {**UNTUNED, **fixed})
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ from formats.graphs.hypergraph import hypergraph_names
 from formats.nbest.files import NBestList
 from formats.text import write_atomic
 from formats.weights.any_format import WeightFile, read_weights
-from formats.weights.files import format_dense, format_sparse, read_sparse
+from formats.weights.files import format_dense, format_sparse
 from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
 from mosesplug.tuning_set import SparseRows, linear_scores
@@ -26,11 +25,10 @@ if TYPE_CHECKING:
     from mosesplug.optimizers.problem import Problem
 
 __all__ = [
-    "NamedWeights",
     "StartingWeights",
+    "arrange_weights",
     "find_graph_weights",
     "format_weights",
-    "read_named_weights",
     "read_starting_weights",
     "score_hypotheses",
     "write_weights",
@@ -54,76 +52,27 @@ class StartingWeights:
     maxima: NDArray[np.float64] | None = None
 
 
-@dataclass(frozen=True)
-class NamedWeights:
-    """A weight file with a second file of sparse weights.
-
-    Attributes:
-        file: the weights.
-        sparse_file: sparse weights that replace those of ``file``; None without a second file.
-    """
-
-    file: WeightFile
-    sparse_file: Mapping[str, float] | None = None
-
-    @cached_property
-    def sparse(self) -> Mapping[str, float]:
-        """The sparse weights by name.
-
-        Raises:
-            FormatError: a file that a ``moses.ini`` names cannot be read.
-        """
-        return self.file.all_sparse() if self.sparse_file is None else self.sparse_file
-
-    @property
-    def dense_names(self) -> tuple[str, ...]:
-        """Names of single values: the dense features of lists that name every value.
-
-        A file with one name and one number a line makes no difference between dense and sparse
-        features, so all of its names are dense.
-        """
-        named = tuple(hypergraph_names((n, len(v)) for n, v in self.file.groups.items()))
-        return (*named, *self.file.sparse) if self.file.format in ("sparse", "graph") else named
-
-    def arrange(self, space: FeatureSpace) -> StartingWeights:
-        """Return the weights in the order of ``space``; a sparse feature without a weight gets 0.
-
-        Raises:
-            FormatError: the file lacks the weight of a dense feature.
-        """
-        tail = [self.sparse.get(name, 0.0) for name in space.sparse]
-        if not self.file.numbers:
-            return StartingWeights(
-                np.array([*_find_by_name(self.file, space), *tail], dtype=np.float64)
-            )
-        if len(self.file.numbers) != space.n_dense:
-            raise FormatError(
-                f"{len(self.file.numbers)} weights, but the lists have {space.n_dense} dense "
-                "features",
-                path=self.file.path,
-                remedy=f"Give one for each of {', '.join(space.names[: space.n_dense])}",
-            )
-        box = (
-            None if side is None else np.append(side, np.zeros(space.n_sparse))
-            for side in (self.file.minima, self.file.maxima)
-        )
-        return StartingWeights(np.append(self.file.numbers, tail), *box)
-
-
-def read_named_weights(path: Path_ | WeightFile, sparse: Path_ | None = None) -> NamedWeights:
-    """Read a file of weights.
-
-    Args:
-        path: a file, or a pipe, of any format that ``formats.weights.any_format`` knows; or a file
-            that has been read.
-        sparse: a file of sparse weights, ``name value`` a line, which replace those that the first
-            file holds or names.
+def arrange_weights(file: WeightFile, space: FeatureSpace) -> StartingWeights:
+    """Return the weights of a file in the order of ``space``; a missing sparse weight is 0.
 
     Raises:
-        FormatError: a file has another format.
+        FormatError: the file lacks the weight of a dense feature, or a file of sparse weights that
+            a ``moses.ini`` names cannot be read.
     """
-    file = path if isinstance(path, WeightFile) else read_weights(path)
-    return NamedWeights(file, None if sparse is None else read_sparse(sparse))
+    tail = [file.all_sparse.get(name, 0.0) for name in space.sparse]
+    if not file.numbers:
+        return StartingWeights(np.array([*_find_by_name(file, space), *tail], dtype=np.float64))
+    if len(file.numbers) != space.n_dense:
+        raise FormatError(
+            f"{len(file.numbers)} weights, but the lists have {space.n_dense} dense features",
+            path=file.path,
+            remedy=f"Give one for each of {', '.join(space.names[: space.n_dense])}",
+        )
+    box = (
+        None if side is None else np.append(side, np.zeros(space.n_sparse))
+        for side in (file.minima, file.maxima)
+    )
+    return StartingWeights(np.append(file.numbers, tail), *box)
 
 
 def read_starting_weights(
@@ -137,8 +86,10 @@ def read_starting_weights(
 
     Args:
         space: the features.
-        path: see ``read_named_weights``; None: the default.
-        sparse: a file of sparse weights.
+        path: a file, or a pipe, of any format that ``formats.weights.any_format`` knows; or a file
+            that has been read; None: the default.
+        sparse: a file of sparse weights, ``name value`` a line, which replace those that the first
+            file holds or names.
         default: float64 ``[n_features]``; None: equal weights of the dense features, which sum to
             1, and 0 for the sparse ones.
 
@@ -146,7 +97,8 @@ def read_starting_weights(
         FormatError: a file has another format, or lacks the weight of a dense feature.
     """
     if path is not None:
-        return read_named_weights(path, sparse).arrange(space)
+        file = path if isinstance(path, WeightFile) else read_weights(path)
+        return arrange_weights(file.with_sparse(sparse), space)
     if default is None:
         dense = np.arange(len(space)) < space.n_dense
         default = np.where(dense, 1.0 / max(1, space.n_dense), 0.0)
@@ -166,14 +118,14 @@ def find_graph_weights(places: Sequence[Path]) -> Path | None:
     return None
 
 
-def score_hypotheses(block: NBestList, weights: NamedWeights) -> NDArray[np.float64]:
+def score_hypotheses(block: NBestList, weights: WeightFile) -> NDArray[np.float64]:
     """Return the model scores of a list's hypotheses, float64 ``[n]``, as a tuning set has them.
 
     Raises:
         FormatError: the weights lack that of a dense feature.
     """
     space = FeatureSpace(block.groups, block.sparse_names)
-    vector = weights.arrange(space).weights
+    vector = arrange_weights(weights, space).weights
     sparse = SparseRows(block.sparse_indptr, block.sparse_indices, block.sparse_data)
     return linear_scores(block.dense, sparse, vector)
 

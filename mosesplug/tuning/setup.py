@@ -88,7 +88,7 @@ def find_starting_weights(show: ShowWeights, configuration: Configuration) -> We
                 require_regular_file(configuration.working_directory / value.text)
             )
     else:
-        sparse |= read_weights(config).all_sparse()
+        sparse |= read_weights(config).all_sparse
     if configuration.sparse_weights is not None:
         sparse |= read_sparse(configuration.sparse_weights)
     if not any(dense):

@@ -11,8 +11,9 @@ import pytest
 
 from formats.errors import FormatError
 from formats.nbest.files import read_nbest_blocks
+from formats.weights.any_format import read_weights
 from mosesplug.features import FeatureSpace
-from mosesplug.learning.weights import read_named_weights, read_starting_weights, score_hypotheses
+from mosesplug.learning.weights import read_starting_weights, score_hypotheses
 
 SPACE = FeatureSpace((("TM0", 2), ("LM0", 1)), ("S_a", "S_b"))
 
@@ -77,7 +78,7 @@ def test_blocks_of_a_list_are_scored_with_weights_out_of_a_pipe(tmp_path: Path) 
     os.mkfifo(pipe)
     writer = threading.Thread(target=pipe.write_text, args=("LM0= 3\nTM0= 1 2\n",))
     writer.start()
-    given = read_named_weights(pipe)
+    given = read_weights(pipe)
     writer.join()
     blocks = list(read_nbest_blocks(tmp_path / "list", block_bytes=40))
     assert len(blocks) > 1

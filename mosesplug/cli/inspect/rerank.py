@@ -49,12 +49,12 @@ def rerank(
     Example: mosesplug rerank --nbest list.gz --weights weights --add-feature LM=lm.scores > best
     """
     from formats.nbest.files import format_list, is_named
+    from formats.weights.any_format import read_weights
     from mosesplug.api.reranking import rerank_blocks
     from mosesplug.cli.shared.output import open_output, write_output
     from mosesplug.inspection.rerank import parse_added_feature
     from mosesplug.inspection.texts import format_translations
     from mosesplug.learning.data import parse_column_names
-    from mosesplug.learning.weights import read_named_weights
 
     added = [parse_added_feature(text) for text in add_feature or ()]
     best: dict[int, bytes] = {}
@@ -64,7 +64,7 @@ def rerank(
         write = None if output_nbest is None else stack.enter_context(open_output(output_nbest))
         for part in rerank_blocks(
             nbest,
-            read_named_weights(weights, sparse_weights),
+            read_weights(weights).with_sparse(sparse_weights),
             names=columns,
             added=added,
             scale=scale if mbr else None,

@@ -84,15 +84,15 @@ def test_of_a_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert found.show.sparse == ("WT",)
     assert found.fixed == {"UnknownWordPenalty0": 1.0, "TM0_2": 0.2, "D0": 4}
     with pytest.raises(FormatError, match=r"moses.ini:14: the file sparse of \[weight"):
-        found.all_sparse()
+        _ = found.all_sparse
     # In the current directory, and rather beside the configuration; [weight] outweighs both.
     here = tmp_path / "here"
     here.mkdir()
     monkeypatch.chdir(here)
     Path("sparse").write_text("WT_a~b 1\nWT_c~d 2\n")
-    assert found.all_sparse() == {"WT_a~b": 7, "WT_c~d": 2}
+    assert found.all_sparse == {"WT_a~b": 7, "WT_c~d": 2}
     (tmp_path / "sparse").write_text("WT_e~f 3\n")
-    assert found.all_sparse() == {"WT_a~b": 7, "WT_e~f": 3}
+    assert read_weights(ini).all_sparse == {"WT_a~b": 7, "WT_e~f": 3}
 
 
 @pytest.mark.parametrize(
@@ -140,4 +140,4 @@ def test_a_weight_file_that_would_be_read_for_ever(tmp_path: Path) -> None:
     for name in ("/dev/zero", "pipe", "."):
         path.write_bytes(b"[weight-file]\n%s\n[weight]\nLM0= 1\n" % name.encode())
         with pytest.raises(FormatError, match="this is not a regular file"):
-            read_weights(path).all_sparse()
+            _ = read_weights(path).all_sparse
