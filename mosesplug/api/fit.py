@@ -17,7 +17,7 @@ from mosesplug.api.arrays import FeatureArrays, convert_features, number_sentenc
 from mosesplug.api.nbest import NBest
 from mosesplug.api.weights import WeightTable
 from mosesplug.errors import UsageError
-from mosesplug.learning.given import NOTHING_GIVEN, GivenData
+from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData
 from mosesplug.learning.optimize import OptimizeResult, bind_optimizer
 from mosesplug.learning.optimize import optimize as learn
 from mosesplug.optimizers.problem import Progress, no_progress

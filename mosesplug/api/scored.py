@@ -21,7 +21,7 @@ from mosesplug.api.references import arrange_references, load_references
 from mosesplug.api.statistics import StatisticsMetric, convert_scores, convert_statistics
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
-from mosesplug.learning.data import LearningData, make_list_data
+from mosesplug.learning.inputs import LearningData, make_list_data
 from mosesplug.learning.weights import StartingWeights
 from mosesplug.metrics import Metric
 from mosesplug.tuning_set import SparseRows, TuningSet

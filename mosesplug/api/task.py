@@ -22,7 +22,7 @@ from mosesplug.api.start import arrange_initial, make_weight_file
 from mosesplug.api.statistics import StatisticsMetric
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
-from mosesplug.learning.given import GivenData
+from mosesplug.learning.inputs import GivenData
 from mosesplug.learning.weights import StartingWeights, read_starting_weights
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric

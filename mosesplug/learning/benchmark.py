@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import MosesplugError
 from mosesplug.learning.cross_validation import split_sentences
-from mosesplug.learning.data import LearningData
+from mosesplug.learning.inputs import LearningData
 from mosesplug.optimizers import Algorithm, Optimizer, Problem, Progress, corpus_score
 from mosesplug.optimizers.problem import no_progress
 from mosesplug.settings.algorithm_options import make_options, unknown_option

@@ -1,10 +1,9 @@
-"""What weights are learned from: n-best lists, search graphs, or the store of a tuning run."""
+"""Read what weights are learned from: n-best lists, search graphs, or the store of a run."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,98 +12,29 @@ from numpy.typing import NDArray
 from formats.nbest.files import is_named
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
-from mosesplug.learning.given import NOTHING_GIVEN, GivenData
+from mosesplug.learning.inputs import (
+    NOTHING_GIVEN,
+    GivenData,
+    LearningData,
+    count_sentences,
+    make_list_data,
+)
 from mosesplug.learning.lists import (
     References,
     find_dense_features,
     load_lists,
-    name_references,
-    read_lines_of,
 )
-from mosesplug.learning.weights import StartingWeights, read_starting_weights
+from mosesplug.learning.stored import read_store
+from mosesplug.learning.weights import read_starting_weights
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
-from mosesplug.metrics.registry import metric_of_signature
-from mosesplug.moses_tools.scoring import ScorerInput
 from mosesplug.optimizers import Problem, Progress
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.optimizers.problem import no_progress
 from mosesplug.settings.learning import LearningSettings
-from mosesplug.store import NBestStore
-from mosesplug.tuning.weights import parse_ranges
-from mosesplug.tuning.workdir.records import read_start
-from mosesplug.tuning.workdir.stores import open_run_store
 from mosesplug.tuning_set import SparseRows, TuningSet
 
-__all__ = [
-    "LearningData",
-    "make_list_data",
-    "parse_column_names",
-    "read_data",
-    "read_held_out_lists",
-    "select_iterations",
-]
-
-
-@dataclass(frozen=True)
-class LearningData:
-    """Hypotheses or search graphs to learn from, with starting weights.
-
-    Attributes:
-        problem: all sentences; every dense feature is active unless features were selected.
-        start: the starting weights.
-        description: the size of the data, for people.
-        signature: the metric with its settings and the number of references.
-        sentences: int64, positions of the sentences that have hypotheses, ascending.
-        restrict: returns a problem that has only the sentences at some positions.
-    """
-
-    problem: Problem
-    start: StartingWeights
-    description: str
-    signature: str
-    sentences: NDArray[np.int64]
-    restrict: Callable[[Problem, NDArray[np.int64]], Problem]
-
-    @property
-    def space(self) -> FeatureSpace:
-        """The features."""
-        return self.problem.tuning_set.space
-
-    def take_sentences(self, positions: NDArray[np.int64]) -> Problem:
-        """Return the problem of the sentences at some positions."""
-        return self.restrict(self.problem, positions)
-
-    def select_features(
-        self, active: Sequence[str] | None = None, bounds: Sequence[str] = ()
-    ) -> LearningData:
-        """Return the same data with some features active and a box of random starts.
-
-        Args:
-            active: names of features or groups to tune; None: all dense ones.
-            bounds: ``NAME:MIN..MAX`` texts; none: the box of the starting weights.
-
-        Raises:
-            UsageError: an unknown feature, or bounds that cannot be read.
-        """
-        space = self.space
-        mask = None
-        if active is not None:
-            try:
-                mask = space.select(active)
-            except KeyError as error:
-                raise UsageError(
-                    f"--active: unknown feature {error.args[0]}; known: "
-                    f"{', '.join(space.names[:30])}"
-                ) from error
-        minima, maxima = self.start.minima, self.start.maxima
-        if bounds:
-            low, high = parse_ranges(tuple(bounds), space.group_names)
-            minima = np.concatenate([low, np.zeros(space.n_sparse)])
-            maxima = np.concatenate([high, np.ones(space.n_sparse)])
-        return replace(
-            self, problem=replace(self.problem, active=mask, minima=minima, maxima=maxima)
-        )
+__all__ = ["parse_column_names", "read_data", "read_held_out_lists"]
 
 
 def read_data(
@@ -129,7 +59,7 @@ def read_data(
     if given.scored is not None:
         data = given.scored
     elif settings.store is not None:
-        data = _read_store(settings, settings.store, progress, given)
+        data = read_store(settings, settings.store, progress, given)
     else:
         references = given.references or settings.references
         if references is None:
@@ -195,32 +125,6 @@ def parse_column_names(names: str | None) -> list[str] | None:
         if groups.count(group) > 1:
             raise UsageError(f"--names={names}: the columns of {group} are not adjacent")
     return columns
-
-
-def select_iterations(text: str | None, count: int) -> list[int]:
-    """Return iterations in ascending order.
-
-    Args:
-        text: ``2:5``, ``2:``, ``:5``, ``3``, or ``-5`` for the newest five; None: all.
-        count: number of iterations of the run.
-
-    Raises:
-        UsageError: another text, or iterations that the run does not have.
-    """
-    if text is None:
-        return list(range(1, count + 1))
-    match = re.fullmatch(r"(?P<newest>-[0-9]+)|(?P<one>[0-9]+)|(?P<a>[0-9]*):(?P<b>[0-9]*)", text)
-    if match is None:
-        raise UsageError(f"--iterations must be A:B, N, or -N for the newest N, not {text!r}")
-    if match["newest"]:
-        first, last = max(1, count + 1 + int(match["newest"])), count
-    elif match["one"]:
-        first = last = int(match["one"])
-    else:
-        first, last = int(match["a"] or 1), int(match["b"] or count)
-    if not 1 <= first <= last <= count:
-        raise UsageError(f"--iterations {text}: the store has iterations 1 to {count}")
-    return list(range(first, last + 1))
 
 
 def _read_lists(
@@ -294,118 +198,12 @@ def _read_graphs(
     return LearningData(
         make_graph_problem(graphs, metric, algorithm, threads),
         graphs.start,
-        f"{_count(graphs.n_sentences, len(graphs.sentences))}, {graphs.n_graphs} search "
+        f"{count_sentences(graphs.n_sentences, len(graphs.sentences))}, {graphs.n_graphs} search "
         f"graphs, {graphs.n_kept} of {graphs.n_edges} edges, {len(graphs.space)} features",
         graphs.prepared.signature,
         np.array([n for n, each in enumerate(graphs.sentences) if each], dtype=np.int64),
         restrict,
     )
-
-
-def _read_store(
-    settings: LearningSettings, store: Path, progress: Progress, given: GivenData
-) -> LearningData:
-    references: References | None = given.references or settings.references
-    with open_run_store(store, with_lists=True) as (path, opened):
-        records = opened.iterations()
-        selected = select_iterations(settings.iterations, len(records))
-        signature = records[-1].signature
-        stored_metric = metric = metric_of_signature(signature)
-        if given.metric is not None:
-            metric = given.metric
-        elif settings.metric is not None or settings.metric_settings:
-            metric = find_metric(settings.metric or stored_metric.name, settings.metric_settings)
-        if references is None and metric != stored_metric:
-            raise UsageError(
-                f"the store has statistics of {signature}: to optimise {metric.signature()}, use "
-                "--refs FILE to compute its statistics"
-            )
-        lists = opened.tuning_set(selected)
-        if references is not None:
-            lists, signature = _score_again(
-                opened, path, selected, lists, metric, references, settings.threads, progress
-            )
-        decoded_with = read_start(records[selected[0] - 1]).weights
-        if given.start is not None:
-            start = given.start(lists.space)
-        else:
-            start = read_starting_weights(
-                lists.space,
-                settings.init,
-                settings.sparse_init,
-                default=decoded_with.vector(lists.space) if any(decoded_with.dense) else None,
-            )
-    hypotheses = sum(records[number - 1].hypotheses for number in selected)
-    return make_list_data(lists, metric, start, signature, hypotheses, settings.threads)
-
-
-def _score_again(
-    store: NBestStore,
-    path: Path,
-    selected: Sequence[int],
-    lists: TuningSet,
-    metric: Metric,
-    references: References,
-    threads: int,
-    progress: Progress,
-) -> tuple[TuningSet, str]:
-    """Return lists with statistics computed from the stored texts, and the metric's signature."""
-    prepared = metric.prepare(read_lines_of(references))
-    n_sentences = store.iterations()[-1].n_sentences
-    if prepared.n_sentences != n_sentences:
-        raise DataError(
-            f"{name_references(references)} has {prepared.n_sentences} lines, the store at {path} "
-            f"has {n_sentences} sentences"
-        )
-    texts: list[bytes] = []
-    for sentence in range(n_sentences):
-        texts += store.hypotheses(sentence, selected)
-        progress(sentence + 1, n_sentences, "sentences")
-    owners: NDArray[np.int64] = np.repeat(lists.sentence_ids, np.diff(lists.offsets))
-    hypotheses = ScorerInput.of_lines(texts, owners)
-    statistics = metric.statistics(
-        prepared,
-        hypotheses.sentence_ids,
-        hypotheses.buffer,
-        hypotheses.starts,
-        hypotheses.ends,
-        threads=threads,
-    )
-    return replace(lists, stats=statistics), prepared.signature
-
-
-def make_list_data(
-    lists: TuningSet,
-    metric: Metric,
-    start: StartingWeights,
-    signature: str,
-    hypotheses: int,
-    threads: int,
-) -> LearningData:
-    """Return merged lists to learn from.
-
-    Args:
-        lists: the lists with their statistics.
-        metric: scores the statistics.
-        start: the starting weights.
-        signature: the metric with its settings and the number of references.
-        hypotheses: number of hypotheses before duplicates were removed.
-        threads: maximum number of threads.
-    """
-    sentences = np.flatnonzero(np.diff(lists.offsets)).astype(np.int64)
-    return LearningData(
-        Problem(lists, metric, minima=start.minima, maxima=start.maxima, threads=threads),
-        start,
-        f"{_count(len(sentences), lists.n_sentences)}, {lists.n_hyps} distinct hypotheses of "
-        f"{hypotheses}, {len(lists.space)} features",
-        signature,
-        sentences,
-        _restrict_lists,
-    )
-
-
-def _restrict_lists(problem: Problem, positions: NDArray[np.int64]) -> Problem:
-    return replace(problem, tuning_set=problem.tuning_set.take_sentences(positions))
 
 
 def _move_to_space(lists: TuningSet, space: FeatureSpace) -> TuningSet:
@@ -427,7 +225,3 @@ def _move_to_space(lists: TuningSet, space: FeatureSpace) -> TuningSet:
         before = np.concatenate([[0], np.cumsum(kept)])
         rows = SparseRows(before[lists.sparse.indptr], found[kept], lists.sparse.data[kept])
     return replace(lists, space=space, sparse=rows)
-
-
-def _count(some: int, every: int) -> str:
-    return f"{some} of {every} sentences" if some < every else f"{some} sentences"

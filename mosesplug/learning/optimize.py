@@ -15,12 +15,8 @@ from mosesplug.learning.cross_validation import (
     cross_validate,
     split_sentences,
 )
-from mosesplug.learning.data import (
-    LearningData,
-    read_data,
-    read_held_out_lists,
-)
-from mosesplug.learning.given import NOTHING_GIVEN, GivenData
+from mosesplug.learning.data import read_data, read_held_out_lists
+from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData, LearningData
 from mosesplug.optimizers import Optimizer, Problem, Progress, Solution, corpus_score
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.optimizers.problem import no_progress, normalise

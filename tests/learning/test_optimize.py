@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
-from mosesplug.learning.data import LearningData
+from mosesplug.learning.inputs import LearningData
 from mosesplug.learning.optimize import LearningResult, find_warnings, learn_weights, optimize
 from mosesplug.learning.weights import StartingWeights, format_weights
 from mosesplug.optimizers import Problem, Progress, Solution, corpus_score

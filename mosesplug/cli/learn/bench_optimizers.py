@@ -19,7 +19,7 @@ from mosesplug.settings.learning import LearningSettings, make_learning_settings
 
 if TYPE_CHECKING:
     from mosesplug.learning.benchmark import BenchmarkResult, BenchmarkTask
-    from mosesplug.learning.data import LearningData
+    from mosesplug.learning.inputs import LearningData
 
 __all__ = ["bench_optimizers"]
 

@@ -1,0 +1,152 @@
+"""Data to learn from: hypotheses with their starting weights, and what a caller has in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.nbest.block import NBestList
+from formats.weights.any_format import WeightFile
+from mosesplug.errors import UsageError
+from mosesplug.features import FeatureSpace
+from mosesplug.learning.weights import StartingWeights
+from mosesplug.metrics import Metric
+from mosesplug.optimizers import Problem
+from mosesplug.tuning.weights import parse_ranges
+from mosesplug.tuning_set import TuningSet
+
+__all__ = ["NOTHING_GIVEN", "GivenData", "LearningData", "count_sentences", "make_list_data"]
+
+
+@dataclass(frozen=True)
+class LearningData:
+    """Hypotheses or search graphs to learn from, with starting weights.
+
+    Attributes:
+        problem: all sentences; every dense feature is active unless features were selected.
+        start: the starting weights.
+        description: the size of the data, for people.
+        signature: the metric with its settings and the number of references.
+        sentences: int64, positions of the sentences that have hypotheses, ascending.
+        restrict: returns a problem that has only the sentences at some positions.
+    """
+
+    problem: Problem
+    start: StartingWeights
+    description: str
+    signature: str
+    sentences: NDArray[np.int64]
+    restrict: Callable[[Problem, NDArray[np.int64]], Problem]
+
+    @property
+    def space(self) -> FeatureSpace:
+        """The features."""
+        return self.problem.tuning_set.space
+
+    def take_sentences(self, positions: NDArray[np.int64]) -> Problem:
+        """Return the problem of the sentences at some positions."""
+        return self.restrict(self.problem, positions)
+
+    def select_features(
+        self, active: Sequence[str] | None = None, bounds: Sequence[str] = ()
+    ) -> LearningData:
+        """Return the same data with some features active and a box of random starts.
+
+        Args:
+            active: names of features or groups to tune; None: all dense ones.
+            bounds: ``NAME:MIN..MAX`` texts; none: the box of the starting weights.
+
+        Raises:
+            UsageError: an unknown feature, or bounds that cannot be read.
+        """
+        space = self.space
+        mask = None
+        if active is not None:
+            try:
+                mask = space.select(active)
+            except KeyError as error:
+                raise UsageError(
+                    f"--active: unknown feature {error.args[0]}; known: "
+                    f"{', '.join(space.names[:30])}"
+                ) from error
+        minima, maxima = self.start.minima, self.start.maxima
+        if bounds:
+            low, high = parse_ranges(tuple(bounds), space.group_names)
+            minima = np.concatenate([low, np.zeros(space.n_sparse)])
+            maxima = np.concatenate([high, np.ones(space.n_sparse)])
+        return replace(
+            self, problem=replace(self.problem, active=mask, minima=minima, maxima=maxima)
+        )
+
+
+@dataclass(frozen=True)
+class GivenData:
+    """Data that a caller has in memory. Each part outweighs what settings name.
+
+    Attributes:
+        lists: n-best lists to merge: lists that have been read, or files.
+        scored: lists with their statistics, and their starting weights; nothing else is read then.
+        references: their lines, ``[reference][line]``.
+        metric: scores the hypotheses.
+        start: returns the starting weights of the features; of search graphs, ``graph_start``.
+        graph_start: starting weights of search graphs.
+        names, dense: as for ``load_lists``.
+        heldout_lists, heldout_references: held-out lists, and the lines of their references.
+    """
+
+    lists: tuple[Path | NBestList, ...] = ()
+    scored: LearningData | None = None
+    references: Sequence[Sequence[bytes]] | None = None
+    metric: Metric | None = None
+    start: Callable[[FeatureSpace], StartingWeights] | None = None
+    graph_start: WeightFile | None = None
+    names: Sequence[str] | None = None
+    dense: Sequence[str] | None = None
+    heldout_lists: tuple[Path | NBestList, ...] = ()
+    heldout_references: Sequence[Sequence[bytes]] | None = None
+
+
+NOTHING_GIVEN = GivenData()
+
+
+def make_list_data(
+    lists: TuningSet,
+    metric: Metric,
+    start: StartingWeights,
+    signature: str,
+    hypotheses: int,
+    threads: int,
+) -> LearningData:
+    """Return merged lists to learn from.
+
+    Args:
+        lists: the lists with their statistics.
+        metric: scores the statistics.
+        start: the starting weights.
+        signature: the metric with its settings and the number of references.
+        hypotheses: number of hypotheses before duplicates were removed.
+        threads: maximum number of threads.
+    """
+    sentences = np.flatnonzero(np.diff(lists.offsets)).astype(np.int64)
+    return LearningData(
+        Problem(lists, metric, minima=start.minima, maxima=start.maxima, threads=threads),
+        start,
+        f"{count_sentences(len(sentences), lists.n_sentences)}, {lists.n_hyps} distinct hypotheses "
+        f"of {hypotheses}, {len(lists.space)} features",
+        signature,
+        sentences,
+        _restrict_lists,
+    )
+
+
+def _restrict_lists(problem: Problem, positions: NDArray[np.int64]) -> Problem:
+    return replace(problem, tuning_set=problem.tuning_set.take_sentences(positions))
+
+
+def count_sentences(some: int, every: int) -> str:
+    """Return how many of the sentences there are, in words."""
+    return f"{some} of {every} sentences" if some < every else f"{some} sentences"

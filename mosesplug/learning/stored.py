@@ -1,0 +1,127 @@
+"""Read the merged lists of a tuning run, and score them again with another metric."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import DataError, UsageError
+from mosesplug.learning.inputs import GivenData, LearningData, make_list_data
+from mosesplug.learning.lists import References, name_references, read_lines_of
+from mosesplug.learning.weights import read_starting_weights
+from mosesplug.metrics import Metric
+from mosesplug.metrics import metric as find_metric
+from mosesplug.metrics.registry import metric_of_signature
+from mosesplug.moses_tools.scoring import ScorerInput
+from mosesplug.optimizers import Progress
+from mosesplug.settings.learning import LearningSettings
+from mosesplug.store import NBestStore
+from mosesplug.tuning.workdir.records import read_start
+from mosesplug.tuning.workdir.stores import open_run_store
+from mosesplug.tuning_set import TuningSet
+
+__all__ = ["read_store", "select_iterations"]
+
+
+def select_iterations(text: str | None, count: int) -> list[int]:
+    """Return iterations in ascending order.
+
+    Args:
+        text: ``2:5``, ``2:``, ``:5``, ``3``, or ``-5`` for the newest five; None: all.
+        count: number of iterations of the run.
+
+    Raises:
+        UsageError: another text, or iterations that the run does not have.
+    """
+    if text is None:
+        return list(range(1, count + 1))
+    match = re.fullmatch(r"(?P<newest>-[0-9]+)|(?P<one>[0-9]+)|(?P<a>[0-9]*):(?P<b>[0-9]*)", text)
+    if match is None:
+        raise UsageError(f"--iterations must be A:B, N, or -N for the newest N, not {text!r}")
+    if match["newest"]:
+        first, last = max(1, count + 1 + int(match["newest"])), count
+    elif match["one"]:
+        first = last = int(match["one"])
+    else:
+        first, last = int(match["a"] or 1), int(match["b"] or count)
+    if not 1 <= first <= last <= count:
+        raise UsageError(f"--iterations {text}: the store has iterations 1 to {count}")
+    return list(range(first, last + 1))
+
+
+def read_store(
+    settings: LearningSettings, store: Path, progress: Progress, given: GivenData
+) -> LearningData:
+    """Return the merged lists of the store of a run; see ``read_data``."""
+    references: References | None = given.references or settings.references
+    with open_run_store(store, with_lists=True) as (path, opened):
+        records = opened.iterations()
+        selected = select_iterations(settings.iterations, len(records))
+        signature = records[-1].signature
+        stored_metric = metric = metric_of_signature(signature)
+        if given.metric is not None:
+            metric = given.metric
+        elif settings.metric is not None or settings.metric_settings:
+            metric = find_metric(settings.metric or stored_metric.name, settings.metric_settings)
+        if references is None and metric != stored_metric:
+            raise UsageError(
+                f"the store has statistics of {signature}: to optimise {metric.signature()}, use "
+                "--refs FILE to compute its statistics"
+            )
+        lists = opened.tuning_set(selected)
+        if references is not None:
+            lists, signature = _score_again(
+                opened, path, selected, lists, metric, references, settings.threads, progress
+            )
+        decoded_with = read_start(records[selected[0] - 1]).weights
+        if given.start is not None:
+            start = given.start(lists.space)
+        else:
+            start = read_starting_weights(
+                lists.space,
+                settings.init,
+                settings.sparse_init,
+                default=decoded_with.vector(lists.space) if any(decoded_with.dense) else None,
+            )
+    hypotheses = sum(records[number - 1].hypotheses for number in selected)
+    return make_list_data(lists, metric, start, signature, hypotheses, settings.threads)
+
+
+def _score_again(
+    store: NBestStore,
+    path: Path,
+    selected: Sequence[int],
+    lists: TuningSet,
+    metric: Metric,
+    references: References,
+    threads: int,
+    progress: Progress,
+) -> tuple[TuningSet, str]:
+    """Return lists with statistics computed from the stored texts, and the metric's signature."""
+    prepared = metric.prepare(read_lines_of(references))
+    n_sentences = store.iterations()[-1].n_sentences
+    if prepared.n_sentences != n_sentences:
+        raise DataError(
+            f"{name_references(references)} has {prepared.n_sentences} lines, the store at {path} "
+            f"has {n_sentences} sentences"
+        )
+    texts: list[bytes] = []
+    for sentence in range(n_sentences):
+        texts += store.hypotheses(sentence, selected)
+        progress(sentence + 1, n_sentences, "sentences")
+    owners: NDArray[np.int64] = np.repeat(lists.sentence_ids, np.diff(lists.offsets))
+    hypotheses = ScorerInput.of_lines(texts, owners)
+    statistics = metric.statistics(
+        prepared,
+        hypotheses.sentence_ids,
+        hypotheses.buffer,
+        hypotheses.starts,
+        hypotheses.ends,
+        threads=threads,
+    )
+    return replace(lists, stats=statistics), prepared.signature
