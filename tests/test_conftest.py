@@ -71,7 +71,7 @@ def run_suite(directory: Path, last_file: str, faulthandler_timeout: float) -> t
     return ended.returncode, ended.stdout
 
 
-def test_a_test_that_hangs_fails_with_all_stacks_and_the_run_goes_on(tmp_path: Path) -> None:
+def test_a_hanging_test_fails_with_all_stacks_and_the_run_continues(tmp_path: Path) -> None:
     code, output = run_suite(tmp_path, HANGS, 9)
     assert code == pytest.ExitCode.TESTS_FAILED, output
     assert "still running after 3 s" in output

@@ -18,13 +18,13 @@ def test_columns_in_the_decoder_s_order_then_sparse_names() -> None:
     assert (SPACE.n_dense, SPACE.n_sparse, len(SPACE)) == (5, 2, 7)
 
 
-def test_a_space_of_nothing() -> None:
+def test_an_empty_space() -> None:
     space = FeatureSpace(())
     assert (len(space), space.names, space.group_names) == (0, (), ())
     assert space.select([]).shape == (0,)
 
 
-def test_neighbours_of_one_name_are_one_group() -> None:
+def test_neighbours_with_the_same_name_are_one_group() -> None:
     space = FeatureSpace.of_names(["tm", "tm", "lm", "tm"], ["S_x"])
     assert space.groups == (("tm", 2), ("lm", 1), ("tm", 1))
     assert space.sparse == ("S_x",)
@@ -53,7 +53,7 @@ def test_columns_and_whole_groups_are_selected(wanted: list[str], columns: list[
 
 
 @pytest.mark.parametrize("name", ["TM0_3", "TM", "lm0", "", "WT", "WT_a"])
-def test_a_name_that_is_neither_is_told(name: str) -> None:
+def test_names_that_are_neither_dense_nor_sparse_are_errors(name: str) -> None:
     with pytest.raises(KeyError) as caught:
         SPACE.select(["LM0", name])
     assert caught.value.args == (name,)

@@ -119,7 +119,7 @@ def test_one_warning_if_no_directory_can_be_written(
 
 @pytest.mark.usefixtures("undecided")
 @pytest.mark.parametrize("refused", ["mode", "link", "file"])
-def test_directories_that_others_can_write_are_no_caches(
+def test_directories_that_others_can_write_are_not_used_as_cache(
     refused: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
@@ -142,7 +142,7 @@ def test_directories_that_others_can_write_are_no_caches(
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give directories away")
 @pytest.mark.usefixtures("undecided")
-def test_directories_of_other_users_are_no_caches(tmp_path: Path) -> None:
+def test_directories_of_other_users_are_not_used_as_cache(tmp_path: Path) -> None:
     directory = tmp_path / "theirs"
     directory.mkdir(mode=0o700)
     os.chown(directory, USER, USER)

@@ -51,7 +51,7 @@ def test_oracles_by_sentence() -> None:
     assert find_oracle("sentence", lists, Accuracy(), 1).rows.tolist() == [1, 3]
 
 
-def test_oracles_of_the_corpus_keep_what_was_drawn() -> None:
+def test_corpus_oracles_keep_the_hypothesis_drawn() -> None:
     """The exception: of equals any stays that the random start has; all are in the sets."""
     lists = tuning_set([3, 2], np.zeros((5, 1)), np.array([1, 7, 7, 2, 2]))
     drawn = set()
@@ -96,7 +96,7 @@ def test_rerank(run: Run) -> None:
     assert run("rerank", lines[::-1]) == ["y"]
 
 
-def test_rerank_takes_what_first_best_takes(run: Run, tmp_path: Path) -> None:
+def test_rerank_breaks_ties_like_first_best(run: Run, tmp_path: Path) -> None:
     """Where equal sums differ by rounding, the order of adding decides: it is the same."""
     rng = np.random.default_rng(0)
     values = np.array([rng.permutation(np.arange(12)) for _ in range(200)])

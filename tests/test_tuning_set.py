@@ -136,7 +136,7 @@ def test_nothing_to_choose_from() -> None:
         assert each.model_scores(np.ones(7)).tolist() == []
 
 
-def test_equal_features_tie_exactly_wherever_they_stand(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_equal_features_tie_exactly_at_any_position(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mosesplug.tuning_set, "_CHUNK", 7)
     rng = np.random.default_rng(1)
     features = rng.standard_normal(13).astype(np.float32)
@@ -156,7 +156,7 @@ def test_equal_features_tie_exactly_wherever_they_stand(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 3, 16, 17, 1000])
-def test_scores_do_not_depend_on_how_many_are_made_at_a_time(
+def test_scores_do_not_depend_on_the_block_size(
     chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = np.random.default_rng(2)
@@ -169,7 +169,7 @@ def test_scores_do_not_depend_on_how_many_are_made_at_a_time(
 
 @settings(deadline=None)
 @given(**CASES, positions=st.lists(st.integers(0, 5), max_size=8))
-def test_sentences_are_taken_in_the_order_asked_for(
+def test_sentences_are_taken_in_the_requested_order(
     sizes: list[int], seed: int, n_dense: int, n_sparse: int, positions: list[int]
 ) -> None:
     each = made(np.random.default_rng(seed), sizes, n_dense, n_sparse)
@@ -196,7 +196,7 @@ def test_sentences_are_taken_in_the_order_asked_for(
 
 @settings(deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), rows=st.lists(st.integers(0, 8), max_size=12))
-def test_sparse_rows_are_taken_in_the_order_asked_for(seed: int, rows: list[int]) -> None:
+def test_sparse_rows_are_taken_in_the_requested_order(seed: int, rows: list[int]) -> None:
     each = made(np.random.default_rng(seed), [9])
     assert each.sparse is not None
     taken = each.sparse.take(np.array(rows, dtype=np.int64))

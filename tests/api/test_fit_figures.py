@@ -53,7 +53,7 @@ def test_surfaces_peak_at_the_score_of_the_fit() -> None:
     assert best == pytest.approx(learned.score)
 
 
-def test_what_cannot_be_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_figures_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     learned = fit()
     with pytest.raises(mosesplug.UsageError, match="there is no figure 'scores'"):
         learned.plot("scores")

@@ -71,7 +71,7 @@ def test_progress(work: Path) -> None:
     assert Path("report.html").is_file()
 
 
-def test_what_cannot_be_drawn(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_figures_are_rejected(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = mosesplug.open_run(work)
     with pytest.raises(mosesplug.UsageError, match="there is no figure 'curves'"):
         run.plot("curves")

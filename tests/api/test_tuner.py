@@ -133,7 +133,7 @@ def test_forms_of_lists(toy: ToySystem, form: Any) -> None:
     assert figures("other") == figures("file")
 
 
-def test_opened_anew_before_every_step(toy: ToySystem) -> None:
+def test_reopening_before_every_step_changes_nothing(toy: ToySystem) -> None:
     run_to_end("whole")
     told = 0
     while True:

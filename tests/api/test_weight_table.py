@@ -38,7 +38,7 @@ def test_table_is_a_mapping() -> None:
     assert "<p>and 1 more" in html
 
 
-def test_features_that_are_not_tuned_are_left_out() -> None:
+def test_features_that_are_not_tuned_are_omitted() -> None:
     space = FeatureSpace((("LM0", 1),), ("U0", "W_a"))
     table = mosesplug.WeightTable(
         space, np.array([1.0, 5.0, 2.0]), fixed=np.array([False, True, False])
@@ -79,7 +79,7 @@ def test_the_format_follows_from_the_name(tmp_path: Path) -> None:
     assert (tmp_path / "w").read_text() == "W_a 2\n"
 
 
-def test_what_cannot_be_saved(tmp_path: Path) -> None:
+def test_weights_that_a_format_cannot_hold_are_rejected(tmp_path: Path) -> None:
     path = tmp_path / "w"
     with pytest.raises(UsageError, match=r"moses.ini is made from another one: give config=FILE"):
         make_table().save(tmp_path / "moses.ini")

@@ -85,7 +85,7 @@ def test_mert_moses(
     assert "replacing the earlier run" in capsys.readouterr().err
 
 
-def test_quiet_says_nothing(
+def test_quiet_prints_nothing(
     toy_files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):

@@ -34,7 +34,7 @@ LINES = b"""
 """
 
 
-def test_lists_are_one_a_sentence() -> None:
+def test_there_is_one_list_per_sentence() -> None:
     one, two = parse_lists(LINES, [31, 30, 29], COLUMNS, "reply")
     assert [one.sentence_ids.tolist(), two.sentence_ids.tolist()] == [[31, 31], [29]]
     assert [one.text(0), one.text(1), two.text(0)] == [b"a b", b"", b"c"]
@@ -53,7 +53,7 @@ def test_lists_are_one_a_sentence() -> None:
     assert parse_lists(b"\n", [4], COLUMNS, "reply") == []
 
 
-def test_lists_join_to_what_was_read() -> None:
+def test_joined_lists_equal_the_lists_read() -> None:
     whole = parse_block(LINES, Layout(True, COLUMNS), "reply", 1)
     joined = concatenate(parse_lists(LINES, [0, 1, 2], COLUMNS, "reply"))
     assert joined.sentence_ids.tolist() == whole.sentence_ids.tolist()

@@ -58,7 +58,7 @@ def test_it_is_exact(decoder: MosesDecoder, weights: ModelWeights, tmp_path: Pat
     assert b"listening on 127.0.0.1:" in (tmp_path / "server1.err").read_bytes()
 
 
-def test_refusals_come_back_as_errors(
+def test_rejected_requests_raise_errors(
     decoder: MosesDecoder, weights: ModelWeights, tmp_path: Path
 ) -> None:
     other = ModelWeights((*weights.groups, WeightGroup("LM7", (1.0,))))

@@ -37,7 +37,7 @@ def test_plain_decoder() -> None:
     )
 
 
-def test_weights_of_the_configuration_are_left_alone() -> None:
+def test_weights_of_the_configuration_are_not_changed() -> None:
     assert "-weight-overwrite" not in nbest(MosesDecoder(MOSES), weights=None)
 
 
@@ -108,6 +108,6 @@ def test_flags(text: str, words: tuple[str, ...]) -> None:
         ("-f x", "configuration"),
     ],
 )
-def test_refused_flags(text: str, why: str) -> None:
+def test_rejected_flags(text: str, why: str) -> None:
     with pytest.raises(UsageError, match=why):
         parse_flags(text)

@@ -78,7 +78,7 @@ def test_killed_child_is_named_by_its_signal(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(("code", "name"), [(139, "SIGSEGV"), (134, "SIGABRT")])
-def test_a_script_may_say_by_which_signal_its_decoder_ended(
+def test_exit_codes_of_scripts_that_mean_signals_are_explained(
     tmp_path: Path, code: int, name: str
 ) -> None:
     with pytest.raises(DecoderError, match=rf"exit code {code} \(killed by {name}\)"):
@@ -112,7 +112,7 @@ def test_one_that_is_silent_for_too_long_is_killed_with_all_it_started(
 
 
 @pytest.mark.parametrize("place", ["list", "graphs"])
-def test_what_is_written_elsewhere_counts(
+def test_output_to_other_files_counts_as_activity(
     tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a clock that is a second later at each look, so that no machine is too slow for it."""
@@ -196,7 +196,7 @@ run_command([sys.executable, "-c", child], directory=here, stdout=here / "out", 
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-def test_nothing_is_left_of_a_child_that_fails(tmp_path: Path) -> None:
+def test_a_failed_child_leaves_no_processes(tmp_path: Path) -> None:
     command = ["sh", "-c", "sleep 600 & echo $! > helper; exit 3"]
     with pytest.raises(DecoderError, match="exit code 3"):
         run_command(command, directory=tmp_path, stdout=tmp_path / "o", stderr=tmp_path / "e")

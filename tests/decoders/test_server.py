@@ -81,7 +81,7 @@ def test_lists_are_those_of_a_process(
     assert all(gone(pid) for pid in pids())
 
 
-def test_a_batch_whose_servers_are_closed_by_another_thread_is_no_batch_without_lists(
+def test_closing_servers_during_a_batch_is_an_error(
     stand_in: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with server(stand_in(), tmp_path) as online:
@@ -91,7 +91,7 @@ def test_a_batch_whose_servers_are_closed_by_another_thread_is_no_batch_without_
             online.decode(BATCH, WEIGHTS)
 
 
-def test_sparse_weights_start_the_server_anew(
+def test_new_sparse_weights_restart_the_server(
     stand_in: StandIn, tmp_path: Path, pids: Pids
 ) -> None:
     notes: list[str] = []
@@ -259,7 +259,7 @@ def test_the_command_of_a_server() -> None:
     )
 
 
-def test_a_port_that_was_taken(
+def test_a_port_in_use_is_replaced(
     stand_in: StandIn, tmp_path: Path, pids: Pids, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reserved = server_process.reserve_port
@@ -278,7 +278,7 @@ def test_a_port_that_was_taken(
     assert len(offered) == len(pids()) == 2
 
 
-def test_reserved_ports_are_given_to_nobody_else() -> None:
+def test_reserved_ports_are_not_reused() -> None:
     with contextlib.ExitStack() as stack:
         held = [stack.enter_context(server_process.reserve_port()) for _ in range(50)]
         assert len({one.getsockname() for one in held}) == 50

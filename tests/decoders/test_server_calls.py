@@ -31,7 +31,7 @@ values = st.recursive(
 
 
 @given(st.dictionaries(texts.filter(lambda name: name != "scores"), values, max_size=3))
-def test_replies_are_read_as_the_standard_library_reads_them(reply: dict[str, Any]) -> None:
+def test_replies_are_parsed_like_by_the_standard_library(reply: dict[str, Any]) -> None:
     data = xmlrpc.client.dumps((reply,), methodresponse=True).encode()
     ((expected,), _) = xmlrpc.client.loads(data)
     assert parse_reply(data) == _without_scores(expected)
@@ -44,7 +44,7 @@ def _without_scores(value: Any) -> Any:
 
 
 @given(texts | st.just("a\rb"))
-def test_text_arrives_as_it_was(text: str) -> None:
+def test_text_arrives_unchanged(text: str) -> None:
     (request,), method = xmlrpc.client.loads(translate_request(text, 7))
     assert method == "translate"
     assert request["text"] == text

@@ -77,7 +77,7 @@ def test_blocks_have_their_marks() -> None:
     assert (second.needs, second.excepted) == (("a", "b"), "no c")
 
 
-def test_commands_go_on_after_a_backslash() -> None:
+def test_commands_continue_after_a_backslash() -> None:
     first, second = split_commands("$ a \\\n    b\nout\nmore\n$ c\n")
     assert (first.words, first.output) == ("a \\\n    b", ("out", "more"))
     assert (second.words, second.output) == ("c", ())

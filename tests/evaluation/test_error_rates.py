@@ -9,7 +9,7 @@ from mosesplug.metrics import metric
 
 
 @pytest.mark.parametrize("name", ["BLEU", "CHRF"])
-def test_a_score_is_what_its_signature_says(name: str) -> None:
+def test_scores_match_their_signature(name: str) -> None:
     signature = metric(name, "").signature()
     assert explain_signature(signature) == signature
 

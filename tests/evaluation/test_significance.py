@@ -93,7 +93,7 @@ def test_randomisation_counts_every_swap() -> None:
     assert found == pytest.approx(exact, abs=0.015)
 
 
-def test_equal_systems_are_not_told_apart(
+def test_equal_systems_are_not_significantly_different(
     systems: tuple[list[str], list[str], list[str]],
 ) -> None:
     judge = metric("BLEU")

@@ -29,7 +29,7 @@ def several(directory: Path) -> Path:
     return directory
 
 
-def test_directories_stand_for_their_tuned_translations(tmp_path: Path) -> None:
+def test_directories_provide_their_tuned_translations(tmp_path: Path) -> None:
     one, many = a_run(tmp_path / "one", 2), several(tmp_path / "many")
     (tmp_path / "plain").write_text("a\n")
     assert parse_systems([f"base={one}", f"new={many}", f"mixed={tmp_path / 'plain'},{one}"]) == [
@@ -44,7 +44,7 @@ def test_directories_stand_for_their_tuned_translations(tmp_path: Path) -> None:
         parse_systems(["base=nowhere", str(one)])
 
 
-def test_a_run_without_such_translations_is_refused(tmp_path: Path) -> None:
+def test_a_run_without_such_translations_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="was not translated with the final weights"):
         find_tuned_translations(a_run(tmp_path / "one", None))
     with pytest.raises(DataError, match="is not the working directory of a finished run"):

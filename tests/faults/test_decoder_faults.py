@@ -128,7 +128,7 @@ def test_a_list_that_cannot_be_used(
         assert words in str(caught.value)
 
 
-def test_odd_lists_are_taken_as_they_are(system: System, tmp_path: Path) -> None:
+def test_unusual_lists_are_accepted_unchanged(system: System, tmp_path: Path) -> None:
     system.breaks(" ".join(ACCEPTED))
     work = tmp_path / "work"
     code, said = run(system.arguments(work, "--max-iterations=1"))
@@ -160,7 +160,7 @@ def test_a_list_that_was_compressed_by_halves(system: System, tmp_path: Path) ->
     assert "Traceback" not in said
 
 
-def test_one_that_hangs_before_it_has_said_what_it_tunes(tmp_path: Path) -> None:
+def test_a_decoder_that_hangs_before_it_announces_features(tmp_path: Path) -> None:
     system = make_system(tmp_path / "system")
     (system.directory / "decoder").write_text("#!/bin/sh\necho loading >&2\nexec sleep 600\n")
     code, said = run(system.arguments(tmp_path / "work", "--decoder-timeout=0.5"))

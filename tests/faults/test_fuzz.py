@@ -29,7 +29,7 @@ ELSEWHERE = {"infer_groups"}
 """Called by the store, whose names are those of graphs that were read."""
 
 
-def test_every_reader_is_given_files(tmp_path: Path) -> None:
+def test_every_reader_gets_files(tmp_path: Path) -> None:
     """Every public function of ``formats`` that does not write is called by some reader."""
     called: set[object] = set()
     path = tmp_path / "input"
@@ -67,7 +67,7 @@ def test_a_seed_gives_the_same_inputs() -> None:
 
 
 @pytest.mark.parametrize("path", FOUND, ids=lambda path: path.name)
-def test_what_once_did_harm(path: Path, tmp_path: Path) -> None:
+def test_inputs_that_once_caused_failures(path: Path, tmp_path: Path) -> None:
     text = path.read_bytes()
     for name, family in FAMILIES.items():
         for reader in family.readers:
@@ -75,7 +75,7 @@ def test_what_once_did_harm(path: Path, tmp_path: Path) -> None:
             assert finding is None, f"{name}, {reader}: {finding.told if finding else ''}"
 
 
-def test_what_was_found_is_explained() -> None:
+def test_findings_are_explained() -> None:
     said = (DATA / "invalid/found/README.md").read_text()
     assert FOUND
     assert [path.name for path in FOUND] == re.findall(r"^- `([^`]+)`: ", said, re.MULTILINE)
@@ -147,7 +147,7 @@ def test_a_shell_is_started_nowhere_but_where_it_is_documented() -> None:
     }
 
 
-def test_the_directories_that_are_made_lead_nowhere(tmp_path: Path) -> None:
+def test_generated_directories_have_no_links_outside(tmp_path: Path) -> None:
     """What makes hostile files must do no harm itself: it never writes through a link."""
     outside = tmp_path / "outside"
     (tmp_path / "input").write_bytes(b"l0=%s\x00f0=text\x00p1\x00f1=text" % bytes(outside))

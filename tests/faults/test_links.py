@@ -32,7 +32,7 @@ def contents(directory: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("name", ["nbests.lmdb", "hypergraph", "shard.0", "shard.1"])
-def test_a_run_that_is_cleared_away(name: str, outside: Path, tmp_path: Path) -> None:
+def test_replacing_a_run_does_not_follow_links(name: str, outside: Path, tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
     link = work / name

@@ -23,7 +23,7 @@ def test_a_sample(tmp_path: Path) -> None:
     assert found.iterations >= 1
 
 
-def test_what_changes_is_found() -> None:
+def test_changes_are_detected() -> None:
     findings = Findings()
     findings.same("list 1", b"lists")
     findings.same("list 1", b"lists")

@@ -258,7 +258,7 @@ def _contents(work: Path) -> dict[Path, bytes]:
     }
 
 
-def test_the_store_grows_beside_a_reader(
+def test_the_store_grows_during_a_read(
     begun: Begun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The reader sees what it saw for as long as it looks, and then what is new."""
@@ -301,7 +301,7 @@ def _read_beside(path: Path, wait: int, tell: int) -> int:
     return 0
 
 
-def test_a_decoder_that_fails_on_a_full_disk_could_not_say_so(small_disk: Path) -> None:
+def test_a_decoder_that_fails_on_a_full_disk_is_explained(small_disk: Path) -> None:
     stderr = small_disk / "err"
     stderr.touch()
     assert "is full" not in str(make_error("it died", ["decoder"], stderr))

@@ -39,7 +39,7 @@ def arguments(system: System, regime: str, work: Path, *more: str) -> list[str]:
 
 
 @pytest.mark.parametrize("regime", REGIMES)
-def test_a_second_tuner_is_refused(
+def test_a_second_tuner_is_rejected(
     regime: str, system: System, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work, refused = tmp_path / "work", []
@@ -64,7 +64,7 @@ def test_a_second_tuner_is_refused(
         assert len(store.iterations()) == 2
 
 
-def test_locks_of_a_dead_process_are_none(system: System, tmp_path: Path) -> None:
+def test_locks_of_a_dead_process_are_ignored(system: System, tmp_path: Path) -> None:
     """Those of shards, too."""
     work = tmp_path / "work"
     words = arguments(system, "online, sharded", work)

@@ -32,7 +32,7 @@ def test_memory_must_be_flat_after_the_fifth_iteration() -> None:
     assert "grew by 6.0% after iteration 5" in problem
 
 
-def test_merged_lists_may_grow_and_nothing_beside_them() -> None:
+def test_only_merged_lists_may_grow() -> None:
     line = [100.0 + 20 * number for number in range(20)]
     assert not soaked("all", line).problems()
     leak = [100.0 + 20 * number + 2 * number**2 for number in range(20)]
@@ -40,7 +40,7 @@ def test_merged_lists_may_grow_and_nothing_beside_them() -> None:
     assert "memory grew" in problem
 
 
-def test_the_store_must_grow_by_what_is_new() -> None:
+def test_the_store_must_grow_by_the_new_hypotheses() -> None:
     (problem,) = soaked("window", [100] * 8, [9000, *[5000] * 4, *[5600] * 3]).problems()
     assert "bytes for each new hypothesis: 50, then" in problem
 

@@ -126,7 +126,7 @@ def test_searching_for_other_words_ends() -> None:
     assert find_diverse(graph, graph.edge_scores(np.ones(1)), 3, 1.0).edges.tolist() == [0]
 
 
-def test_what_cannot_be_listed() -> None:
+def test_invalid_arguments_are_rejected() -> None:
     graph = made([[Edge((b"a",), 1, (0.0,))]])
     pool = k_best(graph, np.zeros(1), 1)
     for k, penalty, order, message in (

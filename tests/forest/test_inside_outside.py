@@ -88,7 +88,7 @@ def test_outside_scores(nodes: list[list[Edge]]) -> None:
             assert above[node] == -1
 
 
-def test_edges_that_score_minus_infinity_are_left_out(tmp_path: Path) -> None:
+def test_edges_with_score_minus_infinity_are_ignored(tmp_path: Path) -> None:
     nodes = [
         [Edge((b"a",), 1, (0.0,)), Edge((b"b",), 1, (0.0,))],
         [Edge((0, b"c"), 1, (0.0,)), Edge((b"d",), 1, (0.0,))],

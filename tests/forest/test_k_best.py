@@ -89,7 +89,7 @@ def test_looking_for_other_words_ends(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("score", [-np.inf, np.nan])
-def test_edges_without_a_score_are_left_out(tmp_path: Path, score: float) -> None:
+def test_edges_without_a_score_are_ignored(tmp_path: Path, score: float) -> None:
     nodes = [[Edge((word,), 1, (1.0,)) for word in (b"a", b"b", b"c")]]
     nodes.append([Edge((0, 0), 1, (0.0,)), Edge((b"d",), 1, (0.0,))])
     graph = graph_of(nodes, tmp_path)
@@ -98,7 +98,7 @@ def test_edges_without_a_score_are_left_out(tmp_path: Path, score: float) -> Non
     assert not {1, 4} & set(found.edges.tolist())
 
 
-def test_what_cannot_be_listed(tmp_path: Path) -> None:
+def test_invalid_arguments_are_rejected(tmp_path: Path) -> None:
     graph = graph_of([[Edge((b"a",), 1, (0.0,))]], tmp_path)
     with pytest.raises(DataError, match="no derivation"):
         k_best(graph, np.full(1, -np.inf), 3)

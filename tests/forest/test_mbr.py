@@ -147,7 +147,7 @@ def test_graphs_agree_with_lists_of_all_their_derivations(seed: int, phrase_base
     assert gains[best].max() == pytest.approx(gains.max())
 
 
-def test_ngrams_that_a_graph_lacks_are_left_out() -> None:
+def test_ngrams_that_a_graph_lacks_are_ignored() -> None:
     graph = random_graph(np.random.default_rng(1), phrase_based=True)
     found = split(graph)
     unknown = len(graph.words)

@@ -158,7 +158,7 @@ def test_xbleu_of_sharp_posteriors_is_bleu_of_the_best() -> None:
     assert found.value == pytest.approx(score / 100)
 
 
-def test_xbleu_without_matches_is_none() -> None:
+def test_xbleu_without_matches_is_zero() -> None:
     graph = made([[Edge((b"a", b"b"), 1, (1.0, 0.0, 0.0)), Edge((b"c",), 1, (0.0, 1.0, 0.0))]])
     scored = ScoredGraph.of(graph, ReferenceNgramTree.of([[b"a", b"b", b"c", b"d"]]))
     found = xbleu([scored], WEIGHTS)

@@ -129,7 +129,7 @@ def test_features_in_order_of_columns(tmp_path: Path) -> None:
     assert turned.feature_values.tolist() == [2.0, 3.0]
 
 
-def test_tiny_weights_count_as_none(tmp_path: Path) -> None:
+def test_tiny_weights_count_as_zero(tmp_path: Path) -> None:
     graph = graph_of([[Edge((b"a",), 1, (1e8,))]], tmp_path)
     weights = np.array([1e-8], dtype=np.float32)
     arrays = graph.feature_indptr, graph.feature_indices, graph.feature_values

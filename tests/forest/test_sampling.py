@@ -35,7 +35,7 @@ def choices() -> list[list[Edge]]:
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.5, 2.0])
-def test_draws_are_as_likely_as_their_scores_say(scale: float) -> None:
+def test_draws_follow_the_probabilities_of_the_scores(scale: float) -> None:
     nodes = choices()
     every = {tuple(words): features[0] for features, words in derivations(nodes, 1)}
     assert len(every) == 12
@@ -101,14 +101,14 @@ def test_edges_without_a_score_are_never_drawn(score: float) -> None:
         sample_derivations(graph, np.full(5, score), 1, np.random.default_rng(1))
 
 
-def test_very_low_scores_are_no_reason_to_stop() -> None:
+def test_very_low_scores_can_be_sampled() -> None:
     graph = made(choices())
     scores = np.array([-5000.0, -5000.0, -5000.0, -5000.0, -10_000.0])
     drawn = sample_derivations(graph, scores, 100, np.random.default_rng(1))
     assert set(drawn.edges.tolist()) == {0, 1, 2, 3, 4}
 
 
-def test_what_cannot_be_sampled(tmp_path: Path) -> None:
+def test_invalid_graphs_are_rejected(tmp_path: Path) -> None:
     graph = made(choices())
     rng = np.random.default_rng(1)
     with pytest.raises(ValueError, match="number of derivations must be positive: 0"):

@@ -33,7 +33,7 @@ def test_words_are_those_of_the_derivation(
 
 
 @pytest.mark.parametrize("most", [0, 2, 1000])
-def test_statistics_are_the_metrics_whatever_is_kept(most: int) -> None:
+def test_statistics_equal_the_metrics(most: int) -> None:
     prepared = WER.prepare([[b"x", b"a b c a"]])
     kept = Translations(1, WORDS, WER, prepared, most)
     rng = np.random.default_rng(1)

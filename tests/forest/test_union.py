@@ -52,7 +52,7 @@ def test_all_derivations_of_all_graphs(graphs: list[Hypergraph]) -> None:
 
 @settings(max_examples=50, deadline=None)
 @given(graphs=several, references=references())
-def test_a_search_finds_what_is_best_in_any(
+def test_the_best_derivation_of_a_union_is_the_best_of_its_graphs(
     graphs: list[Hypergraph], references: list[list[bytes]]
 ) -> None:
     """By the model exactly, and by BLEU as far as the search of a single graph does."""

@@ -50,7 +50,7 @@ def test_dead_ends_are_avoided(tmp_path: Path) -> None:
         viterbi(graph, np.full(3, -np.inf))
 
 
-def test_a_derivation_that_doubles_at_every_node_is_refused(tmp_path: Path) -> None:
+def test_a_derivation_that_doubles_at_every_node_is_rejected(tmp_path: Path) -> None:
     nodes = [[Edge((b"a",), 1, (0.0,))]]
     nodes += [[Edge((head, head), 1, (0.0,))] for head in range(70)]
     graph = graph_of(nodes, tmp_path)

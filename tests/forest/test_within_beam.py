@@ -39,7 +39,7 @@ def derivations(graph: Hypergraph) -> set[tuple[bytes, ...]]:
 
 @settings(max_examples=100, deadline=None)
 @given(wordy_graphs(), st.sampled_from([0.0, 0.3, 1.0, 3.0]), st.sampled_from(["best", "all"]))
-def test_keeps_what_is_within_the_beam(nodes: list[list[Edge]], beam: float, over: Over) -> None:
+def test_edges_within_the_beam_are_kept(nodes: list[list[Edge]], beam: float, over: Over) -> None:
     graph = numbered(made(nodes))
     assume(is_small(graph, 100))
     scores = graph.edge_scores(WEIGHTS)
@@ -85,7 +85,7 @@ def test_a_likely_edge_below_many_unlikely_ones_stays(tmp_path: Path) -> None:
     assert derivations(smaller) == {(b"a", b"w0"), (b"b",)}
 
 
-def test_refuses_what_cannot_be_pruned(tmp_path: Path) -> None:
+def test_invalid_arguments_are_rejected(tmp_path: Path) -> None:
     graph = graph_of([[Edge((b"a",), 1, (1.0,))]], tmp_path)
     with pytest.raises(ValueError, match="beam must be 0 or more: -1"):
         prune_to_beam(graph, np.zeros(1), -1.0)

@@ -95,7 +95,9 @@ def test_the_best_derivation(path: Path, weights: tuple[float, float, float]) ->
         ("7 10", "6 10", 25, "text after the last of 6 nodes"),
     ],
 )
-def test_what_is_no_chart(path: Path, old: str, new: str, line: int, message: str) -> None:
+def test_invalid_charts_are_rejected(
+    path: Path, old: str, new: str, line: int, message: str
+) -> None:
     """The last is what ``-unpruned-search-graph`` writes: more nodes than it announces."""
     text = path.read_text()
     assert text.count(old) == 1

@@ -54,7 +54,7 @@ def test_numbers_are_those_of_float(tokens: list[bytes]) -> None:
     np.testing.assert_array_equal(np.signbit(values), np.signbit(expected))
 
 
-def test_what_is_a_number() -> None:
+def test_numbers_and_other_tokens() -> None:
     for token in (b"0", b"-0", b"+1.5", b".5", b"5.", b"1e-05", b"-2.5E+3", b"1e+05"):
         assert parse_number(token) == float(token)
     for token in (b"", b"-", b".", b"1_0", b"nan", b"inf", b"1e400", b"1 ", b"0x1", b"\xb2", b"1e"):

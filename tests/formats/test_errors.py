@@ -9,7 +9,7 @@ import pytest
 from formats.errors import FormatError, quote
 
 
-def test_a_message_says_where_what_and_how_to_mend_it() -> None:
+def test_a_message_has_place_problem_and_remedy() -> None:
     assert str(FormatError("bad", path=Path("a/b"), line=3, remedy="Mend it")) == (
         "a/b:3: bad. Mend it"
     )
@@ -18,7 +18,7 @@ def test_a_message_says_where_what_and_how_to_mend_it() -> None:
     assert str(FormatError("bad")) == "bad"
 
 
-def test_a_file_name_stays_on_its_line_and_is_nothing_that_a_terminal_obeys() -> None:
+def test_control_characters_in_file_names_are_escaped() -> None:
     assert str(FormatError("bad", path="a\nb\x1b[2J\u2028é", line=3)) == (
         r"a\nb\x1b[2J\u2028é:3: bad"
     )
@@ -43,5 +43,5 @@ def test_a_name_as_long_as_a_file_does_not_fill_the_screen() -> None:
         (b"x" * 10**6, f"'{'x' * 40}...'"),
     ],
 )
-def test_what_is_quoted_can_be_read(text: bytes | str, expected: str) -> None:
+def test_quoted_text_is_printable(text: bytes | str, expected: str) -> None:
     assert quote(text) == expected

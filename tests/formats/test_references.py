@@ -30,7 +30,7 @@ def test_the_rule_of_mert_moses(tmp_path: Path) -> None:
     assert names(tmp_path) == ["dev.en"]
 
 
-def test_a_directory_is_no_reference(tmp_path: Path) -> None:
+def test_a_directory_is_not_a_reference(tmp_path: Path) -> None:
     (tmp_path / "ref").mkdir()
     with pytest.raises(FormatError, match="no such reference"):
         reference_files(tmp_path / "ref")
@@ -38,7 +38,7 @@ def test_a_directory_is_no_reference(tmp_path: Path) -> None:
     assert reference_files(tmp_path / "ref") == [tmp_path / "ref0"]
 
 
-def test_a_gap_is_refused(tmp_path: Path) -> None:
+def test_a_gap_is_rejected(tmp_path: Path) -> None:
     touch(tmp_path, "dev.en0", "dev.en2")
     with pytest.raises(FormatError, match=r"reference 1 of the prefix .* is missing"):
         names(tmp_path)
@@ -50,7 +50,7 @@ def test_lines_are_bytes_by_reference(tmp_path: Path) -> None:
     assert read_references(tmp_path / "dev.en") == [[b"caf\xe9", b"", b"b"], [b"x", b"y", b"z"]]
 
 
-def test_line_ends_of_windows_are_no_part_of_words(tmp_path: Path) -> None:
+def test_windows_line_ends_are_not_part_of_words(tmp_path: Path) -> None:
     (tmp_path / "dev.en").write_bytes(b"a b .\r\n\r\nc\rd")
     assert read_references(tmp_path / "dev.en") == [[b"a b .", b"", b"c\rd"]]
 
@@ -65,7 +65,7 @@ def test_line_counts_are_checked(tmp_path: Path) -> None:
         read_references(tmp_path / "dev.en")
 
 
-def test_texts_without_a_sentence_are_refused(tmp_path: Path) -> None:
+def test_texts_without_a_sentence_are_rejected(tmp_path: Path) -> None:
     touch(tmp_path, "dev.en", text="")
     for n_lines in (None, 0):
         with pytest.raises(FormatError, match="the file has no sentences"):

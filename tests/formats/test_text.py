@@ -37,7 +37,7 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("kind", PACKERS)
-def test_content_tells_the_compression_whatever_the_name(tmp_path: Path, kind: str) -> None:
+def test_compression_is_detected_by_content(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "list.txt"
     path.write_bytes(PACKERS[kind](TEXT))
     assert read_bytes(path) == TEXT
@@ -57,7 +57,7 @@ def test_only_newline_ends_a_line(tmp_path: Path) -> None:
     assert read_lines(path) == [b"one"]
 
 
-def test_gzip_members_one_after_the_other_are_one_text(tmp_path: Path) -> None:
+def test_concatenated_gzip_members_are_one_text(tmp_path: Path) -> None:
     path = tmp_path / "two.gz"
     path.write_bytes(gzip.compress(b"one\n") + gzip.compress(b"two\n"))
     assert read_lines(path) == [b"one", b"two"]
@@ -82,7 +82,7 @@ def test_damaged_archive(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", PACKERS)
-def test_byte_order_mark_is_no_text(tmp_path: Path, kind: str) -> None:
+def test_a_byte_order_mark_is_skipped(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "file"
     path.write_bytes(PACKERS[kind](b"\xef\xbb\xbf" + TEXT))
     assert read_bytes(path) == TEXT
@@ -98,7 +98,7 @@ def test_missing_file_and_directory(tmp_path: Path) -> None:
 
 
 @given(data=st.binary())
-def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
+def test_write_and_read_round_trip(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
     directory = tmp_path_factory.mktemp("text")
     write_atomic(directory / "a.gz", data, compress="gz")
     assert read_bytes(directory / "a.gz") == data.removeprefix(b"\xef\xbb\xbf")
@@ -138,7 +138,7 @@ def test_text_is_on_the_disk_before_it_has_its_name(
     assert synced == [(False, path.stat().st_ino), (True, tmp_path.stat().st_ino)]
 
 
-def test_a_link_stays_and_leads_to_what_is_written(tmp_path: Path) -> None:
+def test_writing_through_a_link_keeps_the_link(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     link, file = tmp_path / "link", tmp_path / "real" / "moses.ini"
     link.symlink_to(Path("real") / "moses.ini")
@@ -150,7 +150,7 @@ def test_a_link_stays_and_leads_to_what_is_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("compress", [None, "gz"])
-def test_what_is_no_file_is_written_and_not_replaced(
+def test_devices_and_pipes_are_written_and_not_replaced(
     tmp_path: Path, compress: Literal["gz"] | None
 ) -> None:
     pipe = tmp_path / "pipe"
@@ -176,7 +176,7 @@ def test_permissions_are_kept_or_those_of_a_new_file(tmp_path: Path) -> None:
     assert old.stat().st_mode & 0o777 == 0o640
 
 
-def test_a_device_is_no_file_and_a_pipe_only_where_one_names_it(tmp_path: Path) -> None:
+def test_devices_are_rejected_and_pipes_accepted_if_named(tmp_path: Path) -> None:
     for name in ("/dev/zero", "/dev/urandom", "/dev/full"):
         with pytest.raises(FormatError, match=f"^{name}: this is a device. Give a file"):
             read_bytes(name)
@@ -195,7 +195,7 @@ def test_a_device_is_no_file_and_a_pipe_only_where_one_names_it(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("kind", ["gz", "bz2", "xz"])
-def test_an_archive_that_unpacks_to_what_no_text_does(
+def test_archives_with_extreme_compression_are_rejected(
     tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "bomb"
@@ -208,7 +208,7 @@ def test_an_archive_that_unpacks_to_what_no_text_does(
     assert len(read_bytes(path)) == 5 << 18
 
 
-def test_a_file_that_is_far_too_long(tmp_path: Path) -> None:
+def test_too_long_files_are_rejected(tmp_path: Path) -> None:
     path = tmp_path / "model"
     path.write_bytes(bytes(3 << 20))
     assert len(read_bytes(path, most=3 << 20)) == 3 << 20

@@ -99,13 +99,13 @@ def test_sparse_features_and_repeated_hypotheses(tmp_path: Path) -> None:
     assert sum(each.lead_b for each in found.features) == dog.lead_b
 
 
-def test_weights_that_nobody_knows(tmp_path: Path) -> None:
+def test_unknown_weights(tmp_path: Path) -> None:
     found = compared(make_store(tmp_path / "store", [Weights((0.0, 0.0))] * 2), 1, 2)
     assert not found.weights_known
     assert [each.lead_b for each in found.features] == [0.0, 0.0]
 
 
-def test_what_cannot_be_compared(tmp_path: Path) -> None:
+def test_invalid_comparisons_are_rejected(tmp_path: Path) -> None:
     work = make_run(tmp_path / "work")
     with pytest.raises(UsageError, match="two different iterations"):
         compared(work, 2, 2)

@@ -20,7 +20,7 @@ from tests.tuning.conftest import left_by_run, make_toy
 __all__ = ["left_by_run"]
 
 
-def test_a_run_goes_on_as_if_it_had_not_been(
+def test_a_run_continues_as_if_the_dropped_iteration_never_happened(
     tmp_path: Path, left_by_run: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("os.fsync", lambda descriptor: None)
@@ -40,7 +40,7 @@ def test_a_run_goes_on_as_if_it_had_not_been(
     assert left_by_run(work) == left_by_run(tmp_path / "whole")  # type: ignore[operator]
 
 
-def test_the_first_iteration_leaves_none_finished(tmp_path: Path) -> None:
+def test_dropping_the_first_iteration_leaves_none(tmp_path: Path) -> None:
     work = make_run(tmp_path / "work")
     (work / "finished_step.txt").write_text("1\n")
     with pytest.raises(StoreError, match="the newest is 2"):
@@ -52,7 +52,7 @@ def test_the_first_iteration_leaves_none_finished(tmp_path: Path) -> None:
     assert not (work / "finished_step.txt").exists()
 
 
-def test_files_beside_another_store_are_not_touched(tmp_path: Path) -> None:
+def test_files_of_another_store_are_not_changed(tmp_path: Path) -> None:
     work = make_run(tmp_path / "work")
     (work / "nbests.lmdb").rename(work / "copy.lmdb")
     for name, content in (("finished_step.txt", "2\n"), ("summary.json", "{}")):
@@ -63,7 +63,7 @@ def test_files_beside_another_store_are_not_touched(tmp_path: Path) -> None:
     assert (work / "finished_step.txt").read_text() == "2\n"
 
 
-def test_a_step_that_is_no_number_is_told(tmp_path: Path) -> None:
+def test_a_step_that_is_not_a_number_is_an_error(tmp_path: Path) -> None:
     work = make_run(tmp_path / "work")
     (work / "finished_step.txt").write_text("two\n")
     with pytest.raises(DataError, match="is not a number"):

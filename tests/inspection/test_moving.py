@@ -142,7 +142,7 @@ def test_recorded_working_directory(multi30k: Path, tmp_path: Path) -> None:
     assert first.oracle > 0.57
 
 
-def test_what_cannot_be_imported(tmp_path: Path) -> None:
+def test_invalid_imports_are_rejected(tmp_path: Path) -> None:
     path = tmp_path / "list"
     with open_run(make_run(tmp_path / "work")) as run:
         list(export_lists(run, path, 1, range(3), 9))

@@ -81,7 +81,7 @@ def test_weights_are_those_of_the_summary(tmp_path: Path) -> None:
         pass
 
 
-def test_run_without_a_result_shows_what_it_was_decoded_with(tmp_path: Path) -> None:
+def test_a_run_without_a_result_shows_its_decoding_weights(tmp_path: Path) -> None:
     with open_run(make_run(tmp_path / "work", finished=False)) as run:
         assert run.weights.dense == (0.2, 0.6)
         data = gather_report(run, ParallelText())

@@ -58,7 +58,7 @@ def test_of_one_iteration_by_metric_with_other_weights(tmp_path: Path) -> None:
     assert found.hypotheses[0].model == pytest.approx(-2.0)
 
 
-def test_equally_good_oracles_are_told_apart_by_the_model(tmp_path: Path) -> None:
+def test_ties_between_oracles_are_broken_by_model_score(tmp_path: Path) -> None:
     lists = [
         [
             Hypothesis(0, b"the red house is old", (-9.0, 0.0)),

@@ -52,7 +52,7 @@ def task(held_out: NDArray[np.int64] | None = None) -> BenchmarkTask:
     return BenchmarkTask.split(problem, np.full(5, 0.2), held_out)
 
 
-def test_scores_are_of_decoding_what_each_seed_finds() -> None:
+def test_scores_are_those_of_decoding_with_the_weights_of_each_seed() -> None:
     given = task()
     told: list[tuple[int, int, str]] = []
     outcome = measure_optimizer(given, DRAWN.bind(Options()), 3, lambda *said: told.append(said))
@@ -89,7 +89,7 @@ def test_held_out_sentences_are_scored_and_not_learnt_from() -> None:
     assert given.start_scores[1] == corpus_score(held_out, given.start)
 
 
-def test_a_refusal_is_told() -> None:
+def test_a_rejected_task_is_reported() -> None:
     outcome = measure_optimizer(task(), replace(DRAWN, optimize=refuses).bind(Options()), 2)
     assert outcome.as_record() == {"algorithm": "drawn", "refusal": "not these lists"}
 

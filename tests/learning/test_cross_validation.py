@@ -116,7 +116,7 @@ def test_a_seed_gives_the_same_folds_and_another_others() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 11])
-def test_folds_without_sentences_are_refused(count: int) -> None:
+def test_folds_without_sentences_are_rejected(count: int) -> None:
     with pytest.raises(UsageError, match=rf"10 sentences cannot be split into {count} folds"):
         cross_validate(Lists(problem()), np.ones(2), learner([]), count, 1)
 

@@ -86,7 +86,7 @@ def test_a_script_learns_weights_with_one_call(tmp_path: Path) -> None:
     assert sparse == b""
 
 
-def test_unknown_features_are_refused() -> None:
+def test_unknown_features_are_rejected() -> None:
     with pytest.raises(UsageError, match="unknown feature G0; known: F0_0, F1_0"):
         data().select_features(["G0"])
 

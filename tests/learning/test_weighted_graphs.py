@@ -52,7 +52,7 @@ def test_weights_by_name_and_of_a_directory(tmp_path: Path) -> None:
     assert (found.scores.tolist(), found.names) == ([0.0], (*names, "s_t"))
 
 
-def test_what_does_not_go_together(tmp_path: Path) -> None:
+def test_inconsistent_inputs_are_rejected(tmp_path: Path) -> None:
     graphs, weights = tmp_path / "osgx", tmp_path / "weights"
     graphs.write_text(SEARCH_GRAPH.format(7) + SEARCH_GRAPH.format(4))
     with pytest.raises(DataError, match=r"sentence ids do not ascend \(4 after 7\)"):

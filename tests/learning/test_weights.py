@@ -65,7 +65,7 @@ def test_sparse_weights_of_a_configuration_count(tmp_path: Path) -> None:
         ("S_a 1\n", "no weight of TM0, a feature of the lists. It names no dense feature"),
     ],
 )
-def test_weights_of_other_features_are_refused(tmp_path: Path, text: str, message: str) -> None:
+def test_weights_of_other_features_are_rejected(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "file").write_text(text)
     with pytest.raises(FormatError, match=message):
         read_starting_weights(SPACE, tmp_path / "file")

@@ -125,7 +125,7 @@ def test_only_blanks_separate_tokens() -> None:
     assert row.tolist()[:4] == [3, 3, 2, 2]
 
 
-def test_words_of_one_hash_chain_stay_apart() -> None:
+def test_words_with_equal_hashes_are_distinguished() -> None:
     words = [b"w%d" % number for number in range(3000)]
     references = [[b" ".join(words)]]
     hypothesis = b" ".join(word + b"x" for word in words) + b" " + b" ".join(words)
@@ -160,14 +160,14 @@ def test_fingerprint_tells_references_apart() -> None:
     assert Bleu().prepare(sets[0]).fingerprint == Bleu(lowercase=True).prepare(sets[0]).fingerprint
 
 
-def test_references_of_other_settings_are_refused() -> None:
+def test_references_of_other_settings_are_rejected() -> None:
     prepared = Bleu(lowercase=True).prepare([[b"a"]])
     one = np.zeros(1, dtype=np.int64)
     with pytest.raises(ValueError, match=r"prepared for BLEU.*lc-ascii"):
         Bleu().statistics(prepared, one, np.zeros(1, dtype=np.uint8), one, one)
 
 
-def test_unknown_reference_length_is_refused() -> None:
+def test_unknown_reference_length_is_rejected() -> None:
     with pytest.raises(UsageError, match=r"'longest'.*closest, shortest, average"):
         Bleu("longest")  # type: ignore[arg-type]
 
@@ -179,7 +179,7 @@ def test_unknown_reference_length_is_refused() -> None:
         ([[b"a", b"b"], [b"a"]], "reference 1 has 1 lines and reference 0 has 2"),
     ],
 )
-def test_unusable_references_are_refused(references: list[list[bytes]], message: str) -> None:
+def test_unusable_references_are_rejected(references: list[list[bytes]], message: str) -> None:
     with pytest.raises(DataError, match=message):
         Bleu().prepare(references)
 

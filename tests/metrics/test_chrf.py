@@ -59,7 +59,7 @@ def test_statistics_and_score_are_those_of_sacrebleu(beta: int, n_references: in
     np.testing.assert_allclose(scorer.score(rows), sentences, rtol=1e-12)
 
 
-def test_counts_made_by_hand() -> None:
+def test_hand_computed_counts() -> None:
     row = rows_of(Chrf(), [b"ab ab"], [[b"a b a c d"]])[0]
     assert row[:6].tolist() == [3, 4, 5, 2, 3, 4]
     assert row[6:12].tolist() == [1, 2, 3, 0, 1, 2]

@@ -121,7 +121,7 @@ def test_same_references_have_the_same_fingerprint(
     )
 
 
-def test_other_references_are_refused(scorer: Metric, references: list[list[bytes]]) -> None:
+def test_other_references_are_rejected(scorer: Metric, references: list[list[bytes]]) -> None:
     """What one metric prepared is of no use to another, nor to the same with other settings."""
     text = as_text(HYPOTHESES)
     for other in (*map(metric, metric_names()), metric(scorer.name, "case:false")):
@@ -197,7 +197,7 @@ def test_read_only_unaligned_and_strided_input(
     np.testing.assert_array_equal(statistics(scorer, prepared, strided), expected)
 
 
-def test_inputs_are_left_alone(scorer: Metric, references: list[list[bytes]]) -> None:
+def test_inputs_are_not_changed(scorer: Metric, references: list[list[bytes]]) -> None:
     prepared = scorer.prepare(references)
     text, untouched = as_text(HYPOTHESES), as_text(HYPOTHESES)
     rows = statistics(scorer, prepared, text)
@@ -269,7 +269,7 @@ def test_empty_output_scores_nothing(scorer: Metric) -> None:
     np.testing.assert_array_equal(scorer.score(rows), 0.0)
 
 
-def test_another_number_of_statistics_is_refused(scorer: Metric) -> None:
+def test_another_number_of_statistics_is_rejected(scorer: Metric) -> None:
     with pytest.raises(ValueError, match=rf"{scorer.n_statistics} statistics, not an array"):
         scorer.score(np.zeros((2, scorer.n_statistics + 1)))
 
@@ -281,7 +281,7 @@ def test_leading_axes_are_kept(scorer: Metric, references: list[list[bytes]]) ->
 
 
 @pytest.mark.parametrize("sentence", [-1, 4, 2**40])
-def test_sentence_without_reference_is_refused(
+def test_sentence_without_reference_is_rejected(
     scorer: Metric, references: list[list[bytes]], sentence: int
 ) -> None:
     prepared = scorer.prepare(references)
@@ -290,7 +290,7 @@ def test_sentence_without_reference_is_refused(
 
 
 @pytest.mark.parametrize(("start", "end"), [(-1, 2), (0, 5), (3, 2)])
-def test_ranges_outside_the_buffer_are_refused(
+def test_ranges_outside_the_buffer_are_rejected(
     scorer: Metric, references: list[list[bytes]], start: int, end: int
 ) -> None:
     prepared = scorer.prepare(references)
@@ -301,7 +301,7 @@ def test_ranges_outside_the_buffer_are_refused(
         statistics(scorer, prepared, text)
 
 
-def test_arrays_of_different_length_are_refused(
+def test_arrays_of_different_length_are_rejected(
     scorer: Metric, references: list[list[bytes]]
 ) -> None:
     prepared = scorer.prepare(references)
@@ -310,7 +310,7 @@ def test_arrays_of_different_length_are_refused(
         statistics(scorer, prepared, Text(text.sentence_ids[1:], text.buffer, *(text.starts,) * 2))
 
 
-def test_unusable_references_are_refused(scorer: Metric) -> None:
+def test_unusable_references_are_rejected(scorer: Metric) -> None:
     with pytest.raises(DataError, match="no reference translation"):
         scorer.prepare([])
     differing = [REFERENCES[0], [b"a"]]

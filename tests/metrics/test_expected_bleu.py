@@ -47,7 +47,7 @@ def test_derivatives(reference: float) -> None:
 
 
 @pytest.mark.parametrize("column", [0, 6, 7])
-def test_without_a_match_it_is_none(column: int) -> None:
+def test_without_a_match_it_is_zero(column: int) -> None:
     at = totals(1000.0, 900.0)
     at[column] = 0.0
     value, gradient = expected_bleu(at)

@@ -23,7 +23,7 @@ def test_selection(line: bytes, factors: tuple[int, ...], expected: bytes) -> No
     assert select_factors(line, factors) == expected
 
 
-def test_a_token_without_the_factor_is_refused() -> None:
+def test_a_token_without_the_factor_is_rejected() -> None:
     with pytest.raises(DataError, match="token 'c' has 1 factors and factor 1 is selected"):
         select_factors(b"a|b c", (0, 1))
 
@@ -34,6 +34,6 @@ def test_parsing(text: str, factors: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("text", ["0,1", "-1", "a", "|", "0|", "²"])
-def test_what_is_no_factor_is_refused(text: str) -> None:
+def test_invalid_factors_are_rejected(text: str) -> None:
     with pytest.raises(UsageError, match="non-negative integers"):
         parse_factors(text)

@@ -27,7 +27,7 @@ def test_statistics_follow_one_another() -> None:
 
 
 @pytest.mark.parametrize("weights", [(0.6, 0.4), (3.0, 2.0), (600.0, 400.0)])
-def test_weights_are_made_to_add_up_to_1(weights: tuple[float, ...]) -> None:
+def test_weights_are_normalised_to_sum_1(weights: tuple[float, ...]) -> None:
     scorer = Interpolated((Bleu(), Ter()), weights)
     totals = rows_of(scorer).sum(axis=0)
     expected = 0.6 * Bleu().score(totals[:9]) + 0.4 * Ter().score(totals[9:])
@@ -58,6 +58,6 @@ def test_other_weights_take_other_references() -> None:
         metric("BLEU,TER").statistics(prepared, nothing, nothing.astype(np.uint8), nothing, nothing)
 
 
-def test_one_metric_is_no_sum() -> None:
+def test_a_sum_needs_two_metrics() -> None:
     with pytest.raises(UsageError, match="at least two metrics"):
         Interpolated((Bleu(),))

@@ -21,7 +21,7 @@ def test_equation_52_by_hand() -> None:
 
 
 @pytest.mark.parametrize(("reference", "brevity"), [(99e3, 0.0), (105e3, 1.0)])
-def test_is_what_a_sentence_changes_in_log_bleu(reference: float, brevity: float) -> None:
+def test_gains_are_changes_of_log_bleu(reference: float, brevity: float) -> None:
     """But for the numbers of n-grams, which are taken to grow like that of words."""
     corpus = np.append(CORPUS[:-1], reference)
     sentences = SENTENCES.astype(np.float64)

@@ -113,7 +113,7 @@ def test_others_by_their_settings(name: str, settings: str, expected: Metric) ->
         ("BLEU", "case:true,case:false", r"given twice: case:true and case:false"),
     ],
 )
-def test_what_is_unknown_is_refused(name: str, settings: str, message: str) -> None:
+def test_unknown_names_are_rejected(name: str, settings: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         metric(name, settings)
 

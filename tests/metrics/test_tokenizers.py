@@ -133,7 +133,7 @@ def test_signature_is_that_of_sacrebleu() -> None:
     assert ours.endswith(f"+sacrebleu-{sacrebleu.__version__}")
 
 
-def test_without_tokenizer_text_is_taken_as_it_is() -> None:
+def test_without_a_tokenizer_text_is_unchanged() -> None:
     plain = Tokenization("none", lowercase=True)
     assert plain.fold
     assert plain.signature() == "case:lc-ascii|tok:none"
@@ -161,7 +161,7 @@ def test_each_distinct_hypothesis_is_tokenized_once(monkeypatch: pytest.MonkeyPa
     assert rows[:, 0].tolist() == [2, 1, 2, 2]
 
 
-def test_a_tokenized_metric_is_no_metric_of_search_graphs() -> None:
+def test_a_tokenized_metric_cannot_search_graphs() -> None:
     assert metric("BLEU").can_search_graphs
     assert not metric("BLEU", "tokenize:13a").can_search_graphs
 

@@ -162,7 +162,7 @@ def test_per_takes_one_reference() -> None:
         Per().prepare([[b"a"], [b"a"]])
 
 
-def test_unknown_choice_of_references_is_refused() -> None:
+def test_unknown_choice_of_references_is_rejected() -> None:
     with pytest.raises(UsageError, match="unknown reference choice 'worst' for CDER"):
         Cder(reference_choice="worst")  # type: ignore[arg-type]
 

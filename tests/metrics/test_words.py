@@ -23,7 +23,7 @@ def as_buffer(text: bytes) -> NDArray[np.uint8]:
 
 @settings(deadline=None)
 @given(st.lists(st.text(alphabet="ab \t\u00a0", max_size=10).map(str.encode)))
-def test_tokens_are_what_blanks_separate(lines: list[bytes]) -> None:
+def test_blanks_separate_tokens(lines: list[bytes]) -> None:
     ends = np.cumsum([len(line) for line in lines], dtype=np.int64)
     starts = np.concatenate([np.zeros(1, dtype=np.int64), ends])[:-1]
     counts = count_tokens(as_buffer(b"".join(lines)), starts, ends)

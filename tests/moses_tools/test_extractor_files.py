@@ -106,7 +106,7 @@ def test_merged_by_sentence(
     assert found == {sentence: list(kept.values()) for sentence, kept in expected.items()}
 
 
-def test_statistics_that_are_no_counts(tmp_path: Path) -> None:
+def test_statistics_that_are_not_counts_are_rejected(tmp_path: Path) -> None:
     features, scores = write(tmp_path, 1, [(0, [((0, 1), frozenset(), (1, 2))])])
     write_scores(scores, "TER", np.array([0]), np.array([0, 1]), np.array([[0.5, 2]], np.float32))
     merged = load_extractor_files([features], [scores])

@@ -8,7 +8,7 @@ from mosesplug.errors import DecoderError
 from mosesplug.moses_tools.scoring import filter_lines
 
 
-def test_lines_come_back_in_order() -> None:
+def test_lines_are_returned_in_order() -> None:
     lines = [b"b \xff", b"a", b"", b"b \xff"]
     assert filter_lines("sed 's/$/ X/' | tr b c", lines) == [
         b"c \xff X",

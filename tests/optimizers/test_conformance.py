@@ -51,7 +51,7 @@ def test_recovers_planted_weights(tuner: Algorithm) -> None:
     assert score > 0.95
 
 
-def test_same_seed_same_bytes_whatever_the_threads(tuner: Algorithm) -> None:
+def test_results_depend_on_the_seed_but_not_on_threads(tuner: Algorithm) -> None:
     problem = planted_for(tuner, 12, noise=1.0)
     first = solve(tuner, problem)
     assert solve(tuner, problem) == first
@@ -71,7 +71,7 @@ def test_unaligned_arrays(tuner: Algorithm) -> None:
     assert solve(tuner, replace(problem, tuning_set=shifted)) == solve(tuner, problem)
 
 
-def test_refuses_what_is_not_a_number(tuner: Algorithm) -> None:
+def test_values_that_are_not_finite_are_rejected(tuner: Algorithm) -> None:
     problem = planted_for(tuner, 14)
     dense = problem.tuning_set.dense.copy()
     dense[3, 2] = np.nan
@@ -83,7 +83,7 @@ def test_refuses_what_is_not_a_number(tuner: Algorithm) -> None:
         tuner.optimize(problem, start, np.random.default_rng(0), tuner.options(), no_progress)
 
 
-def test_refuses_what_cannot_be_tuned(tuner: Algorithm) -> None:
+def test_problems_without_a_solution_are_rejected(tuner: Algorithm) -> None:
     problem = planted_for(tuner, 15)
     rng, options = np.random.default_rng(0), tuner.options()
     with pytest.raises(OptimizerError, match="5 features"):

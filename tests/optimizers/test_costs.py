@@ -103,7 +103,7 @@ def test_corpus_of_the_batch() -> None:
     np.testing.assert_array_equal(first_of_largest(batch.offsets, found), oracles)
 
 
-def test_what_is_remembered() -> None:
+def test_remembered_statistics() -> None:
     batch = batch_of(8, [2, 0, 3])
     scores, worth = np.array([1.0, 0.9, 0.0, 2.0, 2.0]), np.array([0.1, 0.5, 3.0, 0.0, 0.5])
     wanted = {"one-best": [0, 3], "hope": [1, 2], "oracle": [1, 2]}
@@ -123,6 +123,6 @@ def test_gains_of_a_batch_without_hypotheses() -> None:
         assert after.keys() == memory.keys()
 
 
-def test_a_decay_that_grows_is_refused() -> None:
+def test_a_decay_that_grows_is_rejected() -> None:
     with pytest.raises(UsageError, match="background_decay"):
         CostOptions(background_decay=1.5).costs()

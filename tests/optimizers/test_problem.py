@@ -44,13 +44,13 @@ def test_refuses_starts_that_lead_nowhere(value: float) -> None:
         ({"maxima": np.ones(4)}, "5 and 4 bounds"),
     ],
 )
-def test_refuses_a_box_that_is_none(bounds: dict[str, Any], message: str) -> None:
+def test_invalid_boxes_are_rejected(bounds: dict[str, Any], message: str) -> None:
     problem, hidden = planted(1)
     with pytest.raises(OptimizerError, match=message):
         check_weights(replace(problem, **bounds), hidden)
 
 
-def test_refuses_sparse_values_that_are_no_numbers() -> None:
+def test_sparse_values_that_are_not_finite_are_rejected() -> None:
     sparse = SparseRows(
         np.array([0, 1], dtype=np.int64),
         np.array([0], dtype=np.int32),

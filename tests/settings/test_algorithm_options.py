@@ -52,7 +52,7 @@ def test_values_take_the_fields_types() -> None:
         ("shuffle", "perhaps", "true or false"),
     ],
 )
-def test_refused_values(name: str, value: str, why: str) -> None:
+def test_rejected_values(name: str, value: str, why: str) -> None:
     with pytest.raises(UsageError, match=why):
         make_options(fake(), {name: value})
 
@@ -82,7 +82,7 @@ def test_defaults_of_registered_algorithms_are_accepted() -> None:
         ("o-oro", {"renormalise": False}, []),
     ],
 )
-def test_options_that_do_nothing_beside_others(
+def test_options_without_effect_are_reported(
     name: str, given: dict[str, Any], idle: list[str]
 ) -> None:
     algorithm = algorithms()[name]

@@ -113,7 +113,7 @@ def test_a_field_is_an_option_of_mert_moses() -> None:
     )
 
 
-def test_a_field_stands_in_settings_files_and_documents(tmp_path: Path) -> None:
+def test_a_field_appears_in_settings_files_and_documents(tmp_path: Path) -> None:
     text = format_settings({"patience-factor": 2.5}, _Plan)
     assert text == "\n[learning]\npatience-factor = 2.5\n"
     file = tmp_path / "run.toml"
@@ -151,7 +151,7 @@ def test_a_field_is_compared_when_a_run_is_continued() -> None:
     assert "patience factor" not in list_compared_values(OptimizerSettings())
 
 
-def test_groups_require_what_asks_for_them() -> None:
+def test_groups_require_the_setting_that_enables_them() -> None:
     @dataclass(frozen=True)
     class Inner:
         size: int = field(default=1, metadata=setting(help="Size", panel="Data"))

@@ -34,7 +34,7 @@ def test_values_take_the_types_of_their_fields() -> None:
     assert settings.input_paths == [Path("one"), Path("two")]
 
 
-def test_settings_that_a_run_has_are_declared_there() -> None:
+def test_settings_of_a_run_are_declared_once() -> None:
     of_run = {each.name: each for each in list_settings(RunPlan)}
     own = {each.name: each for each in list_settings(LearningSettings)}
     shared = {"refs", "algorithm", "option", "active", "range", "threads", "shards", "mixing"}

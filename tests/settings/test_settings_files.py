@@ -109,7 +109,7 @@ def test_the_command_line_wins(toy: dict[str, str], tmp_path: Path) -> None:
         ({"workers": "threads"}, {"scheduler": "tcp://a:1"}, {"scheduler": "tcp://a:1"}),
     ],
 )
-def test_what_the_command_line_excludes_is_left_out(
+def test_settings_that_the_command_line_excludes_are_omitted(
     file: dict[str, Any], given: dict[str, Any], both: dict[str, Any]
 ) -> None:
     assert overlay_settings(file, given) == both
@@ -136,7 +136,7 @@ def test_what_the_command_line_excludes_is_left_out(
         ("[decoder]\nnbest = =", "not valid TOML: .*line 2"),
     ],
 )
-def test_mistakes_are_named_by_file_and_key(tmp_path: Path, text: str, said: str) -> None:
+def test_errors_have_file_and_key(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "run.toml"
     file.write_text(text)
     with pytest.raises(UsageError, match=said):
@@ -179,7 +179,7 @@ def test_the_template_is_a_settings_file(tmp_path: Path) -> None:
     assert values["nbest"] == 100
 
 
-def test_all_groups_come_back(toy: dict[str, str], tmp_path: Path) -> None:
+def test_all_groups_survive_a_round_trip(toy: dict[str, str], tmp_path: Path) -> None:
     heldout = f"--heldout={toy['input']}", f"--heldout-refs={toy['refs']}"
     (tmp_path / "graphs").mkdir()
     lines = [

@@ -49,7 +49,7 @@ def test_a_sentence_is_read_once(store: NBestStore, monkeypatch: pytest.MonkeyPa
     assert not np.any(merged.batch([0, 1]).dense == 7.0)
 
 
-def test_no_more_is_kept_than_there_is_memory_for(store: NBestStore) -> None:
+def test_the_cache_respects_the_memory_limit(store: NBestStore) -> None:
     one = store.merge_batches()
     one.batch([0])
     merged = store.merge_batches(memory=one.bytes_kept)
@@ -59,7 +59,7 @@ def test_no_more_is_kept_than_there_is_memory_for(store: NBestStore) -> None:
         assert 0 < merged.bytes_kept <= merged.memory
 
 
-def test_it_shows_what_there_was(store: NBestStore) -> None:
+def test_later_iterations_are_not_included(store: NBestStore) -> None:
     merged = store.merge_batches()
     merged.batch([0])
     add(store, [Hypothesis(0, b"z"), Hypothesis(1, b"z", sparse=(("s_a", 1),))], ToyMetric(2))
@@ -70,7 +70,7 @@ def test_it_shows_what_there_was(store: NBestStore) -> None:
     assert batch.stats[:, 0].tolist() == [1, 1, 1, 0, 0]
 
 
-def test_dropped_iterations_and_unknown_sentences_are_told(store: NBestStore) -> None:
+def test_dropped_iterations_and_unknown_sentences_are_errors(store: NBestStore) -> None:
     merged = store.merge_batches()
     with pytest.raises(DataError, match="no sentence 3"):
         merged.batch([0, 3])

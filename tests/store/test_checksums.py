@@ -177,7 +177,7 @@ def test_damaged_checksums(path: Path) -> None:
         store.finish_iteration(3, {})
 
 
-def test_a_store_without_checksums_goes_on(path: Path) -> None:
+def test_a_store_without_checksums_can_be_used(path: Path) -> None:
     """As version 0.1 wrote them: neither checksums nor dates."""
     with raw(path) as (transaction, databases):
         keys = [key for key, _ in transaction.cursor(databases["iterations"])]

@@ -41,7 +41,7 @@ TINY = Path(__file__).parents[1] / "data/valid/search_graph/tiny.hypergraph"
         ("first_best_score", "0.5"),
     ],
 )
-def test_what_an_iteration_cannot_say(name: str, value: Any, tmp_path: Path) -> None:
+def test_impossible_sums_of_iterations_are_rejected(name: str, value: Any, tmp_path: Path) -> None:
     path = make(tmp_path / "store", ToyMetric())
     changed(path, "iterations", COMMIT, lambda old: encode_value(decode_value(old) | {name: value}))
     with pytest.raises(StoreError, match="a record of iteration 1 cannot be read"):
@@ -60,7 +60,7 @@ def test_what_an_iteration_cannot_say(name: str, value: Any, tmp_path: Path) -> 
     ],
     ids=str,
 )
-def test_what_no_statistics_are(kind: list[Any], tmp_path: Path) -> None:
+def test_invalid_kinds_of_statistics_are_rejected(kind: list[Any], tmp_path: Path) -> None:
     path = make(tmp_path / "store", ToyMetric())
     changed(path, "meta", b"statistics", lambda _: encode_value([kind]))
     with pytest.raises(StoreError, match="its list of statistics or its fingerprints"):
@@ -79,7 +79,9 @@ def test_what_no_statistics_are(kind: list[Any], tmp_path: Path) -> None:
         ({"extra_offsets": [5, 0, 5]}, "the texts after its scores have invalid offsets"),
     ],
 )
-def test_what_is_no_list(arrays: dict[str, Any], told: str, tmp_path: Path) -> None:
+def test_invalid_list_records_are_rejected(
+    arrays: dict[str, Any], told: str, tmp_path: Path
+) -> None:
     path = make(tmp_path / "store", ToyMetric(), ToyMetric())
     changed(path, "kbest", LIST, edited(**arrays))
     with NBestStore.open(path) as store:
@@ -128,7 +130,7 @@ def test_a_sentence_that_no_input_has(tmp_path: Path) -> None:
             )  # fmt: skip
 
 
-def test_a_key_that_is_none(tmp_path: Path) -> None:
+def test_invalid_keys_are_rejected(tmp_path: Path) -> None:
     path = make(tmp_path / "store", ToyMetric())
     with lmdb.open(str(path), max_dbs=8) as raw, raw.begin(write=True) as transaction:
         database = raw.open_db(b"iterations", transaction)

@@ -54,7 +54,7 @@ def test_zero_has_no_sign() -> None:
 
 
 @pytest.mark.parametrize("constant", [False, True])
-def test_equal_hashes_are_no_proof(constant: bool) -> None:
+def test_equal_hashes_are_compared(constant: bool) -> None:
     rng = np.random.default_rng(1)
     texts = [bytes(rng.choice([65, 66], 3).tolist()) for _ in range(60)]
     dense = rng.integers(0, 2, (60, 2)).astype(float).tolist()

@@ -84,7 +84,7 @@ except StoreError as error:
 """
 
 
-def test_a_second_writer_is_told_who_writes(tmp_path: Path) -> None:
+def test_an_error_names_the_current_writer(tmp_path: Path) -> None:
     with NBestStore.open(tmp_path, writable=True):
         said = in_new_process(TRY_TO_WRITE, str(tmp_path))
         assert f"process {os.getpid()} on {socket.gethostname()}" in said
@@ -92,7 +92,7 @@ def test_a_second_writer_is_told_who_writes(tmp_path: Path) -> None:
     assert in_new_process(TRY_TO_WRITE, str(tmp_path)) == ""
 
 
-def test_the_lock_of_a_dead_writer_is_taken_over(tmp_path: Path) -> None:
+def test_the_lock_of_a_dead_writer_is_replaced(tmp_path: Path) -> None:
     # What a killed writer leaves behind: its name in the file, and no lock.
     tmp_path.joinpath("writer.lock").write_text("process 1 on elsewhere\n")
     with NBestStore.open(tmp_path, writable=True):
@@ -100,7 +100,7 @@ def test_the_lock_of_a_dead_writer_is_taken_over(tmp_path: Path) -> None:
         assert held == f"process {os.getpid()} on {socket.gethostname()}\n"
 
 
-def test_the_lock_is_not_left_to_children(tmp_path: Path) -> None:
+def test_children_do_not_inherit_the_lock(tmp_path: Path) -> None:
     store = NBestStore.open(tmp_path, writable=True)
     readable, writable = os.pipe()
     child = os.fork()
@@ -159,7 +159,7 @@ def test_a_child_does_not_end_its_parents_transactions(tmp_path: Path) -> None:
         assert tuple(map(record.hypothesis, range(50))) == truth != store.hypotheses(0)
 
 
-def test_a_closed_store_says_so(tmp_path: Path) -> None:
+def test_a_closed_store_raises_an_error(tmp_path: Path) -> None:
     store = NBestStore.open(tmp_path, writable=True)
     store.close()
     store.close()
@@ -280,7 +280,7 @@ def test_the_table_of_readers_has_no_holes(tmp_path: Path) -> None:
     assert names == ["data.mdb", "lock.mdb", "writer.lock"]
 
 
-def test_drafts_of_killed_processes_are_cleared_away(tmp_path: Path) -> None:
+def test_temporary_files_of_killed_processes_are_removed(tmp_path: Path) -> None:
     """Whether the table of readers was made after all, or was not."""
     for number in range(2):
         (tmp_path / "lock.12345").write_bytes(b"\0")
@@ -290,7 +290,7 @@ def test_drafts_of_killed_processes_are_cleared_away(tmp_path: Path) -> None:
             assert names == {"data.mdb", "lock.mdb", "lock.txt", "writer.lock"}, number
 
 
-def test_a_newer_store_is_refused(tmp_path: Path) -> None:
+def test_a_newer_store_is_rejected(tmp_path: Path) -> None:
     with NBestStore.open(tmp_path, writable=True):
         pass
     with lmdb.open(str(tmp_path), max_dbs=5) as raw, raw.begin(write=True) as transaction:
@@ -300,7 +300,7 @@ def test_a_newer_store_is_refused(tmp_path: Path) -> None:
             NBestStore.open(tmp_path, writable=writable)
 
 
-def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
+def test_other_files_are_rejected(tmp_path: Path) -> None:
     tmp_path.joinpath("data.mdb").write_bytes(b"not a database" * 1000)
     for writable in (False, True):
         with pytest.raises(StoreError, match="cannot be opened"):
@@ -310,7 +310,7 @@ def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
         NBestStore.open(tmp_path / "file", writable=True)
 
 
-def test_a_file_that_was_cut_off_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_was_cut_off_is_rejected(tmp_path: Path) -> None:
     with NBestStore.open(tmp_path, writable=True) as store:
         for seed in range(3):
             add(store, long_lists(100, seed=seed))
@@ -328,7 +328,7 @@ def test_a_file_that_was_cut_off_is_refused(tmp_path: Path) -> None:
         assert store.hypotheses(0) == truth
 
 
-def test_another_number_of_sentences_is_refused(tmp_path: Path) -> None:
+def test_another_number_of_sentences_is_rejected(tmp_path: Path) -> None:
     metric = ToyMetric()
     with NBestStore.open(tmp_path, writable=True) as store:
         add(store, [Hypothesis(0, b"a")])
@@ -354,6 +354,6 @@ def test_reading_needs_no_compiler(tmp_path: Path) -> None:
     assert in_new_process(code, str(tmp_path)).split() == ["1", "False"]
 
 
-def test_path_that_lmdb_cannot_take(tmp_path: Path) -> None:
+def test_paths_that_lmdb_does_not_support_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="requires a path that is text"):
         NBestStore.open(tmp_path / os.fsdecode(b"\xff"), writable=True)

@@ -181,7 +181,7 @@ def take(store: NBestStore, number: int, step: Step) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(run=st.lists(steps, max_size=4))
-def test_a_store_gives_the_graphs_that_it_was_given(run: list[Step]) -> None:
+def test_stored_graphs_are_returned_unchanged(run: list[Step]) -> None:
     model: list[Step] = []
     with tempfile.TemporaryDirectory() as path:
         with NBestStore.open(path, writable=True, map_size=1 << 18) as store:
@@ -256,7 +256,7 @@ def test_columns_are_those_of_the_lists(tmp_path: Path) -> None:
         ((("LM0", 1), ("D0", 1), ("TM0", 1)), "D0"),
     ],
 )
-def test_dense_features_that_the_store_has_not_are_refused(
+def test_dense_features_that_the_store_has_not_are_rejected(
     tmp_path: Path, groups: Any, name: str
 ) -> None:
     width = sum(n for _, n in groups)
@@ -285,7 +285,7 @@ def test_features_that_lists_have_not(tmp_path: Path) -> None:
             assert found.feature_indices.tolist() == [3, 0, 1, 2]
 
 
-def test_graphs_that_cannot_be_taken(tmp_path: Path) -> None:
+def test_invalid_graphs_are_rejected(tmp_path: Path) -> None:
     with NBestStore.open(tmp_path, writable=True) as store:
         finish(store, 1)
         for number in (1, 3):
@@ -305,14 +305,14 @@ def test_graphs_that_cannot_be_taken(tmp_path: Path) -> None:
         store.add_graphs(2, [])
 
 
-def test_the_input_is_as_long_as_its_graphs_say(tmp_path: Path) -> None:
+def test_the_input_length_follows_from_the_graphs(tmp_path: Path) -> None:
     with NBestStore.open(tmp_path, writable=True) as store:
         store.add_graphs(1, [(N_SENTENCES, graph())])
         with pytest.raises(StoreMismatch, match=f"graph of sentence {N_SENTENCES}"):
             finish(store, 1)
 
 
-def test_sentences_and_iterations_that_are_not_there(tmp_path: Path) -> None:
+def test_missing_sentences_and_iterations(tmp_path: Path) -> None:
     with NBestStore.open(tmp_path, writable=True) as store:
         store.add_graphs(1, [(1, graph())])
         finish(store, 1)
@@ -326,7 +326,7 @@ def test_sentences_and_iterations_that_are_not_there(tmp_path: Path) -> None:
             store.graphs([1, 2])
 
 
-def test_dropping_what_is_open_takes_its_graphs(tmp_path: Path) -> None:
+def test_dropping_the_open_iteration_removes_its_graphs(tmp_path: Path) -> None:
     with NBestStore.open(tmp_path, writable=True) as store:
         store.add_graphs(1, [(1, graph())], groups=GROUPS)
         store.drop_open()
@@ -480,7 +480,7 @@ def test_a_damaged_record_is_named(tmp_path: Path) -> None:
             store.graphs().graph(1, 2)
 
 
-def test_a_store_says_that_it_has_graphs(tmp_path: Path) -> None:
+def test_the_schema_shows_that_a_store_has_graphs(tmp_path: Path) -> None:
     """What does not know of them must not write to it; without them, it may."""
     with NBestStore.open(tmp_path, writable=True) as store:
         finish(store, 1)

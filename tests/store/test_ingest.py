@@ -58,7 +58,7 @@ BAD = {
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("message", BAD)
-def test_bad_lists_are_refused_with_their_line(tmp_path: Path, message: str, threads: int) -> None:
+def test_bad_lists_are_rejected_with_their_line(tmp_path: Path, message: str, threads: int) -> None:
     with NBestStore.open(tmp_path, writable=True) as store:
         with pytest.raises(FormatError) as caught:
             add(store, make_list([Hypothesis(2, b"d")]), BAD[message], threads=threads)
@@ -82,7 +82,7 @@ def test_a_reader_that_fails_leaves_nothing(tmp_path: Path, threads: int) -> Non
         assert store.iterations() == ()
 
 
-def test_a_sentence_in_two_blocks_is_refused(tmp_path: Path) -> None:
+def test_a_sentence_in_two_blocks_is_rejected(tmp_path: Path) -> None:
     with (
         NBestStore.open(tmp_path, writable=True) as store,
         pytest.raises(FormatError, match="Put all lines of a sentence together"),
@@ -125,7 +125,7 @@ def test_arrays_of_the_list_are_not_written(tmp_path: Path) -> None:
         np.testing.assert_array_equal(getattr(block, field.name), getattr(twin, field.name))
 
 
-def test_statistics_that_are_not_finite_are_refused(tmp_path: Path) -> None:
+def test_statistics_that_are_not_finite_are_rejected(tmp_path: Path) -> None:
     class Broken(ToyMetric):
         def statistics(self, *arguments: Any, **options: Any) -> Any:
             rows = super().statistics(*arguments, **options).astype(np.float32)
@@ -138,7 +138,7 @@ def test_statistics_that_are_not_finite_are_refused(tmp_path: Path) -> None:
         assert store.iterations() == ()
 
 
-def test_real_statistics_stay_real(tmp_path: Path) -> None:
+def test_real_statistics_are_not_truncated(tmp_path: Path) -> None:
     class Halves(ToyMetric):
         def statistics(self, *arguments: Any, **options: Any) -> Any:
             return super().statistics(*arguments, **options).astype(np.float32) / 2
@@ -151,7 +151,7 @@ def test_real_statistics_stay_real(tmp_path: Path) -> None:
     assert merged.stats.tolist() == [[0.5, 0.5], [0.0, 0.5], [0.5, 0.5]]
 
 
-def test_a_store_of_nothing(tmp_path: Path) -> None:
+def test_an_empty_store(tmp_path: Path) -> None:
     metric = ToyMetric()
     references = metric.prepare(REFERENCES)
     with NBestStore.open(tmp_path, writable=True) as store:
@@ -189,7 +189,7 @@ def test_references_must_be_of_the_input(tmp_path: Path) -> None:
             store.tuning_set(metric=metric, references=short)
 
 
-def test_what_cannot_be_kept_is_refused_before_the_work(tmp_path: Path) -> None:
+def test_records_that_cannot_be_stored_are_rejected_first(tmp_path: Path) -> None:
     metric = ToyMetric()
     with NBestStore.open(tmp_path, writable=True) as store:
         with pytest.raises(TypeError, match="cannot store a set"):

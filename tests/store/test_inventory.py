@@ -86,7 +86,7 @@ def faults(path: Path, iteration: int, sentence: int) -> list[str]:
         ),
     ],
 )
-def test_what_is_wrong_with_a_list(arrays: dict[str, Any], fault: str, tmp_path: Path) -> None:
+def test_faults_of_lists(arrays: dict[str, Any], fault: str, tmp_path: Path) -> None:
     path = make(tmp_path / "store", ToyMetric(), ToyMetric())
     assert [faults(path, 2, sentence) for sentence in (0, 1)] == [[], []]
     changed(path, "kbest", struct.pack(">II", 2, 0), edited(**arrays))
@@ -94,7 +94,7 @@ def test_what_is_wrong_with_a_list(arrays: dict[str, Any], fault: str, tmp_path:
     assert faults(path, 2, 1) == []
 
 
-def test_a_list_that_is_missing_is_told_where_it_is_referred_to(tmp_path: Path) -> None:
+def test_references_to_missing_lists_are_reported(tmp_path: Path) -> None:
     path = make(tmp_path / "store", ToyMetric(), ToyMetric())
     changed(path, "kbest", struct.pack(">II", 1, 1), lambda value: None)
     assert faults(path, 2, 1) == ["it refers to missing hypotheses of iteration 1"]

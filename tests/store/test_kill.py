@@ -210,9 +210,7 @@ def test_killed_at_any_time_while_iterations_grow(
     assert check_finished(tmp_path) == number
 
 
-def test_killed_while_the_store_is_made(
-    start: Callable[..., Callable[[], int]], tmp_path: Path
-) -> None:
+def test_a_kill_during_creation(start: Callable[..., Callable[[], int]], tmp_path: Path) -> None:
     for count in (1, 2, 3):
         task = {"path": str(tmp_path), "iterations": (1, 1), "point": "write", "count": count}
         assert start(**task)() == SIGKILLED

@@ -37,7 +37,7 @@ runs = st.lists(st.lists(hypothesis, max_size=14), max_size=4)
 
 @settings(max_examples=40, deadline=None)
 @given(runs=runs, n_blocks=st.integers(1, 3), threads=st.integers(1, 2))
-def test_a_store_gives_what_lists_would(
+def test_a_store_matches_the_model(
     runs: list[list[Hypothesis]], n_blocks: int, threads: int
 ) -> None:
     metric = ToyMetric()

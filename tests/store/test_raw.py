@@ -60,7 +60,7 @@ def arrays_of(record: bytes) -> tuple[int, list[bytes], list[int]]:
     )
 
 
-def test_records_hold_what_is_new_and_refer_to_the_rest(tmp_path: Path) -> None:
+def test_records_hold_new_hypotheses_and_refer_to_others(tmp_path: Path) -> None:
     first = [
         Hypothesis(0, b"x\x00 \xff", (1, 2, 3), (("s_b", 0.25), ("s_a", 4)), -1.0, b" 0-0 "),
         Hypothesis(0, b"b", (1, 2, 3), (), -2.0),
@@ -117,7 +117,7 @@ def test_meta_and_iterations(tmp_path: Path) -> None:
     assert (record, result, sparse) == ({"weights": [0.5]}, {"score": 0.5}, ["s_a"])
 
 
-def test_a_list_that_refers_to_nothing_is_told(tmp_path: Path) -> None:
+def test_invalid_references_are_reported(tmp_path: Path) -> None:
     lines = [Hypothesis(1, b"a")]
     write(tmp_path, [lines, lines])
     with lmdb.open(str(tmp_path), max_dbs=8) as raw, raw.begin(write=True) as transaction:
@@ -180,7 +180,7 @@ def test_an_open_iteration_on_disk(tmp_path: Path) -> None:
     assert everything(tmp_path) == parted
 
 
-def test_a_store_of_the_first_schema_goes_on(tmp_path: Path) -> None:
+def test_a_store_of_the_first_schema_can_be_used(tmp_path: Path) -> None:
     lines = [Hypothesis(1, b"a", sparse=(("s_a", 1.0),))]
     write(tmp_path, [lines])
     with lmdb.open(str(tmp_path), max_dbs=8) as raw, raw.begin(write=True) as transaction:

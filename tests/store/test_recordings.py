@@ -91,7 +91,7 @@ def test_the_union_of_seven_lists(stored: Path, multi30k: Path) -> None:
     assert merged.n_hyps == len(lines - {b""})
 
 
-def test_each_list_is_as_it_was_read(stored: Path, multi30k: Path) -> None:
+def test_stored_lists_equal_the_lists_read(stored: Path, multi30k: Path) -> None:
     with NBestStore.open(stored) as store:
         own = store.iteration_set(4)
         truth = read_nbest(multi30k / "mert-work/run4.best100.out.gz")
@@ -118,7 +118,7 @@ def test_batches_are_parts_of_the_whole(stored: Path) -> None:
                 np.testing.assert_array_equal(getattr(batch, name), getattr(whole, name))
 
 
-def test_sparse_features_come_back(multi30k: Path, tmp_path: Path) -> None:
+def test_sparse_features_survive_a_round_trip(multi30k: Path, tmp_path: Path) -> None:
     (path,) = multi30k.joinpath("sparse").glob("*best*.gz")
     truth = read_nbest(path)
     n_sentences = int(truth.sentence_ids[-1]) + 1

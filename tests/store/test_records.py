@@ -52,7 +52,7 @@ def test_a_record_is_read_wherever_it_lies(shift: int) -> None:
     assert record.sparse().indptr.dtype == np.int64
 
 
-def test_plain_data_comes_back() -> None:
+def test_plain_data_survives_a_round_trip() -> None:
     value = {
         "none": None,
         "weights": np.array([[0.1, -1e300], [np.pi, 0.0]]),
@@ -71,6 +71,6 @@ def test_plain_data_comes_back() -> None:
 
 
 @pytest.mark.parametrize("value", [object(), {"x": {1, 2}}, np.array([object()])])
-def test_what_cannot_come_back_is_refused(value: object) -> None:
+def test_other_data_are_rejected(value: object) -> None:
     with pytest.raises(TypeError, match="cannot store a"):
         encode_value(value)

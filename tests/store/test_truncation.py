@@ -42,7 +42,7 @@ def test_files_of_many_transactions(tmp_path: Path) -> None:
     assert missing[-1] == last - 1
 
 
-def test_a_page_that_is_there_in_part_is_missing(tmp_path: Path) -> None:
+def test_a_partial_page_counts_as_missing(tmp_path: Path) -> None:
     with lmdb.open(str(tmp_path), sync=False) as environment:
         with environment.begin(write=True) as transaction:
             transaction.put(b"key", bytes(5 * PAGE))

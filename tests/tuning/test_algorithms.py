@@ -88,7 +88,7 @@ class Stop(Exception):
 
 
 @pytest.mark.parametrize("name", LEARNING_SPARSE)
-def test_goes_on_as_if_nothing_had_been(
+def test_resuming_gives_the_same_result(
     toy: Toy, name: str, left_by_run: Callable[[Path], dict[str, bytes]]
 ) -> None:
     tune(configured(toy, name, "whole", flags="-sparse"))
@@ -143,7 +143,7 @@ def test_interpolated_sparse_weights(toy: Toy) -> None:
         ({"options": {"background_decay": 2.0}}, "from 0 to 1"),
     ],
 )
-def test_a_refused_run_leaves_the_earlier_one_alone(
+def test_a_rejected_run_leaves_the_earlier_one_alone(
     toy: Toy, left_by_run: Any, optimising: dict[str, Any], why: str
 ) -> None:
     tune(configured(toy, "mira", maximum_iterations=1))

@@ -53,7 +53,7 @@ def bleu(toy: Toy, config: Path) -> float:
     return float(score.score) / 100
 
 
-def test_scores_are_those_of_the_weights_that_were_found(toy: Toy, log: Log) -> None:
+def test_scores_belong_to_the_optimized_weights(toy: Toy, log: Log) -> None:
     result = tune(toy.configuration(held_out=held_out(toy), select="last", minimum_change=0.0), log)
     scores = [score for iteration in result.iterations for _, score in iteration.heldout]
     updates = [[number for number, _ in iteration.heldout] for iteration in result.iterations]
@@ -67,7 +67,7 @@ def test_scores_are_those_of_the_weights_that_were_found(toy: Toy, log: Log) -> 
     assert [i["heldout"][-1]["score"] for i in summary["iterations"]] == scores[1:]
 
 
-def test_the_best_there_win(toy: Toy) -> None:
+def test_the_best_held_out_weights_win(toy: Toy) -> None:
     result = tune(toy.configuration(held_out=held_out(toy), minimum_change=0.0))
     assert result.selected == "best-heldout"
     scores = [score for iteration in result.iterations for _, score in iteration.heldout]
@@ -75,7 +75,7 @@ def test_the_best_there_win(toy: Toy) -> None:
     assert bleu(toy, toy.directory / "work" / "moses.ini") == pytest.approx(max(scores))
 
 
-def test_what_the_run_starts_with_may_be_the_best(toy: Toy, log: Log) -> None:
+def test_the_starting_weights_may_be_the_best(toy: Toy, log: Log) -> None:
     """A text whose best translations have the words that the tuning set's must not have."""
     given = held_out(toy)
     start = tune(toy.configuration("start", maximum_iterations=1, minimum_change=0.0))
@@ -95,7 +95,7 @@ def test_what_the_run_starts_with_may_be_the_best(toy: Toy, log: Log) -> None:
     assert any("started with" in note.text for note in log.of(Note))
 
 
-def test_scores_are_said_to_be_what_they_are(toy: Toy) -> None:
+def test_the_summary_names_the_data_of_scores(toy: Toy) -> None:
     """The header has a score of the tuning set where it says so, and the other by its name."""
     result = tune(toy.configuration(held_out=held_out(toy), maximum_iterations=1))
     work = toy.directory / "work"
@@ -144,7 +144,7 @@ def test_input_and_references_must_agree(toy: Toy) -> None:
     assert (toy.directory / "work" / "moses.ini").read_bytes() == earlier
 
 
-def test_text_that_judges_nothing_is_refused(toy: Toy) -> None:
+def test_text_that_judges_nothing_is_rejected(toy: Toy) -> None:
     given = held_out(toy)
     for name in ("other", "other-reference0", "other-reference1"):
         (toy.directory / name).write_text("")

@@ -178,13 +178,13 @@ def test_active_features_and_ranges(toy: Toy) -> None:
         ({"options": {"magic": "1"}}, "magic"),
     ],
 )
-def test_refused_before_decoding(toy: Toy, log: Log, optimising: Any, why: str) -> None:
+def test_rejected_before_decoding(toy: Toy, log: Log, optimising: Any, why: str) -> None:
     with pytest.raises(UsageError, match=why):
         tune(toy.configuration(optimising=optimising), log)
     assert not commands(log, "-n-best-list")
 
 
-def test_all_weights_zero_is_no_start(toy: Toy) -> None:
+def test_zero_starting_weights_are_rejected(toy: Toy) -> None:
     config = toy.directory / "moses.ini"
     config.write_text(
         re.sub(r"(?m)^(\w+=).*", r"\1 0", config.read_text()).replace("l0= 0", "l0= 0 0 0")
@@ -261,7 +261,7 @@ def test_features_are_asked_for_again_when_the_configuration_changes(toy: Toy, l
     assert result.iterations[0].weights.dense[1] == 0.25
 
 
-def test_earlier_run_is_refused_overwritten_or_continued(toy: Toy, log: Log) -> None:
+def test_earlier_run_is_rejected_overwritten_or_continued(toy: Toy, log: Log) -> None:
     tune(toy.configuration(maximum_iterations=3, minimum_change=0.0), log)
     with pytest.raises(UsageError, match=r"--continue.*--overwrite"):
         tune(toy.configuration())
@@ -369,7 +369,7 @@ def test_decoder_flags_are_folded_in(toy: Toy) -> None:
     assert [value.text for value in config.section("distortion-limit")] == ["4"]
 
 
-def test_settings_that_do_nothing_are_named(toy: Toy, log: Log) -> None:
+def test_settings_without_effect_are_reported(toy: Toy, log: Log) -> None:
     idle = {"historic_bests": True, "ranges": ("LM0:0..2",), "options": {"epochs": 1}}
     configuration = toy.configuration(
         optimising={"algorithm": "kbmira", **idle}, maximum_iterations=1

@@ -17,7 +17,7 @@ def resident() -> int:
     return next(1024 * int(line.split()[1]) for line in lines if line.startswith("RssAnon"))
 
 
-def test_holes_of_the_heap_go_back_to_the_system_and_what_is_in_use_stays() -> None:
+def test_free_heap_memory_is_returned_to_the_system() -> None:
     library = ctypes.CDLL(None)
     if not hasattr(library, "malloc_trim"):
         pytest.skip("not the C library of GNU")

@@ -173,7 +173,7 @@ def test_stored_batches_are_not_decoded_again(toy: Toy, log: Any) -> None:
     assert any("6 of 12 sentences are decoded" in note.text for note in log.of(Note))
 
 
-def test_an_epoch_begun_with_other_settings_is_begun_anew(toy: Toy, log: Any) -> None:
+def test_an_epoch_with_other_settings_is_restarted(toy: Toy, log: Any) -> None:
     def kill(event: Event) -> None:
         if isinstance(event, EpochProgress) and event.batches == 2:
             raise KeyboardInterrupt

@@ -42,7 +42,7 @@ def test_lost_store(toy: Toy, log: Log, left_by_run: Files, flags: str) -> None:
         assert ours[name] == theirs[name]
 
 
-def test_taking_over_is_taken_up_again(toy: Toy, left_by_run: Files) -> None:
+def test_an_interrupted_adoption_is_resumed(toy: Toy, left_by_run: Files) -> None:
     settings = {"maximum_iterations": 2, "minimum_change": 0.0}
     tune(toy.configuration(**settings))
     work = toy.directory / "work"

@@ -48,7 +48,7 @@ def of_weights(values: Sequence[float]) -> list[WarningSign]:
 
 
 @pytest.mark.parametrize("values", [TINY, ALL_BUT_ONE])
-def test_one_weight_that_is_all_is_named(values: tuple[float, ...]) -> None:
+def test_a_dominating_weight_is_reported(values: tuple[float, ...]) -> None:
     (found,) = of_weights(values)
     assert (found.name, found.fatal) == ("one weight", False)
     assert f"F{int(np.argmax(values))} " in found.message
@@ -57,7 +57,7 @@ def test_one_weight_that_is_all_is_named(values: tuple[float, ...]) -> None:
 @pytest.mark.parametrize(
     "values", [ZEROS, TINY[1:], (0.1, np.nan, 0.2), (0.1, -np.inf)], ids=["0", "tiny", "nan", "inf"]
 )
-def test_what_is_no_weight_is_fatal(values: tuple[float, ...]) -> None:
+def test_weights_that_are_not_finite_are_fatal(values: tuple[float, ...]) -> None:
     (found,) = of_weights(values)
     assert found.fatal
 
@@ -69,7 +69,7 @@ def test_sound_weights_are_passed_over() -> None:
     assert not of_weights((3e5, -7e5))
 
 
-def test_sparse_weights_alone_are_none() -> None:
+def test_sparse_weights_alone_are_no_sign() -> None:
     found = find_weight_signs(np.array([0.0, 0.0, 0.4]), ("A", "B", "s"), n_dense=2)
     assert names(found) == ["no weights"]
 
@@ -91,7 +91,7 @@ def with_constant(constant: float) -> Problem:
 
 
 @pytest.mark.parametrize("constant", [0.0, -100.0])
-def test_a_feature_that_never_varies_is_named(constant: float) -> None:
+def test_a_constant_feature_is_reported(constant: float) -> None:
     (found,) = find_list_signs(with_constant(constant).tuning_set)
     assert found.name == "constant feature"
     assert found.message.startswith("F2_0 has ")
@@ -194,7 +194,7 @@ def test_a_sound_run_has_no_warning(toy: Any, log: Any) -> None:
     assert summary["warnings"] == []
 
 
-def test_a_warning_is_told_once_and_summed_up(toy: Any, log: Any) -> None:
+def test_a_warning_is_reported_once_and_summarised(toy: Any, log: Any) -> None:
     words = (toy.directory / "input").read_text()
     (toy.directory / "reference").write_text(words.upper())
     result = tune(toy.configuration(maximum_iterations=2), log)

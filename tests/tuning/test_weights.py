@@ -77,6 +77,6 @@ def test_ranges() -> None:
         ("d:0..1,0..1", "2 bounds for d"),
     ],
 )
-def test_refused_ranges(text: str, why: str) -> None:
+def test_rejected_ranges(text: str, why: str) -> None:
     with pytest.raises(UsageError, match=why):
         parse_ranges((text,), ("d", "tm", "tm", "lm"))

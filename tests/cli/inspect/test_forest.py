@@ -153,7 +153,7 @@ def test_info(graphs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.splitlines()[1].split()[3] == "1.8e+308"  # 2 ** 1024
 
 
-def test_what_cannot_be_done(
+def test_invalid_arguments_are_rejected(
     graphs: Path, refs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def refused(code: int, message: str, *words: object) -> None:

@@ -91,7 +91,7 @@ def test_a_sharp_posterior_leaves_the_best(
             assert printed.err == b""
 
 
-def test_a_beam_leaves_out_what_is_unlikely(
+def test_a_beam_removes_unlikely_hypotheses(
     graphs: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     assert run(graphs, "--beam", 0.15, "--scale", 0.9, "--quiet") == 0
@@ -241,7 +241,7 @@ def test_wrong_calls(
         assert "Not a directory" in said
 
 
-def test_weights_must_be_there(graphs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_weights_are_rejected(graphs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (graphs / "weights").rename(graphs.parent / "elsewhere")
     assert run(graphs) == 2
     assert f"there is no file {graphs / 'weights'}" in capsys.readouterr().err

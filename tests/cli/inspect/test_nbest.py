@@ -170,7 +170,7 @@ def edit(work: Path, name: bytes, key: bytes, change: Callable[[bytes], bytes | 
                 transaction.put(key, value, db=database)
 
 
-def test_verify_names_what_is_damaged(nbest: Run, work: Path) -> None:
+def test_verify_reports_damaged_records(nbest: Run, work: Path) -> None:
     def flip(value: bytes) -> bytes:
         return value[:-9] + bytes([value[-9] ^ 1]) + value[-8:]
 
@@ -241,7 +241,7 @@ def test_export_and_import(nbest: Run, work: Path) -> None:
         (("import", "list", "--refs", "reference"), 2),
     ],
 )
-def test_one_line_of_what_is_wrong(
+def test_errors_are_one_line(
     words: tuple[str, ...], code: int, nbest: Run, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(work.parent)
@@ -253,7 +253,7 @@ def test_one_line_of_what_is_wrong(
 @pytest.mark.parametrize(
     ("encoding", "errors"), [("ascii", "strict"), ("utf-8", "strict"), ("utf-8", "surrogateescape")]
 )
-def test_bytes_that_are_no_utf_8(
+def test_bytes_that_are_not_utf_8(
     encoding: str, errors: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "reference").write_bytes(b"das \xfcber\n")

@@ -85,7 +85,7 @@ def test_a_store_has_its_metric_and_its_weights(run: Run, tmp_path: Path) -> Non
     assert "TER|" in out
 
 
-def test_settings_that_no_method_looks_at_are_named(run: Run) -> None:
+def test_unused_settings_are_reported(run: Run) -> None:
     given = ("--decay", "0.5", "--smoothing", "nakov", "--restarts", "2")
     code, _, err = run("list", "--refs", "ref", "--method", "batch,greedy", *given)
     assert code == 0

@@ -32,7 +32,7 @@ def test_page_and_picture(
     assert Path("scores.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_what_cannot_be_shown(
+def test_invalid_reports_are_rejected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     work = make_run(tmp_path / "work")

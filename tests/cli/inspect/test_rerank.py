@@ -89,7 +89,7 @@ def test_lists_in_blocks(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         ({}, ("LM=none",), 1, "none"),
     ],
 )
-def test_what_cannot_be_added(
+def test_invalid_features_are_rejected(
     change: dict[str, str], words: tuple[str, ...], code: int, said: str, run: Run
 ) -> None:
     for name, text in change.items():

@@ -160,9 +160,7 @@ def test_empty_files(words: tuple[str, ...], message: str, run: Run, texts: Path
         (("score", "ref0", "list"), 1),
     ],
 )
-def test_one_line_of_what_is_wrong(
-    words: tuple[str, ...], code: int, run: Run, texts: Path
-) -> None:
+def test_errors_are_one_line(words: tuple[str, ...], code: int, run: Run, texts: Path) -> None:
     found, out, error = run(*words)
     assert (found, out) == (code, "")
     assert len(error.splitlines()) == 1

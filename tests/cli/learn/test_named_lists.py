@@ -60,9 +60,7 @@ def test_weights_are_found_and_used(files: Path, capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().out == (files / "refs").read_text()
 
 
-def test_which_features_are_dense_can_be_said(
-    files: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_dense_features_can_be_chosen(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--nbest", "list", "--refs", "refs", "--threads", "1", "--quiet", "-o", "tuned")
     learn = (*words, "--algorithm", "kbmira", "--epochs", "2")
     assert run("optimize", *learn, "--dense", "lm_0, WordPenalty") == 0

@@ -93,7 +93,7 @@ def test_starts_from_init_opt_and_from_moses_ini(
         assert "score at the end    1.000000" in said.err
 
 
-def test_unlabelled_lists_under_given_names(lists: Path) -> None:
+def test_unlabelled_lists_with_given_names(lists: Path) -> None:
     lines = (lists / "lists").read_text().splitlines()
     bare = [" ".join(word for word in line.split() if "=" not in word) for line in lines]
     bare = [line.replace(" 1 ||| ", " ||| ") for line in bare]  # the values of sparse features
@@ -163,7 +163,7 @@ def test_help_names_every_metric(capsys: pytest.CaptureFixture[str]) -> None:
     assert f"{','.join(metric_names())},orasum" in said
 
 
-def test_a_setting_that_is_true_can_be_made_false(
+def test_a_true_setting_can_be_set_to_false(
     lists: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """kbmira shuffles unless told not to; only then the seed decides."""
@@ -236,7 +236,7 @@ def test_fails_at_once_where_nothing_can_be_written(
         (["--nbest", "lists", "--refs", "nowhere"], 1, "nowhere"),
     ],
 )
-def test_says_what_is_wrong_in_one_line(
+def test_errors_are_one_line(
     lists: Path,
     words: list[str],
     code: int,
@@ -325,7 +325,7 @@ def test_sharding_that_cannot_be(
     assert message in capsys.readouterr().err
 
 
-def test_a_cluster_without_its_package_is_refused_before_any_work(
+def test_a_cluster_without_its_package_is_rejected_before_any_work(
     lists: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)

@@ -85,7 +85,7 @@ def test_graphs_of_two_decodings_are_searched_together(
     assert "score at the end    1." not in capsys.readouterr().err
 
 
-def test_without_starting_weights_those_of_the_decoding_are_taken(
+def test_default_starting_weights_are_those_of_the_decoding(
     graphs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     printed = []
@@ -96,9 +96,7 @@ def test_without_starting_weights_those_of_the_decoding_are_taken(
     assert printed[0] == printed[1]
 
 
-def test_the_same_weights_whatever_the_threads(
-    graphs: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_weights_do_not_depend_on_threads(graphs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     printed = []
     for threads in (1, 3):
         run(
@@ -130,7 +128,7 @@ def test_graphs_are_cut_down(graphs: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.parametrize("algorithm", [("mert", *QUICK), ("kbmira", "--epochs", 5)])
-def test_sentences_can_be_left_out(
+def test_sentences_can_be_held_out(
     graphs: Path, capsys: pytest.CaptureFixture[str], algorithm: tuple[object, ...]
 ) -> None:
     words = ("--graphs", graphs / "one", graphs / "two", "--refs", graphs / "refs")
@@ -166,7 +164,7 @@ def test_hope_and_fear_of_graphs(graphs: Path, capsys: pytest.CaptureFixture[str
         (["{}/refs"], 1, "unknown search graph format"),
     ],
 )
-def test_what_cannot_be_learned_from_is_refused(
+def test_unusable_inputs_are_rejected(
     graphs: Path,
     words: list[str],
     code: int,
@@ -182,12 +180,12 @@ def test_what_cannot_be_learned_from_is_refused(
     assert message in capsys.readouterr().err
 
 
-def test_cutting_down_lists_is_refused(graphs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pruning_lists_is_rejected(graphs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--nbest", graphs / "refs", "--refs", graphs / "refs", "--hg-prune", 5) == 2
     assert "--graphs" in capsys.readouterr().err
 
 
-def test_a_directory_without_graphs_is_refused(
+def test_a_directory_without_graphs_is_rejected(
     graphs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (graphs / "empty").mkdir()

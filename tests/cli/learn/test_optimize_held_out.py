@@ -110,7 +110,7 @@ def test_folds_leave_the_weights_alone(files: Path, capsys: pytest.CaptureFixtur
     assert "gap: " in validated.err
 
 
-def test_what_is_held_out_is_not_learned_from(
+def test_held_out_sentences_do_not_affect_learning(
     files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ("--nbest", files / "one", "--refs", files / "refs", "--restarts", 1, "--threads", 1)
@@ -161,7 +161,7 @@ def test_runs_and_their_mean(files: Path, capsys: pytest.CaptureFixture[str]) ->
         (("--from", "store"), "--nbest and --from exclude each other"),
     ],
 )
-def test_what_does_not_go_together(
+def test_conflicting_options_are_rejected(
     files: Path, words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("--nbest", files / "one", "--refs", files / "refs", *words) == 2

@@ -147,7 +147,7 @@ def test_help_and_version() -> None:
         (["-f", INI, "-n-best-list", "no/such/directory/list", "5"], 1, "no/such/directory/list"),
     ],
 )
-def test_faults_are_one_line_and_a_code(
+def test_errors_are_one_line_and_an_exit_code(
     arguments: list[str], code: int, message: str, tmp_path: Path
 ) -> None:
     result = decode(*arguments, text=b"a\n", cwd=tmp_path)
@@ -166,7 +166,7 @@ def test_a_port_in_use_is_named() -> None:
     assert f"127.0.0.1:{port}: Address already in use" in line
 
 
-def test_faulty_models_are_named_with_file_and_line(tmp_path: Path) -> None:
+def test_model_errors_have_file_and_line(tmp_path: Path) -> None:
     for name in ("moses.ini", "reordering-table.gz", "lm.arpa.gz"):
         (tmp_path / name).write_bytes((DEMO / name).read_bytes())
     (tmp_path / "phrase-table").write_bytes(b"vcera ||| yesterday ||| 1 1 1\n")
@@ -235,7 +235,7 @@ def test_a_signal_leaves_no_process(number: signal.Signals) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-def test_a_reader_that_goes_away_ends_it_quietly() -> None:
+def test_a_closed_pipe_ends_it_quietly() -> None:
     with long_run() as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -247,7 +247,7 @@ def test_a_reader_that_goes_away_ends_it_quietly() -> None:
     wait_until(lambda: not running(process.pid))
 
 
-def test_the_demo_files_are_what_their_script_makes(tmp_path: Path) -> None:
+def test_the_demo_files_match_the_output_of_their_script(tmp_path: Path) -> None:
     script = DEMO / "making" / "make_demo.py"
     subprocess.run([sys.executable, str(script), str(tmp_path)], check=True)
     made = sorted(path.name for path in tmp_path.iterdir())

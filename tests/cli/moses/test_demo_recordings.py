@@ -151,7 +151,7 @@ def test_mert_moses_leaves_the_files_of_the_script(tmp_path: Path) -> None:
     assert set(ours.weights) == set(theirs.weights)
 
 
-def test_the_bundled_decoder_lists_what_moses_lists(tmp_path: Path) -> None:
+def test_the_bundled_decoder_writes_the_lists_of_moses(tmp_path: Path) -> None:
     """Moses sums in single precision and prints six digits, so values may differ in the last."""
     first = dict(read_dense(MOSES / "script" / "run1.dense"))
     norm = sum(abs(value) for values in first.values() for value in values)

@@ -58,7 +58,7 @@ def test_sparse_weights(files: list[str], capfd: pytest.CaptureFixture[str]) -> 
         (["-g", "none", "-g", "none"], 2, "given 2 times"),
     ],
 )
-def test_one_line_about_what_is_wrong(
+def test_errors_are_one_line(
     words: list[str], code: int, message: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert run(words) == code

@@ -63,7 +63,7 @@ def test_odd_characters_in_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert done.stderr.startswith("odd\nhgdecode: no such file: cannot be read")
 
 
-def test_modules_in_the_current_directory_are_not_taken(tmp_path: Path) -> None:
+def test_modules_in_the_current_directory_are_not_imported(tmp_path: Path) -> None:
     write_launchers(tmp_path / "tools")
     for name in ("numpy", "formats", "mosesplug", "getopt", "typing"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('taken')\n")
@@ -71,7 +71,7 @@ def test_modules_in_the_current_directory_are_not_taken(tmp_path: Path) -> None:
     assert done.stderr.startswith("hgdecode: none: cannot be read")
 
 
-def test_foreign_files_are_left_alone(tmp_path: Path) -> None:
+def test_foreign_files_are_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "mert").write_bytes(b"\x7fELF")
     target = tmp_path / "elsewhere"
     target.write_bytes(launcher("mosesplug.cli.moses.pro", "main"))
@@ -88,7 +88,7 @@ def test_foreign_files_are_left_alone(tmp_path: Path) -> None:
     write_launchers(tmp_path)
 
 
-def test_what_cannot_be_replaced(tmp_path: Path) -> None:
+def test_unwritable_targets_are_rejected(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(UsageError, match="is not a directory"):
         write_launchers(tmp_path / "file")

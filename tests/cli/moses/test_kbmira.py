@@ -97,9 +97,7 @@ def test_seed_decides(here: Path) -> None:
     assert outputs[0] == outputs[1] != outputs[2]
 
 
-def test_clock_is_the_seed_where_none_is_given(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_default_seed_is_the_clock(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert kbmira(*ONE, "-d", "init.dense", "-J2", "-o", "out") == 0
     assert "random seed from system clock" in capsys.readouterr().err
     assert weights(here / "out")

@@ -120,7 +120,7 @@ def test_shuffles_once(here: Path) -> None:
         ("--hg-prune", "1"),
     ],
 )
-def test_options_change_what_is_learnt(here: Path, words: tuple[str, ...]) -> None:
+def test_options_change_the_weights(here: Path, words: tuple[str, ...]) -> None:
     if words == ("--safe-hope",):
         # It has a meaning where the model's scores are large beside BLEU.
         Path("init.dense").write_text("LM0= 4\nTM0= 0.01\nTM0= 0.25\n")

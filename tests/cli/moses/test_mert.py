@@ -180,7 +180,7 @@ def test_intervals_judged_by_their_neighbours(
         (["-d3", "-p", "none"], 1, "none: cannot be read"),
     ],
 )
-def test_one_line_about_what_is_wrong(
+def test_errors_are_one_line(
     here: Path, capsys: pytest.CaptureFixture[str], words: list[str], code: int, message: str
 ) -> None:
     Data(here)

@@ -108,7 +108,7 @@ def test_from_files_to_weights(
     assert cosine(found, HIDDEN) > 0.9
 
 
-def test_output_goes_to_stdout_where_no_file_is_named(
+def test_output_goes_to_stdout_by_default(
     files: tuple[str, str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     features, scores = files
@@ -145,7 +145,7 @@ def test_iterations_are_put_together(
     assert capfd.readouterr().out.count("\n") == 2 * 30 * 50
 
 
-def test_pro_refuses_what_it_cannot_use(
+def test_unusable_arguments_are_rejected(
     files: tuple[str, str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     features, scores = files

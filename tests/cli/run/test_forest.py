@@ -78,7 +78,7 @@ def test_redecode_every(
     assert (tmp_path / "x" / "run2.best5.out.gz").is_file()
 
 
-def test_refused(toy_files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rejected(toy_files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text, references, _, config = toy_files
     words = ("tune", text, references)
     more = (config, "--working-dir", tmp_path / "w")

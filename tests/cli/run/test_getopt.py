@@ -77,7 +77,7 @@ def test_complaints(arguments: list[str], words: str) -> None:
     assert words in str(caught.value)
 
 
-def test_additions_never_take_an_abbreviation_away() -> None:
+def test_additions_do_not_change_abbreviations() -> None:
     addition = Specification("nbest-store", Kind.STRING)
     assert parse(["--nb", "3"], SPECIFICATIONS, [addition]).values == {"nbest": 3}
     assert parse(["--nbest-s", "3"], SPECIFICATIONS, [addition]).values == {"nbest-store": "3"}

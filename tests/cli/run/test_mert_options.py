@@ -44,7 +44,7 @@ def test_additions_begin_as_no_option_does() -> None:
         assert not any(name.startswith(addition.name) for name in names)
 
 
-def test_refused_options_say_what_to_use_instead() -> None:
+def test_rejected_options_name_a_replacement() -> None:
     refused = [option for option in OPTIONS if option.state == "refused"]
     assert [option.name for option in refused] == ["promix-training", "promix-table"]
     for option in refused:

@@ -234,7 +234,7 @@ def test_loop_options(system: Path) -> None:
         (["--cache-model=/tmp/x"], "cache-model.perl"),
     ],
 )
-def test_refused(system: Path, words: list[str], why: str) -> None:
+def test_rejected(system: Path, words: list[str], why: str) -> None:
     with pytest.raises(UsageError, match=why):
         read(*words)
 
@@ -438,7 +438,7 @@ def test_online_refusals(system: Path, words: list[str], why: str) -> None:
         configuration(*words)
 
 
-def test_options_that_do_nothing_are_named(system: Path) -> None:
+def test_options_without_effect_are_reported(system: Path) -> None:
     words = ("--batch-mira", "--random-restarts=5", "--random-directions")
     said = [note for note in read(*words).notes if "option of MERT" in note]
     assert said == [

@@ -25,7 +25,7 @@ def choices(*given: object) -> tuple[str | None, str | None]:
     return choose_among_runs(values)
 
 
-def test_select_chooses_among_runs_where_there_are_several() -> None:
+def test_select_chooses_among_several_runs() -> None:
     assert choices(None, "last", None) == (None, "last")
     assert choices(3, "median", "last") == ("median", "last")
     assert choices(3, None, None) == (None, None)

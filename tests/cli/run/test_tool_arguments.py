@@ -15,7 +15,7 @@ from mosesplug.cli.run.tool_arguments import (
 from mosesplug.errors import UsageError
 
 
-def test_nothing_given() -> None:
+def test_defaults() -> None:
     assert read_mert_arguments("", "mertargs") == ToolArguments()
     assert read_extractor_arguments("") == ToolArguments()
 
@@ -48,7 +48,7 @@ def test_extractor() -> None:
         ("'", "No closing quotation"),
     ],
 )
-def test_refused_mert_arguments(text: str, why: str) -> None:
+def test_rejected_mert_arguments(text: str, why: str) -> None:
     with pytest.raises(UsageError, match=why) as caught:
         read_mert_arguments(text, "mertmertargs")
     assert "--mertmertargs" in str(caught.value)
@@ -91,18 +91,18 @@ def test_pro() -> None:
         ("--st", "--st may be any of --streaming, --streaming-out"),
     ],
 )
-def test_refused_kbmira_arguments(text: str, why: str) -> None:
+def test_rejected_kbmira_arguments(text: str, why: str) -> None:
     with pytest.raises(UsageError, match=why) as caught:
         read_kbmira_arguments(text)
     assert "--batch-mira-args" in str(caught.value)
 
 
-def test_refused_pro_arguments() -> None:
+def test_rejected_pro_arguments() -> None:
     with pytest.raises(UsageError, match=r"--scfile is not supported\. Supported: -b, -r"):
         read_pro_arguments("--scfile x")
 
 
-def test_refused_extractor_arguments() -> None:
+def test_rejected_extractor_arguments() -> None:
     with pytest.raises(UsageError, match="--transform-decoded-file"):
         read_extractor_arguments("--filter cat")
 

@@ -38,7 +38,7 @@ def test_while_it_is_loaded(number: signal.Signals, code: int, said: str) -> Non
     assert (done.returncode, done.stderr) == (code, said)
 
 
-def test_handlers_are_put_back_and_what_is_ignored_stays_so() -> None:
+def test_handlers_are_restored_and_ignored_signals_stay_ignored() -> None:
     before = signal.getsignal(signal.SIGINT)
     earlier = signal.signal(signal.SIGTERM, signal.SIG_IGN)
     try:

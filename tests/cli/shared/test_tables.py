@@ -15,7 +15,7 @@ HEAD = ("feature", "weight", "note")
 ROWS = [("LM_0", "0.25", "a|b"), ("a feature", "-1.5", "50 %")]
 
 
-def test_columns_are_aligned_and_empty_ones_left_out() -> None:
+def test_columns_are_aligned_and_empty_ones_omitted() -> None:
     rows = [(*row[:2], "", row[2]) for row in (HEAD, *ROWS)]
     assert format_table(rows, left=1, last=1) == [
         "feature    weight  note",

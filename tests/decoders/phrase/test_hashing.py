@@ -12,7 +12,7 @@ KEYS = st.one_of(st.integers(0, 30), st.integers(0, 2**62))
 
 
 @given(st.dictionaries(KEYS, st.integers(0, 2**31 - 1)), st.lists(KEYS))
-def test_it_finds_what_a_dictionary_finds(entries: dict[int, int], asked: list[int]) -> None:
+def test_look_ups_match_a_dictionary(entries: dict[int, int], asked: list[int]) -> None:
     table = IntegerMap.of(
         np.array(list(entries), dtype=np.int64), np.array(list(entries.values()), dtype=np.int32)
     )

@@ -78,7 +78,7 @@ def test_scores_are_those_of_the_definition(
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_states_that_score_alike_are_one(random_system: Callable[..., Any], seed: int) -> None:
+def test_states_with_equal_scores_are_merged(random_system: Callable[..., Any], seed: int) -> None:
     model = read_arpa(random_system(seed).directory / "lm.arpa")
     words = np.arange(len(model.vocabulary), dtype=np.int32)
     states = np.unique(model.state)
@@ -131,14 +131,14 @@ def test_without_unk_an_unknown_word_costs_a_hundred(tmp_path: Path) -> None:
         ("<s>", "<t>", "the model has no <s>"),
     ],
 )
-def test_faults_are_named_with_their_line(tmp_path: Path, old: str, new: str, message: str) -> None:
+def test_errors_have_a_line_number(tmp_path: Path, old: str, new: str, message: str) -> None:
     path = write(tmp_path, SMALL.replace(old, new))
     with pytest.raises(FormatError) as caught:
         read_arpa(path)
     assert message in str(caught.value)
 
 
-def test_a_context_that_is_missing_is_named(tmp_path: Path) -> None:
+def test_a_missing_context_is_reported(tmp_path: Path) -> None:
     text = SMALL.replace("ngram 2=2\n", "ngram 2=2\nngram 3=1\n").replace(
         "\\end\\", "\\3-grams:\n-0.1\tb a b\n\n\\end\\"
     )
@@ -154,6 +154,6 @@ def test_a_binary_model_is_recognised(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cut", [20, 60, 90, 130])
-def test_a_file_cut_short_is_refused(tmp_path: Path, cut: int) -> None:
+def test_a_file_cut_short_is_rejected(tmp_path: Path, cut: int) -> None:
     with pytest.raises(FormatError):
         read_arpa(write(tmp_path, SMALL[:cut]))

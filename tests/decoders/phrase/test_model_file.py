@@ -65,7 +65,7 @@ def test_weights_are_overwritten_and_x_keeps_them() -> None:
     "overwrite",
     ["0.5", "TM0= 1 2 3 x", "TM0= one", "LM7= x", "LM7= 1", "TM0= nan", "TM0= 1", "D0= x"],
 )
-def test_a_faulty_overwrite_is_refused(overwrite: str) -> None:
+def test_a_faulty_overwrite_is_rejected(overwrite: str) -> None:
     with pytest.raises(UsageError, match="weight-overwrite"):
         read(overwrite=overwrite)
 
@@ -98,7 +98,7 @@ def test_a_faulty_overwrite_is_refused(overwrite: str) -> None:
         ),
     ],
 )
-def test_what_the_decoder_does_not_have_is_refused(old: str, new: str, message: str) -> None:
+def test_unsupported_features_are_rejected(old: str, new: str, message: str) -> None:
     with pytest.raises(FormatError) as caught:
         read(INI.replace(old, new))
     assert message in str(caught.value)
@@ -116,7 +116,7 @@ def test_the_sample_configurations_can_be_read(name: str) -> None:
     assert len(features.weights) == 15
 
 
-def test_files_are_sought_here_then_beside_the_configuration(
+def test_files_are_looked_up_in_the_current_directory_then_with_the_configuration(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here, beside = tmp_path / "here", tmp_path / "beside"

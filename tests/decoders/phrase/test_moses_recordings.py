@@ -141,7 +141,7 @@ def test_lists_are_at_least_as_long_as_those_of_moses(first_run: Recording) -> N
         assert len(find_best_derivations(graph, 100, distinct=True)) == 100 >= len(entries)
 
 
-def test_show_weights_is_what_moses_printed(multi30k: Path) -> None:
+def test_show_weights_matches_moses(multi30k: Path) -> None:
     features = read_features(read_moses_ini(multi30k / "model" / "moses.ini"))
     assert show_weights(features) == (multi30k / "mert-work" / "features.list").read_bytes()
 

@@ -51,7 +51,7 @@ def test_wanted_lines_are_read_and_others_are_not(tmp_path: Path) -> None:
         (b"a ||| ||| 0.5 0.5", "table:2: the target phrase is empty"),
     ],
 )
-def test_faults_are_named_with_their_line(tmp_path: Path, line: bytes, message: str) -> None:
+def test_errors_have_a_line_number(tmp_path: Path, line: bytes, message: str) -> None:
     path = tmp_path / "table"
     path.write_bytes(b"a ||| u ||| 1 1\n" + line + b"\n")
     with pytest.raises(FormatError) as caught:

@@ -47,7 +47,7 @@ def normal(lines: bytes) -> list[bytes]:
     return [b" ".join(line.split()) for line in lines.splitlines()]
 
 
-def test_weights_stay_until_others_come(ini: MosesIni) -> None:
+def test_weights_are_kept_until_the_next_request_changes_them(ini: MosesIni) -> None:
     server = service(ini, weight_overwrite="WordPenalty0= -0.25")
     sent = ("", "LM0=0.1\tTM0=1 -0.5", "Distortion0=1e-05")
     in_force = (
@@ -80,7 +80,7 @@ def test_an_entry_has_the_fields_of_moses(ini: MosesIni) -> None:
     assert entry["fvals"] == "".join(f" {name}= {values}" for name, values in numbers.items())
 
 
-def test_what_is_not_asked_for_is_left_out(ini: MosesIni) -> None:
+def test_fields_that_are_not_requested_are_omitted(ini: MosesIni) -> None:
     server = service(ini)
     assert set(server.translate({"text": "a b"})) == {"text"}
     assert set(server.translate({"text": "a b", "nbest": 0})) == {"text"}

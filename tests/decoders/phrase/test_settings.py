@@ -37,7 +37,7 @@ def test_the_command_line_wins_with_one_dash_or_two_and_short_names() -> None:
     assert read("-th", "all").threads == os.cpu_count()
 
 
-def test_of_an_option_given_twice_the_first_counts() -> None:
+def test_the_first_of_repeated_options_wins() -> None:
     assert read("-threads", "2", "-threads", "4").threads == 2
 
 
@@ -70,7 +70,7 @@ def test_where_search_graphs_go(words: list[str], directory: str | None, suffix:
     assert (found.hypergraph_directory, found.hypergraph_suffix) == (directory, suffix)
 
 
-def test_search_graphs_go_beside_the_n_best_list() -> None:
+def test_search_graphs_are_written_next_to_the_n_best_list() -> None:
     arguments = ("-output-search-graph-hypergraph", "true", "gz", "-n-best-list")
     assert read(*arguments, "out/list", "5").hypergraph_directory == str(Path("out"))
     assert read(*arguments, "-", "5").hypergraph_directory == "hypergraph"
@@ -98,17 +98,17 @@ def test_search_graphs_go_beside_the_n_best_list() -> None:
         (["-output-search-graph-hypergraph", "true", "bz2"], "txt or gz"),
     ],
 )
-def test_what_it_cannot_do_is_refused(arguments: list[str], message: str) -> None:
+def test_unsupported_options_are_rejected(arguments: list[str], message: str) -> None:
     with pytest.raises(UsageError) as caught:
         read(*arguments)
     assert message in str(caught.value)
 
 
-def test_a_value_without_an_option_is_refused() -> None:
+def test_a_value_without_an_option_is_rejected() -> None:
     with pytest.raises(UsageError, match="'input' is not an option"):
         parse_arguments(["input", "-f", "moses.ini"])
 
 
-def test_an_unknown_section_is_refused_with_its_line() -> None:
+def test_an_unknown_section_is_rejected_with_its_line() -> None:
     with pytest.raises(FormatError, match=r"m.ini:9: .* not support the section \[xml-input\]"):
         read(ini=INI + b"[xml-input]\ninclusive\n")

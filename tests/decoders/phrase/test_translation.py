@@ -81,6 +81,6 @@ def test_weights_change_the_translation(random_system: Callable[..., Any]) -> No
     assert len(short.split()) < len(long.split())
 
 
-def test_a_separator_is_no_word() -> None:
+def test_a_separator_is_not_a_word() -> None:
     with pytest.raises(DataError, match="input line 2"):
         split_sentences([b"a", b"b ||| c"])

@@ -97,14 +97,14 @@ def test_of_equal_derivations_the_one_that_decoding_finds(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_what_is_no_line_is_refused(tmp_path: Path, value: float) -> None:
+def test_invalid_lines_are_rejected(tmp_path: Path, value: float) -> None:
     graph = graph_of([[Edge((word,), 1, (1.0,)) for word in (b"a", b"b")]], tmp_path)
     for intercepts, slopes in (([0.0, value], [0.0, 1.0]), ([0.0, 1.0], [value, 0.0])):
         with pytest.raises(DataError, match="edge"):
             envelope(graph, np.array(intercepts), np.array(slopes))
 
 
-def test_a_line_that_would_win_beyond_all_numbers_is_left_out(tmp_path: Path) -> None:
+def test_lines_that_win_only_beyond_finite_steps_are_omitted(tmp_path: Path) -> None:
     graph = graph_of([[Edge((word,), 1, (1.0,)) for word in (b"a", b"b")]], tmp_path)
     line = envelope(graph, np.array([1.0, 0.0]), np.array([0.0, 1e-310]))
     assert len(line) == 1
@@ -122,7 +122,7 @@ def test_dead_ends_are_avoided(tmp_path: Path) -> None:
     assert graph.translation(line.derivation(0)) == [b"a", b"b"]
 
 
-def test_a_derivation_that_doubles_at_every_node_is_refused(tmp_path: Path) -> None:
+def test_a_derivation_that_doubles_at_every_node_is_rejected(tmp_path: Path) -> None:
     nodes = [[Edge((b"a",), 1, (0.0,))]]
     nodes += [[Edge((head, head), 1, (0.0,))] for head in range(70)]
     graph = graph_of(nodes, tmp_path)

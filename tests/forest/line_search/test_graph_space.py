@@ -177,7 +177,7 @@ def test_inactive_features_keep_their_weights(tmp_path: Path) -> None:
     assert scores[0] < scores[1]
 
 
-def test_a_sentence_without_graphs_has_no_say(tmp_path: Path) -> None:
+def test_sentences_without_graphs_are_ignored(tmp_path: Path) -> None:
     nodes = [[Edge((b"w0",), 1, (1.0, 0.0)), Edge((b"w3", b"w5"), 1, (0.0, 1.0))]]
     graph = graph_of(nodes, tmp_path)
     references = [[b"x y", REFERENCE, b"z"]]
@@ -187,7 +187,7 @@ def test_a_sentence_without_graphs_has_no_say(tmp_path: Path) -> None:
         assert whole.score(weights) == alone.score(weights)
 
 
-def test_what_cannot_be_searched_is_refused(tmp_path: Path) -> None:
+def test_invalid_graphs_are_rejected(tmp_path: Path) -> None:
     graph = graph_of([[Edge((b"a",), 1, (1.0, 0.0))]], tmp_path)
     prepared = PER.prepare([[b"a", b"b"]])
     with pytest.raises(DataError, match="no search graphs"):
@@ -242,7 +242,7 @@ class Recorded:
         return totals
 
 
-def test_recorded_graphs_score_as_decoding_says(multi30k: Path) -> None:
+def test_scores_of_recorded_graphs_match_decoding(multi30k: Path) -> None:
     made = Recorded(multi30k, [0, 5, 17, 23, 42, 59], None)
     source = made.source(2)
     n = len(made.names)
@@ -265,7 +265,7 @@ def test_recorded_graphs_score_as_decoding_says(multi30k: Path) -> None:
     assert checked > 50
 
 
-def test_recorded_graphs_give_the_same_whatever_the_threads(multi30k: Path) -> None:
+def test_results_on_recorded_graphs_do_not_depend_on_threads(multi30k: Path) -> None:
     made = Recorded(multi30k, range(8), 400)
     found = []
     for threads in (1, 3):

@@ -97,7 +97,7 @@ def test_states_are_the_longest_ngrams_that_end_at_a_word() -> None:
         assert states.depths[states.shorter[state]] == len(longest) - 1
 
 
-def test_what_cannot_be_searched() -> None:
+def test_invalid_graphs_are_rejected() -> None:
     states, words = states_of([[b"a"]], 2)
     graph = made([[Edge((b"a",), 1, (0.0,))]])
     text, values = renumber_words(graph, words), np.zeros(len(states.depths))

@@ -112,7 +112,7 @@ def test_phrase_based_graphs_split_by_last_words_only(tmp_path: Path) -> None:
     assert len(list(edge_lists(as_graph(found, graph), 4))) == 4
 
 
-def test_refuses_what_cannot_be_split(tmp_path: Path) -> None:
+def test_invalid_graphs_are_rejected(tmp_path: Path) -> None:
     graph = graph_of([[Edge((b"a",), 1, (0.0,)), Edge((b"b",), 1, (0.0,))]], tmp_path)
     with pytest.raises(DataError, match="more than 1 edges: prune"):
         split(graph, most_edges=1)

@@ -178,7 +178,7 @@ def test_no_change_of_one_sentence_makes_the_corpus_better(
     assert linear.score >= bleu(sum(one.statistics for one in model))
 
 
-def test_what_cannot_be_searched() -> None:
+def test_invalid_graphs_are_rejected() -> None:
     graph = made([[Edge((b"a",), 1, (0.0, 0.0))]], [[b"a"]])
     with pytest.raises(ValueError, match="beam must be positive: 0"):
         oracle(graph, beam=0)

@@ -220,7 +220,7 @@ def test_no_background_is_worth_nothing() -> None:
     assert pair.hope.edges.tolist() == pair.fear.edges.tolist() == [0]
 
 
-def test_words_of_no_reference_are_told_apart() -> None:
+def test_words_outside_the_references_are_distinguished() -> None:
     references = ReferenceNgramTree.of([[b"a", b"b", b"a"], [b"a"]])
     assert [references.number(word) for word in (b"a", b"b", b"c", b"<s>")] == [0, 1, -2, -3]
     tree = references.tree

@@ -43,7 +43,7 @@ def read(path: Path, text: bytes, *, with_values: bool = True) -> Examples:
 
 @settings(deadline=None, max_examples=100)
 @given(rows=ROWS)
-def test_what_is_written_is_read(
+def test_write_and_read_round_trip(
     rows: list[tuple[float, dict[str, float]]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     text = "".join(
@@ -104,7 +104,7 @@ def test_lines_have_the_digits_of_a_stream() -> None:
         (b"1 $$$WEIGHT 2 F0 1\n", 1, "sections and weighted"),
     ],
 )
-def test_faults_are_named(tmp_path: Path, text: bytes, line: int, message: str) -> None:
+def test_errors_are_explained(tmp_path: Path, text: bytes, line: int, message: str) -> None:
     with pytest.raises(FormatError, match=re.escape(message)) as caught:
         read(tmp_path / "x", text)
     assert caught.value.line == line

@@ -129,7 +129,7 @@ ROWS = st.lists(
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(ROWS, min_size=1, max_size=4), st.integers(1, 2))
-def test_what_is_written_is_read(
+def test_write_and_read_round_trip(
     tmp_path_factory: pytest.TempPathFactory,
     blocks: list[list[tuple[tuple[float, float], dict[str, float]]]],
     threads: int,
@@ -172,7 +172,7 @@ def test_what_is_written_is_read(
 
 @settings(max_examples=100, deadline=None)
 @given(st.integers(0, len(TEXT) - 1), st.binary(max_size=3), st.integers(0, 5))
-def test_damage_is_refused_or_read(
+def test_damage_is_rejected_or_read(
     tmp_path_factory: pytest.TempPathFactory, at: int, inserted: bytes, removed: int
 ) -> None:
     """Whatever happens to a file, there is a FormatError or there are arrays that fit."""

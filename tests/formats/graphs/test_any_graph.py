@@ -63,7 +63,7 @@ def test_every_kind_has_a_fixture() -> None:
 
 
 @pytest.mark.parametrize("path", TINY, ids=lambda path: path.name)
-def test_all_formats_say_the_same(path: Path) -> None:
+def test_all_formats_give_the_same_graph(path: Path) -> None:
     assert detect_graph_kind(path) == KINDS[path.name]
     graph = only(path)
     expected = EXPECTED[2:] if path.name == "tiny.moses.slf" else EXPECTED
@@ -113,7 +113,7 @@ def best(graph: HypergraphFile, weights: dict[str, float]) -> tuple[bytes, float
 
 
 @pytest.mark.parametrize("number", [18, 24])
-def test_recorded_graph_says_the_same_in_the_words_of_other_formats(
+def test_a_recorded_graph_is_the_same_in_other_formats(
     number: int, multi30k: Path, tmp_path: Path
 ) -> None:
     forest = multi30k / "forest" / "hypergraph"
@@ -175,7 +175,7 @@ def without_recombination(nodes: list[list[Edge]]) -> list[tuple[str, float, flo
 
 @settings(max_examples=60, deadline=None)
 @given(nodes=phrase_graphs())
-def test_any_phrase_based_graph_says_the_same_in_all_formats(
+def test_phrase_based_graphs_are_the_same_in_all_formats(
     nodes: list[list[Edge]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     directory = tmp_path_factory.mktemp("graphs")
@@ -209,7 +209,7 @@ def test_a_directory_comes_in_the_order_of_sentences(tmp_path: Path) -> None:
     assert raised.value.path == str(tmp_path / "11")
 
 
-def test_a_kind_can_be_said(tmp_path: Path) -> None:
+def test_the_format_can_be_given(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="the first line is not"):
         list(read_graphs(DATA / "tiny.target", "hypergraph"))
 
@@ -231,7 +231,7 @@ def test_a_kind_can_be_said(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_other_files_are_told_from_graphs(text: bytes, message: str, tmp_path: Path) -> None:
+def test_other_files_are_rejected(text: bytes, message: str, tmp_path: Path) -> None:
     (tmp_path / "0").write_bytes(text)
     with pytest.raises(FormatError, match=message) as raised:
         list(read_graphs(tmp_path / "0"))
@@ -269,7 +269,7 @@ PIECES += [
     ),
     end=st.one_of(st.just(1.0), st.floats(0, 1)),
 )
-def test_damage_is_refused_by_a_format_error(
+def test_damage_is_rejected_by_a_format_error(
     text: bytes,
     cuts: list[tuple[float, int, bytes]],
     end: float,

@@ -39,7 +39,7 @@ def test_arrays_of_a_forest() -> None:
     assert graph.covered.tolist() == [1, 2, 2, 2]
 
 
-def test_tails_stand_in_the_order_of_the_target(tmp_path: Path) -> None:
+def test_tails_are_in_the_order_of_the_target(tmp_path: Path) -> None:
     """The rule swaps them; the second nonterminal of the source is the first of the target."""
     swapped = '"[X] ||| [X,1] de [X,2] ||| [2] of [X,1] ||| P=1;L=-2"'
     text = forest(
@@ -143,7 +143,7 @@ def test_spelling_of_json_does_not_matter(tmp_path: Path) -> None:
         ('Goal"}}\n', 'Goal"}', "not valid JSON:"),
     ],
 )
-def test_what_is_no_forest(tmp_path: Path, old: str, new: str, message: str) -> None:
+def test_invalid_forests_are_rejected(tmp_path: Path, old: str, new: str, message: str) -> None:
     text = FOREST.replace("the ||| P=-1", "the |||  P=-1")
     assert text.count(old) == 1
     with pytest.raises(FormatError, match=message) as raised:
@@ -164,7 +164,7 @@ def test_what_is_no_forest(tmp_path: Path, old: str, new: str, message: str) -> 
         ('{"node":{"in_edges":null}}', "the goal has no derivation"),
     ],
 )
-def test_no_forest_at_all(tmp_path: Path, text: str, message: str) -> None:
+def test_other_files_are_rejected(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(FormatError, match=message):
         read(tmp_path / "0", text)
 
@@ -224,7 +224,7 @@ def test_spelling_of_a_target_graph_does_not_matter(
         ),
     ],
 )
-def test_what_is_no_target_graph(
+def test_invalid_target_graphs_are_rejected(
     old: str, new: str, line: int | None, message: str, tmp_path: Path
 ) -> None:
     assert TARGET.count(old) == 1

@@ -51,7 +51,7 @@ def test_graph_by_hand(tmp_path: Path) -> None:
     )
 
 
-def test_graphs_that_are_none(tmp_path: Path) -> None:
+def test_invalid_graphs_are_not_written(tmp_path: Path) -> None:
     def write(*nodes: list[Edge]) -> None:
         write_hypergraph(tmp_path / "0", ["LM0"], nodes)
 
@@ -111,7 +111,7 @@ def test_columns() -> None:
 
 
 @pytest.mark.parametrize("name", ["TM0_0", "TM0_3", "LM0_1", "LM1", "TM0", ""])
-def test_what_is_neither_dense_nor_sparse(name: str) -> None:
+def test_names_that_are_neither_dense_nor_sparse(name: str) -> None:
     with pytest.raises(KeyError, match=f"^'{name}'$"):
         GraphColumns((("LM0", 1), ("TM0", 2))).of(["LM0", name])
 
@@ -170,7 +170,9 @@ def test_files_of_sentences(tmp_path: Path) -> None:
         (("03.gz", "3.gz"), "3.gz: sentence 3 has another file, 03.gz"),
     ],
 )
-def test_what_is_no_such_directory(tmp_path: Path, names: tuple[str, ...], message: str) -> None:
+def test_invalid_directories_are_rejected(
+    tmp_path: Path, names: tuple[str, ...], message: str
+) -> None:
     for name in names:
         (tmp_path / name).touch()
     with pytest.raises(FormatError) as caught:
@@ -178,14 +180,14 @@ def test_what_is_no_such_directory(tmp_path: Path, names: tuple[str, ...], messa
     assert message in str(caught.value)
 
 
-def test_what_is_no_directory(tmp_path: Path) -> None:
+def test_paths_that_are_not_directories_are_rejected(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for name in ("file", "absent"):
         with pytest.raises(FormatError, match=name):
             list_hypergraph_files(tmp_path / name)
 
 
-def test_what_is_no_file(tmp_path: Path) -> None:
+def test_entries_that_are_not_files_are_rejected(tmp_path: Path) -> None:
     """A pipe that nobody writes would be waited for; a link to nowhere is told as absent."""
     (tmp_path / "0.gz").symlink_to("nowhere")
     assert list_hypergraph_files(tmp_path) == {0: tmp_path / "0.gz"}

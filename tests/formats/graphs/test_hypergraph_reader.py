@@ -63,7 +63,7 @@ def graphs(draw: st.DrawFn) -> list[list[Edge]]:
 
 @settings(max_examples=50, deadline=None)
 @given(nodes=graphs())
-def test_what_is_written_is_read(
+def test_write_and_read_round_trip(
     nodes: list[list[Edge]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = tmp_path_factory.mktemp("graph") / "0.gz"
@@ -110,7 +110,7 @@ def test_what_is_written_is_read(
         ("# node 2\n2\n[1] </s> |||  ||| 2\n[0] [1] ||| LM0=1e-3 ||| 3\n", "0\n", 9, "goal"),
     ],
 )
-def test_what_is_no_graph(
+def test_invalid_graphs_are_rejected(
     tmp_path: Path, old: str, new: str, line: int | None, message: str
 ) -> None:
     assert GRAPH.count(old) == 1
@@ -121,7 +121,7 @@ def test_what_is_no_graph(
     assert (raised.value.path, raised.value.line) == (str(path), line)
 
 
-def test_dead_ends_are_allowed_where_the_goal_needs_none(tmp_path: Path) -> None:
+def test_dead_ends_are_allowed_if_the_goal_does_not_need_them(tmp_path: Path) -> None:
     path = tmp_path / "0"
     path.write_text(FIRST + "3 2\n0\n1\na |||  ||| 1\n1\n[1] b |||  ||| 1\n")
     assert read_hypergraph(path).edge_offsets.tolist() == [0, 0, 1, 2]

@@ -107,7 +107,7 @@ def test_lines_may_end_as_on_other_systems(tmp_path: Path, text: str) -> None:
     assert derivations(graph) == derivations(expected)
 
 
-def test_one_may_extend_what_was_recombined(tmp_path: Path) -> None:
+def test_recombined_hypotheses_can_be_extended(tmp_path: Path) -> None:
     """Recombined hypotheses share a node, so that extending either is the same."""
     [(_, graph)] = read(
         tmp_path / "graph", PLAIN.replace("hyp=4 stack=2 back=1", "hyp=4 stack=2 back=2")
@@ -223,7 +223,7 @@ def test_no_dense_features(tmp_path: Path) -> None:
         (EXTENDED, 'scores="core=(-2.000,-0.500) " out="das|that"', "out=that", 3, "no scores"),
     ],
 )
-def test_what_is_no_search_graph(
+def test_invalid_search_graphs_are_rejected(
     tmp_path: Path, text: str, old: str, new: str, line: int, message: str
 ) -> None:
     assert text.count(old) == 1

@@ -46,7 +46,7 @@ def test_scales() -> None:
     assert slf_scales(DATA / "tiny.moses.slf") == {"L0": 0.5, "P0_1": 1.0, "P0_2": 0.0}
 
 
-def test_all_kinds_of_scores_and_fields_that_are_none(tmp_path: Path) -> None:
+def test_all_kinds_of_scores_and_other_fields(tmp_path: Path) -> None:
     head = "x2scale=0.25 ngscale=2 prscale=3 N=2"
     text = lattice("S=0 E=1 W=a a=-1 n=-2 l=-3 r=-4 x2=-5 t=6 v=7 d=:x,0.1: p=0.5", head=head)
     graph = read(tmp_path / "0", text)
@@ -87,7 +87,7 @@ def test_words_of_the_first_node_and_of_links(tmp_path: Path) -> None:
     ]
 
 
-def test_boundary_words_and_words_that_stand_for_nothing(tmp_path: Path) -> None:
+def test_boundary_words_and_null_words(tmp_path: Path) -> None:
     text = lattice("S=0 E=1 W=!SENT_START", "S=1 E=2 W=!NULL", "S=2 E=3 W=</s>", 'S=3 E=4 W=""')
     assert read(tmp_path / "0", text).words == (b"<s>", b"</s>")
 
@@ -139,7 +139,7 @@ def test_numbers_of_nodes_need_not_be_small(tmp_path: Path) -> None:
     assert derivations(read(tmp_path / "0", text)) == [("a", ())]
 
 
-def test_the_header_says_both_ends(tmp_path: Path) -> None:
+def test_the_header_names_start_and_end(tmp_path: Path) -> None:
     """Otherwise the lowest and the highest number, where several nodes may be one."""
     links = ("S=0 E=2 W=a", "S=2 E=4 W=b", "S=3 E=2 W=c", "S=2 E=1 W=d")
     assert derivations(read(tmp_path / "0", lattice(*links))) == [("a b", ())]
@@ -221,7 +221,7 @@ def test_the_header_says_both_ends(tmp_path: Path) -> None:
         (MOSES, "J=3 S=1", "J=3 S=7", 19, "a link precedes the links to its start node"),
     ],
 )
-def test_what_is_no_lattice(
+def test_invalid_lattices_are_rejected(
     tmp_path: Path, text: str, old: str, new: str, line: int | None, message: str
 ) -> None:
     assert text.count(old) == 1
@@ -249,7 +249,7 @@ def test_what_is_no_lattice(
         (lattice("S=0 E=1", head="start=1 end=0 N=2"), "the goal has no derivation"),
     ],
 )
-def test_no_way_through(tmp_path: Path, text: str, message: str) -> None:
+def test_lattices_without_a_path_are_rejected(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(FormatError, match=message):
         read(tmp_path / "0", text)
 

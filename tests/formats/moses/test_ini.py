@@ -55,7 +55,7 @@ def test_same_weights_give_the_same_bytes(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", INVALID, ids=lambda path: path.stem)
-def test_invalid_file_is_refused_with_file_line_and_reason(path: Path) -> None:
+def test_invalid_file_is_rejected_with_file_line_and_reason(path: Path) -> None:
     expected = path.with_suffix(".error").read_text().strip()
     with pytest.raises(FormatError, match="^" + re.escape(f"{path}{expected}")):
         _ = (ini := read_moses_ini(path)).features, ini.weights
@@ -104,7 +104,7 @@ def test_only_numbers_change() -> None:
     assert with_weights(parse_moses_ini(exact, "x"), show) == with_weights(ini, show)
 
 
-def test_flags_replace_sections_where_they_stand() -> None:
+def test_flags_replace_sections_in_place() -> None:
     ini = read_moses_ini(PHRASE)
     flags = decoder_flags("-th 8 --search-algorithm 1 -mark-unknown -config no.ini -dl -1")
     assert flags == {
@@ -184,7 +184,7 @@ def test_only_ascii_blanks_separate_words() -> None:
     assert with_weights(ini, show) == text.replace("LM0= 2", "LM0= 0.5").encode()
 
 
-def test_other_number_of_weights_is_refused() -> None:
+def test_other_number_of_weights_is_rejected() -> None:
     ini = read_moses_ini(PHRASE)
     show = ShowWeights((WeightGroup("TranslationModel0", (1, 2, 3)),))
     with pytest.raises(FormatError, match=r":28: TranslationModel0 has 4 weights, .* lists 3"):

@@ -90,7 +90,7 @@ def test_valid_list_reads_the_same_all_ways(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", VALID, ids=lambda path: path.stem)
-def test_lines_that_are_alike_read_the_same_token_by_token(
+def test_uniform_lines_give_the_same_result_token_by_token(
     monkeypatch: pytest.MonkeyPatch, path: Path
 ) -> None:
     monkeypatch.setattr(nbest_block, "parse_columns", lambda *_, **__: None)
@@ -98,9 +98,7 @@ def test_lines_that_are_alike_read_the_same_token_by_token(
 
 
 @pytest.mark.parametrize("stem", ["moses", "marian", "bars_and_equals_in_text", "long_numbers"])
-def test_lines_that_are_alike_are_read_by_columns(
-    monkeypatch: pytest.MonkeyPatch, stem: str
-) -> None:
+def test_uniform_lines_are_parsed_by_columns(monkeypatch: pytest.MonkeyPatch, stem: str) -> None:
     monkeypatch.delattr(nbest_block, "parse_tokens")
     path = DATA / "valid" / "nbest" / f"{stem}.nbest"
     assert_same(read_nbest(path), list(iter_nbest(path)))
@@ -120,7 +118,7 @@ def test_numbers_of_any_length(tmp_path: Path, n_digits: int) -> None:
 
 
 @pytest.mark.parametrize("path", INVALID, ids=lambda path: path.stem)
-def test_invalid_list_is_refused_with_file_line_and_reason(path: Path) -> None:
+def test_invalid_list_is_rejected_with_file_line_and_reason(path: Path) -> None:
     expected = path.with_suffix(".error").read_text().strip()
     for read in (
         read_nbest,
@@ -318,7 +316,7 @@ def test_all_readers_agree(
 
 @settings(deadline=None)
 @given(st.data())
-def test_what_is_written_is_read(
+def test_write_and_read_round_trip(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     value = st.floats(width=32, allow_nan=False, allow_infinity=False)

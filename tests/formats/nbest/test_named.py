@@ -136,7 +136,7 @@ def test_lists_of_moses_and_marian_are_not_named(tmp_path: Path) -> None:
         ("Name= 1 2", r"the feature Name has 2 values"),
     ],
 )
-def test_what_is_neither_is_refused_with_its_line(listed: Path, line: str, said: str) -> None:
+def test_invalid_lines_are_rejected_with_their_number(listed: Path, line: str, said: str) -> None:
     listed.write_text(f"0 ||| x ||| a=1 s=2 ||| 1\n0 ||| y ||| {line} ||| 2\n")
     for read in (read_nbest, lambda path, dense: list(iter_nbest(path, dense=dense))):
         with pytest.raises(FormatError, match=rf"list:2: {said}"):

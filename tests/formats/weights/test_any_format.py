@@ -43,7 +43,7 @@ TEXTS = {
 }
 
 
-def test_every_format_is_told_by_its_content() -> None:
+def test_every_format_is_detected_by_content() -> None:
     assert tuple(TEXTS) == tuple(name for name in FORMATS)
     for name, text in TEXTS.items():
         found = parse_weights(text, "file")
@@ -109,7 +109,7 @@ def test_of_a_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         (b"[ttable-file]\n0 0 0 1 t\n", "belongs to the old format"),
     ],
 )
-def test_what_is_no_file_of_weights_is_refused(text: bytes, message: str) -> None:
+def test_other_files_are_rejected(text: bytes, message: str) -> None:
     with pytest.raises(FormatError) as error:
         parse_weights(text, "f")
     assert message in str(error.value)

@@ -51,7 +51,7 @@ def test_there_are_fixtures() -> None:
 
 
 @pytest.mark.parametrize("error", INVALID, ids=lambda path: path.stem)
-def test_invalid_file_is_refused_with_file_line_and_reason(error: Path) -> None:
+def test_invalid_file_is_rejected_with_file_line_and_reason(error: Path) -> None:
     path = error.with_suffix("")
     reader = next(read for suffix, read in READERS.items() if path.name.endswith(suffix))
     with pytest.raises(FormatError, match="^" + re.escape(f"{path}{error.read_text().strip()}")):
@@ -130,7 +130,7 @@ def test_weights_that_are_not_finite_are_not_written() -> None:
     assert format_weight(-1.0) == "-1"
 
 
-def test_weight_overwrite_is_read_back_and_refused() -> None:
+def test_weight_overwrite_is_read_back_and_rejected() -> None:
     assert parse_weight_overwrite("A= x 1e-3 B= -2") == {"A": (None, 0.001), "B": (-2,)}
     assert parse_weight_overwrite("") == {}
     assert parse_weight_overwrite("LM\u00a0= 1") == {"LM\u00a0": (1,)}

@@ -25,7 +25,7 @@ def test_round_trip(dense: dict[str, tuple[float | None, ...]], sparse: dict[str
     json.loads(text)
 
 
-def test_names_that_are_not_utf_8_come_back() -> None:
+def test_names_that_are_not_utf_8_survive_a_round_trip() -> None:
     name = b"WT_\xff".decode("utf-8", "surrogateescape")
     text = format_json_weights([], {name: 1.0})
     assert parse_json_weights("w.json", text) == ({}, {name: 1.0})
@@ -49,6 +49,6 @@ def test_names_that_are_not_utf_8_come_back() -> None:
         (b'{"dense": {"\xff": 1}}', "not JSON"),
     ],
 )
-def test_what_is_not_accepted(text: bytes, message: str) -> None:
+def test_invalid_files_are_rejected(text: bytes, message: str) -> None:
     with pytest.raises(FormatError, match=message):
         parse_json_weights("w.json", text)

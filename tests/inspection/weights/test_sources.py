@@ -209,7 +209,7 @@ def test_every_format_keeps_the_numbers(
     assert beside == {"S_a": sparse}
 
 
-def test_what_a_format_cannot_hold() -> None:
+def test_notes_list_weights_that_a_format_cannot_hold() -> None:
     with_sparse, nameless = point(1, 2, 3, sparse={"S_a": 4}), point(1, 2, 3, show=None)
     config = parse_moses_ini(INI, "moses.ini")
     for to in ("dense", "show-weights", "overwrite", "init.opt", "weights.txt", "moses.ini"):

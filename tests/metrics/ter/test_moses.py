@@ -130,7 +130,7 @@ def test_scores(scorer: Metric, totals: list[int], score: float) -> None:
     assert float(scorer.score(np.array(totals))) == pytest.approx(score, abs=1e-15)
 
 
-def test_how_far_a_block_may_move() -> None:
+def test_blocks_move_at_most_25_words() -> None:
     """Blocks beyond 25 words are out of reach for Moses, and within sacrebleu's."""
     filler = [f"w{i}" for i in range(30)]
     reference = " ".join(["a", *filler])

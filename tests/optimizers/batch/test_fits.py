@@ -10,7 +10,7 @@ from mosesplug.optimizers.batch.fits import Fit, fit_in_proportion
 Floats = NDArray[np.float64]
 
 
-def test_in_proportion_to_what_stays() -> None:
+def test_scale_in_proportion_to_inactive_weights() -> None:
     asked = []
 
     def fit(column: Floats | None, offsets: Floats | float) -> Fit:

@@ -20,7 +20,7 @@ def test_given_starts_are_normalised_and_random_ones_in_the_box() -> None:
     assert all((start >= 2.0).all() and (start <= 3.0).all() for start in random)
 
 
-def test_only_active_weights_are_there() -> None:
+def test_only_active_weights_are_drawn() -> None:
     problem, _ = planted(62, n_sentences=2)
     active = np.array([True, False, False, True, False])
     problem = replace(problem, active=active, starts=(np.arange(5.0),))

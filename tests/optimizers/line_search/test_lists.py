@@ -22,7 +22,7 @@ BEST = IntervalChoice()
 
 @settings(deadline=None, max_examples=60)
 @given(seed=st.integers(0, 2**32 - 1), integral=st.booleans())
-def test_score_of_every_interval_is_the_score_of_decoding_there(seed: int, integral: bool) -> None:
+def test_the_score_of_every_interval_matches_decoding(seed: int, integral: bool) -> None:
     rng = np.random.default_rng(seed)
     sizes = [int(size) for size in rng.integers(0, 8, 6)] + [3]  # some sentences are empty
     n_hyps = sum(sizes)
@@ -129,7 +129,7 @@ def test_no_step_beyond_reach() -> None:
     assert best_point(thresholds, scores, BEST, 10.0) is None
 
 
-def test_a_threshold_far_out_hides_no_interval() -> None:
+def test_a_distant_threshold_hides_no_interval() -> None:
     # Slopes that rounding keeps from being equal cross where no step leads.
     thresholds = np.array([-1e17, 0.0, 1.0, 1e17])
     for scores, step in (([0.1, 0.9, 0.2, 0.3, 0.1], -500.0), ([0.1, 0.2, 0.3, 0.9, 0.1], 500.5)):
@@ -216,7 +216,7 @@ def test_neighbourhoods_avoid_narrow_peaks(
     assert (point.step, point.merit) == (step, pytest.approx(merit))
 
 
-def test_intervals_of_no_width_are_no_neighbours() -> None:
+def test_empty_intervals_are_not_neighbours() -> None:
     thresholds = np.array([0.0, 1.0, 1.0, 1.0, 2.0, 3.0])
     scores = np.array([0.1, 0.6, 0.0, 0.0, 0.5, 0.3, 0.1])
     point = best_point(thresholds, scores, IntervalChoice("average", 1), 1e3)

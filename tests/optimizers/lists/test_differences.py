@@ -56,7 +56,7 @@ def test_against_dense_vectors(rows: list[dict[int, int]], active: NDArray[np.bo
     np.testing.assert_array_equal(weights, np.arange(1.0, N + 1) + 0.5 * one)
 
 
-def test_what_is_shared_stays_to_the_last_bit() -> None:
+def test_shared_features_do_not_change_at_all() -> None:
     made = features([{0: 3, 1: 1}, {0: 3}], np.ones(2, dtype=np.bool_))
     weights = np.array([0.1, 0.0])
     add_difference(weights, difference(made, 0, 1), 0.7)
@@ -77,5 +77,5 @@ def test_rows_of_a_batch() -> None:
     ("offsets", "kept"),
     [([0], [0]), ([0, 0, 0], [0]), ([0, 2, 2, 5], [0, 2, 5]), ([0, 0, 3, 3], [0, 3])],
 )
-def test_sentences_without_hypotheses_are_left_out(offsets: list[int], kept: list[int]) -> None:
+def test_sentences_without_hypotheses_are_ignored(offsets: list[int], kept: list[int]) -> None:
     assert drop_empty_sentences(np.array(offsets)).tolist() == kept

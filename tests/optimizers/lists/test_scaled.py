@@ -59,7 +59,7 @@ def test_scores_and_combinations() -> None:
     np.testing.assert_allclose(lists.combine(coefficients), coefficients @ rows, atol=1e-12)
 
 
-def test_what_cancels_out_is_nothing() -> None:
+def test_values_that_cancel_out_are_zero() -> None:
     problem = problem_of(5, None)
     problem.tuning_set.dense.flags.writeable = True
     problem.tuning_set.dense[:, 1] = 0.1
@@ -68,7 +68,7 @@ def test_what_cancels_out_is_nothing() -> None:
     assert lists.combine(np.append([0.3, 0.6, -0.9], np.zeros(11)))[1] == 0.0
 
 
-def test_a_column_of_what_is_fixed() -> None:
+def test_a_column_of_fixed_scores() -> None:
     lists = scale_lists(problem_of(6), np.arange(9.0), "deviation")
     wider = lists.with_fixed_column(lists.fixed)
     rows = matrix(wider)
@@ -77,7 +77,7 @@ def test_a_column_of_what_is_fixed() -> None:
     np.testing.assert_allclose(wider.scores(np.append(np.zeros(6), wider.units[-1])), lists.fixed)
 
 
-def test_weights_are_found_in_proportion_to_fixed_ones() -> None:
+def test_weights_are_scaled_in_proportion_to_fixed_ones() -> None:
     problem, initial = problem_of(7), np.arange(1.0, 10.0)
     lists = scale_lists(problem, initial, "deviation")
     length = float(np.linalg.norm(initial[~ACTIVE]))
@@ -92,7 +92,7 @@ def test_weights_are_found_in_proportion_to_fixed_ones() -> None:
     np.testing.assert_allclose(weights[ACTIVE], 1.5)
 
 
-def test_weights_of_zero_are_refused() -> None:
+def test_weights_of_zero_are_rejected() -> None:
     problem = problem_of(8, np.ones(9, dtype=np.bool_))
     lists = scale_lists(problem, np.ones(9), "none")
     nothing = MarginFit(np.zeros(len(lists.columns)), 0.0, 1, True, 0.0)

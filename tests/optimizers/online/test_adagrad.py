@@ -59,7 +59,7 @@ def test_l1_makes_rare_weights_zero_and_keeps_unseen_ones() -> None:
     np.testing.assert_array_equal(last[2:], 0.5)
 
 
-def test_a_first_step_is_the_rate_whatever_the_scale() -> None:
+def test_the_first_step_is_the_rate_for_any_scale() -> None:
     gradient = np.zeros(N_FEATURES)
     gradient[:3] = [1e-8, -5.0, 1e6]
     options = AdagradOptions(regularization=0.0)

@@ -132,7 +132,7 @@ def test_stale_changes_leave_variances_above_zero() -> None:
     assert (state.vectors["variances"] <= 1.0).all()
 
 
-def test_what_cannot_be_is_refused() -> None:
+def test_invalid_settings_are_rejected() -> None:
     for weight in (0.0, np.inf):
         with pytest.raises(UsageError, match="variance_weight"):
             arow_learner(ArowOptions(variance_weight=weight))

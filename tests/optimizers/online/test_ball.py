@@ -80,7 +80,7 @@ def test_scales_too_small_to_divide_by_are_multiplied_out() -> None:
     np.testing.assert_allclose(all_weights(state), [0.0, 0.25, 0.0], atol=1e-30)
 
 
-def test_weights_that_were_mixed_between_epochs_are_taken_as_they_are() -> None:
+def test_weights_mixed_between_epochs_are_used() -> None:
     active = np.ones(3, dtype=np.bool_)
     state = init_state(np.array([1.0, 2.0, 2.0]))
     change = Change(np.array([1]), np.array([1.0]))

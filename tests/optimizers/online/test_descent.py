@@ -94,7 +94,7 @@ def test_features_that_tell_nothing_apart_have_no_gradient(made: tuple[Any, Any]
 
 
 @LEARNERS
-def test_inactive_features_are_left_out(made: tuple[Any, Any]) -> None:
+def test_inactive_features_are_ignored(made: tuple[Any, Any]) -> None:
     options, learner_of = made
     batch = sparse_batch()
     active = np.arange(len(batch.space)) % 2 == 0
@@ -121,7 +121,7 @@ def test_change_writes_nothing(made: tuple[Any, Any]) -> None:
 
 
 @LEARNERS
-def test_a_batch_without_pairs_is_no_failure(made: tuple[Any, Any]) -> None:
+def test_a_batch_without_pairs_changes_nothing(made: tuple[Any, Any]) -> None:
     options, learner_of = made
     batch = replace(sparse_batch(), stats=np.full((20, 2), 5, dtype=np.int32))
     for loss in LOSSES:
@@ -201,7 +201,7 @@ def test_new_features_join_a_run(made: tuple[Any, Any]) -> None:
 
 
 @LEARNERS
-def test_a_spoilt_run_goes_on_from_its_state(made: tuple[Any, Any]) -> None:
+def test_a_run_resumes_from_its_state(made: tuple[Any, Any]) -> None:
     options, learner_of = made
     learner = learner_of(options(regularization=0.05))
     start = np.linspace(-1.0, 1.0, N_FEATURES)
@@ -223,7 +223,7 @@ def test_a_spoilt_run_goes_on_from_its_state(made: tuple[Any, Any]) -> None:
 
 @LEARNERS
 @pytest.mark.parametrize("cost", ["background", "pseudo-corpus"])
-def test_what_was_chosen_is_remembered(made: tuple[Any, Any], cost: str) -> None:
+def test_choices_are_remembered(made: tuple[Any, Any], cost: str) -> None:
     options, learner_of = made
     batch = sparse_batch()
     learner = learner_of(options(cost=cost, remember="one-best", **FEW))
@@ -242,7 +242,7 @@ def test_what_was_chosen_is_remembered(made: tuple[Any, Any], cost: str) -> None
 @LEARNERS
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("start", [1.0, 1e100])
-def test_steps_that_are_far_too_large_end_in_an_error_or_numbers(
+def test_huge_steps_give_an_error_or_finite_weights(
     made: tuple[Any, Any], loss: str, start: float
 ) -> None:
     options, learner_of = made

@@ -203,7 +203,7 @@ def test_which_weights_are_the_result() -> None:
     assert {"loss", "violations", "active", "epoch"} <= set(last.history[0])
 
 
-def test_progress_is_told_of_epochs() -> None:
+def test_epochs_report_progress() -> None:
     told: list[tuple[int, int, str]] = []
     solve(turns_bad, "last", epochs=2, progress=lambda *each: told.append(each))
     assert told == [(1, 2, "epochs"), (2, 2, "epochs")]
@@ -219,7 +219,7 @@ def test_refuses_weights_that_are_all_zero() -> None:
         solve(lambda number: np.array([-1.0 if number == 1 else 0.0, 0.0]), "best")
 
 
-def test_refuses_updates_that_are_no_numbers() -> None:
+def test_updates_that_are_not_finite_are_rejected() -> None:
     with pytest.raises(OptimizerError, match="epoch 2"):
         solve(lambda number: np.array([np.nan if number == 2 else 0.1, 0.0]), "last")
 

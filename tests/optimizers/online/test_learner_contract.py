@@ -133,7 +133,7 @@ def test_state_is_plain_arrays_with_a_fill_for_each_vector(tuner: Algorithm) -> 
         assert array.dtype == np.float64
 
 
-def test_goes_on_in_mid_epoch_to_the_same_bytes(tuner: Algorithm) -> None:
+def test_resuming_inside_an_epoch_gives_the_same_bytes(tuner: Algorithm) -> None:
     learner, made, kept = learner_of(tuner), lists(), {}
 
     def keep(done: BatchProgress) -> None:
@@ -222,7 +222,7 @@ def test_sparse_features_are_learnt_by_name(tuner: Algorithm) -> None:
     np.testing.assert_allclose(found[columns], wanted, atol=1e-5)
 
 
-def test_a_space_that_grows_is_as_one_that_was_there(tuner: Algorithm) -> None:
+def test_growing_spaces_give_the_same_result(tuner: Algorithm) -> None:
     names = tuple(f"s_{k}" for k in range(N_SPARSE))
     early = lists(3, n_used=N_EARLY)
     short = replace(early, space=FeatureSpace(early.space.groups, names[:N_EARLY]))
@@ -241,7 +241,7 @@ def test_a_space_that_grows_is_as_one_that_was_there(tuner: Algorithm) -> None:
     np.testing.assert_allclose(learner.weights(state), learner.weights(whole), rtol=1e-12)
 
 
-def test_changes_found_on_old_weights_can_be_applied_later(tuner: Algorithm) -> None:
+def test_changes_computed_on_old_weights_can_be_applied_later(tuner: Algorithm) -> None:
     learner, made, plan = learner_of(tuner), lists(), plan_of()
     source = StoredSource(made)
 

@@ -128,7 +128,7 @@ def test_listwise_enormous_scores(loss: ListLoss) -> None:
     np.testing.assert_allclose(np.add.reduceat(derivatives, [0, 3, 4]), 0.0, atol=1e-12)
 
 
-def test_oracles_far_below_the_best_still_pull() -> None:
+def test_oracles_far_below_the_best_have_a_gradient() -> None:
     values, derivatives = SOFTMAX.value_and_gradient(
         np.array([5000.0, 0.0]), np.array([0, 2]), np.array([0.0, 1.0])
     )

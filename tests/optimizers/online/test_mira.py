@@ -164,7 +164,7 @@ def test_of_two_hypotheses_all_ways_are_one(constraints: Any) -> None:
 
 
 @pytest.mark.parametrize("constraints", ["one", "working-set", "cutting-plane"])
-def test_what_hypotheses_share_is_not_learnt(constraints: Any) -> None:
+def test_shared_features_are_not_learned(constraints: Any) -> None:
     batch = random_batch(6, [5, 7, 4])
     dense = batch.dense.copy()
     dense[:, 2] = 0.1
@@ -179,7 +179,7 @@ def test_what_hypotheses_share_is_not_learnt(constraints: Any) -> None:
 
 
 @pytest.mark.parametrize("constraints", ["one", "working-set", "cutting-plane"])
-def test_margins_that_are_there_ask_for_nothing(constraints: Any) -> None:
+def test_satisfied_margins_cause_no_update(constraints: Any) -> None:
     batch = random_batch(8, [4, 6], n_sparse=0)
     dense = np.zeros_like(batch.dense)
     dense[:, 0] = gains_of(batch)

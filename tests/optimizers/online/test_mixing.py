@@ -36,7 +36,7 @@ def test_average_is_the_weighted_mean_and_exact_where_all_agree(seed: int, shard
     np.testing.assert_array_equal(average([vectors[0]] * shards, counts), vectors[0])
 
 
-def test_refuses_what_cannot_be_mixed() -> None:
+def test_invalid_inputs_are_rejected() -> None:
     one = np.ones(2)
     with pytest.raises(OptimizerError, match="no shards"):
         average([])
@@ -114,7 +114,7 @@ def test_line_search_counts_fixed_and_sparse_features() -> None:
     np.testing.assert_allclose(found.weights, [1.0, 0.75, 0.1875])
 
 
-def test_weights_that_did_not_move_stay_to_the_last_bit() -> None:
+def test_unchanged_weights_keep_every_bit() -> None:
     problem, hidden = planted(5)
     old = np.array([1.0, -1.0, 1.0, -1.0, 0.1])
     mixed = old + 1e-4 * (hidden - old)
@@ -135,7 +135,7 @@ def test_ties_go_to_the_mixed_weights() -> None:
     assert (unmoved.rho, unmoved.score) == (1.0, 1.0)
 
 
-def test_mixed_weights_that_are_all_zero_are_no_result() -> None:
+def test_zero_mixed_weights_are_not_the_result() -> None:
     """At weights of 0 the first hypothesis of each list is chosen, which says nothing of them."""
     made = tuning_set([2], np.array([[1.0], [0.5]]), np.array([10, 0]))
     found = line_search(Problem(made, Accuracy()), np.array([-1.0]), np.zeros(1))

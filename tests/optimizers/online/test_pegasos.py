@@ -43,7 +43,7 @@ def test_lazy_equals_eager(strength: float, seed: int) -> None:
     np.testing.assert_allclose(last, expected[-1], rtol=0, atol=1e-12 * scale)
 
 
-def test_inactive_weights_stay_and_do_not_count() -> None:
+def test_inactive_weights_do_not_change_and_do_not_count() -> None:
     active = np.arange(N_FEATURES) % 3 > 0
     start = np.linspace(-9.0, 9.0, N_FEATURES)
     wanted = [np.where(active, gradient, 0.0) for gradient in gradients(3)]
@@ -53,7 +53,7 @@ def test_inactive_weights_stay_and_do_not_count() -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11)
 
 
-def test_a_batch_without_gradients_is_no_failure() -> None:
+def test_a_batch_without_gradients_keeps_the_weights() -> None:
     wanted = [np.zeros(N_FEATURES)] * 3
     found = lazily(pegasos_learner(PegasosOptions()), np.zeros(N_FEATURES), wanted)
     np.testing.assert_array_equal(found, 0.0)

@@ -50,11 +50,11 @@ def test_finds_weights_that_separate() -> None:
     assert solution.score == 1.0
 
 
-def test_averages_unless_told_otherwise() -> None:
+def test_averaging_is_the_default() -> None:
     assert PerceptronOptions().averaging == "all"
 
 
-def test_touches_only_what_differs() -> None:
+def test_only_differing_features_change() -> None:
     batch = random_batch(2, [4, 5], n_sparse=40)
     learner = perceptron_learner(OPTIONS)
     change = learner.change(learner.init(np.zeros(43)), batch, step_over(43))

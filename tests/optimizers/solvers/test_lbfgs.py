@@ -53,7 +53,7 @@ def test_a_kink_does_not_stop_it() -> None:
     np.testing.assert_allclose(found.x, [0.3, 1.0, 1.0], atol=1e-5)
 
 
-def test_steps_never_go_up_and_are_told() -> None:
+def test_steps_never_increase_and_are_reported() -> None:
     steps: list[tuple[Floats, float, Floats]] = []
     found = minimise_smooth(rosenbrock, np.full(5, 2.0), accepted=lambda *step: steps.append(step))
     values = [value for _, value, _ in steps]
@@ -80,14 +80,14 @@ def test_where_the_function_has_no_value_is_not_gone() -> None:
     np.testing.assert_allclose(found.x, 1.0, atol=1e-6)
 
 
-def test_at_the_minimum_there_is_nothing_to_do() -> None:
+def test_no_steps_at_the_minimum() -> None:
     found = minimise_smooth(quadratic, np.arange(1.0, 6.0))
     assert found.converged
     assert found.iterations == 0
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_direction_is_that_of_the_matrix_it_stands_for(seed: int) -> None:
+def test_the_direction_matches_the_dense_matrix(seed: int) -> None:
     """The BFGS update of the inverse curvature, step by step, from a multiple of the identity."""
     rng = np.random.default_rng(seed)
     root = rng.standard_normal((4, 4))

@@ -101,7 +101,7 @@ def test_minimum_in_closed_form() -> None:
     assert found.converged
 
 
-def test_steps_never_go_up_and_are_told() -> None:
+def test_steps_never_increase_and_are_reported() -> None:
     function, penalties = logistic(9), np.full(12, 0.7)
     steps: list[tuple[Floats, float, Floats]] = []
     found = minimise_with_l1(

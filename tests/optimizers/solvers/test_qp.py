@@ -95,7 +95,7 @@ def test_equal_constraints_with_different_goals() -> None:
     np.testing.assert_allclose(found, [0.0, 2.0], atol=1e-9)
 
 
-def test_goes_on_from_given_multipliers_and_writes_nothing_else() -> None:
+def test_starts_from_given_multipliers_and_writes_nothing_else() -> None:
     gram, goals, groups = random_program(5, 9, 4, 2)
     room = np.full((11, 11), np.nan)
     room[:9, :9] = gram

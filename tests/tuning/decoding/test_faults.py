@@ -46,7 +46,7 @@ def test_fault_is_reported_and_nothing_stored(toy: Toy, fault: str, words: list[
         assert not store.iterations()
 
 
-def test_a_run_that_decoded_nothing_is_none_to_be_afraid_for(toy: Toy) -> None:
+def test_a_run_without_decoding_can_be_replaced(toy: Toy) -> None:
     """The same command again, once the decoder works, needs no word about an earlier run."""
     with pytest.raises(DecoderError):
         tune(toy.configuration(flags="-fault die"))
@@ -55,7 +55,7 @@ def test_a_run_that_decoded_nothing_is_none_to_be_afraid_for(toy: Toy) -> None:
         tune(toy.configuration(maximum_iterations=1))
 
 
-def test_run_goes_on_when_the_fault_is_mended(toy: Toy) -> None:
+def test_a_run_continues_after_the_fault_is_fixed(toy: Toy) -> None:
     whole = tune(toy.configuration("whole", maximum_iterations=2))
     tune(toy.configuration(maximum_iterations=1))
     more = {"maximum_iterations": 2, "existing": "continue"}

@@ -472,7 +472,7 @@ def test_recorded_lists(multi30k: Path, tmp_path: Path) -> None:
         assert ranks[0] == 0
 
 
-def test_graphs_that_have_changed_are_told(toy: Toy, log: Log) -> None:
+def test_changed_graphs_are_an_error(toy: Toy, log: Log) -> None:
     graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
     configuration = by_forest(toy.configuration(maximum_iterations=1), graphs)
     tune(configuration)
@@ -484,7 +484,7 @@ def test_graphs_that_have_changed_are_told(toy: Toy, log: Log) -> None:
     assert any("continuing with other settings than before: search" in str(e) for e in log.events)
 
 
-def test_a_store_that_was_closed_is_opened_anew(toy: Toy) -> None:
+def test_a_closed_store_is_reopened(toy: Toy) -> None:
     store = stored(toy.directory / "store", toy, 1)
     first = open_shared_store(store)
     assert open_shared_store(store) is first

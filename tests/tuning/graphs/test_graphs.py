@@ -216,7 +216,7 @@ def assert_same_graphs(one: Path, other: Path, n_sentences: int = 12) -> None:
                         )
 
 
-def test_mira_learns_what_moses_learnt(multi30k: Path, tmp_path: Path) -> None:
+def test_mira_gives_the_weights_of_moses(multi30k: Path, tmp_path: Path) -> None:
     """Recorded graphs, pruned and stored, then three epochs: the weights of the best."""
     recorded = multi30k / "forest"
     dense = read_dense(recorded / "init.dense")
@@ -297,9 +297,7 @@ def demo(directory: Path, config: Path, flag: str, iterations: int) -> Configura
 
 
 @pytest.mark.parametrize("flag", ["--hg-mira", "--lattice-mert"])
-def test_the_score_is_that_of_decoding_the_graphs_beside_weights_not_tuned(
-    tmp_path: Path, flag: str
-) -> None:
+def test_the_score_includes_fixed_weights(tmp_path: Path, flag: str) -> None:
     config = tmp_path / "fixed.ini"
     text = (DEMO / "moses.ini").read_text().replace("path=", f"path={DEMO}/")
     text = text.replace("\nDistortion\n", "\nDistortion tuneable=false\n")
@@ -354,14 +352,14 @@ def test_graphs_of_the_bundled_decoder(
     assert_same_graphs(killed.working_directory, work, 6)
 
 
-def test_a_finished_run_goes_on(toy: Toy, left_by_run: Files) -> None:
+def test_a_finished_run_can_be_continued(toy: Toy, left_by_run: Files) -> None:
     tune(toy.configuration("whole", decoding=GRAPHS))
     tune(toy.configuration("twice", decoding=GRAPHS, maximum_iterations=1))
     tune(toy.configuration("twice", decoding=GRAPHS, existing="continue"))
     assert left_by_run(toy.directory / "twice") == left_by_run(toy.directory / "whole")
 
 
-def test_a_run_with_lists_goes_on_with_graphs(toy: Toy, log: Any) -> None:
+def test_a_run_with_lists_continues_with_graphs(toy: Toy, log: Any) -> None:
     tune(toy.configuration(maximum_iterations=1))
     made = toy.configuration(decoding=GRAPHS, existing="continue", maximum_iterations=2)
     tune(made, log)
@@ -408,7 +406,7 @@ def test_files_of_others_stay(toy: Toy) -> None:
         ("die", "assertion failed"),
     ],
 )  # fmt: skip
-def test_what_a_decoder_must_not_write(toy: Toy, fault: str, why: str) -> None:
+def test_invalid_output_of_decoders_is_rejected(toy: Toy, fault: str, why: str) -> None:
     made = toy.configuration(flags=f"-fault {fault}", decoding=GRAPHS)
     with pytest.raises(DecoderError, match=why):
         tune(made)
@@ -442,7 +440,7 @@ def test_a_sentence_without_translation_has_no_graph(
         ({}, {"metric": metric("BLEU", "case:false")}, "not by BLEU.*lc-ascii"),
     ],
 )
-def test_what_does_not_go_together(
+def test_conflicting_settings_are_rejected(
     toy: Toy, decoding: dict[str, Any], more: dict[str, Any], why: str
 ) -> None:
     made = toy.configuration(decoding=GRAPHS | decoding, optimising=MIRA, **more)

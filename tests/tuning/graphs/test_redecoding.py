@@ -55,7 +55,7 @@ def graphs_of(toy: Toy, name: str) -> list[int]:
         return [record.n_graphs for record in store.iterations()]
 
 
-def test_iterations_in_between_list_what_the_graphs_have(toy: Toy, log: Log) -> None:
+def test_iterations_in_between_use_the_graphs(toy: Toy, log: Log) -> None:
     tune(run(toy, "work", 3), log)
     assert decoded(log) == 2
     assert graphs_of(toy, "work") == [12, 0, 0, 12, 0]
@@ -143,7 +143,7 @@ def test_shards_learn_from_graphs(toy: Toy, log: Log) -> None:
     assert [iteration.hypotheses for iteration in found[0].iterations] == [12 * 12] * 3
 
 
-def test_other_settings_begin_an_epoch_anew(toy: Toy, log: Log) -> None:
+def test_other_settings_restart_an_epoch(toy: Toy, log: Log) -> None:
     configuration = online(toy, "work", 9)
 
     def watch(event: object) -> None:
@@ -167,7 +167,7 @@ def test_other_settings_begin_an_epoch_anew(toy: Toy, log: Log) -> None:
     assert graphs_of(toy, "work") == [12]
 
 
-def test_refused(toy: Toy) -> None:
+def test_rejected(toy: Toy) -> None:
     configuration = online(toy, "work", 2)
     optimising = replace(configuration.optimising, sharding=Sharding(2, asynchronous=True))
     with pytest.raises(UsageError, match="--async"):

@@ -157,7 +157,7 @@ def test_only_active_weights_change(toy: Toy) -> None:
     assert not any(result.weights.sparse.values())
 
 
-def test_a_decoder_that_is_no_server_is_started_for_each_batch(toy: Toy, log: Log) -> None:
+def test_a_decoder_that_is_not_a_server_is_started_for_each_batch(toy: Toy, log: Log) -> None:
     tune(online(toy, "auto", epochs=1, online=OnlineSettings()), log)
     assert any("does not run as a server" in note.text for note in log.of(Note))
     tune(online(toy, "process", epochs=1))
@@ -185,7 +185,7 @@ def test_text_that_no_request_can_hold_is_decoded_without_a_server(toy: Toy, log
         ({"select": "best-heldout"}, "--heldout"),
     ],
 )
-def test_refused(toy: Toy, more: dict[str, Any], why: str) -> None:
+def test_rejected(toy: Toy, more: dict[str, Any], why: str) -> None:
     if more.get("learner") == "mert":
         configuration = toy.configuration(online=OnlineSettings())
     else:
@@ -212,7 +212,7 @@ def test_held_out_text_is_translated_every_so_many_batches(toy: Toy) -> None:
     assert result.score == max(scores)
 
 
-def test_held_out_text_that_comes_later_judges_what_there_is(toy: Toy) -> None:
+def test_a_held_out_set_added_later_scores_earlier_weights(toy: Toy) -> None:
     tune(online(toy, options={"epochs": 1}))
     held_out = HeldOutSet(toy.directory / "input", toy.directory / "reference")
     result = tune(online(toy, options={"epochs": 2}, held_out=held_out, existing="continue"))

@@ -229,7 +229,7 @@ def test_an_interrupt_ends_decoders_at_once(toy: Toy) -> None:
     assert all(gone(pid) for pid in pids)
 
 
-def test_an_epoch_begun_with_other_settings_is_begun_anew(toy: Toy, log: Log) -> None:
+def test_an_epoch_with_other_settings_is_restarted(toy: Toy, log: Log) -> None:
     def kill(event: Event) -> None:
         if isinstance(event, EpochProgress) and event.batches == 2:
             raise KeyboardInterrupt
@@ -264,7 +264,7 @@ def test_the_regime_may_change_between_epochs(toy: Toy) -> None:
         (Sharding(13), "13 shards for 12 sentences"),
     ],
 )
-def test_refused(toy: Toy, sharding: Sharding, why: str) -> None:
+def test_rejected(toy: Toy, sharding: Sharding, why: str) -> None:
     with pytest.raises(UsageError, match=why):
         tune(shards(toy, sharding=sharding))
     assert not list(toy.directory.glob("work/*.lmdb"))

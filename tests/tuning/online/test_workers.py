@@ -323,7 +323,7 @@ def test_killed_between_the_end_of_an_epoch_and_its_result(
     assert weights == {name: value for name, value in mean.items() if name in weights}
 
 
-def test_patience_ends_an_epoch_alike_however_often(toy: Toy, left_by_run: Files) -> None:
+def test_patience_ends_an_epoch_deterministically(toy: Toy, left_by_run: Files) -> None:
     """What others were decoding then is not kept."""
     held_out = HeldOutSet(toy.directory / "input", toy.directory / "reference", every=1, patience=1)
     more: dict[str, Any] = {"learner": "sgd", "options": {"rate": 0.0, "regularization": 0.0}}
@@ -345,7 +345,7 @@ def test_processes_leave_the_bytes_of_threads(toy: Toy, left_by_run: Files) -> N
     assert found[0] == found[1]
 
 
-def test_a_decoder_that_fails_ends_the_run_and_it_goes_on(
+def test_a_run_continues_after_a_decoder_failure(
     toy: Toy, log: Log, left_by_run: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     decode, calls = ProcessDecoder.decode, []
@@ -382,7 +382,7 @@ def test_the_regime_may_change_between_epochs(toy: Toy) -> None:
     assert [each.curve[0]["updates"] for each in result.iterations] == [6, 12, 18]
 
 
-def test_an_epoch_begun_with_other_workers_is_begun_anew(toy: Toy, log: Log) -> None:
+def test_an_epoch_with_other_workers_is_restarted(toy: Toy, log: Log) -> None:
     def kill(event: Event) -> None:
         if isinstance(event, EpochProgress) and event.batches == 2:
             raise KeyboardInterrupt
@@ -397,7 +397,7 @@ def test_an_epoch_begun_with_other_workers_is_begun_anew(toy: Toy, log: Log) -> 
 @pytest.mark.parametrize(
     ("shards", "word"), [(1, "as without it"), (2, ""), (6, "all 6 mini-batches")]
 )
-def test_weights_that_are_never_stale_or_never_fresh_are_told(
+def test_weights_that_are_never_stale_or_never_fresh_are_reported(
     toy: Toy, log: Log, shards: int, word: str
 ) -> None:
     tune(stale(toy, shards=shards, options={"epochs": 1}), log)
@@ -412,7 +412,7 @@ def test_weights_that_are_never_stale_or_never_fresh_are_told(
         ({"workers": "processes", "directory": "/"}, "--shard-directory"),
     ],
 )
-def test_refused(toy: Toy, more: dict[str, Any], why: str) -> None:
+def test_rejected(toy: Toy, more: dict[str, Any], why: str) -> None:
     sharding = Sharding(2, asynchronous=True, **more)
     with pytest.raises(UsageError, match=why):
         tune(stale(toy, online=OnlineSettings(), optimising={"sharding": sharding}))
@@ -465,7 +465,7 @@ def servers(directory: Path) -> list[int]:
     return sorted(found)
 
 
-def test_what_is_decoded_when_the_block_ends_is_given_up(tmp_path: Path) -> None:
+def test_decoding_is_abandoned_when_the_block_ends(tmp_path: Path) -> None:
     """Also by what a decoder has started itself."""
     decoder = tmp_path / "decoder"
     decoder.write_text(

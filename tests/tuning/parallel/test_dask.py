@@ -157,7 +157,7 @@ def test_the_epoch_of_a_killed_worker_is_done_again_elsewhere(address: str, tmp_
     [Sharding(3), Sharding(2, asynchronous=True, async_order="fixed")],
     ids=["shards", "stale weights"],
 )
-def test_a_cluster_finds_what_threads_find(address: str, sharding: Sharding) -> None:
+def test_a_cluster_gives_the_weights_of_threads(address: str, sharding: Sharding) -> None:
     problem, _ = planted(32, n_sentences=24, noise=1.0)
     tuner = algorithm("o-oro")
     options = replace(tuner.options(), epochs=2, batch=4)
@@ -179,7 +179,7 @@ def test_a_cluster_finds_what_threads_find(address: str, sharding: Sharding) -> 
     ],
     ids=["shards", "async"],
 )
-def test_those_who_decode_outlive_a_worker(
+def test_decoding_workers_survive_the_death_of_another(
     address: str, toy: Any, sharding: Sharding, second: str
 ) -> None:
     """The decoder kills its worker in the middle of an epoch; another one goes on."""

@@ -52,7 +52,7 @@ def test_a_process_that_dies_is_one_clear_error() -> None:
         executor.submit(os._exit, 1).result()
 
 
-def test_what_waits_is_not_begun_after_a_failure() -> None:
+def test_queued_tasks_are_not_started_after_a_failure() -> None:
     begun: list[int] = []
     cancelled = threading.Event()
 
@@ -83,7 +83,7 @@ def test_processes_end_at_once_after_a_failure() -> None:
         os.kill(known[0], 0)
 
 
-def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package_an_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(UsageError, match=r"mosesplug\[dask\]"), open_cluster("tcp://localhost:1"):
         pass

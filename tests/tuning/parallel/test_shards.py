@@ -83,7 +83,7 @@ def test_every_sentence_is_dealt_once(n_sentences: int, shards: int, seed: int) 
     assert all((one == two).all() for one, two in zip(parts, again, strict=True))
 
 
-def test_the_deal_is_no_order_of_an_epoch() -> None:
+def test_the_division_into_shards_differs_from_orders_of_epochs() -> None:
     sentences = np.arange(40)
     plan = Plan(7, 40, planted(1)[0].metric, np.ones(1, dtype=np.bool_))
     (order,) = split_into_batches(sentences, plan, 4)
@@ -91,7 +91,7 @@ def test_the_deal_is_no_order_of_an_epoch() -> None:
     assert [part.tolist() for part in split_into_shards(sentences, 4, 7)] != of_epoch
 
 
-def test_lists_come_back_from_files(tmp_path: Path) -> None:
+def test_lists_survive_a_round_trip_through_files(tmp_path: Path) -> None:
     made = sparse_problem(1).tuning_set
     write_lists(made, tmp_path)
     back = read_lists(tmp_path)
@@ -115,7 +115,7 @@ def test_a_directory_that_a_worker_does_not_see(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tuner", ONLINE, ids=lambda each: each.name)
-def test_one_shard_that_is_averaged_is_no_sharding(tuner: Any) -> None:
+def test_averaging_one_shard_equals_no_sharding(tuner: Any) -> None:
     problem = sparse_problem(2)
     options = replace(tuner.options(), epochs=3, batch=5, averaging="best")
     alone = tuner.optimize(
@@ -166,7 +166,7 @@ def test_an_epoch_is_that_of_each_shard_and_spends_no_state() -> None:
         assert (mixed.vectors["squares"] == result.state.vectors["squares"]).all()
 
 
-def test_who_learns_stops_when_told() -> None:
+def test_learners_stop_on_request() -> None:
     problem = sparse_problem(5)
     optimizer = algorithm("sgd").bind(algorithm("sgd").options())
     source = StoredSource(problem.tuning_set)
@@ -186,7 +186,7 @@ def others() -> Iterator[Executor]:
         yield executor
 
 
-def test_processes_find_what_threads_find(others: Executor, tmp_path: Path) -> None:
+def test_processes_give_the_weights_of_threads(others: Executor, tmp_path: Path) -> None:
     problem = sparse_problem(4)
     write_lists(problem.tuning_set, tmp_path)
     optimizer = algorithm("adagrad").bind(algorithm("adagrad").options())

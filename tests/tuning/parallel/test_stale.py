@@ -125,7 +125,7 @@ def test_one_worker_in_order_is_ordinary_learning(tuner: Any) -> None:
     assert same(epoch(problem, optimizer, 1, "arrival"), serial)
 
 
-def test_in_order_each_change_is_as_stale_as_there_are_workers() -> None:
+def test_in_fixed_order_staleness_is_the_number_of_workers() -> None:
     problem, _ = planted(22, n_sentences=30, noise=1.0)
     workers, optimizer = 3, optimizer_of("adagrad")
     learner, source = optimizer.learner(), StoredSource(problem.tuning_set)
@@ -258,7 +258,7 @@ class Broken(Counting):
         return replace(whole, change=change)
 
 
-def test_a_change_that_is_no_number_is_an_error() -> None:
+def test_a_change_that_is_not_finite_is_an_error() -> None:
     problem, _ = planted(26, n_sentences=8)
     with pytest.raises(OptimizerError, match="not a finite number"):
         epoch(problem, Broken(), 2, "arrival")
@@ -283,7 +283,7 @@ def test_learns_over_epochs(averaging: str) -> None:
     assert solve("arrival")[1] > 0.8 > corpus_score(problem, SCALE * np.ones(5))
 
 
-def test_one_worker_over_epochs_is_no_sharding() -> None:
+def test_one_worker_equals_no_sharding() -> None:
     problem, _ = planted(28, n_sentences=30, noise=1.0)
     tuner = algorithm("oro")
     options = replace(tuner.options(), epochs=3, batch=4, averaging="all")

@@ -217,14 +217,14 @@ def test_the_mean_of_all_runs(quick: Any) -> None:
     np.testing.assert_allclose(result.weights.dense, np.mean(points, axis=0), rtol=1e-12)
 
 
-def test_weights_beside_features_that_are_not_tuned_have_a_scale(quick: Any) -> None:
+def test_fixed_weights_set_the_scale(quick: Any) -> None:
     configuration, _ = quick
     assert has_free_scale(configuration, {})
     assert has_free_scale(configuration, {"UnknownWordPenalty0": 1.0, "TM0_2": 0.0})
     assert not has_free_scale(configuration, {"UnknownWordPenalty0": 1.0, "TM0_2": 0.5})
 
 
-def test_what_cannot_be_is_refused(quick: Any, done: tuple[Any, Path]) -> None:
+def test_invalid_settings_are_rejected(quick: Any, done: tuple[Any, Path]) -> None:
     configuration, calls = quick
     _, single = done
     with pytest.raises(UsageError, match="holds a single run"):
@@ -272,7 +272,7 @@ def test_the_model_is_filtered_once(toy: Toy, log: Log) -> None:
     assert not (toy.directory / "third" / "filtered").exists()
 
 
-def test_a_run_is_as_one_alone_and_goes_on_after_a_kill(
+def test_a_run_equals_a_single_run_and_resumes_after_a_kill(
     toy: Toy, log: Log, left_by_run: Files
 ) -> None:
     (toy.directory / "heldout").write_bytes((toy.directory / "input").read_bytes())

@@ -25,7 +25,7 @@ def ended_process() -> int:
     return child.pid
 
 
-def test_a_second_run_is_told_who_the_first_is(tmp_path: Path) -> None:
+def test_an_error_names_the_first_run(tmp_path: Path) -> None:
     lock = tmp_path / "lock"
     with (
         lock_directory(lock),
@@ -38,7 +38,7 @@ def test_a_second_run_is_told_who_the_first_is(tmp_path: Path) -> None:
         assert lock.read_text() == f"process {os.getpid()} on {HOST}\n"
 
 
-def test_what_a_killed_run_left_is_no_lock(tmp_path: Path) -> None:
+def test_the_lock_of_a_killed_run_is_ignored(tmp_path: Path) -> None:
     lock = tmp_path / "lock"
     for note in (f"process {ended_process()} on {HOST}\n", "process 1 on elsewhere\n", "\0\0"):
         lock.write_text(note)
@@ -86,7 +86,7 @@ def test_where_locks_do_not_reach_words_count(
         pass
 
 
-def test_other_faults_of_the_disk_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_disk_errors_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(file: Any, operation: int) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
@@ -95,7 +95,7 @@ def test_other_faults_of_the_disk_are_told(tmp_path: Path, monkeypatch: pytest.M
         pass
 
 
-def test_the_lock_of_a_file_that_was_removed_is_none(
+def test_the_lock_of_a_removed_file_is_ignored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run that was refused removes its directory while another one waits at the door."""

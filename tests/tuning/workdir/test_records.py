@@ -25,7 +25,7 @@ def stored(record: dict[str, Any], result: dict[str, Any]) -> IterationRecord:
     return IterationRecord(2, record, result, 1, 1, 1, 1, 0.5, "BLEU")
 
 
-def test_what_was_stored_comes_back() -> None:
+def test_records_survive_a_round_trip() -> None:
     record = stored(START.as_record(), RESULT.as_record())
     assert read_start(record) == START
     assert read_result(record) == RESULT
@@ -43,7 +43,7 @@ def test_what_was_stored_comes_back() -> None:
     ],
     ids=str,
 )
-def test_what_was_not(change: dict[str, Any]) -> None:
+def test_missing_fields(change: dict[str, Any]) -> None:
     with pytest.raises(StoreError, match="corrupt record of iteration 2"):
         read_start(stored(START.as_record() | change, {}))
 
@@ -63,7 +63,7 @@ def test_what_was_not(change: dict[str, Any]) -> None:
     ],
     ids=str,
 )
-def test_what_was_no_result(change: dict[str, Any]) -> None:
+def test_invalid_results(change: dict[str, Any]) -> None:
     with pytest.raises(StoreError, match="corrupt record of iteration 2"):
         read_result(stored({}, RESULT.as_record() | change))
     with pytest.raises(StoreError, match="KeyError: 'dense'"):

@@ -81,7 +81,7 @@ def test_killed_while_clearing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert 8 <= number < 29
 
 
-def test_one_run_at_a_time_and_nothing_left_of_a_killed_one(tmp_path: Path) -> None:
+def test_one_run_at_a_time_and_no_leftovers_of_a_killed_one(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path / "new" / "work", 100)
     with workspace.lock(), pytest.raises(DataError, match="in use"), workspace.lock():
         pass
@@ -119,14 +119,14 @@ def test_a_refusal_leaves_nothing_behind(tmp_path: Path, name: str) -> None:
     assert [path.name for path in tmp_path.rglob("*")] == ["work"]
 
 
-def test_what_explains_a_failure_stays(tmp_path: Path) -> None:
+def test_files_that_explain_a_failure_are_kept(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path / "work", 100)
     with pytest.raises(DecoderError):
         ended(workspace, DecoderError("died"), "features.list.err")
     assert (workspace.directory / "features.list.err").exists()
 
 
-def test_what_was_there_or_has_begun_stays(tmp_path: Path) -> None:
+def test_existing_files_and_started_runs_are_kept(tmp_path: Path) -> None:
     for name, before, written in (("one", "mine", "features.list"), ("two", None, "run1.dense")):
         workspace = Workspace(tmp_path / name, 100)
         workspace.directory.mkdir()
@@ -138,7 +138,7 @@ def test_what_was_there_or_has_begun_stays(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["file", "file/below"])
-def test_a_file_is_no_working_directory(name: str, tmp_path: Path) -> None:
+def test_a_file_is_not_a_working_directory(name: str, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     workspace = Workspace(tmp_path / name, 100)
     with (

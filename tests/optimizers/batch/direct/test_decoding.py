@@ -12,7 +12,7 @@ from mosesplug.optimizers.problem import corpus_score
 from tests.optimizers.problems import planted
 
 
-def test_scores_are_those_of_decoding_whatever_the_threads() -> None:
+def test_scores_match_decoding_for_any_number_of_threads() -> None:
     problem, _ = planted(1, n_sentences=20)
     points = np.random.default_rng(2).standard_normal((7, 5))
     space = line_space(problem, np.ones(5))

@@ -27,7 +27,7 @@ def test_further_starts_count_and_the_history_has_each() -> None:
     assert second["start_score"] == second["score"] == 1.0
 
 
-def test_inactive_weights_stay_and_then_scale_counts() -> None:
+def test_inactive_weights_do_not_change_and_fix_the_scale() -> None:
     problem, hidden = planted(22)
     active = np.array([True, True, False, True, False])
     problem = replace(problem, active=active)
@@ -38,7 +38,7 @@ def test_inactive_weights_stay_and_then_scale_counts() -> None:
     assert solution.score == corpus_score(problem, solution.weights)
 
 
-def test_armijo_steps_solve_what_hidden_weights_solve_whatever_the_threads() -> None:
+def test_armijo_steps_recover_hidden_weights_for_any_number_of_threads() -> None:
     problem, _ = planted(25, n_sentences=100)
     problem = replace(problem, minima=-np.ones(5), maxima=np.ones(5))
     armijo = replace(ONE, simplex_step="armijo", restarts=2)
@@ -63,7 +63,7 @@ def test_progress_counts_points() -> None:
     assert told[-1] == (done, 80, "points")
 
 
-def test_nothing_but_zero_is_refused() -> None:
+def test_nothing_but_zero_is_rejected() -> None:
     problem, _ = planted(24, n_sentences=5)
     flat = np.zeros_like(problem.tuning_set.dense)
     problem = replace(problem, tuning_set=replace(problem.tuning_set, dense=flat))

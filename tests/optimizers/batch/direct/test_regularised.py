@@ -36,7 +36,7 @@ def test_the_sine_is_the_least_distance_over_scales() -> None:
         )
 
 
-def test_the_sine_is_least_where_it_says() -> None:
+def test_the_minimum_of_the_sine_is_correct() -> None:
     rng = np.random.default_rng(2)
     for _ in range(20):
         weights, direction, given = rng.standard_normal((3, 4))
@@ -93,7 +93,7 @@ def test_a_weight_of_zero_is_chosen_where_it_is_worth_more() -> None:
     assert merit == pytest.approx(0.31 - 0.015)
 
 
-def test_zeros_at_a_threshold_are_nobodys() -> None:
+def test_zeros_at_a_threshold_are_ignored() -> None:
     weights, direction = np.array([0.5, 1.0, 0.0, 0.0]), np.array([-1.0, 0.0, 0.0, 0.0])
     regulariser = Regulariser(0.0, 0.1, weights, ALL)
     move = best_move((np.array([0.5]), np.array([0.3, 0.4])), weights, direction, regulariser, 10.0)

@@ -164,7 +164,7 @@ def test_a_search_from_zero_weights_leaves_them() -> None:
     np.testing.assert_allclose(found.weights, TOP, atol=1e-3)
 
 
-def test_ends_after_as_many_points_as_it_may_score() -> None:
+def test_the_number_of_scored_points_is_limited() -> None:
     search = simplex_search(np.ones(4), settings(evaluations=30), np.random.default_rng(5))
     (found,) = run_together([search], bowl)
     assert 30 <= found.evaluations <= 36

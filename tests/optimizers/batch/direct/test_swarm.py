@@ -39,7 +39,7 @@ def test_a_move_is_inertia_and_two_pulls() -> None:
     )
 
 
-def test_what_is_better_is_remembered() -> None:
+def test_better_points_are_remembered() -> None:
     swarm = Swarm(np.eye(2), np.zeros((2, 2)), 2 * np.eye(2), np.array([0.2, 0.5]))
     told = swarm.with_scores(np.array([0.3, 0.4]))
     np.testing.assert_array_equal(told.own, [[1.0, 0.0], [0.0, 2.0]])
@@ -57,7 +57,7 @@ def test_starts_count_and_scores_never_fall() -> None:
     assert pso(known, -hidden, np.random.default_rng(1), FEW).history[0]["score"] == 1.0
 
 
-def test_inactive_weights_stay_and_then_scale_counts() -> None:
+def test_inactive_weights_do_not_change_and_fix_the_scale() -> None:
     problem, hidden = planted(32)
     active = np.array([True, True, False, True, False])
     problem = replace(problem, active=active, minima=-np.ones(5), maxima=np.ones(5))
@@ -67,7 +67,7 @@ def test_inactive_weights_stay_and_then_scale_counts() -> None:
     assert solution.score > corpus_score(problem, start) + 0.05
 
 
-def test_ends_when_nothing_better_is_found() -> None:
+def test_ends_without_improvement() -> None:
     problem, hidden = planted(33)
     lazy = replace(FEW, idle_moves=2)
     assert len(pso(problem, hidden, np.random.default_rng(1), lazy).history) == 3
@@ -82,7 +82,7 @@ def test_more_starts_than_particles_and_inertia_without_end() -> None:
         pso(problem, hidden, np.random.default_rng(1), replace(FEW, inertia=1.0))
 
 
-def test_a_start_of_zero_is_no_result_where_others_are_as_good() -> None:
+def test_zero_weights_are_not_the_result_if_others_are_as_good() -> None:
     problem, hidden = planted(35, n_sentences=1)
     made = problem.tuning_set
     alike = replace(made, stats=np.full_like(made.stats, 10))

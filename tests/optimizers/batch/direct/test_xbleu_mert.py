@@ -91,7 +91,7 @@ def test_inactive_weights_stay() -> None:
         assert solution.score > corpus_score(problem, start)
 
 
-def test_another_metric_is_refused() -> None:
+def test_another_metric_is_rejected() -> None:
     problem, _ = planted(56, n_sentences=5)
     with pytest.raises(UsageError, match="BLEU"):
         xbleu_mert(problem, np.ones(5), np.random.default_rng(1), ONE)

@@ -26,7 +26,7 @@ def test_variances_within_lists() -> None:
     np.testing.assert_allclose(feature_variances(LISTS), expected, rtol=1e-12)
 
 
-def test_start_is_the_weights_given_at_a_deviation_of_one() -> None:
+def test_the_start_is_the_given_weights_scaled_to_unit_deviation() -> None:
     problem = Problem(LISTS, metric("BLEU"), active=SOME)
     for factor in (1e-200, 1.0, 1e99):
         where = Coordinates.of(problem, factor * INITIAL)
@@ -35,7 +35,7 @@ def test_start_is_the_weights_given_at_a_deviation_of_one() -> None:
         np.testing.assert_allclose(weights / weights[0], INITIAL / INITIAL[0])
 
 
-def test_inactive_weights_come_back_as_they_were() -> None:
+def test_inactive_weights_are_returned_unchanged() -> None:
     where = Coordinates.of(Problem(LISTS, metric("BLEU"), active=SOME), INITIAL)
     assert where.inactive is not None
     assert len(where.start) == SOME.sum() + 1

@@ -114,7 +114,7 @@ def test_steps_never_go_up(learns_scale: bool, l1: float) -> None:
     assert (found.scale != 1.0) == learns_scale
 
 
-def test_gradient_that_is_told_is_by_the_weights() -> None:
+def test_the_reported_gradient_is_that_of_the_weights() -> None:
     lists = lists_of_all_scales(6)
     objective, where = softmax(BlockedLists.of(lists), first_ones(lists)), coordinates(lists)
     settings = replace(SETTINGS, iterations=1)

@@ -71,7 +71,7 @@ def test_sparse_weights_are_tuned_and_count(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "factor"), [("softmax", 0.01), ("risk", 50.0), ("linear-bleu", 0.01), ("xbleu", 50.0)]
 )
-def test_inactive_weights_stay_and_the_others_follow_their_scale(name: str, factor: float) -> None:
+def test_inactive_weights_do_not_change_and_fix_the_scale(name: str, factor: float) -> None:
     problem, hidden = planted_bleu(24, n_sentences=100)
     active = np.array([True, False, True, False, True])
     start = np.where(active, 9.0, factor * hidden)
@@ -91,7 +91,7 @@ def test_inactive_weights_that_point_the_wrong_way(name: str) -> None:
 
 
 @ALL
-def test_steps_go_down_and_say_where(name: str) -> None:
+def test_steps_decrease_and_report_the_objective(name: str) -> None:
     problem, _ = planted_bleu(26, noise=0.5)
     history = solve(name, problem, np.ones(5)).history
     stages = np.array([step["stage"] for step in history])

@@ -56,7 +56,7 @@ def test_linear_bleu_of_given_precisions_is_that_of_the_paper() -> None:
     np.testing.assert_allclose(found.ngrams, paper.ngrams / 1000.0)
 
 
-def test_matches_of_some_length_that_nobody_has() -> None:
+def test_missing_matches_of_one_length() -> None:
     lists = bleu_lists(43)
     stats = lists.stats.copy()
     stats[:, 6] = 0
@@ -70,7 +70,7 @@ def test_matches_of_some_length_that_nobody_has() -> None:
         xbleu(problem, np.ones(8), rng, XbleuOptions())
 
 
-def test_a_ratio_of_nothing_is_refused() -> None:
+def test_a_ratio_of_zero_is_rejected() -> None:
     options = LinearBleuOptions(word_precision=0.8, precision_ratio=0.0)
     with pytest.raises(UsageError, match="precision_ratio must be above 0"):
         expected_linear_bleu(PROBLEM, np.ones(5), np.random.default_rng(0), options)

@@ -33,7 +33,7 @@ def test_cooling_comes_before_quenching() -> None:
     )
 
 
-def test_no_schedule_is_one_stage() -> None:
+def test_without_a_schedule_there_is_one_stage() -> None:
     assert AnnealingOptions(scale=3.0, quench_end=0.0, quench_rate=1.0).stages() == (
         AnnealingStage(3.0),
     )
@@ -51,6 +51,6 @@ def test_no_schedule_is_one_stage() -> None:
         ({"quench_rate": 1.0001}, "more than 1000 stages"),
     ],
 )
-def test_refuses_what_does_not_end(options: dict[str, Any], why: str) -> None:
+def test_endless_schedules_are_rejected(options: dict[str, Any], why: str) -> None:
     with pytest.raises(UsageError, match=why):
         AnnealingOptions(**options).stages()

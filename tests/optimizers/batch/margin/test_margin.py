@@ -55,7 +55,7 @@ def test_both_solvers_do_the_same() -> None:
         assert other.history[-1]["ramp"] == pytest.approx(found.history[-1]["ramp"], abs=1e-4)
 
 
-def test_ramp_loss_is_as_it_is_written() -> None:
+def test_ramp_loss_matches_its_formula() -> None:
     made = random_batch(2, [3, 4])
     lists = scale_lists(Problem(made, Accuracy(), np.ones(9, np.bool_)), np.ones(9), "none")
     rng = np.random.default_rng(3)
@@ -106,7 +106,7 @@ def test_the_unit_of_a_feature_does_not_count() -> None:
     np.testing.assert_allclose(other / np.abs(other).sum(), found, rtol=1e-6)
 
 
-def test_inactive_weights_stay_and_give_the_scale() -> None:
+def test_inactive_weights_do_not_change_and_fix_the_scale() -> None:
     problem, hidden = planted(23, n_sentences=80)
     active = np.array([True, True, False, True, True])
     fixed = replace(problem, active=active)
@@ -132,7 +132,7 @@ def test_sparse_features_are_learnt() -> None:
     np.testing.assert_array_equal(np.sign(weights[:5]), [1, -1, 1, -1, 1])
 
 
-def test_nothing_to_learn_is_said() -> None:
+def test_nothing_to_learn_is_an_error() -> None:
     alike = tuning_set([3], np.ones((3, 2)), np.array([1, 5, 9]))
     with pytest.raises(OptimizerError, match="all weights are zero"):
         learnt(Problem(alike, Accuracy()), MarginOptions())

@@ -123,7 +123,7 @@ def test_inactive_weights_and_the_scale_stay() -> None:
     assert found.score > 0.9
 
 
-def test_costs_that_do_not_count_are_refused() -> None:
+def test_costs_that_do_not_count_are_rejected() -> None:
     """Hope, fear and first best would be the same, and the start the result."""
     problem, _ = planted(1)
     with pytest.raises(UsageError, match="cost_scale must be above 0"):

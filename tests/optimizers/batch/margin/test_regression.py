@@ -56,7 +56,7 @@ def test_normal_equations(regularization: float, pairs: RankedPairs | None) -> N
     assert fit.loss == pytest.approx(loss, rel=1e-9)
 
 
-def test_squares_about_the_mean_stand_for_all_pairs() -> None:
+def test_squares_about_the_mean_equal_all_pairs() -> None:
     values = np.random.default_rng(3).standard_normal(7)
     about = contrast_means(np.array([0, 7])).apply(values)
     pairs = sum((values[i] - values[j]) ** 2 for i in range(7) for j in range(i))
@@ -64,7 +64,7 @@ def test_squares_about_the_mean_stand_for_all_pairs() -> None:
 
 
 @pytest.mark.parametrize("examples", ["sampled", "oracles", "all"])
-def test_exact_gains_are_found_exactly(examples: str) -> None:
+def test_exact_gains_are_recovered(examples: str) -> None:
     """Of gains that are linear in the features, the weights are known."""
     rng = np.random.default_rng(4)
     won = rng.integers(0, 10, 60)
@@ -77,7 +77,7 @@ def test_exact_gains_are_found_exactly(examples: str) -> None:
     assert found.history[0]["objective"] == pytest.approx(0.0, abs=1e-9)
 
 
-def test_inactive_weights_stay_and_give_the_scale() -> None:
+def test_inactive_weights_do_not_change_and_fix_the_scale() -> None:
     problem, hidden = planted(31, n_sentences=80)
     active = np.array([True, True, False, True, True])
     start = np.where(active, 0.0, 7.0 * hidden)
@@ -88,7 +88,7 @@ def test_inactive_weights_stay_and_give_the_scale() -> None:
     np.testing.assert_allclose(found.weights, 7.0 * hidden, rtol=0.3, atol=0.7)
 
 
-def test_nothing_to_learn_is_said() -> None:
+def test_nothing_to_learn_is_an_error() -> None:
     worthless = tuning_set([3], np.arange(6.0).reshape(3, 2), np.array([5, 5, 5]))
     for examples, message in (("sampled", "differ in score"), ("all", "all weights are zero")):
         options = RegressionOptions(examples=examples)  # type: ignore[arg-type]

@@ -74,7 +74,7 @@ def test_all_reach_the_least_objective(seed: int, regularization: float) -> None
         np.testing.assert_allclose(fit.weights, weights, atol=1e-3)
 
 
-def test_objective_is_as_it_is_written() -> None:
+def test_the_objective_matches_its_formula() -> None:
     loss, weights = loss_of(4, 0.1), np.random.default_rng(5).standard_normal(9)
     scores = matrix(loss.lists) @ weights
     losses = []
@@ -97,7 +97,7 @@ def test_the_bound_never_falls_nor_passes_the_least_objective(name: str) -> None
     assert all(step["objective"] >= wanted - 1e-8 for step in rounds)
 
 
-def test_what_one_choice_of_references_led_to_is_a_start_for_another() -> None:
+def test_a_solution_is_a_start_for_other_references() -> None:
     before, after = loss_of(7, 0.1), loss_of(7, 0.1)
     after.references[:] = after.lists.offsets[:-1]
     after.demands[after.references] = 0.0
@@ -116,7 +116,7 @@ def test_what_one_choice_of_references_led_to_is_a_start_for_another() -> None:
     assert fit.loss == pytest.approx(wanted, abs=1e-6)
 
 
-def test_what_has_not_converged_says_so() -> None:
+def test_missing_convergence_is_reported() -> None:
     loss, rng = loss_of(8, 0.01), np.random.default_rng(3)
     assert not solve_dual(loss, rng, tolerance=1e-9, sweeps=1)[0].converged
     assert not solve_n_slack(loss, rng, epsilon=1e-9, rounds=2, sweeps=1)[0].converged

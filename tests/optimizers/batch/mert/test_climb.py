@@ -76,7 +76,7 @@ def test_the_best_of_all_axes_is_taken_first() -> None:
     assert found.score == pytest.approx(best)
 
 
-def test_random_directions_go_on_while_they_gain() -> None:
+def test_random_directions_continue_while_they_gain() -> None:
     settings = replace(SETTINGS, random_directions=5)
     found = climb_random_directions(hill(), START, np.random.default_rng(0), settings)
     assert found.score > found.start_score
@@ -188,7 +188,7 @@ def test_smoothed_values_rise(
         assert np.abs(moved).sum() == pytest.approx(0.4)
 
 
-def test_a_hopeless_climb_is_given_up() -> None:
+def test_a_hopeless_search_is_abandoned() -> None:
     settings = replace(SETTINGS, bound=2.0, give_up=0.001)
     full = climb_axes(hill(), START, np.random.default_rng(0), SETTINGS)
     short = climb_axes(hill(), START, np.random.default_rng(0), settings)
@@ -198,7 +198,7 @@ def test_a_hopeless_climb_is_given_up() -> None:
     assert climb_axes(hill(), START, np.random.default_rng(0), hopeful).score == full.score
 
 
-def test_a_hopeless_climb_around_a_point_is_given_up() -> None:
+def test_a_hopeless_search_around_a_point_is_abandoned() -> None:
     begin = np.array([1.0, 0.2, 0.2, 0.2, 0.2])
     full, short, hopeful = (
         climb_from_perturbation(hill(), begin, np.random.default_rng(2), settings)

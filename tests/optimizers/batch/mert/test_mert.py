@@ -75,7 +75,7 @@ def test_score_is_that_of_decoding_and_weights_have_norm_one() -> None:
     assert np.abs(solution.weights).sum() == pytest.approx(1.0)
 
 
-def test_inactive_weights_stay_and_nothing_is_normalised() -> None:
+def test_inactive_weights_do_not_change_and_prevent_normalisation() -> None:
     problem, _ = planted(7, noise=1.0)
     active = np.array([True, False, True, False, False])
     start = np.array([0.3, 2.0, -0.5, 0.7, 1.1])
@@ -84,7 +84,7 @@ def test_inactive_weights_stay_and_nothing_is_normalised() -> None:
     assert solution.score > corpus_score(problem, start)
 
 
-def test_sparse_weights_stay_unless_active() -> None:
+def test_sparse_weights_do_not_change_unless_active() -> None:
     rng = np.random.default_rng(0)
     n_hyps = 60
     indptr = np.arange(n_hyps + 1, dtype=np.int64)
@@ -140,7 +140,7 @@ def test_many_long_climbs_at_once_are_those_of_one_thread() -> None:
     assert alone.history == together.history
 
 
-def test_given_starts_are_never_given_up() -> None:
+def test_searches_from_given_starts_are_never_abandoned() -> None:
     problem, hidden = planted(9, noise=1.0)
     problem = replace(problem, starts=(hidden,))
     start = np.array([1.0, 0.5, -0.5, 1.0, 0.25])
@@ -153,7 +153,7 @@ def test_given_starts_are_never_given_up() -> None:
     assert rounds[0] > rounds[1]
 
 
-def test_polishing_goes_on_until_that_many_in_a_row_are_no_better() -> None:
+def test_polishing_ends_after_that_many_failures_in_a_row() -> None:
     problem, _ = planted(10, n_sentences=100, n_hyps=20, noise=1.0)
     plain, *polished = (
         mert(problem, np.ones(5), np.random.default_rng(0), replace(QUICK, polish=polish))
@@ -216,7 +216,7 @@ def test_the_size_of_the_starts_does_not_matter(exponent: int) -> None:
 
 
 @pytest.mark.parametrize("interval", ["best", "average", "minimum"])
-def test_random_directions_judge_intervals_as_they_are_told(interval: str) -> None:
+def test_random_directions_use_the_interval_setting(interval: str) -> None:
     problem, _ = planted(3, n_features=4)
     problem = replace(problem, minima=-np.ones(4), maxima=np.ones(4))
     options = replace(QUICK, method="random-direction", interval=interval, polish=0, restarts=0)
@@ -234,7 +234,7 @@ def test_random_directions_judge_intervals_as_they_are_told(interval: str) -> No
     interval=st.sampled_from(["best", "average", "minimum"]),
     integral=st.booleans(),
 )
-def test_degenerate_problems_end_in_weights_that_score_what_is_said(
+def test_degenerate_problems_give_weights_with_the_reported_score(
     seed: int, n_features: int, scale: float, method: str, interval: str, integral: bool
 ) -> None:
     """Constant features, single hypotheses, empty sentences, ties, scales far apart, no start."""

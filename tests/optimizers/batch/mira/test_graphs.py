@@ -153,7 +153,7 @@ def test_a_search_is_for_bleu() -> None:
         kbmira(other, np.ones(3), np.random.default_rng(1), OPTIONS)
 
 
-def test_leaves_out_sparse_features_that_are_alike() -> None:
+def test_equal_sparse_features_are_omitted() -> None:
     def hypothesis(**values: float) -> Hypothesis:
         columns = np.array([int(name[1:]) for name in values], dtype=np.int32)
         return Hypothesis(

@@ -139,7 +139,7 @@ def test_follows_the_paper(n_sparse: int, options: KbmiraOptions) -> None:
             np.testing.assert_allclose(epoch.average, weights, atol=1e-4)
 
 
-def test_inactive_weights_stay_and_others_learn() -> None:
+def test_inactive_weights_do_not_change() -> None:
     options = replace(IN_ORDER, step_cap=0.1)
     for seed in range(8):
         active = np.array([True, False, True] + [True, False] * 3)
@@ -172,7 +172,7 @@ def test_sparse_features_are_as_good_as_dense_ones() -> None:
     np.testing.assert_allclose(as_sparse.weights, ratio * as_dense.weights, rtol=1e-6)
 
 
-def test_sparse_weights_are_tuned_unless_told_otherwise() -> None:
+def test_sparse_weights_are_tuned_by_default() -> None:
     problem = bleu_problem(4, n_sparse=5)
     start = np.array([0.5, -0.25, 1.0] + [0.0] * 5)
     assert solve(problem, start, IN_ORDER).weights[3:].any()

@@ -30,7 +30,7 @@ def allowed(**settings: object) -> set[tuple[int, int]]:
     return set(zip(first[kept].tolist(), second[kept].tolist(), strict=True))
 
 
-def test_no_limit_is_no_rule() -> None:
+def test_without_limits_there_is_no_rule() -> None:
     draw = np.random.default_rng(0).integers
     assert ConstraintOptions().rule(SCORES, LENGTHS, lambda top, n: draw(0, top, n)) is None
 
@@ -50,7 +50,7 @@ def test_outliers() -> None:
     assert allowed(length_outliers=2.0) == inside
 
 
-def test_typical_differences_are_taken_more_often() -> None:
+def test_typical_differences_are_accepted_more_often() -> None:
     rng = np.random.default_rng(1)
     gaps = rng.standard_normal(400)
     lengths = np.zeros(400, dtype=np.int32)
@@ -89,7 +89,7 @@ def test_sampled_pairs_keep_to_the_rule() -> None:
     assert (SCORES[limited.better] - SCORES[limited.worse] >= 0.05 - 1e-9).all()
 
 
-def test_random_acceptance_takes_what_is_drawn_first() -> None:
+def test_random_acceptance_keeps_the_first_pairs_drawn() -> None:
     sampling = PairSampling(candidates=300, kept=20, minimum_difference=0.05)
     largest = sampled(ConstraintOptions(), sampling)
     some = sampled(ConstraintOptions(), replace(sampling, largest=False))
@@ -117,7 +117,7 @@ def test_pro_with_other_classifiers(classifier: str) -> None:
     assert held @ hidden / np.linalg.norm(held) / np.linalg.norm(hidden) > 0.9
 
 
-def test_pro_says_that_the_limits_leave_nothing() -> None:
+def test_limits_that_leave_no_pairs_are_an_error() -> None:
     problem, _ = planted(4, n_sentences=5)
     options = ProOptions(maximum_difference=0.01)
     with pytest.raises(OptimizerError, match="within the limits"):

@@ -110,7 +110,7 @@ def test_finds_hidden_weights() -> None:
     np.testing.assert_allclose(fit.weights, hidden, rtol=0.1, atol=0.05 * np.abs(hidden).max())
 
 
-def test_offsets_stand_for_what_is_not_fitted() -> None:
+def test_offsets_are_scores_of_fixed_weights() -> None:
     made, labels, _ = examples(4)
     whole = fit_logistic(made, labels, precision=0.0)
     known = made[:, [0]] @ whole.weights[:1]

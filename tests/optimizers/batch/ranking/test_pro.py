@@ -77,7 +77,7 @@ def test_sparse_weights_are_tuned_and_count() -> None:
     assert corpus_score(problem, weights) > corpus_score(problem, run(dense_only, start)) + 0.1
 
 
-def test_inactive_weights_stay_and_the_others_follow_their_scale() -> None:
+def test_inactive_weights_do_not_change_and_fix_the_scale() -> None:
     problem, hidden = planted(24, n_sentences=300)
     active = np.array([True, False, True, False, True])
     for scale in (0.01, 1.0, 50.0):
@@ -126,7 +126,7 @@ def test_refuses_hypotheses_of_equal_scores() -> None:
         run(Problem(same, Accuracy()), np.ones(2))
 
 
-def test_refuses_to_smooth_what_is_not_there() -> None:
+def test_smoothing_a_missing_brevity_penalty_is_rejected() -> None:
     problem, _ = planted(32)
     with pytest.raises(UsageError, match="accuracy"):
         run(problem, np.ones(5), smooth_brevity_penalty=True)
@@ -155,7 +155,7 @@ def test_mert_tunes_a_factor_of_the_sparse_weights() -> None:
     assert np.abs(both.weights[:2]).sum() == pytest.approx(1.0)
 
 
-def test_inactive_sparse_weights_stay_before_mert() -> None:
+def test_inactive_sparse_weights_do_not_change_before_mert() -> None:
     problem, hidden = planted_sparse(30)
     active = np.arange(32) % 2 == 0
     solution = pro_mert(replace(problem, active=active), hidden, np.random.default_rng(0), BOTH)

@@ -85,7 +85,7 @@ def test_sparse_weights_are_tuned_and_count() -> None:
     assert corpus_score(problem, weights) > corpus_score(problem, run(dense_only, start)) + 0.1
 
 
-def test_inactive_weights_stay_and_the_others_follow_their_scale() -> None:
+def test_inactive_weights_do_not_change_and_fix_the_scale() -> None:
     problem, hidden = planted(25, n_sentences=300)
     active = np.array([True, False, True, False, True])
     for scale in (0.01, 50.0):

@@ -43,7 +43,7 @@ def test_names_of_groups() -> None:
             group_names(names, separator="", **options)  # type: ignore[arg-type]
 
 
-def test_summaries_score_as_the_weights_that_they_stand_for() -> None:
+def test_summaries_score_like_their_weights() -> None:
     problem = in_groups(1)
     problem = replace(problem, active=np.arange(32) != 9)
     rng = np.random.default_rng(2)
@@ -120,7 +120,7 @@ def test_without_sparse_features_it_is_mert() -> None:
     np.testing.assert_array_equal(found.weights, truth.weights)
 
 
-def test_refuses_a_first_pass_that_is_none() -> None:
+def test_invalid_first_passes_are_rejected() -> None:
     """Even where the start has sparse weights, and no first pass is needed."""
     problem = in_groups(10)
     for start in (np.append(np.ones(2), np.zeros(30)), np.ones(32)):

@@ -71,7 +71,7 @@ def test_one_constraint_by_hand() -> None:
     assert not solve_simplex(gram, -gains, 1.0).any()
 
 
-def test_constraints_without_features_are_left_alone_or_take_all() -> None:
+def test_constraints_without_features_get_nothing_or_everything() -> None:
     # Where no step gains a thing, the box leaves the multiplier at 0; a shared slack is another
     # matter, since a multiplier there keeps the others small.
     gram, gains = np.diag([0.0, 1.0]), np.array([5.0, 1.0])

@@ -269,7 +269,7 @@ def test_renormalised_multipliers_keep_their_direction() -> None:
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_weights_that_are_not_active_stay_and_still_count(name: str) -> None:
+def test_inactive_weights_do_not_change_but_count_in_scores(name: str) -> None:
     batch = random_batch(8)
     weights = np.random.default_rng(8).standard_normal(6)
     active = np.array([True, False, True, True, False, True])
@@ -302,7 +302,7 @@ def test_a_batch_without_anything_to_learn(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_zero_start_forgets_the_weights_given(name: str) -> None:
+def test_zero_start_ignores_the_given_weights(name: str) -> None:
     batch = random_batch(2)
     exact = "exact" in name
     makers: dict[str, Callable[[bool], Learner]] = {
@@ -321,7 +321,7 @@ def test_zero_start_forgets_the_weights_given(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_only_what_the_batch_has_is_touched(name: str) -> None:
+def test_only_features_of_the_batch_change(name: str) -> None:
     batch = random_batch(4)
     assert batch.sparse is not None
     wide = replace(
