@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from mosesplug.learning.stored import select_iterations
 
 from mosesplug.errors import UsageError
+from mosesplug.learning.stored import select_iterations
 
 
 def test_iterations_are_ranges_or_the_newest() -> None:
