@@ -14,9 +14,9 @@ from mosesplug.cli.shared.interrupts import EndOnInterrupt
 __all__ = ["main"]
 
 
-def main(arguments: Sequence[str] | None = None) -> NoReturn:
+def main(arguments: list[str] | None = None) -> NoReturn:
     """Run ``mert-moses`` and exit."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    words = sys.argv[1:] if arguments is None else arguments
     action = partial(_run, words)
     with EndOnInterrupt("mert-moses"):
         sys.exit(exit_code("mert-moses", action, after_interrupt=TUNING_GOES_ON))
