@@ -65,7 +65,8 @@ def optimize(
             any order. Integers are lines of the references, from 0. Other ids take references
             in the order of their first appearance.
         hypotheses: ``[n_hyps]``, the texts, tokens separated by blanks. Those of a sentence with
-            the same text and features count once.
+            the same text and features count once. With ``scores`` or ``statistics``, texts are
+            optional, and every hypothesis counts.
         references: a file or the prefix of several; a text for each sentence; several sequences of
             texts, ``[reference][sentence]``; or a mapping of sentence ids to one or several texts.
         scores: ``[n_hyps]``, a number for each hypothesis, larger for better ones. The corpus score

@@ -16,6 +16,7 @@ from mosesplug.cli.main import main
 from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics import metric as find_metric
 from tests.api.problems import NAMES, Problem, make_problem
+from tests.store.toys import ToyMetric
 
 FAST = {"restarts": 2}
 """Options of MERT for a short search."""
@@ -312,6 +313,18 @@ def test_metric_objects(problem: Problem) -> None:
     assert by_object.vector.tolist() == by_name.vector.tolist()
     with pytest.raises(UsageError, match="metric_settings are of a metric given by its name"):
         mosesplug.optimize(**arrays(problem), metric=find_metric("TER"), metric_settings="case:x")
+
+
+def test_metrics_of_others(problem: Problem) -> None:
+    metric = ToyMetric()
+    fit = mosesplug.optimize(**arrays(problem), metric=metric, options=FAST)
+    rows = fit.choose(problem.features, problem.sentence_ids)
+    words = [(problem.hypotheses[row].split(), problem.sentence_ids[row]) for row in rows]
+    right = sum(word in problem.references[n].split() for found, n in words for word in found)
+    assert fit.score == pytest.approx(right / sum(len(found) for found, _ in words))
+    assert fit.signature == "WORDS|weight:1"
+    texts = [problem.hypotheses[row] for row in rows]
+    assert mosesplug.score(texts, problem.references, [metric])[0].score == fit.score
 
 
 def test_history_is_plain_data(problem: Problem) -> None:
