@@ -106,6 +106,11 @@ class WeightFile:
         }
 
     @property
+    def dense(self) -> tuple[float, ...]:
+        """The tuned dense weights, with names or without."""
+        return self.numbers or self.show.values
+
+    @property
     def value_names(self) -> tuple[str, ...]:
         """Names of single values: the dense features of lists that name every value.
 

@@ -53,7 +53,7 @@ class Weights:
         Raises:
             FormatError: a sparse weight file that a ``moses.ini`` names cannot be read.
         """
-        return cls(file.numbers or file.show.values, file.all_sparse)
+        return cls(file.dense, file.all_sparse)
 
     def complete(self, earlier: Weights, space: FeatureSpace) -> Weights:
         """Return these weights, and earlier weights of sparse features that they lack.

@@ -23,13 +23,14 @@ from mosesplug.cli.moses.arguments import (
     parse_real,
     run,
 )
-from mosesplug.cli.moses.kbmira_start import Orders, Start, log, read_start
+from mosesplug.cli.moses.kbmira_start import Orders, log, read_start
 from mosesplug.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from formats.weights.any_format import WeightFile
     from mosesplug.metrics import Metric
     from mosesplug.moses_tools.extractor_files import ExtractorSet, Iteration
     from mosesplug.optimizers.batch.mira.kbmira import BatchMiraLearner, KbmiraOptions, MiraEpoch
@@ -166,7 +167,7 @@ class _Task:
     shown: Callable[..., Any]
 
 
-def _lists(given: Arguments, start: Start, seed: int) -> _Task:
+def _lists(given: Arguments, start: WeightFile, seed: int) -> _Task:
     """Return a learner on the hypotheses in extractor files."""
     files = _read_files(given)
 
@@ -187,12 +188,12 @@ def _lists(given: Arguments, start: Start, seed: int) -> _Task:
         learner.visit,
         read_vectors_from_lists(learner, tuning_set),
         space.n_dense,
-        named=bool(start.groups),
+        named=bool(start.show.names),
     )
     return _Task(learner, orders, space.n_dense, space.sparse, shown)
 
 
-def _graphs(given: Arguments, start: Start, seed: int) -> _Task:
+def _graphs(given: Arguments, start: WeightFile, seed: int) -> _Task:
     """Return a learner on search graphs."""
     from mosesplug.cli.moses.kbmira_graphs import read_graphs
 
@@ -204,7 +205,7 @@ def _graphs(given: Arguments, start: Start, seed: int) -> _Task:
     from mosesplug.optimizers.batch.mira.graphs import SearchMiraLearner
 
     n_dense = len(start.dense)
-    initial = np.array([*start.dense, *(start.sparse.get(name, 0.0) for name in graphs.sparse)])
+    initial = np.array([*start.dense, *(start.all_sparse.get(name, 0.0) for name in graphs.sparse)])
     learner = SearchMiraLearner(graphs.search, n_dense, initial, _options(given))
     orders = Orders(seed, graphs.search.n_sentences, shuffled=not given["no-shuffle"], once=True)
     shown = partial(
@@ -318,7 +319,7 @@ def _metric(given: Arguments, files: ExtractorSet) -> Metric:
 
 
 def _with_start(
-    files: ExtractorSet, start: Start, path: str | None
+    files: ExtractorSet, start: WeightFile, path: str | None
 ) -> tuple[TuningSet, NDArray[np.float64]]:
     """Return the hypotheses and the starting weights; sparse features with a weight come first.
 
@@ -336,13 +337,14 @@ def _with_start(
             f"{path} has {len(start.dense)} dense weights, and the hypotheses have "
             f"{space.n_dense} dense features: {', '.join(files.names)}"
         )
-    if start.groups and start.groups != space.group_names:
+    groups = start.show.names
+    if groups and groups != space.group_names:
         raise DataError(
-            f"{path} has weights of {', '.join(dict.fromkeys(start.groups))}, and the hypotheses "
+            f"{path} has weights of {', '.join(dict.fromkeys(groups))}, and the hypotheses "
             f"have features of {', '.join(dict.fromkeys(space.group_names))}: give the weights in "
             "the features' order"
         )
-    names = tuple(dict.fromkeys([*start.sparse, *space.sparse]))
+    names = tuple(dict.fromkeys([*start.all_sparse, *space.sparse]))
     place = {name: number for number, name in enumerate(names)}
     columns = np.array([place[name] for name in space.sparse], dtype=np.int32)
     sparse = made.sparse
@@ -353,7 +355,7 @@ def _with_start(
         indptr = np.zeros(made.n_hyps + 1, dtype=np.int64)
         sparse = SparseRows(indptr, none, none.astype(np.float32))
     dense = start.dense or (0.0,) * space.n_dense
-    initial = np.array([*dense, *(start.sparse.get(name, 0.0) for name in names)])
+    initial = np.array([*dense, *(start.all_sparse.get(name, 0.0) for name in names)])
     return replace(made, space=FeatureSpace(space.groups, names), sparse=sparse), initial
 
 

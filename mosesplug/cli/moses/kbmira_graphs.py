@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mosesplug.cli.moses.arguments import Arguments
-from mosesplug.cli.moses.kbmira_start import Start, log
+from mosesplug.cli.moses.kbmira_start import log
 from mosesplug.errors import DataError
 
 if TYPE_CHECKING:
     from formats.graphs.hypergraph_reader import HypergraphFile
+    from formats.weights.any_format import WeightFile
     from mosesplug.forest.oracles.hope_fear import GraphSearch
 
 __all__ = ["Graphs", "read_graphs"]
@@ -37,7 +38,7 @@ class Graphs:
     sparse: tuple[str, ...]
 
 
-def read_graphs(given: Arguments, start: Start) -> Graphs:
+def read_graphs(given: Arguments, start: WeightFile) -> Graphs:
     """Read and prune the graphs of ``--hgdir``, one for each line of the references.
 
     Raises:
@@ -45,11 +46,11 @@ def read_graphs(given: Arguments, start: Start) -> Graphs:
             weights and the graphs have different features.
         FormatError: a file is malformed.
     """
-    if not start.names:
+    if not start.value_names:
         raise DataError(
             f"{given['dense-init']} has no names: search graphs need one 'name= value' per line"
         )
-    both = sorted(set(start.names) & set(start.sparse))
+    both = sorted(set(start.value_names) & set(start.all_sparse))
     if both:
         raise DataError(
             f"both {given['sparse-init']} and {given['dense-init']} have a weight of {both[0]}"
@@ -70,7 +71,7 @@ def read_graphs(given: Arguments, start: Start) -> Graphs:
 def _prune(
     files: Iterator[HypergraphFile],
     lines: Sequence[Sequence[Sequence[bytes]]],
-    start: Start,
+    start: WeightFile,
     given: Arguments,
 ) -> Graphs:
     """Prune the graphs; a feature without a starting weight starts at 0."""
@@ -82,8 +83,8 @@ def _prune(
     from mosesplug.forest.search_graph import search_graph
     from mosesplug.hypergraph import Hypergraph
 
-    names = (*start.names, *start.sparse)
-    initial = (*start.dense, *start.sparse.values())
+    names = (*start.value_names, *start.all_sparse)
+    initial = (*start.dense, *start.all_sparse.values())
     _check_size(names, initial)
     known = np.array(initial, dtype=np.float32)
     columns = {name: column for column, name in enumerate(names)}
@@ -102,13 +103,13 @@ def _prune(
             raise DataError(f"{file.path}: {error}") from None
         graphs.append(search_graph(graph, ReferenceNgramTree.of(references)))
         log("." * (number % _DOT == 0) + f" [count={number}]\n" * (number % _COUNT == 0))
-    missing = [name for name in start.names if name not in seen]
+    missing = [name for name in start.value_names if name not in seen]
     if missing:
         raise DataError(
             f"{given['dense-init']} has a weight of {missing[0]}, and no search graph in "
             f"{given['hgdir']} has that feature"
         )
-    return Graphs(GraphSearch(graphs), tuple(columns)[len(start.names) :])
+    return Graphs(GraphSearch(graphs), tuple(columns)[len(start.value_names) :])
 
 
 def _check_size(names: Sequence[str], weights: Sequence[float]) -> None:

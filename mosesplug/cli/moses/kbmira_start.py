@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mosesplug.cli.moses.arguments import Arguments
@@ -12,49 +11,27 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Orders", "Start", "log", "read_start"]
+    from formats.weights.any_format import WeightFile
+
+__all__ = ["Orders", "log", "read_start"]
 
 
-@dataclass(frozen=True)
-class Start:
-    """Starting weights from their files.
-
-    Attributes:
-        groups: the feature function of each dense weight; empty if the file has only numbers.
-        names: the name of each dense weight in search graphs; empty if the file has only numbers.
-        dense: the dense weights; empty without a file.
-        sparse: sparse weights by name.
-    """
-
-    groups: tuple[str, ...]
-    names: tuple[str, ...]
-    dense: tuple[float, ...]
-    sparse: dict[str, float]
-
-
-def read_start(given: Arguments) -> Start:
-    """Read the files of starting weights."""
-    from formats.graphs.hypergraph import hypergraph_names
-    from formats.weights.any_format import read_weights
-    from formats.weights.files import read_sparse
+def read_start(given: Arguments) -> WeightFile:
+    """Read the files of starting weights; without any, there are no weights."""
+    from formats.weights.any_format import WeightFile, read_weights
 
     path = given["dense-init"]
     if path is None:
-        return Start((), (), (), {})
+        return WeightFile("", "dense")
     found = read_weights(path, ("dense", "init.opt", "weights.txt"))
-    widths = [(name, len(values)) for name, values in found.groups.items()]
-    groups = tuple(name for name, width in widths for _ in range(width))
-    names = hypergraph_names(widths)
-    dense = found.numbers or found.show.values
     if given["verbose"]:
-        shown = [f"{name} " for name in names] or [""] * len(dense)
-        lines_shown = [f"{name}{value:g}\n" for name, value in zip(shown, dense, strict=True)]
+        shown = [f"{name} " for name in found.value_names] or [""] * len(found.dense)
+        lines_shown = [f"{name}{value:g}\n" for name, value in zip(shown, found.dense, strict=True)]
         log("".join(["Reading dense features:\n", *lines_shown]))
-    sparse: dict[str, float] = {}
     if given["sparse-init"] is not None:
-        sparse = read_sparse(given["sparse-init"])
-        log(f"Found {len(sparse)} initial sparse features\n")
-    return Start(groups, names, dense, sparse)
+        found = found.with_sparse(given["sparse-init"])
+        log(f"Found {len(found.all_sparse)} initial sparse features\n")
+    return found
 
 
 class Orders:
