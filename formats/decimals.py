@@ -191,17 +191,17 @@ def spell_rows(values: NDArray[np.float32] | NDArray[np.int32]) -> bytes:
     if values.dtype.kind == "i" and 0 <= values.min(initial=0) <= values.max(initial=0) < 1000:
         words = _COUNTS[values]
         words[:, 0] |= _U64(ord("\n"))
-        return _packed(words)
+        return _pack(words)
     flat = values.astype(np.float32).astype(np.float64).ravel()
     words, odd = _spell(flat)
     for i in np.flatnonzero(odd).tolist():
         text = (b"\0\0%.6g " % flat[i]).ljust(16, b"\0")
         words[i] = np.frombuffer(text, dtype="<u8")
     words.reshape(n, width, 2)[:, 0, 0] |= _U64(ord("\n"))
-    return _packed(words)
+    return _pack(words)
 
 
-def _packed(words: Words) -> bytes:
+def _pack(words: Words) -> bytes:
     """Return the bytes of words, zeros left out."""
     return words.astype("<u8", copy=False).tobytes().translate(None, b"\0")
 

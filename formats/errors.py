@@ -41,10 +41,10 @@ class FormatError(ValueError):
         if len(message) > _LONGEST_MESSAGE:  # a name in it may be as long as the file
             message = f"{message[:_LONGEST_MESSAGE]}..."
         text = f"{place}: {message}" if place else message
-        return _UNSEEN.sub(_escaped, f"{text}. {self.remedy}" if self.remedy else text)
+        return _UNSEEN.sub(_escape, f"{text}. {self.remedy}" if self.remedy else text)
 
 
-def _escaped(match: re.Match[str]) -> str:
+def _escape(match: re.Match[str]) -> str:
     """Return the escape of a character that would break the line or control a terminal."""
     return match[0].encode("unicode_escape").decode()
 

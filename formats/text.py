@@ -158,14 +158,14 @@ def atomic_write(path: StrPath, *, compress: Literal["gz"] | None = None) -> Ite
         OSError: the directory is not writable, or the disk is full.
     """
     if Path(path).exists() and not Path(path).is_file():
-        with Path(path).open("wb") as file, _packed(file, compress) as text:
+        with Path(path).open("wb") as file, _open_packed(file, compress) as text:
             yield text
         return
     target = Path(path).resolve()
     temporary = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}")
     try:
         with temporary.open("xb") as file:
-            with _packed(file, compress) as text:
+            with _open_packed(file, compress) as text:
                 yield text
             file.flush()
             os.fsync(file.fileno())
@@ -187,7 +187,7 @@ def write_atomic(path: StrPath, data: bytes, *, compress: Literal["gz"] | None =
 
 
 @contextmanager
-def _packed(file: BinaryIO, compress: Literal["gz"] | None) -> Iterator[BinaryIO]:
+def _open_packed(file: BinaryIO, compress: Literal["gz"] | None) -> Iterator[BinaryIO]:
     if compress is None:
         yield file
     else:
@@ -211,7 +211,7 @@ class _Archive(io.RawIOBase):
         try:
             data = self._source.read(len(buffer))
         except (*_BROKEN_ARCHIVE, OSError) as error:
-            raise _damaged(self._path, error) from error
+            raise _damage_error(self._path, error) from error
         buffer[: len(data)] = data
         self._unpacked += len(data)
         if self._unpacked > _UNPACKED_BYTES:
@@ -261,7 +261,7 @@ def _unreadable(path: StrPath, error: OSError | ValueError) -> FormatError:
     )
 
 
-def _damaged(path: StrPath, error: Exception) -> FormatError:
+def _damage_error(path: StrPath, error: Exception) -> FormatError:
     return FormatError(
         f"the archive is cut short or damaged ({error})",
         path=fspath(path),

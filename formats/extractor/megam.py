@@ -117,7 +117,7 @@ def _read_slowly(text: bytes, path: str, with_values: bool) -> Examples:
         words = line.translate(bytes.maketrans(_BLANK_BYTES, b" " * len(_BLANK_BYTES))).split()
         if not words:
             continue
-        fault = _fault(words, with_values)
+        fault = _find_fault(words, with_values)
         if fault is not None:
             raise FormatError(fault[0], path=path, line=number, remedy=fault[1])
         labels.append(parse_number(words[0]))
@@ -134,7 +134,7 @@ def _read_slowly(text: bytes, path: str, with_values: bool) -> Examples:
     )
 
 
-def _fault(words: list[bytes], with_values: bool) -> tuple[str, str] | None:
+def _find_fault(words: list[bytes], with_values: bool) -> tuple[str, str] | None:
     """Return what is wrong with a line, and what to do; None if nothing is."""
     if words[0] in (b"DEV", b"TEST") or b"$$$WEIGHT" in words:
         return "sections and weighted examples are not supported", "Give unweighted examples"

@@ -88,7 +88,7 @@ def read_scores(path: StrPath, *, threads: int = 2) -> ScoreData:
             )
     rows = _rows(file, blocks, threads)
     if rows.names:
-        raise _refused(file, blocks, "sparse features, which belong in a features file")
+        raise _value_error(file, blocks, "sparse features, which belong in a features file")
     metric = blocks[0].title[0].decode("utf-8", "surrogateescape")
     return ScoreData(metric, *index_of(blocks), rows.dense)
 
@@ -153,7 +153,7 @@ def _parse(file: BlockFile, lines: _Lines, piece: Sequence[Block]) -> _Rows:
     if piece[0].binary:
         rows = _dense_only(np.frombuffer(text, dtype="<f4").reshape(n_rows, width))
         if not np.isfinite(rows.dense).all():
-            raise _refused(file, piece, "a value that is not a finite number")
+            raise _value_error(file, piece, "a value that is not a finite number")
         return rows
     found = _parse_tokens(pad_with_newlines(text), n_rows, width)
     return _parse_slowly(file, piece) if found is None else found
@@ -293,7 +293,7 @@ def _concatenate(parts: Sequence[_Rows]) -> _Rows:
     )
 
 
-def _refused(file: BlockFile, piece: Sequence[Block], what: str) -> FormatError:
+def _value_error(file: BlockFile, piece: Sequence[Block], what: str) -> FormatError:
     """Return the error about values that belong to no single line."""
     first, last = piece[0].sentence, piece[-1].sentence
     return FormatError(

@@ -120,7 +120,7 @@ class _Forest:
             self.add_node(value)
         elif key != "is_sorted":
             raise self.error(
-                f"unknown key {_shown(key)}", "Known keys: rules, features, edges, node"
+                f"unknown key {_show(key)}", "Known keys: rules, features, edges, node"
             )
 
     def add_edge(self, value: Any) -> None:
@@ -139,7 +139,7 @@ class _Forest:
         target, slots = self.parse_target(rule)
         if sorted(slots) != list(range(len(tails))):
             raise self.error(
-                f"edge {number} has {len(tails)} tails, which do not match its rule {_shown(rule)}"
+                f"edge {number} has {len(tails)} tails, which do not match its rule {_show(rule)}"
             )
         if any(tail >= len(self.covered) for tail in tails):
             raise self.error(
@@ -176,7 +176,7 @@ class _Forest:
             is_number = isinstance(number, int | float) and not isinstance(number, bool)
             if not is_number or not abs(number) < _LARGEST:
                 raise self.error(
-                    f"value of feature {quote(feature)} of edge {edge} is {_shown(number)}",
+                    f"value of feature {quote(feature)} of edge {edge} is {_show(number)}",
                     "Expected a finite decimal number",
                 )
             self.values.append(float(number))
@@ -205,7 +205,7 @@ class _Forest:
             return known
         sides = rule.split("|||")
         if len(sides) < 3:
-            raise self.error(f"{_shown(rule)} is not a rule", "Expected [X] ||| source ||| target")
+            raise self.error(f"{_show(rule)} is not a rule", "Expected [X] ||| source ||| target")
         target: list[int] = []
         slots: list[int] = []
         for word in filter(None, sides[2].split(" ")):
@@ -262,13 +262,13 @@ class _Forest:
 
     def check_integer(self, value: Any, least: int = 0) -> int:
         if type(value) is not int or not least <= value < _MOST:
-            raise self.error(f"{_shown(value)} is not an integer from {least} to {_MOST - 1}")
+            raise self.error(f"{_show(value)} is not an integer from {least} to {_MOST - 1}")
         return value
 
     def check_string(self, value: Any) -> str:
         """Check and return a string that can be encoded."""
         if not isinstance(value, str):
-            raise self.error(f"{_shown(value)} is not a feature name")
+            raise self.error(f"{_show(value)} is not a feature name")
         return self.encode(value).decode("utf-8", "surrogateescape")
 
     def encode(self, text: str) -> bytes:
@@ -281,5 +281,5 @@ class _Forest:
             ) from None
 
 
-def _shown(value: Any) -> str:
+def _show(value: Any) -> str:
     return quote(str(value)[:80].encode("utf-8", "surrogatepass"))

@@ -100,7 +100,7 @@ def read_target_graph(path: str | PathLike[str]) -> HypergraphFile:
     arrays = parse_graph(b"\n".join(map(_with_covered, text.split(b"\n"))))
     if arrays is not None:
         return HypergraphFile(fspath(path), **vars(arrays))
-    return _rest_by_line(_Graph(fspath(path), has_covered=False), _numbered(text))
+    return _rest_by_line(_Graph(fspath(path), has_covered=False), _number_lines(text))
 
 
 def _with_covered(line: bytes) -> bytes:
@@ -114,7 +114,7 @@ def _with_covered(line: bytes) -> bytes:
 def _read_by_line(path: str, text: bytes) -> HypergraphFile:
     """Parse the text line by line, in any spelling; raise the first error."""
     graph = _Graph(path)
-    lines = _numbered(text)
+    lines = _number_lines(text)
     number, line = next(lines, (1, b""))
     if line.rstrip() != _FIRST_LINE:
         raise graph.error(
@@ -125,7 +125,7 @@ def _read_by_line(path: str, text: bytes) -> HypergraphFile:
     return _rest_by_line(graph, lines)
 
 
-def _numbered(text: bytes) -> Iterator[tuple[int, bytes]]:
+def _number_lines(text: bytes) -> Iterator[tuple[int, bytes]]:
     return enumerate(text.removesuffix(b"\n").split(b"\n"), start=1)
 
 
@@ -134,7 +134,7 @@ def _rest_by_line(graph: _Graph, lines: Iterator[tuple[int, bytes]]) -> Hypergra
     n_nodes, n_edges = graph.read_counts(lines)
     for node in range(n_nodes):
         graph.read_node(node, n_nodes, lines)
-    rest = next(((number, line) for number, line in lines if not _ignored(line)), None)
+    rest = next(((number, line) for number, line in lines if not _is_ignored(line)), None)
     if rest is not None:
         raise graph.error(
             rest[0],
@@ -184,7 +184,7 @@ class _Graph:
         words = line.split()
         if len(words) != 2 or not all(map(_COUNT.fullmatch, words)):
             raise self.error(
-                number, f"'{_shown(line)}' is not two integers", "Expected: nodes edges"
+                number, f"'{_show(line)}' is not two integers", "Expected: nodes edges"
             )
         n_nodes, n_edges = map(int, words)
         if n_nodes == 0:
@@ -199,7 +199,7 @@ class _Graph:
         if not _COUNT.fullmatch(line.strip()):
             raise self.error(
                 number,
-                f"'{_shown(line)}' is not the number of edges of node {node}",
+                f"'{_show(line)}' is not the number of edges of node {node}",
                 "Write the number of edges before the edges of a node",
             )
         reached = False
@@ -230,7 +230,7 @@ class _Graph:
         if not _COUNT.fullmatch(covered.strip()) or int(covered) >= 2**31:
             raise self.error(
                 number,
-                f"'{_shown(covered)}' is not a number of source words",
+                f"'{_show(covered)}' is not a number of source words",
                 "Correct the last field of the edge",
             )
         complete = True
@@ -254,7 +254,7 @@ class _Graph:
         """Return the node that ``[7]`` names."""
         match = _NON_TERMINAL.fullmatch(word)
         if match is None:
-            raise self.error(number, f"'{_shown(word)}' is not a node", "Expected [number]")
+            raise self.error(number, f"'{_show(word)}' is not a node", "Expected [number]")
         tail = int(match[1])
         if tail >= n_nodes:
             raise self.error(
@@ -277,7 +277,7 @@ class _Graph:
             if b"" in names:
                 raise self.error(
                     number,
-                    f"cannot parse features '{_shown(text)}'",
+                    f"cannot parse features '{_show(text)}'",
                     "Expected name=value name=value",
                 )
             if len(set(names)) != len(names):
@@ -304,7 +304,7 @@ class _Graph:
             name = list(self.names)[self.indices[first]]
             raise self.error(
                 self.lines[int(np.searchsorted(self.indptr, first, side="right")) - 1],
-                f"value of feature {_shown(name)} is '{_shown(self.values[first])}'",
+                f"value of feature {_show(name)} is '{_show(self.values[first])}'",
                 "Expected a finite decimal number",
             )
         return narrow
@@ -312,7 +312,7 @@ class _Graph:
     def read_line(self, lines: Iterator[tuple[int, bytes]], what: str) -> tuple[int, bytes]:
         """Return the next line that is neither empty nor a comment."""
         for number, line in lines:
-            if not _ignored(line):
+            if not _is_ignored(line):
                 return number, line
         raise self.end_error(what)
 
@@ -338,9 +338,9 @@ class _Graph:
         )
 
 
-def _ignored(line: bytes) -> bool:
+def _is_ignored(line: bytes) -> bool:
     return not line.strip() or line.startswith(b"#")
 
 
-def _shown(text: bytes) -> str:
+def _show(text: bytes) -> str:
     return text[:80].decode("utf-8", "replace").strip()

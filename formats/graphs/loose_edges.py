@@ -70,7 +70,7 @@ def sort_edges(
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
     rows = np.argsort(rank[edges.heads], kind="stable")
-    rows = rows[_of_derivations(edges, rows, order, goal)]
+    rows = rows[_mark_derivations(edges, rows, order, goal)]
     if not len(rows):
         raise FormatError(
             "the goal has no derivation", path=path, remedy="Check that the file is complete"
@@ -87,7 +87,7 @@ def sort_edges(
     if len(wrong):
         row = int(rows[np.searchsorted(indptr, wrong[0], side="right") - 1])
         value = edges.feature_values[features[wrong[0]]]
-        raise _at(
+        raise _edge_error(
             path, edges, row, f"feature value {value:g} is too large", "Use values below 3.4e38"
         )
     counts = np.bincount(number[edges.heads[rows]], minlength=len(nodes))
@@ -141,7 +141,7 @@ def _topological(path: str, edges: LooseEdges) -> list[int]:
                 order.append(head)
     if len(order) < n_nodes:
         edge = _edge_of_cycle(edges, set(range(n_nodes)).difference(order))
-        raise _at(path, edges, edge, "the graph has a cycle", "Remove one of its edges")
+        raise _edge_error(path, edges, edge, "the graph has a cycle", "Remove one of its edges")
     return order
 
 
@@ -163,7 +163,7 @@ def _edge_of_cycle(edges: LooseEdges, left: set[int]) -> int:
     return edge
 
 
-def _of_derivations(
+def _mark_derivations(
     edges: LooseEdges, rows: Positions, order: list[int], goal: int
 ) -> NDArray[np.bool_]:
     """Return the edges, by head, that occur in derivations of the goal."""
@@ -191,6 +191,6 @@ def _of_derivations(
     return usable
 
 
-def _at(path: str, edges: LooseEdges, edge: int, message: str, remedy: str) -> FormatError:
+def _edge_error(path: str, edges: LooseEdges, edge: int, message: str, remedy: str) -> FormatError:
     line = None if edges.lines is None else edges.lines[edge]
     return FormatError(message, path=path, line=line, remedy=remedy)

@@ -210,12 +210,12 @@ def _quoted_fields(line: bytes) -> Iterator[tuple[bytes | None, bytes]]:
         value = match[2]
         if len(value) > 1 and value[:1] in (b'"', b"'") and value[-1:] == value[:1]:
             value = value[1:-1]
-        yield match[1], _ESCAPED.sub(_unescaped, value)
+        yield match[1], _ESCAPED.sub(_unescape, value)
     if line[at:].strip():
         yield None, line
 
 
-def _unescaped(match: re.Match[bytes]) -> bytes:
+def _unescape(match: re.Match[bytes]) -> bytes:
     return bytes([int(match[1], 8)]) if match[1] else match[2]
 
 

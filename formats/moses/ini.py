@@ -272,7 +272,7 @@ def _replace_weights(
                     line=value.line,
                     remedy="Make [weight] agree with num-features",
                 )
-            lines[value.line - 1] = _renumbered(lines[value.line - 1], texts[name])
+            lines[value.line - 1] = _replace_numbers(lines[value.line - 1], texts[name])
         elif drop_sparse and "_" in name and name not in weights.kept:
             lines[value.line - 1] = b""
     added = [_new_weight(ini, name, texts[name], end) for name in texts if name not in ini.weights]
@@ -283,7 +283,7 @@ def _replace_weights(
         _add_section(lines, "weight", b"".join(added), end)
 
 
-def _renumbered(line: bytes, texts: Sequence[str | None]) -> bytes:
+def _replace_numbers(line: bytes, texts: Sequence[str | None]) -> bytes:
     """Replace the numbers in a line of ``[weight]``; keep its blanks and its comment."""
     content, hash_sign, comment = line.partition(b"#")
     numbers = iter([None, *texts])

@@ -65,7 +65,7 @@ def feature_weights(ini: MosesIni) -> tuple[FeatureWeights, ...]:
             given.setdefault(name, (1.0,))
     ordered = (*(name for name in lines if name in given), *given)
     return tuple(
-        FeatureWeights(name, given[name], _tuned(lines.get(name), len(given[name])))
+        FeatureWeights(name, given[name], _are_tuned(lines.get(name), len(given[name])))
         for name in dict.fromkeys(ordered)
     )
 
@@ -137,7 +137,7 @@ def _is_sparse(name: str, lines: Mapping[str, FeatureLine]) -> bool:
     return "_" in name and name not in lines
 
 
-def _tuned(line: FeatureLine | None, width: int) -> tuple[bool, ...]:
+def _are_tuned(line: FeatureLine | None, width: int) -> tuple[bool, ...]:
     """Return which components of a feature are tuned, bool ``[width]``."""
     if line is None:
         return (True,) * width

@@ -97,7 +97,7 @@ class Layout:
             place: of the line.
             dense: names of the dense features of a list that names every value.
         """
-        skipped = _skipped(line)
+        skipped = _count_skipped_fields(line)
         tokens = _TOKEN.findall(_fields(line, place, skipped)[2])
         if dense is not None:
             if names is not None:
@@ -116,7 +116,7 @@ class Layout:
         labelled = not tokens or math.isnan(parse_number(tokens[0]))
         given = None if names is None else _group(names)
         if labelled:
-            dense, _ = _labelled(tokens, place)
+            dense, _ = _parse_labelled(tokens, place)
             layout = cls(True, tuple((name, len(values)) for name, values in dense))
             if given is not None and given != layout.groups:
                 raise place.error(
@@ -163,9 +163,9 @@ def parse_entry(line: bytes, layout: Layout, place: Place) -> NBestEntry:
     if layout.named:
         dense, sparse = _parse_features(tokens, layout, place)
     elif layout.labelled:
-        dense, sparse = _labelled(tokens, place)
+        dense, sparse = _parse_labelled(tokens, place)
     else:
-        dense = _unlabelled(tokens, layout.groups, place)
+        dense = _parse_unlabelled(tokens, layout.groups, place)
     groups = tuple((name, len(values)) for name, values in dense)
     if groups != layout.groups:
         raise place.error(
@@ -227,7 +227,7 @@ def names_every_value(line: bytes) -> bool:
     return bool(tokens) and all(b"=" in token[1:-1] for token in tokens)
 
 
-def _skipped(line: bytes) -> int:
+def _count_skipped_fields(line: bytes) -> int:
     """Count the fields between text and features: Marian's alignment, word scores."""
     fields = [field.split() for field in line.split(b"|||")[2:-1]]
     skipped = 0
@@ -257,7 +257,7 @@ def _fields(
     return fields[0], fields[1], fields[2], score, fields[4] if len(fields) > 4 else b""
 
 
-def _labelled(
+def _parse_labelled(
     tokens: Sequence[bytes], place: Place
 ) -> tuple[list[tuple[str, list[float]]], list[tuple[str, float]]]:
     """Parse dense groups and sparse features from the tokens of a features field."""
@@ -316,7 +316,7 @@ def _groups(tokens: Sequence[bytes], place: Place) -> list[tuple[str, list[float
     return groups
 
 
-def _unlabelled(
+def _parse_unlabelled(
     tokens: Sequence[bytes], groups: tuple[tuple[str, int], ...], place: Place
 ) -> list[tuple[str, list[float]]]:
     """Parse dense groups from numbers without labels, with the widths of the caller's names."""

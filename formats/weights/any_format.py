@@ -175,7 +175,7 @@ def parse_weights(
             path=path,
             remedy=f"Give one of the formats {', '.join(formats)}",
         )
-    return _parsed(found, text, path)
+    return _parse(found, text, path)
 
 
 def name_as_in_graphs(show: ShowWeights, fixed: Mapping[str, float], path: str) -> dict[str, float]:
@@ -203,7 +203,7 @@ def name_as_in_graphs(show: ShowWeights, fixed: Mapping[str, float], path: str) 
     return {**known, **fixed}
 
 
-def _parsed(found: Format, text: bytes, path: str) -> WeightFile:
+def _parse(found: Format, text: bytes, path: str) -> WeightFile:
     """Parse a file of a known format."""
     match found:
         case "moses.ini":
@@ -214,9 +214,11 @@ def _parsed(found: Format, text: bytes, path: str) -> WeightFile:
         case "dense":
             dense_lines, sparse_lines = _split_dense(text)
             sparse = read_sparse(path, sparse_lines)
-            return WeightFile(path, found, _shown(read_dense(path, dense_lines)), sparse)
+            return WeightFile(
+                path, found, _make_show_weights(read_dense(path, dense_lines)), sparse
+            )
         case "overwrite":
-            return WeightFile(path, found, _shown(_overwritten(text, path).items()))
+            return WeightFile(path, found, _make_show_weights(_overwritten(text, path).items()))
         case "sparse" | "graph" | "kbmira":
             return _split_weights(path, found, read_sparse(path, text))
         case "init.opt":
@@ -228,7 +230,7 @@ def _parsed(found: Format, text: bytes, path: str) -> WeightFile:
             return WeightFile(path, found, numbers=read_weights_txt(path, text))
         case "json":
             dense, sparse = parse_json_weights(path, text)
-            return WeightFile(path, found, _shown(dense.items()), sparse)
+            return WeightFile(path, found, _make_show_weights(dense.items()), sparse)
 
 
 def _split_dense(text: bytes) -> tuple[bytes, bytes]:
@@ -294,7 +296,7 @@ def _is_number(word: bytes) -> bool:
     return True
 
 
-def _shown(groups: Iterable[tuple[str, Sequence[float | None]]]) -> ShowWeights:
+def _make_show_weights(groups: Iterable[tuple[str, Sequence[float | None]]]) -> ShowWeights:
     return ShowWeights(tuple(WeightGroup(name, tuple(values)) for name, values in groups))
 
 
@@ -321,7 +323,7 @@ def _split_weights(path: str, found: Format, known: Mapping[str, float]) -> Weig
     for name, group in dense.items():
         values[group].append(known[name])
     rest = {name: v for name, v in known.items() if name not in dense and name not in fixed}
-    return WeightFile(path, found, _shown(values.items()), rest, fixed)
+    return WeightFile(path, found, _make_show_weights(values.items()), rest, fixed)
 
 
 def _spread(groups: Iterable[tuple[str, int]]) -> list[str]:

@@ -54,7 +54,7 @@ def parse_json_weights(
         raise FormatError(f"not JSON: {error}", path=path) from None
     parts = _unique(document, "the file", path)
     if strange := [name for name in parts if name not in ("dense", "sparse")]:
-        raise _malformed(f"there is no part {quote(strange[0])}", path)
+        raise _format_error(f"there is no part {quote(strange[0])}", path)
     dense = {
         name: tuple(
             None if each is None else _number(each, name, path)
@@ -67,7 +67,7 @@ def parse_json_weights(
         for name, value in _unique(parts.get("sparse", _Pairs()), "sparse", path).items()
     }
     if empty := [name for name, values in dense.items() if not values]:
-        raise _malformed(f"{quote(empty[0])} has no weight", path)
+        raise _format_error(f"{quote(empty[0])} has no weight", path)
     if not dense and not sparse:
         raise FormatError("the file has no weights", path=path, remedy="Give a file of weights")
     return dense, sparse
@@ -92,13 +92,13 @@ class _Pairs(list[tuple[str, Any]]):
 
 def _unique(value: object, what: str, path: StrPath) -> dict[str, Any]:
     if not isinstance(value, _Pairs):
-        raise _malformed(f"{what} is not an object", path)
+        raise _format_error(f"{what} is not an object", path)
     found: dict[str, Any] = {}
     for name, each in value:
         if name in found:
-            raise _malformed(f"the name {quote(name)} is repeated", path)
+            raise _format_error(f"the name {quote(name)} is repeated", path)
         if not name or any(map(str.isspace, name)):
-            raise _malformed(f"{quote(name)} is not the name of a feature", path)
+            raise _format_error(f"{quote(name)} is not the name of a feature", path)
         found[name] = each
     return found
 
@@ -111,10 +111,10 @@ def _number(value: object, name: str, path: StrPath) -> float:
             number = math.inf
         if math.isfinite(number):
             return number
-    raise _malformed(f"a weight of {quote(name)} is not a finite number", path)
+    raise _format_error(f"a weight of {quote(name)} is not a finite number", path)
 
 
-def _malformed(message: str, path: StrPath) -> FormatError:
+def _format_error(message: str, path: StrPath) -> FormatError:
     return FormatError(
         message, path=path, remedy='Write {"dense": {"LM0": 0.5, "TM0": [0.1, 0.3]}, "sparse": {}}'
     )

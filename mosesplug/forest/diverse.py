@@ -71,7 +71,7 @@ def find_diverse(
     texts: list[NDArray[np.int32]] = []
     found: dict[bytes, NDArray[np.int64]] = {}
     for _ in range(k * most_alike):
-        text, states, values = _priced(own, len(graph.words), texts, penalty, order)
+        text, states, values = _price_ngrams(own, len(graph.words), texts, penalty, order)
         edges = find_best_with_ngrams(text, scores, states, values, beam=beam).edges
         said = _words(own, edges)
         found.setdefault(said.tobytes(), edges)
@@ -122,7 +122,7 @@ def _check(k: int, penalty: float, order: int) -> None:
         raise ValueError(f"n-gram order must be positive: {order}")
 
 
-def _priced(
+def _price_ngrams(
     own: TextGraph, n_words: int, texts: list[NDArray[np.int32]], penalty: float, order: int
 ) -> tuple[TextGraph, NgramStates, NDArray[np.float64]]:
     """Return the graph with word numbers, the n-grams found so far, and their costs."""

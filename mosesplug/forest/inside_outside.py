@@ -87,7 +87,7 @@ def posterior(graph: GraphEdges, scores: NDArray[np.float64]) -> Posterior:
     arrays = graph.edge_offsets, graph.tail_offsets, graph.tails
     inside, shares = log_inside(*arrays, scores)
     log_total = _finite(inside)
-    nodes, edges = _used(*arrays, shares)
+    nodes, edges = _count_uses(*arrays, shares)
     return Posterior(log_total, inside, shares, nodes, edges)
 
 
@@ -137,7 +137,7 @@ def log_inside(
 
 
 @kernel
-def _used(
+def _count_uses(
     edge_offsets: NDArray[np.int64],
     tail_offsets: NDArray[np.int64],
     tails: NDArray[np.int32],

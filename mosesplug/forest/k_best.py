@@ -96,7 +96,7 @@ def k_best(
         inside,
     )
     most = k * most_alike if distinct else k
-    found, offsets, edges = _listed(arrays, best, k, most, distinct)
+    found, offsets, edges = _list_derivations(arrays, best, k, most, distinct)
     if not len(found):
         raise DataError(f"a derivation of the search graph has over {MOST_EDGES:.0e} edges")
     return Derivations(found, offsets, edges)
@@ -114,7 +114,7 @@ def translations(graph: Hypergraph, derivations: Derivations) -> list[list[bytes
 
 
 @kernel
-def _listed(
+def _list_derivations(
     graph: Graph, best: NDArray[np.int64], k: int, most: int, distinct: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
     """Return scores, offsets and edges of the goal's first ``k`` derivations."""

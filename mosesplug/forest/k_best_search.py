@@ -71,7 +71,7 @@ class Entries(NamedTuple):
 
 
 @kernel
-def _melded(entries: Entries, one: int, other: int) -> int:
+def _meld(entries: Entries, one: int, other: int) -> int:
     """Meld two heaps and return the root; the later edge wins ties, as in ``viterbi``."""
     if one < 0:
         return other
@@ -97,14 +97,14 @@ def _without_root(entries: Entries, root: int) -> int:
         entries.links[child, 2] = NONE
         if second >= 0:
             entries.links[second, 2] = NONE
-        pair = _melded(entries, child, second)
+        pair = _meld(entries, child, second)
         entries.links[pair, 2] = pairs
         pairs, child = pair, rest
     heap = NONE
     while pairs >= 0:
         rest = entries.links[pairs, 2]
         entries.links[pairs, 2] = NONE
-        heap = _melded(entries, heap, pairs)
+        heap = _meld(entries, heap, pairs)
         pairs = rest
     return heap
 
@@ -146,7 +146,7 @@ def _begun(
         entries.links[used, 0] = edge
         entries.links[used, 1] = entries.links[used, 2] = NONE
         entries.ranks[used] = 0
-        nodes.heap[node] = _melded(entries, nodes.heap[node], used)
+        nodes.heap[node] = _meld(entries, nodes.heap[node], used)
         used += 1
     return entries, used
 
@@ -201,7 +201,7 @@ def _with_successors(
             entries.scores[used] = score
             entries.links[used, 0] = edge
             entries.links[used, 1] = entries.links[used, 2] = NONE
-            nodes.heap[node] = _melded(entries, nodes.heap[node], used)
+            nodes.heap[node] = _meld(entries, nodes.heap[node], used)
             used += 1
         if rank > 0:
             break
@@ -210,7 +210,7 @@ def _with_successors(
 
 
 @kernel
-def _kept(
+def _append(
     nodes: Nodes, found: NDArray[np.int64], top: int, node: int, entry: int
 ) -> tuple[NDArray[np.int64], int]:
     """Append a derivation to its node's list; move the list if it is full."""
@@ -270,5 +270,5 @@ def find_derivation(
             height -= 1
             continue
         nodes.heap[node] = _without_root(entries, root)
-        found, top = _kept(nodes, found, top, node, root)
+        found, top = _append(nodes, found, top, node, root)
     return entries, used, found, top

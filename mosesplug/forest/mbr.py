@@ -116,7 +116,7 @@ def consensus_bleu(
     Returns:
         float64 ``[n]``, at most 0; -inf for a translation that is empty or has no match.
     """
-    return _clipped(
+    return _clip(
         candidates.lengths,
         candidates.offsets,
         candidates.ngrams,
@@ -208,7 +208,7 @@ def _pairwise(
 
 
 @kernel
-def _clipped(
+def _clip(
     lengths: NDArray[np.int64],
     offsets: NDArray[np.int64],
     ngrams: NDArray[np.int32],
@@ -282,11 +282,11 @@ def decide_in_graph(
     Raises:
         DataError: no derivation has a finite score, or the graph is too large to be split.
     """
-    best = _spoken(graph.translation(viterbi(graph, graph.edge_scores(weights)).edges))
+    best = _strip_boundaries(graph.translation(viterbi(graph, graph.edge_scores(weights)).edges))
     if criterion.kind == "list":
-        chosen = _in_listed(graph, weights, criterion)
+        chosen = _choose_from_list(graph, weights, criterion)
     else:
-        chosen = _in_split(graph, weights, criterion)
+        chosen = _choose_by_ngrams(graph, weights, criterion)
     return Decision(chosen, chosen == best)
 
 
@@ -313,16 +313,16 @@ def decide_in_list(
     return find_best(gains)
 
 
-def _in_listed(
+def _choose_from_list(
     graph: Hypergraph, weights: NDArray[np.float64], criterion: Criterion
 ) -> tuple[bytes, ...]:
     """Choose from a graph's best translations by the probabilities of their best derivations."""
     derivations = k_best(graph, graph.edge_scores(weights), criterion.size, distinct=True)
-    listed = [_spoken(words) for words in translations(graph, derivations)]
+    listed = [_strip_boundaries(words) for words in translations(graph, derivations)]
     return listed[decide_in_list(listed, derivations.scores, criterion)]
 
 
-def _in_split(
+def _choose_by_ngrams(
     graph: Hypergraph, weights: NDArray[np.float64], criterion: Criterion
 ) -> tuple[bytes, ...]:
     """Choose by all n-grams of a graph."""
@@ -334,9 +334,11 @@ def _in_split(
     distribution = posterior(found, criterion.scale * scores[found.origins])
     if criterion.kind == "lattice":
         occurs = occurrence_probabilities(found, distribution)
-        return _spoken(graph.translation(best_linear_gain(found, occurs, criterion.gains)))
+        return _strip_boundaries(
+            graph.translation(best_linear_gain(found, occurs, criterion.gains))
+        )
     listed = [
-        _spoken(words)
+        _strip_boundaries(words)
         for words in translations(graph, k_best(graph, scores, criterion.size, distinct=True))
     ]
     numbers = {word: number for number, word in enumerate(graph.words)}
@@ -348,5 +350,5 @@ def _in_split(
     return listed[find_best(gains)]
 
 
-def _spoken(words: Sequence[bytes]) -> tuple[bytes, ...]:
+def _strip_boundaries(words: Sequence[bytes]) -> tuple[bytes, ...]:
     return tuple(word for word in words if word not in BOUNDARIES)

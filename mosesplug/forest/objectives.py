@@ -121,7 +121,7 @@ def softmax_loss(
         found = posterior(graph, scale * scores)
         changes = [_Change(graph, scores, found.edges)]
         if isinstance(oracle, Derivations):
-            total, uses = _of_list(oracle, scale * scores)
+            total, uses = _sum_derivations(oracle, scale * scores)
             changes.append(_Change(graph, scores, -uses))
         else:
             own = oracle.edge_scores(weights)
@@ -130,7 +130,7 @@ def softmax_loss(
             changes.append(_Change(oracle, own, -good.edges))
         return found.log_partition - total, changes
 
-    return _mean(part, _counted(graphs, oracles), weights, scale, threads)
+    return _mean(part, _count_sentences(graphs, oracles), weights, scale, threads)
 
 
 def risk(
@@ -160,7 +160,7 @@ def risk(
         scores = graph.graph.edge_scores(weights)
         split = graph.split
         values = -gains.word * split.totals[:, 0] - ngram_values(split, worth[split.orders])
-        value, change = _expected(graph, graph.posterior(scale * scores), values)
+        value, change = _average(graph, graph.posterior(scale * scores), values)
         return value, [_Change(graph.graph, scores, change)]
 
     return _mean(part, len(graphs), weights, scale, threads)
@@ -237,10 +237,10 @@ def xbleu(
         split = graph.split
         worth = np.where(growing[sentence], by_matches[split.orders], 0.0)
         values = np.einsum("ij,j->i", split.totals, by_totals) + ngram_values(split, worth)
-        _, change = _expected(graph, graph.posterior(scale * scores), values)
+        _, change = _average(graph, graph.posterior(scale * scores), values)
         return 0.0, [_Change(graph.graph, scores, change)]
 
-    found = list(_in_order(statistics, len(graphs), threads))
+    found = list(_map_in_order(statistics, len(graphs), threads))
     growing = [mask for _, mask in found]
     sums = np.array([row for row, _ in found]).reshape(-1, 2 * ORDER).sum(axis=0)
     statistics_of_all = np.empty(2 * ORDER + 1)
@@ -269,7 +269,7 @@ class _Change:
     by_scaled: NDArray[np.float64]
 
 
-def _expected(
+def _average(
     graph: ScoredGraph, found: Posterior, values: NDArray[np.float64]
 ) -> tuple[float, NDArray[np.float64]]:
     """Return an average over the split graph and its derivatives by the original edge scores."""
@@ -277,7 +277,7 @@ def _expected(
     return value, graph.split.on_graph(change, graph.graph.n_edges)
 
 
-def _of_list(
+def _sum_derivations(
     oracles: Derivations, scores: NDArray[np.float64]
 ) -> tuple[float, NDArray[np.float64]]:
     """Return the log of the sum over derivations, and the expected uses of each edge."""
@@ -290,7 +290,7 @@ def _of_list(
     return log_total, uses.astype(np.float64, copy=False)
 
 
-def _counted(graphs: Sequence[object], oracles: Sequence[object]) -> int:
+def _count_sentences(graphs: Sequence[object], oracles: Sequence[object]) -> int:
     """Return the number of sentences; raise ``ValueError`` if the numbers differ."""
     if len(graphs) != len(oracles):
         raise ValueError(f"{len(graphs)} search graphs but {len(oracles)} oracles")
@@ -320,7 +320,7 @@ def _total(
     """Return the sum over the sentences of values and derivatives, starting from ``value``."""
     by_scaled = np.zeros(len(weights))
     by_scale = 0.0
-    for own, changes in _in_order(part, n_sentences, threads):
+    for own, changes in _map_in_order(part, n_sentences, threads):
         value += own
         for change in changes:
             graph = change.graph
@@ -335,7 +335,9 @@ def _total(
     return GraphObjective(value, scale * by_scaled, by_scale)
 
 
-def _in_order(work: Callable[[int], Result], n_sentences: int, threads: int) -> Iterator[Result]:
+def _map_in_order(
+    work: Callable[[int], Result], n_sentences: int, threads: int
+) -> Iterator[Result]:
     """Yield the results of the sentences in order, for any number of threads."""
 
     def told(sentence: int) -> Result:

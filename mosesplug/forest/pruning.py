@@ -107,7 +107,7 @@ def prune_to_beam(
 
 def sort_columns(graph: Hypergraph) -> Hypergraph:
     """Return the graph with the features of each edge sorted by column."""
-    indices, values = _sorted(graph.feature_indptr, graph.feature_indices, graph.feature_values)
+    indices, values = _sort(graph.feature_indptr, graph.feature_indices, graph.feature_values)
     return replace(graph, feature_indices=read_only(indices), feature_values=read_only(values))
 
 
@@ -182,7 +182,7 @@ def score_in_single_precision(
 
 
 @kernel
-def _sorted(
+def _sort(
     indptr: NDArray[np.int64], indices: NDArray[np.int32], values: NDArray[np.float32]
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Sort the features of each edge by insertion, since an edge has few features."""

@@ -69,7 +69,7 @@ def sample_derivations(
     inside, shares = log_inside(graph.edge_offsets, graph.tail_offsets, graph.tails, scaled)
     if not np.isfinite(inside[-1]):
         raise DataError("no derivation of the search graph has a finite score")
-    sums, offsets, edges = _drawn(
+    sums, offsets, edges = _draw(
         graph.edge_offsets, graph.tail_offsets, graph.tails, scores, shares, n, rng
     )
     if not len(sums):
@@ -94,7 +94,7 @@ def count_translations(graph: Hypergraph, drawn: Derivations) -> Counted:
 
 
 @kernel
-def _drawn(
+def _draw(
     edge_offsets: NDArray[np.int64],
     tail_offsets: NDArray[np.int64],
     tails: NDArray[np.int32],

@@ -51,19 +51,19 @@ def sentence_graph(graph: Hypergraph) -> SentenceGraph:
     said = np.array([*(word not in BOUNDARIES for word in graph.words), True])[graph.targets]
     said_before = np.concatenate([[0], np.cumsum(said)])
     return SentenceGraph(
-        _own(graph.edge_offsets, np.int64),
-        _own(graph.tail_offsets, np.int64),
-        _own(graph.tails, np.int32),
-        _own(said_before[graph.target_offsets], np.int64),
-        _own(graph.targets[said], np.int32),
-        _own(columns, np.int32),
-        _own(np.concatenate([[0], np.cumsum(counts)]), np.int64),
-        _own(edges[order], np.int32),
-        _own(graph.feature_values[order], np.float32),
+        _copy(graph.edge_offsets, np.int64),
+        _copy(graph.tail_offsets, np.int64),
+        _copy(graph.tails, np.int32),
+        _copy(said_before[graph.target_offsets], np.int64),
+        _copy(graph.targets[said], np.int32),
+        _copy(columns, np.int32),
+        _copy(np.concatenate([[0], np.cumsum(counts)]), np.int64),
+        _copy(edges[order], np.int32),
+        _copy(graph.feature_values[order], np.float32),
     )
 
 
-def _own(array: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
+def _copy(array: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
     """Return a copy, so that kernels see one array type and no view keeps its base alive."""
     return read_only(np.array(array, dtype=dtype, order="C"))
 

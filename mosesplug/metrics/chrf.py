@@ -31,7 +31,12 @@ from numpy.typing import NDArray
 from mosesplug import __version__
 from mosesplug.errors import UsageError
 from mosesplug.kernels import kernel
-from mosesplug.metrics.hypotheses import Hypotheses, check_hypotheses, read_only, run_in_threads
+from mosesplug.metrics.hypotheses import (
+    HypothesisRanges,
+    check_hypotheses,
+    read_only,
+    run_in_threads,
+)
 from mosesplug.metrics.ngrams import ReferenceNgrams, compile_ngrams, count_matches
 from mosesplug.metrics.protocol import (
     Prepared,
@@ -104,14 +109,14 @@ def _write_spaced(
     bounds[len(starts)] = place
 
 
-def space_out(hypotheses: Hypotheses) -> Hypotheses:
+def space_out(hypotheses: HypothesisRanges) -> HypothesisRanges:
     """Return the hypotheses with a blank after each character, and no other whitespace."""
     _, text, starts, ends = hypotheses
     spaced = np.empty(2 * int((ends - starts).sum()), dtype=np.uint8)
     bounds = np.empty(len(starts) + 1, dtype=np.int64)
     _write_spaced(text, starts, ends, spaced, bounds)
     spaced, bounds = read_only(spaced, np.uint8), read_only(bounds, np.int64)
-    return Hypotheses(hypotheses.sentence_ids, spaced, bounds[:-1], bounds[1:])
+    return HypothesisRanges(hypotheses.sentence_ids, spaced, bounds[:-1], bounds[1:])
 
 
 def space_out_lines(lines: list[bytes]) -> list[bytes]:
@@ -119,7 +124,9 @@ def space_out_lines(lines: list[bytes]) -> list[bytes]:
     ends = np.cumsum(np.fromiter(map(len, lines), dtype=np.int64, count=len(lines)))
     starts = np.concatenate([np.zeros(1, dtype=np.int64), ends])[:-1]
     text = np.frombuffer(b"".join(lines), dtype=np.uint8)
-    spaced = space_out(Hypotheses(starts, *(read_only(a, a.dtype) for a in (text, starts, ends))))
+    spaced = space_out(
+        HypothesisRanges(starts, *(read_only(a, a.dtype) for a in (text, starts, ends)))
+    )
     whole = spaced.buffer.tobytes()
     return [whole[start:end] for start, end in zip(spaced.starts, spaced.ends, strict=True)]
 
@@ -267,7 +274,7 @@ class Chrf(UnsmoothedMetric):
         return _scores(rows, float(self.beta), float(self.smooth)).reshape(totals.shape[:-1])
 
     def _compare(
-        self, references: ChrfReferences, spaced: Hypotheses, number: int
+        self, references: ChrfReferences, spaced: HypothesisRanges, number: int
     ) -> NDArray[np.int32]:
         """Return statistics against one reference of each sentence, int32 ``[n, 20]``."""
         texts = spaced.sentence_ids * references.n_references + number

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
-from mosesplug.metrics.hypotheses import Hypotheses, read_only
+from mosesplug.metrics.hypotheses import HypothesisRanges, read_only
 from mosesplug.metrics.words import (
     ReferenceWords,
     count_tokens,
@@ -44,7 +44,7 @@ def _look_up(
     words: ReferenceWords,
     n_references: int,
     fold: bool,
-    hypotheses: Hypotheses,
+    hypotheses: HypothesisRanges,
     offsets: NDArray[np.int64],
     ids: NDArray[np.int32],
 ) -> None:
@@ -68,7 +68,7 @@ def _look_up(
 
 
 def encode(
-    words: ReferenceWords, n_references: int, fold: bool, hypotheses: Hypotheses
+    words: ReferenceWords, n_references: int, fold: bool, hypotheses: HypothesisRanges
 ) -> EncodedHypotheses:
     """Look up the words of hypotheses; the caller has checked their ranges.
 

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
 
-__all__ = ["Hypotheses", "check_hypotheses", "read_only", "run_in_threads"]
+__all__ = ["HypothesisRanges", "check_hypotheses", "read_only", "run_in_threads"]
 
 SMALLEST_SHARE = 1000
 """Minimum number of hypotheses for which another thread pays off."""
 
 
-class Hypotheses(NamedTuple):
+class HypothesisRanges(NamedTuple):
     """Hypotheses as ranges of one text; arrays are read-only.
 
     Attributes:
@@ -36,9 +36,11 @@ class Hypotheses(NamedTuple):
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
 
-    def part(self, rows: slice) -> Hypotheses:
+    def part(self, rows: slice) -> HypothesisRanges:
         """Return some of the hypotheses, in the same text."""
-        return Hypotheses(self.sentence_ids[rows], self.buffer, self.starts[rows], self.ends[rows])
+        return HypothesisRanges(
+            self.sentence_ids[rows], self.buffer, self.starts[rows], self.ends[rows]
+        )
 
 
 def read_only(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
@@ -58,14 +60,14 @@ def check_hypotheses(
     ends: NDArray[np.int64],
     *,
     n_sentences: int,
-) -> Hypotheses:
+) -> HypothesisRanges:
     """Check and convert the arguments of ``Metric.statistics`` for kernels.
 
     Raises:
         DataError: a sentence id is not below ``n_sentences``, the lines of the references.
         ValueError: the arrays have different lengths, or a range is outside the buffer.
     """
-    hypotheses = Hypotheses(
+    hypotheses = HypothesisRanges(
         read_only(sentence_ids, np.int64),
         read_only(buffer, np.uint8),
         read_only(starts, np.int64),

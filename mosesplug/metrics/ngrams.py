@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
-from mosesplug.metrics.hypotheses import Hypotheses
+from mosesplug.metrics.hypotheses import HypothesisRanges
 from mosesplug.metrics.words import (
     UNKNOWN,
     ReferenceWords,
@@ -137,7 +137,7 @@ def count_matches(
     n_references: int,
     longest: int,
     fold: bool,
-    hypotheses: Hypotheses,
+    hypotheses: HypothesisRanges,
     counts: NDArray[np.int32],
 ) -> None:
     """Count the clipped matches and the n-grams of each order.

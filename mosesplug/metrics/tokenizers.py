@@ -23,7 +23,7 @@ import numpy as np
 
 from mosesplug import __version__
 from mosesplug.errors import UsageError
-from mosesplug.metrics.hypotheses import Hypotheses, read_only
+from mosesplug.metrics.hypotheses import HypothesisRanges, read_only
 
 __all__ = ["TOKENIZERS", "Tokenization", "tokenize_lines", "tokenizer_of_signature"]
 
@@ -106,7 +106,7 @@ class Tokenization:
             return references
         return [tokenize_lines(self.tokenizer, lines, self.lowercase) for lines in references]
 
-    def hypotheses(self, hypotheses: Hypotheses) -> Hypotheses:
+    def hypotheses(self, hypotheses: HypothesisRanges) -> HypothesisRanges:
         """Return hypotheses with their tokens separated by blanks; equal ones share their text.
 
         Raises:
@@ -123,7 +123,7 @@ class Tokenization:
         lines = tokenize_lines(self.tokenizer, numbers, self.lowercase)
         bounds = np.zeros(len(lines) + 1, dtype=np.int64)
         np.cumsum([len(line) for line in lines], out=bounds[1:])
-        return Hypotheses(
+        return HypothesisRanges(
             hypotheses.sentence_ids,
             read_only(np.frombuffer(b"".join(lines), dtype=np.uint8), np.uint8),
             read_only(bounds[:-1][rows], np.int64),

@@ -80,7 +80,7 @@ def remove_duplicates(merged: Merged) -> Merged:
     sentences = np.unique(np.searchsorted(merged.offsets, repeated, side="right") - 1)
     for sentence in sentences.tolist():
         start, end = int(merged.offsets[sentence]), int(merged.offsets[sentence + 1])
-        left = _kept(first[start:end].tolist(), start)
+        left = _select_rows(first[start:end].tolist(), start)
         kept += (rows[cut:start], np.array(left, dtype=np.int64))
         counts[sentence] = len(left)
         cut = end
@@ -88,7 +88,7 @@ def remove_duplicates(merged: Merged) -> Merged:
     return merged.take(np.concatenate(kept), np.cumsum([0, *counts.tolist()]))
 
 
-def _kept(first: list[int], start: int) -> list[int]:
+def _select_rows(first: list[int], start: int) -> list[int]:
     """Return the kept rows of one sentence; ``first`` is the first equal row of each row."""
     order = list(range(start, start + len(first)))
     seen: set[int] = set()

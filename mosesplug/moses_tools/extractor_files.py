@@ -212,16 +212,16 @@ def merge(iterations: Sequence[Iteration]) -> Merged:
             )
     features = [iteration.features for iteration in iterations]
     sentences, offsets, order = _by_sentence(features)
-    sparse_names, sparse = _joined_sparse(features)
+    sparse_names, sparse = _join_sparse(features)
     return Merged(
         metric=first.scores.metric,
         sentence_ids=sentences,
         offsets=offsets,
         names=first.features.names,
-        dense=_gathered([feature.dense for feature in features], order),
+        dense=_gather([feature.dense for feature in features], order),
         sparse_names=sparse_names,
         sparse=sparse if _are_all(order) else sparse.take(order),
-        stats=_gathered(_whole([iteration.scores.stats for iteration in iterations]), order),
+        stats=_gather(_whole([iteration.scores.stats for iteration in iterations]), order),
     )
 
 
@@ -244,7 +244,7 @@ def _by_sentence(
     return distinct[by_appearance], np.cumsum(offsets), rows
 
 
-def _gathered(parts: Sequence[NDArray[Any]], order: NDArray[np.int64]) -> NDArray[Any]:
+def _gather(parts: Sequence[NDArray[Any]], order: NDArray[np.int64]) -> NDArray[Any]:
     """Return the rows of all parts in that order; a single part in its own order is not copied.
 
     Each part's rows are written straight to their places, since touching new memory dominates
@@ -267,7 +267,7 @@ def _are_all(rows: NDArray[np.int64]) -> bool:
     return np.array_equal(rows, np.arange(len(rows)))
 
 
-def _joined_sparse(features: Sequence[FeatureData]) -> tuple[tuple[str, ...], SparseRows]:
+def _join_sparse(features: Sequence[FeatureData]) -> tuple[tuple[str, ...], SparseRows]:
     """Return the sparse features of all files by first appearance, and their values."""
     known: dict[str, int] = {}
     columns = [
@@ -341,7 +341,7 @@ def _no_sparse(
 def _tuning_set(merged: Merged) -> TuningSet:
     """Return the rows as a tuning set, sparse features by first appearance."""
     groups = [match[1] if (match := _COLUMN.fullmatch(name)) else name for name in merged.names]
-    sparse_names, sparse = _renumbered(merged)
+    sparse_names, sparse = _renumber_sparse(merged)
     return TuningSet(
         space=FeatureSpace.of_names(groups, sparse_names),
         sentence_ids=merged.sentence_ids,
@@ -353,7 +353,7 @@ def _tuning_set(merged: Merged) -> TuningSet:
     )
 
 
-def _renumbered(merged: Merged) -> tuple[tuple[str, ...], SparseRows]:
+def _renumber_sparse(merged: Merged) -> tuple[tuple[str, ...], SparseRows]:
     """Return sparse features in the order of their first appearance in the rows."""
     sparse = merged.sparse
     used, first = np.unique(sparse.indices, return_index=True)

@@ -203,9 +203,9 @@ def check_weights(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.
             feature.
     """
     space = problem.tuning_set.space
-    weights = _checked_start(space, weights)
+    weights = _check_start(space, weights)
     for start in problem.starts:
-        _checked_start(space, start)
+        _check_start(space, start)
     _check_box(problem)
     tuning_set = problem.tuning_set
     if tuning_set.n_hyps == 0 and problem.source is None and problem.search is None:
@@ -220,7 +220,7 @@ def check_weights(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.
     return weights
 
 
-def _checked_start(space: FeatureSpace, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def _check_start(space: FeatureSpace, weights: NDArray[np.float64]) -> NDArray[np.float64]:
     weights = np.array(weights, dtype=np.float64)
     if weights.shape != (len(space),):
         raise OptimizerError(

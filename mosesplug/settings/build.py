@@ -45,8 +45,8 @@ def make_plan(values: _Values, spelled: Callable[[str], str] = "--{}".format) ->
     Raises:
         UsageError: a value cannot be used, a file is missing, or settings exclude each other.
     """
-    values = _with_last({name: value for name, value in values.items() if value is not None})
-    if missing := [name for name in _required(values) if name not in values]:
+    values = _resolve_last({name: value for name, value in values.items() if value is not None})
+    if missing := [name for name in _list_required(values) if name not in values]:
         raise UsageError(f"missing: {', '.join(missing)}")
     check_settings(list_settings(RunPlan), values, spelled)
     source = values.get("input")
@@ -66,10 +66,10 @@ def make_plan(values: _Values, spelled: Callable[[str], str] = "--{}".format) ->
     objects |= make_decoding(values, spelled)
     transform = check_transform(values.get("transform"), spelled("transform"))
     objects[*root, "decoding", "transform"] = transform
-    return cast(RunPlan, _built(RunPlan, values, objects, ()))
+    return cast(RunPlan, _build(RunPlan, values, objects, ()))
 
 
-def _required(values: _Values) -> tuple[str, ...]:
+def _list_required(values: _Values) -> tuple[str, ...]:
     """Return the settings without which nothing can be tuned."""
     if values.get("decoder") == ASK:
         return ("refs", "config", "working-dir")
@@ -101,7 +101,7 @@ def make_sharding(name: str, values: _Values) -> Sharding | None:
     check_settings(settings, values)
     if "shard-directory" in values:
         values["shard-directory"] = str(Path(values["shard-directory"]).resolve())
-    return cast(Sharding, _built(Sharding, values, {}, (), {each.path: each for each in settings}))
+    return cast(Sharding, _build(Sharding, values, {}, (), {each.path: each for each in settings}))
 
 
 def _is_given(values: _Values, name: str) -> bool:
@@ -113,7 +113,7 @@ def _sharding(values: _Values) -> Sharding | None:
     return make_sharding(values.get("algorithm", "mert"), values)
 
 
-def _built(
+def _build(
     cls: Any,
     values: _Values,
     objects: Mapping[_Path, Any],
@@ -133,16 +133,16 @@ def _built(
         elif switch is not None:
             if values.get(switch):
                 inner = next(part for part in get_args(hints[each.name]) if is_dataclass(part))
-                arguments[each.name] = _built(inner, values, objects, own, settings)
+                arguments[each.name] = _build(inner, values, objects, own, settings)
         elif own in settings:
             if settings[own].name in values:
-                arguments[each.name] = _stored(settings[own], values[settings[own].name])
+                arguments[each.name] = _convert(settings[own], values[settings[own].name])
         elif is_dataclass(hints[each.name]) and each.default is MISSING:
-            arguments[each.name] = _built(hints[each.name], values, objects, own, settings)
+            arguments[each.name] = _build(hints[each.name], values, objects, own, settings)
     return cls(**arguments)
 
 
-def _stored(setting: Setting, value: Any) -> Any:
+def _convert(setting: Setting, value: Any) -> Any:
     """Return a value as its field holds it."""
     match setting.kind:
         case "path" if setting.exists == "file":
@@ -159,7 +159,7 @@ def _stored(setting: Setting, value: Any) -> Any:
             return value
 
 
-def _with_last(values: dict[str, Any]) -> dict[str, Any]:
+def _resolve_last(values: dict[str, Any]) -> dict[str, Any]:
     """Put the setting that ``--last`` stands for in its place."""
     if not values.pop("last", False):
         return values

@@ -223,7 +223,7 @@ def _walk(cls: type, path: tuple[str, ...], requires: tuple[str, ...]) -> Iterab
         elif _GROUP in mark:
             on = mark[_GROUP]
             if _SETTING in mark:
-                switch = _finished(mark[_SETTING], each, bool, own, requires)
+                switch = _complete(mark[_SETTING], each, bool, own, requires)
                 on = switch.name
                 yield replace(switch, default=False)
             yield from (
@@ -232,7 +232,7 @@ def _walk(cls: type, path: tuple[str, ...], requires: tuple[str, ...]) -> Iterab
                 for found in _walk(hint, own, (*requires, on) if on else requires)
             )
         elif _SETTING in mark:
-            yield _finished(mark[_SETTING], each, hint, own, requires)
+            yield _complete(mark[_SETTING], each, hint, own, requires)
         elif isinstance(hint, type) and is_dataclass(hint):
             yield from _walk(hint, own, requires)
 
@@ -263,10 +263,14 @@ def find_switch(each: Field[Any]) -> str | None:
     if _GROUP not in each.metadata:
         return None
     switch = each.metadata.get(_SETTING)
-    return str(each.metadata[_GROUP]) if switch is None else switch.name or _dashed(each.name)
+    return (
+        str(each.metadata[_GROUP])
+        if switch is None
+        else switch.name or _replace_underscores(each.name)
+    )
 
 
-def _finished(
+def _complete(
     found: Setting, each: Field[Any], hint: Any, path: tuple[str, ...], requires: tuple[str, ...]
 ) -> Setting:
     """Fill in the name, kind, default and choices of the field."""
@@ -274,7 +278,7 @@ def _finished(
     default = each.default if each.default_factory is MISSING else each.default_factory()
     return replace(
         found,
-        name=found.name or _dashed(each.name),
+        name=found.name or _replace_underscores(each.name),
         kind="choice" if found.choices else kind,
         choices=found.choices or choices,
         default=None if default is MISSING else default,
@@ -283,7 +287,7 @@ def _finished(
     )
 
 
-def _dashed(name: str) -> str:
+def _replace_underscores(name: str) -> str:
     return name.replace("_", "-")
 
 

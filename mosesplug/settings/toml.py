@@ -55,12 +55,12 @@ def format_settings(values: _Values, cls: type = RunPlan) -> str:
         plain = [each for each in own if each.kind != "table"]
         if plain:
             lines += ["", f"[{panel.lower()}]"]
-            lines += [f"{each.name} = {_spelled(values[each.name])}" for each in plain]
+            lines += [f"{each.name} = {_format_value(values[each.name])}" for each in plain]
         for each in own:
             if each.kind == "table" and values[each.name]:
                 lines += ["", f"[{panel.lower()}.{each.name}]"]
                 table = values[each.name]
-                lines += [f"{_key(name)} = {_spelled(value)}" for name, value in table.items()]
+                lines += [f"{_key(name)} = {_format_value(value)}" for name, value in table.items()]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -73,9 +73,9 @@ def format_template(cls: type = RunPlan) -> str:
             default = each.default
             lines.append(f"# {each.help}" + (f" [{each.shown}]" if each.shown else ""))
             if default in (None, (), {}) or each.shown or each.requires or each.is_argument:
-                lines.append(f"# {each.name} = {_EXAMPLES.get(each.kind, _spelled(''))}")
+                lines.append(f"# {each.name} = {_EXAMPLES.get(each.kind, _format_value(''))}")
             else:
-                lines.append(f"{each.name} = {_spelled(default)}")
+                lines.append(f"{each.name} = {_format_value(default)}")
         lines.append("")
     return "\n".join(lines)
 
@@ -179,24 +179,24 @@ def check_type(setting: Setting, value: Any, place: str) -> Any:
             is_right = isinstance(value, str)
     if not is_right:
         expected = _EXPECTED.get(setting.kind, "a string")
-        raise UsageError(f"{place}: expected {expected}, not {_spelled(value)}")
+        raise UsageError(f"{place}: expected {expected}, not {_format_value(value)}")
     return float(value) if setting.kind == "real" else value
 
 
-def _spelled(value: Any) -> str:
+def _format_value(value: Any) -> str:
     """Return a value as TOML has it."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float):
         return repr(value)
     if isinstance(value, Mapping):
-        items = ", ".join(f"{_key(name)} = {_spelled(each)}" for name, each in value.items())
+        items = ", ".join(f"{_key(name)} = {_format_value(each)}" for name, each in value.items())
         return f"{{ {items} }}" if items else "{}"
     if isinstance(value, Iterable) and not isinstance(value, str):
-        return f"[{', '.join(map(_spelled, value))}]"
+        return f"[{', '.join(map(_format_value, value))}]"
     return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _key(name: str) -> str:
     is_bare = name.isascii() and name.replace("-", "").replace("_", "").isalnum()
-    return name if is_bare else _spelled(name)
+    return name if is_bare else _format_value(name)

@@ -193,16 +193,16 @@ def check_iteration(
             records += checksum is not None
             without += checksum is None
             if checksum is not None and zlib.crc32(value) != checksum:
-                faults.append(_fault(place, number, "is damaged: its checksum differs"))
-        faults += [_fault(place, number, "is missing") for number in left]
+                faults.append(_describe_fault(place, number, "is damaged: its checksum differs"))
+        faults += [_describe_fault(place, number, "is missing") for number in left]
     for place, left in known.items():
         # These belong to a kind of statistics that the store does not list.
-        faults += [_fault(place, number, "is missing") for number in left]
+        faults += [_describe_fault(place, number, "is missing") for number in left]
     faults.sort(key=lambda fault: -1 if fault[0] is None else fault[0])
     return Checked(tuple(faults), records, without)
 
 
-def _fault(place: tuple[str, int], number: int, what: str) -> tuple[int | None, str]:
+def _describe_fault(place: tuple[str, int], number: int, what: str) -> tuple[int | None, str]:
     area, _ = place
     if area == OWN:
         return None, f"{_OWN_NAMES.get(number, 'a record')} {what}"

@@ -74,7 +74,7 @@ def make_script_plan(parsed: CommandLine) -> tuple[RunPlan, tuple[str, ...]]:
     if not file or {"filter-command", "filter-phrase-table"} & given.keys():
         notes += _set_filter(given, values)
     notes += _idle(given, algorithm)
-    return make_plan(values, _spelled), tuple(notes)
+    return make_plan(values, _spell), tuple(notes)
 
 
 _SETTINGS = {each.name: each for each in list_settings(RunPlan)}
@@ -82,7 +82,7 @@ _DEFAULTS = {"working-dir": "mert-work", "threads": 1}
 _MERTDIR = "--mertdir is not needed: metrics and optimizers are built in"
 
 
-def _spelled(name: str) -> str:
+def _spell(name: str) -> str:
     return f"--{find_spelling(_SETTINGS[name])}"
 
 

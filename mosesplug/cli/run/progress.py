@@ -110,7 +110,7 @@ class Reporter:
                 self._line(_learnt(event))
                 self._next_learning = _SECONDS_BETWEEN_LINES
             case HeldOutScored():
-                self._line(_judged(event))
+                self._line(_describe_score(event))
             case RunFinished(iteration, reason):
                 self._line(f"finished after iteration {iteration}: {reason}")
 
@@ -246,7 +246,7 @@ def _learnt(event: EpochLearned) -> str:
     )
 
 
-def _judged(event: HeldOutScored) -> str:
+def _describe_score(event: HeldOutScored) -> str:
     if event.best is None:
         compared = ""
     elif event.score > event.best:

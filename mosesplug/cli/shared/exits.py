@@ -72,7 +72,7 @@ def raise_on_signals() -> Iterator[None]:
         raise TerminationSignal(number)
 
     handlers = {signal.SIGTERM: stop, signal.SIGHUP: stop, signal.SIGINT: _interrupt}
-    with _handled(handlers), _none_lost():
+    with _handle_signals(handlers), _none_lost():
         yield
 
 
@@ -120,7 +120,7 @@ _Handler = Callable[[int, FrameType | None], Any]
 
 
 @contextlib.contextmanager
-def _handled(handlers: Mapping[signal.Signals, _Handler]) -> Iterator[None]:
+def _handle_signals(handlers: Mapping[signal.Signals, _Handler]) -> Iterator[None]:
     """Handle signals in the block, except those that the caller has ignored (nohup)."""
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread can handle signals
@@ -157,7 +157,7 @@ def exit_code(program: str, action: Callable[[], None], *, after_interrupt: str 
         with raise_on_signals():
             action()
     except KeyboardInterrupt as end:
-        return _interrupted(program, end, after_interrupt)
+        return _report_interrupt(program, end, after_interrupt)
     except BrokenPipeError:
         # The reader of the output is gone. Do not report it again at exit.
         sys.stderr.close()
@@ -165,8 +165,8 @@ def exit_code(program: str, action: Callable[[], None], *, after_interrupt: str 
     except Exception as error:
         lost = _lost_in_kernel(error)
         if lost is not None:
-            return _interrupted(program, lost, after_interrupt)
-        known = _known(error)
+            return _report_interrupt(program, lost, after_interrupt)
+        known = _explain(error)
         if known is None:
             raise
         message, code = known
@@ -191,7 +191,7 @@ def _lost_in_kernel(error: BaseException | None) -> KeyboardInterrupt | None:
     return error if isinstance(error, KeyboardInterrupt) else None
 
 
-def _interrupted(program: str, end: KeyboardInterrupt, after_interrupt: str) -> int:
+def _report_interrupt(program: str, end: KeyboardInterrupt, after_interrupt: str) -> int:
     if isinstance(end, TerminationSignal):
         message, code = f"ended by {_name(end.number)}.", 128 + end.number
     else:
@@ -204,7 +204,7 @@ def _leave_in_peace() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _known(error: Exception) -> tuple[str, int] | None:
+def _explain(error: Exception) -> tuple[str, int] | None:
     """Return message and exit code of an expected error; None for a bug."""
     # Imported here since the formats load NumPy, which --help does not need.
     from formats.errors import FormatError

@@ -111,7 +111,7 @@ def find_winners(graph: LineGraph) -> Winners:
         if top < 0:
             return _none(TOO_LARGE)
     count = _LANES
-    head = _linked(found)
+    head = _link(found)
     # The left ones of pairs that may have something between them.
     waiting, n_waiting = _lefts(found, head)
     asked = np.empty(_LANES, dtype=np.int64)
@@ -125,7 +125,7 @@ def find_winners(graph: LineGraph) -> Winners:
             if not _rises(found.lines[left], goal[lane], shares[1, lane]):
                 continue
             if count == len(found.after):
-                found = _enlarged(found)
+                found = _enlarge(found)
             if n_waiting + 2 > len(waiting):
                 waiting = double_length(waiting)
             edges, top = _read_back(graph, shares, inside, lane, found, count, edges, top)
@@ -259,7 +259,7 @@ def _room_for(room: int) -> _Found:
 
 
 @kernel
-def _enlarged(found: _Found) -> _Found:
+def _enlarge(found: _Found) -> _Found:
     """Return a copy with twice the room."""
     room = len(found.after)
     larger = _room_for(2 * room)
@@ -271,7 +271,7 @@ def _enlarged(found: _Found) -> _Found:
 
 
 @kernel
-def _linked(found: _Found) -> int:
+def _link(found: _Found) -> int:
     """Link the distinct derivations of the first pass by slope; return the first.
 
     Both ends are loose. An end is dropped if a sample has the same slope, since samples are on the

@@ -65,7 +65,7 @@ def count_bags(translations: Sequence[Sequence[bytes]]) -> Bags:
     numbers = [[known.setdefault(word, len(known)) for word in words] for words in translations]
     table = empty_table(1 + ORDER * sum(map(len, numbers)))
     count = np.ones(1, dtype=np.int64)
-    made = _made(numbers, table, count, True)
+    made = _make_bags(numbers, table, count, True)
     return Bags(*made, measure_orders(table, int(count[0])))
 
 
@@ -78,19 +78,19 @@ def count_bags_in(
         table, lengths: ``table`` and ``orders`` of the graph; other n-grams are ignored.
         translations: word numbers of each translation.
     """
-    return Bags(*_made(translations, table, np.ones(1, dtype=np.int64), False), lengths)
+    return Bags(*_make_bags(translations, table, np.ones(1, dtype=np.int64), False), lengths)
 
 
-def _made(
+def _make_bags(
     translations: Sequence[Sequence[int]], table: NgramTable, count: NDArray[np.int64], grow: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
     lengths = np.array([len(words) for words in translations], dtype=np.int64)
     flat = np.array([word for words in translations for word in words], dtype=np.int32)
-    return (lengths, *_counted(lengths, flat, table, count, grow))
+    return (lengths, *_count(lengths, flat, table, count, grow))
 
 
 @kernel
-def _counted(
+def _count(
     lengths: NDArray[np.int64],
     words: NDArray[np.int32],
     table: NgramTable,

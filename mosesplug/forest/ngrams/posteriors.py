@@ -38,7 +38,7 @@ def expected_counts(graph: SplitGraph, posterior: Posterior) -> NDArray[np.float
     Returns:
         float64 ``[n_ngrams]``; 0 for number 0, the empty n-gram.
     """
-    return _counted(graph.ngram_offsets, graph.ngrams, posterior.edges, graph.n_ngrams)
+    return _count(graph.ngram_offsets, graph.ngrams, posterior.edges, graph.n_ngrams)
 
 
 def ngram_values(graph: SplitGraph, values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -51,7 +51,7 @@ def ngram_values(graph: SplitGraph, values: NDArray[np.float64]) -> NDArray[np.f
     Returns:
         float64 ``[n_edges]``.
     """
-    return _valued(graph.ngram_offsets, graph.ngrams, values)
+    return _sum_values(graph.ngram_offsets, graph.ngrams, values)
 
 
 def occurrence_probabilities(graph: SplitGraph, posterior: Posterior) -> NDArray[np.float64]:
@@ -75,7 +75,7 @@ def occurrence_probabilities(graph: SplitGraph, posterior: Posterior) -> NDArray
 
 
 @kernel
-def _counted(
+def _count(
     offsets: NDArray[np.int64],
     ngrams: NDArray[np.int32],
     times: NDArray[np.float64],
@@ -90,7 +90,7 @@ def _counted(
 
 
 @kernel
-def _valued(
+def _sum_values(
     offsets: NDArray[np.int64], ngrams: NDArray[np.int32], values: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     sums = np.zeros(len(offsets) - 1)

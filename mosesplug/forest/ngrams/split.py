@@ -178,10 +178,10 @@ def _split(
             states, edges, table = _larger(states, edges, table, sizes, most_new, node)
     if states.firsts[-1] == states.firsts[-2]:
         raise DataError("no derivation of the search graph builds its goal")
-    return _made(edges, int(sizes.states[0]), int(sizes.edges[0]), table, int(sizes.table[0]))
+    return _make_graph(edges, int(sizes.states[0]), int(sizes.edges[0]), table, int(sizes.table[0]))
 
 
-def _made(
+def _make_graph(
     edges: SplitEdges, n_states: int, n_edges: int, table: NgramTable, count: int
 ) -> SplitGraph:
     """Return the split graph of the states and edges found."""
@@ -189,8 +189,8 @@ def _made(
     # Edges are grouped by original node, but not yet by state.
     places = np.argsort(heads, kind="stable")
     edge_counts = np.bincount(heads, minlength=n_states)
-    tail_offsets, tails = _gathered(edges.tail_offsets, edges.tails, places)
-    ngram_offsets, ngrams = _gathered(edges.ngram_offsets, edges.ngrams, places)
+    tail_offsets, tails = _gather(edges.tail_offsets, edges.tails, places)
+    ngram_offsets, ngrams = _gather(edges.ngram_offsets, edges.ngrams, places)
     return SplitGraph(
         read_only(np.concatenate([[0], np.cumsum(edge_counts)]).astype(np.int64)),
         read_only(tail_offsets),
@@ -255,7 +255,7 @@ def _twice(array: NDArray[Any]) -> NDArray[Any]:
 
 
 @kernel
-def _gathered(
+def _gather(
     offsets: NDArray[np.int64], values: NDArray[np.int32], places: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Return the used rows in another order."""

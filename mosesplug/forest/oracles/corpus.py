@@ -115,7 +115,7 @@ def greedy_oracles(
         ValueError, DataError: as ``oracle``, with the sentence id.
     """
     chosen = [*sentence_oracles(graphs, beam=beam, on_progress=on_progress).oracles]
-    totals = _summed(chosen)
+    totals = _sum_statistics(chosen)
     for turn in range(1, passes + 1):
         changed = False
         for done, number in enumerate(rng.permutation(len(graphs)).tolist(), start=1):
@@ -155,7 +155,7 @@ def linear_oracles(
     """
     best = model_oracles(graphs)
     for turn in range(1, passes + 1):
-        totals = _summed(best.oracles)
+        totals = _sum_statistics(best.oracles)
         # If some order has no match, one more match of each order gives a direction.
         gains = linear_bleu(totals if (totals[0:-1:2] > 0.0).all() else totals + 1.0)
         chosen = []
@@ -164,13 +164,13 @@ def linear_oracles(
                 chosen.append(linear_oracle(graph, gains, beam=beam))
             on_progress(len(chosen), len(graphs), f"pass {turn}")
         found = _corpus(chosen)
-        if _worth(_summed(chosen)) <= _worth(totals):
+        if _worth(_sum_statistics(chosen)) <= _worth(totals):
             break
         best = found
     return best
 
 
-def _summed(chosen: Sequence[Oracle]) -> NDArray[np.float64]:
+def _sum_statistics(chosen: Sequence[Oracle]) -> NDArray[np.float64]:
     """Return the summed statistics of all choices, float64 ``[9]``."""
     totals: NDArray[np.float64] = np.array([choice.statistics for choice in chosen]).sum(axis=0)
     return totals
@@ -183,4 +183,4 @@ def _worth(totals: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def _corpus(chosen: Sequence[Oracle]) -> CorpusOracle:
-    return CorpusOracle(tuple(chosen), float(bleu_score_row(_summed(chosen))))
+    return CorpusOracle(tuple(chosen), float(bleu_score_row(_sum_statistics(chosen))))

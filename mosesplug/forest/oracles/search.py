@@ -109,7 +109,7 @@ def search_partials(
             while more:
                 # Made in the next free row, and left there if no row is like it.
                 if used == len(partials.edges):
-                    partials, known = double_room(partials), _grown(known)
+                    partials, known = double_room(partials), _double_room(known)
                 partials.edges[used] = edge
                 partials.scores[used], partials.sizes[used] = scores[edge], 1.0
                 for number in range(len(tails)):
@@ -156,16 +156,16 @@ def _matches_for(room: int, n_states: int) -> Matches:
 
 
 @kernel
-def _grown(known: Matches) -> Matches:
+def _double_room(known: Matches) -> Matches:
     used = len(known.words)
     larger = _matches_for(2 * used, known.counts.shape[1])
     for row in range(used):
-        _moved(known, row, larger, row)
+        _copy_row(known, row, larger, row)
     return larger
 
 
 @kernel
-def _moved(known: Matches, row: int, others: Matches, place: int) -> None:
+def _copy_row(known: Matches, row: int, others: Matches, place: int) -> None:
     """Copy a row to row ``place`` of the same or another table (``others`` is an output)."""
     others.codes[place] = known.codes[row]
     others.words[place] = known.words[row]
@@ -294,6 +294,6 @@ def _prune(partials: Partials, known: Matches, first: int, used: int, beam: int)
     place = first
     for row in select_best_rows(known.worths[first:used], beam):
         copy_row(partials, first + row, partials, place)
-        _moved(known, first + row, known, place)
+        _copy_row(known, first + row, known, place)
         place += 1
     return place

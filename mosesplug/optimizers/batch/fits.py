@@ -13,14 +13,14 @@ from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.lists.scaled import ScaledLists
 from mosesplug.optimizers.problem import Problem
 
-__all__ = ["Fit", "MarginFit", "fit_active", "fit_in_proportion", "fit_scaled"]
+__all__ = ["MarginFit", "WeightFit", "fit_active", "fit_in_proportion", "fit_scaled"]
 
 Floats = NDArray[np.float64]
-FitT = TypeVar("FitT", bound="Fit")
+FitT = TypeVar("FitT", bound="WeightFit")
 
 
 @dataclass(frozen=True)
-class Fit:
+class WeightFit:
     """The result of a fit.
 
     Attributes:
@@ -37,7 +37,7 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class MarginFit(Fit):
+class MarginFit(WeightFit):
     """Weights of a convex problem, in their features' units.
 
     ``loss`` is the objective, regulariser included; ``iterations`` are the solver's rounds.
@@ -57,8 +57,8 @@ class MarginFit(Fit):
 
 
 def fit_in_proportion(
-    fixed: Floats, length: float, fit: Callable[[Floats | None, Floats | float], Fit]
-) -> Fit:
+    fixed: Floats, length: float, fit: Callable[[Floats | None, Floats | float], WeightFit]
+) -> WeightFit:
     """Fit weights in proportion to inactive ones, which keep their values.
 
     Inactive weights have a scale of their own. So their score becomes one more feature, that of a
@@ -83,8 +83,8 @@ def fit_active(
     problem: Problem,
     initial: Floats,
     rows_of: Callable[[Floats], Floats],
-    fit: Callable[[Floats | None, Floats | float], Fit],
-) -> tuple[Floats, Fit]:
+    fit: Callable[[Floats | None, Floats | float], WeightFit],
+) -> tuple[Floats, WeightFit]:
     """Return all weights, and the fit that the active ones come from.
 
     Inactive weights keep their values (``fit_in_proportion``).
@@ -129,7 +129,7 @@ def fit_scaled(
     """
     latest: list[FitT] = []
 
-    def unscaled(column: Floats | None, others: Floats | float) -> Fit:
+    def unscaled(column: Floats | None, others: Floats | float) -> WeightFit:
         own = replace(lists, fixed=np.zeros(len(lists.fixed)) + others)
         if column is not None:
             own = lists.with_fixed_column(column)

@@ -165,7 +165,7 @@ def best_point(
     candidates = np.flatnonzero(certain)
     if not len(candidates):
         return None
-    merits = _smoothed(scores[candidates], choice)
+    merits = _smooth(scores[candidates], choice)
     best = merits.max()
     equals = candidates[merits == best]
     starts = np.flatnonzero(np.diff(equals, prepend=-2) != 1)
@@ -180,7 +180,7 @@ def best_point(
     return LinePoint(float(step), float(best))
 
 
-def _smoothed(scores: NDArray[np.float64], choice: IntervalChoice) -> NDArray[np.float64]:
+def _smooth(scores: NDArray[np.float64], choice: IntervalChoice) -> NDArray[np.float64]:
     """Return each score, or the mean or least of its neighbourhood (Cer et al. 2008)."""
     if not choice.smooths:
         return scores

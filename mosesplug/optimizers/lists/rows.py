@@ -85,7 +85,7 @@ class CompactRows:
 
     def combine(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sum of the rows times their coefficients, float64 ``[n_columns]``."""
-        return _combined(self.indptr, self.indices, self.data, coefficients, len(self.columns))
+        return _combine(self.indptr, self.indices, self.data, coefficients, len(self.columns))
 
     def combine_exactly(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the same, with exactly 0 where terms cancel out.
@@ -165,7 +165,7 @@ def row_scores(
 
 
 @kernel
-def _combined(
+def _combine(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
     data: NDArray[np.float64],

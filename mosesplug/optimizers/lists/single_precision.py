@@ -54,14 +54,14 @@ def mira_lists(tuning_set: TuningSet) -> tuple[MiraLists, NDArray[np.int64]]:
     # Copies of any array (read-only, unaligned, integers), so that kernels compile for one type.
     offsets = drop_empty_sentences(tuning_set.offsets)
     dense = np.array(tuning_set.dense, dtype=np.float32, order="C")
-    sparse = _sorted(tuning_set.sparse, len(dense))
+    sparse = _sort_columns(tuning_set.sparse, len(dense))
     first = _first_alike(offsets, dense, sparse.indptr, sparse.indices, sparse.data)
     kept = np.flatnonzero(first == np.arange(len(first)))
     offsets = np.searchsorted(kept, offsets).astype(np.int64)
     dense, sparse = dense[kept], sparse.take(kept)
 
     stats = np.array(tuning_set.stats[kept], dtype=np.float32, order="C")
-    none = _sorted(None, len(stats))
+    none = _sort_columns(None, len(stats))
     alike = _first_alike(offsets, stats, none.indptr, none.indices, none.data)
     is_first = alike == np.arange(len(alike))
     rows = np.flatnonzero(is_first)
@@ -83,7 +83,7 @@ def mira_lists(tuning_set: TuningSet) -> tuple[MiraLists, NDArray[np.int64]]:
     return lists, kept
 
 
-def _sorted(sparse: SparseRows | None, n_hyps: int) -> SparseRows:
+def _sort_columns(sparse: SparseRows | None, n_hyps: int) -> SparseRows:
     """Return a copy with ascending columns in each row; empty rows for None."""
     if sparse is None:
         return SparseRows(

@@ -122,13 +122,13 @@ def take_step(
     if state.updates == 0 or scale == 0.0 or place == 1 % step.per_epoch:
         # The weights may have been mixed with other shards' since the last update.
         fixed[:] = ~step.active
-        scale, square = _multiplied_out(weights, step.active, scale)
+        scale, square = _apply_scale(weights, step.active, scale)
     shrink = shrink_factor(rate, regularization)
     if shrink == 0.0 and not change.values.any():
         shrink = 1.0
     scale, square = scale * shrink, square * shrink**2
     if scale < _TINY:
-        scale, square = _multiplied_out(weights, step.active, scale)
+        scale, square = _apply_scale(weights, step.active, scale)
     before = weights[change.columns]
     with np.errstate(over="ignore", invalid="ignore"):
         after = before + change.values / scale
@@ -142,7 +142,7 @@ def take_step(
         scale *= 1.0 / math.sqrt(regularization * square)
         square = 1.0 / regularization
     if place == 0 or scale < _TINY:
-        scale, square = _multiplied_out(weights, step.active, scale)
+        scale, square = _apply_scale(weights, step.active, scale)
     memory = {
         **state.memory,
         **change.memory,
@@ -152,7 +152,7 @@ def take_step(
     return replace(state, memory=memory, updates=state.updates + 1)
 
 
-def _multiplied_out(
+def _apply_scale(
     weights: NDArray[np.float64], active: NDArray[np.bool_], scale: float
 ) -> tuple[float, float]:
     """Multiply the active weights by their scale in place; return new scale and squared norm."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.batch.fits import Fit, fit_in_proportion
+from mosesplug.optimizers.batch.fits import WeightFit, fit_in_proportion
 
 Floats = NDArray[np.float64]
 
@@ -13,10 +13,10 @@ Floats = NDArray[np.float64]
 def test_scale_in_proportion_to_inactive_weights() -> None:
     asked = []
 
-    def fit(column: Floats | None, offsets: Floats | float) -> Fit:
+    def fit(column: Floats | None, offsets: Floats | float) -> WeightFit:
         asked.append((column is not None, np.ndim(offsets)))
         weights = [3.0, sign * 2.0] if column is not None else [9.0]
-        return Fit(np.array(weights), 1.0, 1, True)
+        return WeightFit(np.array(weights), 1.0, 1, True)
 
     sign = 1.0
     fixed = np.array([4.0, -4.0])

@@ -274,14 +274,14 @@ def _climb(task: _Task, start: Vector) -> _Climb:
     while True:
         rounds += 1
         before = place.merit
-        place = _moved(task, place, _gradients(task, place))
+        place = _move(task, place, _gradients(task, place))
         if place.merit - before <= task.options.tolerance:
-            place = _moved(task, place, _axes(task, place))
+            place = _move(task, place, _axes(task, place))
         if place.merit - before <= task.options.tolerance:
             return _Climb(first, place, rounds)
 
 
-def _moved(task: _Task, place: _Place, directions: list[Vector]) -> _Place:
+def _move(task: _Task, place: _Place, directions: list[Vector]) -> _Place:
     """Return the best point of some lines if decoding there is better."""
     if not directions:
         return place

@@ -92,7 +92,7 @@ def risk(lists: BlockedLists, errors: Floats, temperature: float = 0.0) -> Objec
 
     def objective(weights: Floats) -> tuple[float, Floats]:
         found = lists.distribution(weights)
-        value, coefficients = _expected(lists, found, errors, temperature)
+        value, coefficients = _average(lists, found, errors, temperature)
         return value / lists.n_filled, lists.gradient(coefficients) / lists.n_filled
 
     return objective
@@ -122,7 +122,7 @@ def xbleu(lists: BlockedLists, stats: Floats, temperature: float = 0.0) -> Objec
                 *lists.rows(first, last), stats, -by_statistics, errors
             )
         )
-        linear, coefficients = _expected(lists, found, errors, temperature / lists.n_filled)
+        linear, coefficients = _average(lists, found, errors, temperature / lists.n_filled)
         # These errors add up to BLEU's linear approximation, which is replaced by BLEU itself.
         value = linear + float(by_statistics @ totals) - bleu
         return value, lists.gradient(coefficients)
@@ -130,7 +130,7 @@ def xbleu(lists: BlockedLists, stats: Floats, temperature: float = 0.0) -> Objec
     return objective
 
 
-def _expected(
+def _average(
     lists: BlockedLists, found: Distribution, errors: Floats, temperature: float
 ) -> tuple[float, Floats]:
     """Return the summed expected errors minus the temperature times the entropies.

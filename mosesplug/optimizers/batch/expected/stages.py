@@ -197,10 +197,10 @@ def fit_stages(
         raise OptimizerError(
             "all hypotheses of a sentence have the same active features: nothing to learn"
         )
-    x, history = _descended(problem, initial, coordinates, stages, settings, objective, progress)
+    x, history = _descend(problem, initial, coordinates, stages, settings, objective, progress)
     if coordinates.inactive is not None and not x[-1] > 0.0:
         held = replace(coordinates, held=True)
-        x, history = _descended(problem, initial, held, stages, settings, objective, progress)
+        x, history = _descend(problem, initial, held, stages, settings, objective, progress)
     weights = coordinates.decoder_weights(x, initial)
     if not (np.isfinite(weights).all() and weights.any()):
         raise OptimizerError(
@@ -210,7 +210,7 @@ def fit_stages(
     return score_solution(problem, weights, tuple(history))
 
 
-def _descended(
+def _descend(
     problem: Problem,
     initial: Floats,
     coordinates: Coordinates,

@@ -180,7 +180,7 @@ def large_margin(
 
         return solve
 
-    return _in_rounds(problem, initial, gains, options, solver, progress)
+    return _solve_in_rounds(problem, initial, gains, options, solver, progress)
 
 
 def cutting_plane(
@@ -220,10 +220,10 @@ def cutting_plane(
 
         return solve
 
-    return _in_rounds(problem, initial, gains, options, solver, progress)
+    return _solve_in_rounds(problem, initial, gains, options, solver, progress)
 
 
-def _in_rounds(
+def _solve_in_rounds(
     problem: Problem,
     initial: Floats,
     gains: Floats,

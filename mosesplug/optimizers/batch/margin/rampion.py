@@ -171,7 +171,7 @@ def rampion(
             "cost_scale must be above 0: without costs, hope, fear and 1-best are the same"
         )
     problem = activate_sparse(problem)
-    initial = _sized(problem, check_weights(problem, initial), options.start_norm)
+    initial = _scale_start(problem, check_weights(problem, initial), options.start_norm)
     lists = scale_lists(problem, initial, options.scaling)
     ramp = _ramp(problem, initial, lists, rng, options)
     weights, step = ramp.origin.copy(), options.step
@@ -179,7 +179,7 @@ def rampion(
     for number in range(1, options.rounds + 1):
         fixed = ramp.fixed(weights)
         before = ramp.surrogate(weights, fixed)
-        weights, after, step = _accepted(ramp, weights, fixed, before, step, rng, options.passes)
+        weights, after, step = _step(ramp, weights, fixed, before, step, rng, options.passes)
         full = _written_back(initial, lists, weights)
         # Weights of 0 cannot be a result.
         score = corpus_score(problem, full) if full.any() else -np.inf
@@ -203,7 +203,7 @@ def rampion(
     return score_solution(problem, best, tuple(history))
 
 
-def _accepted(
+def _step(
     ramp: Ramp,
     weights: Floats,
     fixed: NDArray[np.int64],
@@ -252,7 +252,7 @@ def _ramp(
     )
 
 
-def _sized(problem: Problem, initial: Floats, norm: float) -> Floats:
+def _scale_start(problem: Problem, initial: Floats, norm: float) -> Floats:
     """Return the initial weights scaled to that L1 norm, if their scale is free."""
     dense = initial[: problem.tuning_set.space.n_dense]
     length = float(np.abs(dense).sum())

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.batch.fits import Fit, fit_scaled
+from mosesplug.optimizers.batch.fits import WeightFit, fit_scaled
 from mosesplug.optimizers.batch.margin.options import RegularizedOptions
 from mosesplug.optimizers.batch.ranking.pairs import PairSampling, RankedPairs, sample_pairs
 from mosesplug.optimizers.costs import first_of_largest
@@ -141,7 +141,7 @@ def contrast_means(offsets: NDArray[np.int64]) -> Contrast:
 
 def fit_differences(
     lists: ScaledLists, gains: Floats, contrast: Contrast, regularization: float
-) -> Fit:
+) -> WeightFit:
     """Return the weights with the least loss, in their features' units.
 
     Args:
@@ -169,7 +169,9 @@ def fit_differences(
     weights, stopped, iterations = np.asarray(found[0]), int(found[1]), int(found[2])
     misses = targets - forward(weights)
     loss = float(misses @ misses) / max(1, len(targets))
-    return Fit(weights, loss + regularization * float(weights @ weights), iterations, stopped != 7)
+    return WeightFit(
+        weights, loss + regularization * float(weights @ weights), iterations, stopped != 7
+    )
 
 
 def regression(

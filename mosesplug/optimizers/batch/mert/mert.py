@@ -184,7 +184,7 @@ def mert(
         run = _runner(space, rng, pool, finished)
         climbs = run(CLIMBS[options.method], given, settings)
         best = choose(climbs)
-        climbs += run(CLIMBS[options.method], random, _bounded(settings, options, best))
+        climbs += run(CLIMBS[options.method], random, _bound_climbs(settings, options, best))
         best = choose(climbs)
         insert_active(problem, initial, best.weights)  # rejects zeros before the polish
         idle = 0
@@ -192,7 +192,9 @@ def mert(
             wave = min(WAVE, polish - idle)
             total = len(climbs) + polish - idle
             found = run(
-                climb_from_perturbation, [best.weights] * wave, _bounded(settings, options, best)
+                climb_from_perturbation,
+                [best.weights] * wave,
+                _bound_climbs(settings, options, best),
             )
             climbs += found
             better = choose([best, *found])
@@ -241,7 +243,7 @@ def _settings(problem: Problem, options: MertOptions) -> ClimbSettings:
     )
 
 
-def _bounded(settings: ClimbSettings, options: MertOptions, best: Climb) -> ClimbSettings:
+def _bound_climbs(settings: ClimbSettings, options: MertOptions, best: Climb) -> ClimbSettings:
     """Return settings of climbs that are given up if they will not reach the best."""
     if options.give_up == 0.0:
         return settings

@@ -229,12 +229,12 @@ def all_pairs_hinge(pairs: AllPairs) -> HingeLosses:
     """Return ``sum c max(0, 1 - d)``."""
 
     def exact(scores: Floats) -> float:
-        scores = _centred(pairs.offsets, scores)
+        scores = _center(pairs.offsets, scores)
         return _first(pairs, sort_lists(pairs.offsets, scores), scores, 1.0)
 
     def rounded(width: float) -> ScoreLoss:
         def loss(scores: Floats) -> LossCurve:
-            scores = _centred(pairs.offsets, scores)
+            scores = _center(pairs.offsets, scores)
             order = sort_lists(pairs.offsets, scores)
             far = _second(pairs, order, scores, 1.0)
             near = _second(pairs, order, scores, 1.0 - width)
@@ -248,7 +248,7 @@ def all_pairs_hinge(pairs: AllPairs) -> HingeLosses:
         return loss
 
     def pulled(width: float, scores: Floats) -> float:
-        scores = _centred(pairs.offsets, scores)
+        scores = _center(pairs.offsets, scores)
         order = sort_lists(pairs.offsets, scores)
         far, near = (_first(pairs, order, scores, margin) for margin in (1.0, 1.0 - width))
         return (far - near) / width
@@ -260,7 +260,7 @@ def squared_hinge(pairs: AllPairs) -> ScoreLoss:
     """Return ``sum c max(0, 1 - d)^2`` (Lee & Lin 2014)."""
 
     def loss(scores: Floats) -> LossCurve:
-        scores = _centred(pairs.offsets, scores)
+        scores = _center(pairs.offsets, scores)
         order = sort_lists(pairs.offsets, scores)
         return _second(pairs, order, scores, 1.0)
 
@@ -287,14 +287,14 @@ def _second(pairs: AllPairs, order: NDArray[np.int64], scores: Floats, margin: f
     value = margin * first + 0.5 * float(scores @ derivatives)
 
     def product(vector: Floats) -> Floats:
-        vector = _centred(pairs.offsets, vector)
+        vector = _center(pairs.offsets, vector)
         own = pairs.sums(order, scores, margin, vector)
         return np.asarray(2.0 * (vector * (own[:, 0] + own[:, 2]) - own[:, 1] - own[:, 3]))
 
     return LossCurve(value, derivatives, product)
 
 
-def _centred(offsets: NDArray[np.int64], scores: Floats) -> Floats:
+def _center(offsets: NDArray[np.int64], scores: Floats) -> Floats:
     """Return scores minus their mean in each sentence; losses of pairs ignore it."""
     widths = np.diff(offsets)
     filled = widths > 0

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.batch.fits import Fit, fit_active
+from mosesplug.optimizers.batch.fits import WeightFit, fit_active
 from mosesplug.optimizers.batch.ranking.hinge import HingeFit, fit_hinge
 from mosesplug.optimizers.batch.ranking.logistic import fit_logistic
 from mosesplug.optimizers.batch.ranking.pairs import RankedPairs, differences
@@ -60,7 +60,7 @@ def fit_pairs(
     pairs: RankedPairs,
     options: ClassifierOptions,
     rng: np.random.Generator,
-) -> tuple[Floats, Fit]:
+) -> tuple[Floats, WeightFit]:
     """Return all weights, and the classifier that the active ones come from.
 
     A pair is an example of each class, once in each direction. Both have the same loss: one
@@ -81,7 +81,7 @@ def fit_pairs(
 
     examples = differences(problem.tuning_set, pairs, problem.active_mask)
 
-    def fit(column: Floats | None, offsets: Floats | float) -> Fit:
+    def fit(column: Floats | None, offsets: Floats | float) -> WeightFit:
         own = examples
         if column is not None:
             own = hstack([examples, csr_array(column[:, None])], format="csr")
@@ -97,7 +97,7 @@ def _fit(
     offsets: Floats | float,
     options: ClassifierOptions,
     rng: np.random.Generator,
-) -> Fit:
+) -> WeightFit:
     precision = 0.5 * options.prior_precision
     if options.classifier == "hinge":
         return fit_hinge(examples, precision=precision, offsets=offsets)
@@ -107,7 +107,9 @@ def _fit(
     return fit_logistic(examples, labels, precision=precision, offsets=offsets)
 
 
-def describe_fit(pairs: RankedPairs, fit: Fit, options: ClassifierOptions) -> Mapping[str, Any]:
+def describe_fit(
+    pairs: RankedPairs, fit: WeightFit, options: ClassifierOptions
+) -> Mapping[str, Any]:
     """Return the step for the history; a perceptron has no minimum to converge to."""
     ended = "without_mistakes" if options.classifier == "perceptron" else "converged"
     step = {

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
 from mosesplug.metrics.protocol import Smoothing
-from mosesplug.optimizers.batch.fits import Fit
+from mosesplug.optimizers.batch.fits import WeightFit
 from mosesplug.optimizers.batch.ranking.linear import (
     FeatureMoments,
     LossCurve,
@@ -138,7 +138,7 @@ def cross_entropy(
     progress(1, 2, "steps")
     loss = cross_entropy_loss(offsets, goals)
 
-    def minimised(rows: Any, second: FeatureMoments, fixed: Floats | float) -> Fit:
+    def minimised(rows: Any, second: FeatureMoments, fixed: Floats | float) -> WeightFit:
         return minimise_score_loss(
             rows, loss, second, precision=options.prior_precision, offsets=fixed
         )

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.batch.fits import Fit
+from mosesplug.optimizers.batch.fits import WeightFit
 from mosesplug.optimizers.batch.ranking.linear import (
     FeatureMoments,
     LossCurve,
@@ -62,7 +62,7 @@ class HingeLosses(NamedTuple):
 
 
 @dataclass(frozen=True)
-class HingeFit(Fit):
+class HingeFit(WeightFit):
     """A fit with its duality gap.
 
     Attributes:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.batch.fits import Fit, fit_active
+from mosesplug.optimizers.batch.fits import WeightFit, fit_active
 from mosesplug.optimizers.problem import Problem
 from mosesplug.tuning_set import TuningSet
 
@@ -192,7 +192,7 @@ def minimise_score_loss(
     start: Floats | None = None,
     steepness: float = 1e-7,
     max_iterations: int = 200,
-) -> Fit:
+) -> WeightFit:
     """Find the weights with the smallest loss and prior.
 
     Args:
@@ -241,7 +241,7 @@ def minimise_score_loss(
         scores, weights, curve, value = scores + size * change, point, ahead, reached
         iterations += 1
         steep = gradient()
-    return Fit(weights, value, iterations, converged)
+    return WeightFit(weights, value, iterations, converged)
 
 
 def _conjugate_gradients(
@@ -302,8 +302,8 @@ def _along(
 def fit_score_loss(
     problem: Problem,
     initial: Floats,
-    fit: Callable[[Any, FeatureMoments, Floats | float], Fit],
-) -> tuple[Floats, Fit]:
+    fit: Callable[[Any, FeatureMoments, Floats | float], WeightFit],
+) -> tuple[Floats, WeightFit]:
     """Return the weights that minimise a loss of all hypotheses' scores, and their fit.
 
     Args:
@@ -324,7 +324,7 @@ def fit_score_loss(
         firsts = scores[offsets[:-1][filled]]
         return np.asarray(scores - np.repeat(firsts, np.diff(offsets)[filled]))
 
-    def with_column(column: Floats | None, others: Floats | float) -> Fit:
+    def with_column(column: Floats | None, others: Floats | float) -> WeightFit:
         own = rows if column is None else _append_column(rows, column)
         return fit(own, compute_moments(own, scale_list_sums(offsets, own)), others)
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.batch.fits import Fit
+from mosesplug.optimizers.batch.fits import WeightFit
 from mosesplug.optimizers.solvers.quasi_newton import minimise_smooth
 
 __all__ = ["fit_logistic", "logistic_loss"]
@@ -57,7 +57,7 @@ def fit_logistic(
     precision: float = 1.0,
     offsets: NDArray[np.float64] | float = 0.0,
     max_iterations: int = 1000,
-) -> Fit:
+) -> WeightFit:
     """Fit the weights.
 
     Args:
@@ -83,4 +83,4 @@ def fit_logistic(
         steepness=_STEEPNESS * math.sqrt(max(1, n_examples)),
         decrease=0.0,
     )
-    return Fit(unit * found.x, found.value, found.iterations, found.converged)
+    return WeightFit(unit * found.x, found.value, found.iterations, found.converged)

@@ -92,7 +92,7 @@ def sample_pairs(
             allowed = rule(slice(start, end), first, second)
             first, second = first[allowed], second[allowed]
         gains = scores[first] - scores[second]
-        kept = _kept(np.abs(gains), sampling)
+        kept = _select_pairs(np.abs(gains), sampling)
         gains, first, second = gains[kept], first[kept], second[kept]
         better.append(np.where(gains > 0.0, first, second))
         worse.append(np.where(gains > 0.0, second, first))
@@ -100,7 +100,7 @@ def sample_pairs(
     return RankedPairs(np.concatenate([none, *better]), np.concatenate([none, *worse]))
 
 
-def _kept(gaps: NDArray[np.float64], sampling: PairSampling) -> NDArray[np.int64]:
+def _select_pairs(gaps: NDArray[np.float64], sampling: PairSampling) -> NDArray[np.int64]:
     """Return which candidates are kept, in the order of drawing."""
     wide = np.flatnonzero((gaps >= sampling.minimum_difference) & (gaps > 0.0))
     if len(wide) <= sampling.kept or not sampling.largest:

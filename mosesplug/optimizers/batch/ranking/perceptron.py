@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
-from mosesplug.optimizers.batch.fits import Fit
+from mosesplug.optimizers.batch.fits import WeightFit
 
 __all__ = ["fit_perceptron"]
 
@@ -26,7 +26,7 @@ def fit_perceptron(
     *,
     offsets: Floats | float = 0.0,
     epochs: int = 10,
-) -> Fit:
+) -> WeightFit:
     """Return weights averaged over all steps.
 
     Args:
@@ -52,7 +52,7 @@ def fit_perceptron(
         epoch += 1
     average = weights - late / max(1, epoch * n_examples)
     margins = np.asarray(examples @ average + given)
-    return Fit(average, float(np.maximum(-margins, 0.0).sum()), epoch, not mistakes)
+    return WeightFit(average, float(np.maximum(-margins, 0.0).sum()), epoch, not mistakes)
 
 
 @kernel

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
 from mosesplug.metrics.protocol import Smoothing
-from mosesplug.optimizers.batch.fits import Fit
+from mosesplug.optimizers.batch.fits import WeightFit
 from mosesplug.optimizers.batch.ranking.all_pairs import (
     AllPairs,
     all_pairs,
@@ -115,7 +115,7 @@ def rank_all(
         )
     progress(1, 2, "steps")
 
-    def fit(rows: Any, second: FeatureMoments, offsets: Floats | float) -> Fit:
+    def fit(rows: Any, second: FeatureMoments, offsets: Floats | float) -> WeightFit:
         return _fit(pairs, rows, second, offsets, options)
 
     weights, found = fit_score_loss(problem, initial, fit)
@@ -137,7 +137,7 @@ def _fit(
     second: FeatureMoments,
     offsets: Floats | float,
     options: RankAllOptions,
-) -> Fit:
+) -> WeightFit:
     precision = options.prior_precision
     if options.pair_loss == "hinge":
         losses = all_pairs_hinge(pairs)
