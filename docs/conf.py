@@ -29,6 +29,8 @@ myst_links_external_new_tab = False
 html_math_renderer = "mathml"
 smartquotes = False  # options begin with two hyphens
 
+napoleon_use_ivar = True
+napoleon_use_rtype = False
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
 autodoc_member_order = "bysource"

@@ -1,4 +1,4 @@
-"""Replace ``<!-- generated: NAME [ARGUMENT] -->`` in a page by text made from the package.
+"""Replace ``<!-- generated: NAME ARGUMENT ... -->`` in a page by text made from the package.
 
 So every fact about commands, algorithms and public names has one place, the code.
 """
@@ -17,7 +17,7 @@ from mosesplug.cli.main import main
 from mosesplug.optimizers import algorithm, algorithms
 from mosesplug.settings.algorithm_options import describe_options
 
-_MARK = re.compile(r"^<!-- generated: (\S+)(?: (\S+))? -->$", re.MULTILINE)
+_MARK = re.compile(r"^<!-- generated: (\S+)(.*?) -->$", re.MULTILINE)
 _BENCHMARKS = Path(__file__).parents[1] / "benchmarks.md"
 
 
@@ -25,8 +25,7 @@ def expand(text: str) -> str:
     """Return a page with the generated texts in the place of their marks."""
 
     def replace(match: re.Match[str]) -> str:
-        name, argument = match.groups()
-        return "\n".join(_GENERATORS[name](*([argument] if argument else [])))
+        return "\n".join(_GENERATORS[match[1]](*match[2].split()))
 
     return _MARK.sub(replace, text)
 
@@ -111,16 +110,16 @@ def read_measured(page: str) -> dict[str, list[str]]:
     return {name: cells for name, *cells in rows if name in algorithms()}
 
 
-def _api() -> Iterator[str]:
-    """Yield the documentation of every public name."""
-    for name in sorted(mosesplug.__all__, key=str.lower):
+def _api(*names: str) -> Iterator[str]:
+    """Yield the documentation of public names."""
+    for name in names:
         value = getattr(mosesplug, name)
-        if isinstance(value, type) and issubclass(value, Exception):
-            yield f"```{{eval-rst}}\n.. autoexception:: mosesplug.{name}\n```\n"
-        elif isinstance(value, type):
-            yield f"```{{eval-rst}}\n.. autoclass:: mosesplug.{name}\n   :members:\n```\n"
-        elif callable(value):
-            yield f"```{{eval-rst}}\n.. autofunction:: mosesplug.{name}\n```\n"
+        if isinstance(value, type):
+            kind = "autoexception" if issubclass(value, Exception) else "autoclass"
+        else:
+            kind = "autofunction"
+        members = "\n   :members:" if kind == "autoclass" else ""
+        yield f"```{{eval-rst}}\n.. {kind}:: mosesplug.{name}{members}\n```\n"
 
 
 def family_page(family: str) -> str:

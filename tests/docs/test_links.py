@@ -9,6 +9,7 @@ from types import ModuleType
 
 import pytest
 
+import mosesplug
 from mosesplug.optimizers import algorithms
 from tests.docs.examples import FENCE
 from tests.docs.running import PAGES, ROOT
@@ -78,3 +79,9 @@ def test_the_readme_is_short_and_leads_to_lists_in_one_click() -> None:
     readme = (ROOT / "README.md").read_text("utf-8")
     assert len(readme.splitlines()) <= 150
     assert "(docs/howto/tune-lists.md)" in readme
+
+
+def test_every_public_name_is_documented_once() -> None:
+    page = (ROOT / "docs" / "api.md").read_text("utf-8")
+    names = " ".join(re.findall(r"<!-- generated: api (.*?) -->", page)).split()
+    assert sorted(names) == sorted(set(mosesplug.__all__) - {"__version__"})
