@@ -25,6 +25,10 @@ __all__ = [
 ]
 
 
+_LARGEST_ID = 2.0**53
+"""All smaller integers are exact as floats."""
+
+
 @dataclass(frozen=True)
 class FeatureArrays:
     """Feature values, dense columns apart from sparse ones.
@@ -252,8 +256,8 @@ def number_sentences(sentence_ids: Any, count: int, n_lines: int | None = None) 
             "each"
         )
     ids = list(sentence_ids.tolist() if hasattr(sentence_ids, "tolist") else sentence_ids)
-    if all(isinstance(each, int | np.integer) and not isinstance(each, bool) for each in ids):
-        return _number_integers(np.array(ids, dtype=np.int64), n_lines)
+    if all(isinstance(each, int | float | np.number) for each in ids):
+        return _number_integers(_check_integers(ids), n_lines)
     places: dict[Hashable, int] = {}
     try:
         numbers = [places.setdefault(each, len(places)) for each in ids]
@@ -265,6 +269,16 @@ def number_sentences(sentence_ids: Any, count: int, n_lines: int | None = None) 
             "order in which the ids first appear, or a mapping of ids to references"
         )
     return SentenceNumbers(np.array(numbers, dtype=np.int64), tuple(places), are_lines=False)
+
+
+def _check_integers(ids: Sequence[Any]) -> NDArray[np.int64]:
+    """Return integers, which may be written as floats."""
+    numbers = np.array(ids, dtype=np.float64)
+    usable = (numbers == np.round(numbers)) & (np.abs(numbers) < _LARGEST_ID)
+    if not usable.all():
+        row = int(np.argmin(usable))
+        raise DataError(f"sentence_ids[{row}] is {ids[row]}: give integers below 2**53, or texts")
+    return np.array(ids).astype(np.int64)
 
 
 def _number_integers(ids: NDArray[np.int64], n_lines: int | None) -> SentenceNumbers:

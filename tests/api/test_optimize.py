@@ -155,6 +155,11 @@ def test_any_sentence_ids(problem: Problem) -> None:
     by_id = {f"sentence {number}": text for number, text in enumerate(problem.references)}
     mapped = mosesplug.optimize(**named | {"references": by_id}, options=FAST)
     assert mapped.vector.tolist() == fit.vector.tolist()
+    # Integers may be floats, as in a data frame with gaps; their order is that of the numbers.
+    backwards = np.argsort(-problem.sentence_ids, kind="stable")
+    floats = arrays(problem, backwards)
+    floats["sentence_ids"] = floats["sentence_ids"].astype(np.float64)
+    assert mosesplug.optimize(**floats, options=FAST).vector.tolist() == fit.vector.tolist()
     # Integers without hypotheses keep their references.
     few = problem.sentence_ids >= 4
     some = mosesplug.optimize(**arrays(problem, few), options=FAST)
@@ -353,6 +358,13 @@ def test_history_is_plain_data(problem: Problem) -> None:
             {"references": {n: ["a"] * (1 + n // 11) for n in range(12)}},
             r"references\[11\] has 2 texts, and that of 0 has 1",
         ),
+        ({"sentence_ids": [0.5] * 96}, r"sentence_ids\[0\] is 0.5: give integers below 2"),
+        ({"sentence_ids": [np.nan] * 96}, r"sentence_ids\[0\] is nan: give integers below 2"),
+        (
+            {"sentence_ids": [2**70] * 96},
+            r"sentence_ids\[0\] is 11805916207174113.*: give integers",
+        ),
+        ({"sentence_ids": [np.inf] * 96}, r"sentence_ids\[0\] is inf: give integers"),
         ({"sentence_ids": ["a"] * 96}, "12 references for 1 sentence ids"),
         ({"initial": {"LM": 1}}, r"initial: there is no feature 'LM' \(entry 0\); known: LM0, TM0"),
         ({"initial": {"LM0": 1}}, "initial has no weight of TM0"),
