@@ -123,7 +123,7 @@ def test_sparse_columns_are_those_of_lists(tmp_path: Path) -> None:
 
 
 class Frame:
-    """What a data frame has in common with an array."""
+    """The interface that data frames share with arrays."""
 
     def __init__(self, columns: list[str], values: Any) -> None:
         self.columns = columns

@@ -220,7 +220,7 @@ def test_directory_of_several_runs(tmp_path: Path) -> None:
         mosesplug.open_run(tmp_path, run=3)
     (tmp_path / "summary.json").write_text(json.dumps({"result": {"run": 1}}))
     assert mosesplug.open_run(tmp_path).path.parent.name == "run.1"
-    # The mean of all runs is none of them.
+    # The mean of all runs differs from each of them.
     (tmp_path / "summary.json").write_text(json.dumps({"result": {"run": None}}))
     with pytest.raises(mosesplug.UsageError, match="run=1"):
         mosesplug.open_run(tmp_path)

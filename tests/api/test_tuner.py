@@ -1,4 +1,4 @@
-"""Ask and tell: the same bytes as the loop with a decoder, whatever happens in between."""
+"""Ask and tell give the same bytes as the loop with a decoder, even if interrupted."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def batches_of(rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
 
 
 def report(benchmark: Any, what: str) -> None:
-    """Say what was found as batches per second, which is how it is asked for."""
+    """Print the result as batches per second."""
     if (stats := benchmark.stats) is not None:
         print(f"\n{what}: {1.0 / stats['median']:,.0f} batches of {BATCH} sentences a second")
 

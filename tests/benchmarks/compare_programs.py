@@ -1,4 +1,4 @@
-"""Whole-process figures of the programs that stand in for Moses' own, beside Moses' figures.
+"""Compare time and memory of the launchers with Moses' programs.
 
 usage: python tests/benchmarks/compare_programs.py [--rounds N] [MOSES_BIN]
 
@@ -54,7 +54,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Data:
-    """What the programs are given: lists of one text, its reference, and starting weights."""
+    """The input of the programs: n-best lists, references, and starting weights."""
 
     lists: list[Path]
     reference: Path
@@ -161,7 +161,7 @@ def found_data(directory: Path) -> tuple[Data, str]:
 
 
 def tasks(data: Data, shared: Path) -> list[Task]:
-    """What is measured; all but the extractor read the files in ``shared``."""
+    """The measured programs; all but the extractor read the files in ``shared``."""
     features = [str(shared / f"run{number}.features.dat") for number in range(1, LISTS + 1)]
     scores = [str(shared / f"run{number}.scores.dat") for number in range(1, LISTS + 1)]
     several = [word for name in features for word in ("--ffile", name)]
@@ -217,7 +217,7 @@ def extracting(data: Data, number: int, features: str, scores: str) -> list[str]
 
 
 def last(pattern: str, text: str) -> str:
-    """What the pattern's group matches last."""
+    """Return the last match of the pattern's group."""
     found = re.findall(pattern, text)
     return str(found[-1]).rstrip(",;") if found else "?"
 

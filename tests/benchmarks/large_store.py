@@ -1,4 +1,4 @@
-"""What the commands that look at a store cost on a large one, as Markdown.
+"""Measure the inspection commands on a large store, as Markdown.
 
 usage: python -m tests.benchmarks.large_store [--keep DIR] [--only WORD] [--sentences N] ...
 

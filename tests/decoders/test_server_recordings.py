@@ -37,7 +37,7 @@ def calls(multi30k: Path) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def raw(multi30k: Path) -> list[tuple[str, str]]:
-    """What was sent and answered, as XML."""
+    """Recorded requests and answers, as XML."""
     kinds = [(kind, text) for kind, text in records(multi30k / "server" / "raw.jsonl.gz")]
     texts = [text for _, text in kinds]
     assert [kind for kind, _ in kinds] == ["request", "reply"] * 3

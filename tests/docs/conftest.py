@@ -1,4 +1,4 @@
-"""What the examples of the manual run with: the demo system, under the names of the manual."""
+"""The files of the manual's examples: the demo system, under the names of the manual."""
 
 from __future__ import annotations
 

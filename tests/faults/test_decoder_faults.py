@@ -1,4 +1,4 @@
-"""Whatever a decoder does wrong is told once and whole, costs nothing stored, and can be mended."""
+"""Decoder errors are reported once and in full, keep stored data, and can be fixed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _SERVER = ("dies-at",)
 
 @pytest.fixture(scope="module")
 def systems(tmp_path_factory: pytest.TempPathFactory) -> Callable[[bool], tuple[System, Path]]:
-    """A system, and the directory of a run of one iteration on it; made when asked for."""
+    """A system, and the directory of a run of one iteration on it; created on first use."""
     made: dict[bool, tuple[System, Path]] = {}
 
     def get(server: bool) -> tuple[System, Path]:
@@ -60,7 +60,7 @@ def systems(tmp_path_factory: pytest.TempPathFactory) -> Callable[[bool], tuple[
 
 @pytest.fixture
 def system(systems: Callable[[bool], tuple[System, Path]]) -> Iterator[System]:
-    """One whose decoder works until it is told otherwise, and after the test again."""
+    """A system whose decoder works unless the test sets a fault."""
     found, _ = systems(False)
     yield found
     found.breaks(None)

@@ -26,7 +26,7 @@ def system(tmp_path: Path) -> System:
 
 
 def told(words: list[str]) -> str:
-    """What a command that must succeed says."""
+    """Return the output of a command that must succeed."""
     code, said = run(words)
     assert code == 0, said
     return said

@@ -40,7 +40,7 @@ def test_every_phase_is_a_function_of_the_software() -> None:
 
 
 def left_by(directory: Path, **changes: Any) -> dict[str, Any]:
-    """What there is in a directory like that of a run."""
+    """Files of a directory like that of a run."""
     files = {
         "run1.dense": b"LM0= 1\n",
         "run1.moses.ini": b"# weights\n# finished %s\n[weight]\n" % directory.name.encode(),

@@ -51,7 +51,7 @@ class Begun:
         return work
 
     def fails(self, work: Path, *words: str) -> str:
-        """What the run says, which must fail as users may expect and keep what is finished."""
+        """Return the message of the run, which must fail cleanly and keep finished iterations."""
         code, said = run(self.system.arguments(work, "--continue"))
         assert code == 1, said
         assert "Traceback" not in said
@@ -221,12 +221,12 @@ UNREADABLE: dict[str, tuple[Callable[[Path], None], str, str]] = {
         "start in an empty directory",
     ),
 }
-"""What is done to a store, and what must be said of it: the fault and the remedy."""
+"""Damage of a store, with the expected fault and remedy in the message."""
 
 
 @pytest.mark.parametrize("what", UNREADABLE)
 def test_a_store_that_cannot_be_read(what: str, begun: Begun, tmp_path: Path) -> None:
-    """Whoever opens it says so, and nothing is changed: another program may read it."""
+    """Opening the store reports it and changes nothing."""
     work = begun.copied(tmp_path / "work")
     change, fault, remedy = UNREADABLE[what]
     change(work / "nbests.lmdb" / "data.mdb")
@@ -261,7 +261,7 @@ def _contents(work: Path) -> dict[Path, bytes]:
 def test_the_store_grows_during_a_read(
     begun: Begun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The reader sees what it saw for as long as it looks, and then what is new."""
+    """A reader sees the old state until it closes, then the new one."""
     work = begun.copied(tmp_path / "work")
     store = work / "nbests.lmdb"
     # As large as the file is: with the first page that is added, the map must grow.

@@ -1,4 +1,4 @@
-"""A second tuner where one is at work is refused, whatever kind of run, and costs it nothing."""
+"""A second tuner in a working directory is rejected and does not disturb the first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the soak calls growth."""
+"""Test the growth criteria of the soak test."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ GAINS = LinearBleu(-0.02, np.array([0.05, 0.07, 0.11, 0.2]))
 
 
 class Corpus:
-    """Two graphs, each with two references, of which one is near what it says."""
+    """Two graphs, each with two references, one of them near the best translation."""
 
     def __init__(self, seed: int, phrase_based: bool) -> None:
         rng = np.random.default_rng(seed)

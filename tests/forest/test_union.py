@@ -1,4 +1,4 @@
-"""Several graphs as one: whatever is best in one of them."""
+"""Test unions of several graphs."""
 
 from __future__ import annotations
 

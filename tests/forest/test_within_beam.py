@@ -23,7 +23,7 @@ Over = Literal["best", "all"]
 
 
 def numbered(graph: Hypergraph) -> Hypergraph:
-    """The graph with the number of each edge as its only word, so that it can be told apart."""
+    """The graph with the number of each edge as its only word, to identify edges."""
     tails = [graph.target(edge) == -1 for edge in range(graph.n_edges)]
     targets = [[-1] * int(own.sum()) + [edge] for edge, own in enumerate(tails)]
     offsets = np.cumsum([0, *map(len, targets)])

@@ -1,4 +1,4 @@
-"""References: which files a name stands for, and their line counts."""
+"""References: the files of a name, and their line counts."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ from tests.golden.running import INPUTS, Runner, run_row
 from tests.golden.sources import REPOSITORY, Source, copy_source, resolve
 
 _VERSION = 2
-"""Of the inputs and of what is taken out of results; kept results of others are made anew."""
+"""Version of the inputs and of the filters; stored results of other versions are recomputed."""
 _SCRATCH = Path(tempfile.gettempdir()) / "mosesplug-golden"
 _CACHE = Path(tempfile.gettempdir()) / "mosesplug-golden-cache"
 _ALLOW_NEW = "a file that NEW may leave and BASE does not, as settings.toml; repeat"
@@ -78,7 +78,7 @@ class Side:
         self._held = ExitStack()
 
     def result(self, row: Row) -> Left:
-        """What the row leaves."""
+        """Return the files and output of the row."""
         kept = self._directory / "results" / f"{row.name}-{_key(row)}"
         if not self._keep:
             return self._run(row)
@@ -204,7 +204,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _both(row: Row, base: Side, new: Side) -> tuple[Left, Left, float]:
-    """What a row leaves with both, and the seconds that NEW takes."""
+    """Return the results of a row with both, and the seconds that NEW takes."""
     left = base.result(row)
     began = time.monotonic()
     return left, new.result(row), time.monotonic() - began

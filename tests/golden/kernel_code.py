@@ -1,4 +1,4 @@
-"""What a module's compiled kernels are made from, as a digest for each module.
+"""Digests of the source of each module's compiled kernels.
 
 That is the code of the functions whose decorators have "kernel" in their names, and of every
 function and constant of the packages that they name, directly or not, in whatever module; without
@@ -34,7 +34,7 @@ class _Module:
 
     @cached_property
     def tree(self) -> ast.Module:
-        """Parsed when it is asked for: most modules never are."""
+        """The syntax tree, parsed on first use."""
         return ast.parse(self.path.read_bytes())
 
     @cache  # noqa: B019 - modules live as long as the process
@@ -65,7 +65,7 @@ class _Module:
 
     @cached_property
     def _imports(self) -> dict[str, tuple[str, str]]:
-        """Module and name in it (empty: the module itself) by the name that stands for it."""
+        """Imported module and name (empty for the module itself) by local name."""
         found = {}
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Import):

@@ -1,4 +1,4 @@
-"""Keep the weights and scores of some rows anew: ``python -m tests.golden.record``.
+"""Record the weights and scores of some rows: ``python -m tests.golden.record``.
 
 For when results change on purpose: ``test_golden.py`` compares with what this writes.
 """

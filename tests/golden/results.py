@@ -1,4 +1,4 @@
-"""What a row leaves, with dates, durations, processes and hosts taken out, and nothing else.
+"""The results of a row without dates, durations, processes and hosts.
 
 - Text: dates in ``# finished ...`` lines and ISO format, durations (``0.3 s``), and the host and
   process in ``writer.lock``. Where durations stand in a table, runs of blanks count as one.
@@ -40,7 +40,7 @@ _CHECKSUMS, _OWN = 8, 0
 
 
 def collect(directory: Path, inputs: frozenset[str]) -> dict[str, bytes]:
-    """Read the files of a directory that were not there before, by relative path."""
+    """Read the new files of a directory, by relative path."""
     left = {}
     for path in sorted(directory.rglob("*")):
         name = path.relative_to(directory).as_posix()
@@ -67,7 +67,7 @@ def plain_text(data: bytes) -> bytes:
 
 
 def plain_output(data: bytes) -> bytes:
-    """What a program prints, JSON or text, without dates and durations."""
+    """Return the output of a program, JSON or text, without dates and durations."""
     return _json(data) if data[:1] in (b"{", b"[") else plain_text(data)
 
 
@@ -90,7 +90,7 @@ def _content(path: Path) -> bytes:
 
 
 def _json(data: bytes) -> bytes:
-    """The same text where nothing is taken out, else laid out anew."""
+    """Return the same text if nothing is removed, else formatted again."""
     try:
         value = json.loads(data)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The package's code as a commit or the working tree has it, copied to run from."""
+"""Copy the package's code of a commit or of the working tree, to run it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is taken out of results before they are compared, and what is not."""
+"""Test the parts of results that are removed before they are compared."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ ROWS = (
     "optimize-graphs",
     "tools-kbmira-pro",
 )
-"""The rows that stand for the others in the test suite."""
+"""The rows that the test suite runs."""
 
 _SCORES = ("weights", "score", "first_best_score", "optimum", "dev", "heldout")
 _WEIGHTS = re.compile(r"\.dense$|\.sparse|(^|/)w\d+$")

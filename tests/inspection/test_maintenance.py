@@ -46,7 +46,7 @@ def test_dropping_the_first_iteration_leaves_none(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="the newest is 2"):
         drop_iteration(work / "nbests.lmdb", 1)
     assert (work / "finished_step.txt").read_text() == "1\n"
-    # Behind the store: it says nothing of the second.
+    # The file is older than the store: it lacks the second iteration.
     assert drop_iteration(work / "nbests.lmdb", 2) == []
     assert drop_iteration(work / "nbests.lmdb", 1) == [work / "finished_step.txt"]
     assert not (work / "finished_step.txt").exists()

@@ -1,4 +1,4 @@
-"""What is read from a run, against numbers found by hand and by trying every choice."""
+"""Test report data against hand-computed and brute-force numbers."""
 
 from __future__ import annotations
 

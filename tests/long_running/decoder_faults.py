@@ -149,7 +149,7 @@ def make_system(directory: Path, *, server: bool = False) -> System:
 
 
 def run(words: list[str]) -> tuple[int, str]:
-    """``mosesplug`` in this process: its exit code and what it says on stderr."""
+    """Run ``mosesplug`` in this process; return its exit code and stderr."""
     said = io.StringIO()
     with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
         try:

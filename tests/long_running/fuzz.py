@@ -1,4 +1,4 @@
-"""Hostile files: whatever is in a file, a reader refuses it in one line or reads it soundly.
+"""Fuzz readers: each must reject a file with one line or read it correctly.
 
 usage: python -m tests.long_running.fuzz [--inputs 1000000] [--seed 1] [--processes 2] [--keep DIR]
 
@@ -64,7 +64,7 @@ class _TooSlow(BaseException):
 
 @dataclass(frozen=True)
 class Finding:
-    """What an input did.
+    """The effect of an input.
 
     Attributes:
         family, reader: what it was given to.

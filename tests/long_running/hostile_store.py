@@ -256,7 +256,7 @@ def _apply(directory: Path, changes: list[Change]) -> None:
 
 
 def _read_all(directory: Path) -> list[str]:
-    """All that can be read of a store, whatever the rest is; the refusals."""
+    """Read everything possible from a store; return the errors."""
     told = _refusals([lambda: list(verify_store(directory))])
     try:
         store = NBestStore.open(directory)

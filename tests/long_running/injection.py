@@ -163,7 +163,7 @@ def end_by(number: int, delay: float) -> None:
 
 
 def _prepare_timer(number: int) -> None:
-    """What the timer's signal is to do: the main thread has to say it beforehand."""
+    """Install the handler of the timer's signal, which only the main thread can do."""
     if number == signal.SIGKILL:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)  # ends a process just as suddenly
     else:

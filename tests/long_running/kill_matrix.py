@@ -57,7 +57,7 @@ PROGRAM = "from mosesplug.cli.main import main; main()"
 
 _FROM_OUTSIDE = 0.15
 _EARLIER_SEED = 4
-"""Of a run that another one replaces, by which it is told from that."""
+"""The seed of a run that another one replaces, which distinguishes the two."""
 _KILLED_AGAIN = 0.33
 _LATER = {"commit": (0.6, 0.004), "decoding": (0.5, 0.3), "held-out text": (0.5, 0.3)}
 """Phases in which the timer is used more than elsewhere: how often, and seconds at most."""
@@ -298,7 +298,7 @@ def _is_of_earlier(work: Path) -> bool:
     try:
         with NBestStore.open(work / "nbests.lmdb") as store:
             records = store.iterations()
-    except StoreError:  # there is none, or one that was being made
+    except StoreError:  # the store is missing or incomplete
         return False
     return bool(records) and records[0].record["seed"] == _EARLIER_SEED
 

@@ -1,4 +1,4 @@
-"""What a run leaves, byte for byte, without what says when and by which process it was made.
+"""The files that a run leaves, byte for byte, without dates and process ids.
 
 Left out, and nothing else:
 

@@ -1,4 +1,4 @@
-"""Which processes a run has left behind: those whose environment has its token."""
+"""Find the processes that a run has left: those whose environment has its token."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def having(token: str) -> dict[int, str]:
 
 
 def left_after(token: str, patience: float) -> tuple[dict[int, str], float]:
-    """What is still there after so many seconds at most, and when the last of the others ended."""
+    """Return the processes that remain after a time limit, and the end of the last other."""
     started = time.monotonic()
     while True:
         found, waited = having(token), time.monotonic() - started

@@ -50,7 +50,7 @@ KINDS = {
     ],
 }
 _FIXED = ("number", "sentences", "hypotheses", "new_hypotheses", "score", "oracle", "date")
-"""What is known of an iteration as soon as it can be seen."""
+"""The facts about an iteration that are visible at once."""
 
 
 @dataclass

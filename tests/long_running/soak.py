@@ -56,7 +56,7 @@ _PAUSE = 0.01
 
 @dataclass(frozen=True)
 class Soaked:
-    """What was seen of a run.
+    """The measurements of a run.
 
     Attributes:
         kind: of ``KINDS``.
@@ -101,7 +101,7 @@ class Soaked:
         return tuple(self.stored[part].sum() / self.hypotheses[part].sum() for part in parts)
 
     def problems(self) -> list[str]:
-        """What is not as it should be."""
+        """Return the problems of a run."""
         first, second = self.bytes_each
         found = [self.verified] if self.verified else []
         if self.growth > _TOLERANCE:
@@ -231,7 +231,7 @@ def _resume_seconds(work: Path, arguments: list[str], iteration: int) -> float:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """What tells a file from another one of its name; None where there is none."""
+    """Return the identity of a file, or None if it does not exist."""
     try:
         found = path.stat()
     except FileNotFoundError:

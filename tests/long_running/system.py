@@ -56,7 +56,7 @@ REGIMES = {
         *("--async", "--async-order=fixed", "--shards=2"),
     ],
 }
-"""What is added to the command line; names in capitals stand for files of the system."""
+"""Additions to the command line; names in capitals are files of the system."""
 
 EARLIER = {"batch, overwriting": "online, sharded, worker processes"}
 """Regimes that find an earlier run in the working directory: of which regime that was."""

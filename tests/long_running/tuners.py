@@ -106,7 +106,7 @@ class Tuners:
         report: Path | None = None,
         here: bool = False,
     ) -> Ended:
-        """Run to the end, whatever end that is.
+        """Run until success or failure.
 
         Args:
             arguments: of ``mosesplug``.

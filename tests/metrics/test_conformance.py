@@ -1,4 +1,4 @@
-"""What every registered metric must do, whatever it measures."""
+"""Conformance tests of every registered metric."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ def test_unknown_tokenizer(make: type[Bleu | TerSacrebleu]) -> None:
 
 @pytest.fixture
 def fresh() -> Iterator[None]:
-    """Load tokenizers anew, and forget them afterwards."""
+    """Clear the cache of tokenizers before and after the test."""
     tokenizers._load.cache_clear()
     yield
     tokenizers._load.cache_clear()

@@ -1,4 +1,4 @@
-"""What every registered optimizer must do, whatever its method."""
+"""Conformance tests of every registered optimizer."""
 
 from __future__ import annotations
 

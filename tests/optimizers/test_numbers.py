@@ -22,7 +22,7 @@ SMALL_SAMPLES = {"candidate_pairs": 20, "kept_pairs": 10}
 thousands drawn by default miss none."""
 
 UNKNOWN = -100.0
-"""The score of an unknown word; nobody tunes its weight, which is 1."""
+"""The score of an unknown word; its weight of 1 is not tuned."""
 
 
 def solve(problem: Problem, tuner: Algorithm, **settings: Any) -> Solution:

@@ -1,4 +1,4 @@
-"""Random batches from memory: what is kept, and what becomes of the store meanwhile."""
+"""Test random batches from memory, and concurrent changes of the store."""
 
 from __future__ import annotations
 

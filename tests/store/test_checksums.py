@@ -1,4 +1,4 @@
-"""Any byte of any record that is not what was written is told, with its iteration and sentence."""
+"""Every changed byte of a record is reported, with its iteration and sentence."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def checked(path: Path) -> dict[int, Checked]:
 
 
 def checked_or_refused(path: Path) -> tuple[dict[int, Checked], str]:
-    """What is found, and why nothing is."""
+    """Return the result of the check, and the error if there is one."""
     try:
         return checked(path), ""
     except StoreError as error:

@@ -1,4 +1,4 @@
-"""What surrounds the records: processes, locks, forks, a map that grows, disks that fill."""
+"""Test processes, locks, forks, the growing map, and full disks."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_an_error_names_the_current_writer(tmp_path: Path) -> None:
 
 
 def test_the_lock_of_a_dead_writer_is_replaced(tmp_path: Path) -> None:
-    # What a killed writer leaves behind: its name in the file, and no lock.
+    # A killed writer leaves its name in the file, but no lock.
     tmp_path.joinpath("writer.lock").write_text("process 1 on elsewhere\n")
     with NBestStore.open(tmp_path, writable=True):
         held = tmp_path.joinpath("writer.lock").read_text()
@@ -212,7 +212,7 @@ def test_arrays_outlive_their_snapshot_and_store(tmp_path: Path) -> None:
         with pytest.raises(StoreError, match="snapshot is closed"):
             snapshot.record(1, 0)
         truth = b"".join(line.text for line in lines if line.sentence == 0)
-        # Their pages are not used again for as long as they live.
+        # Their pages are not reused while they exist.
         for seed in range(1, 6):
             add(store, long_lists(200, seed=seed))
             store.drop_last(2)

@@ -77,7 +77,7 @@ def spelled(found: Hypergraph, names: tuple[str, ...]) -> tuple[Spelled, list[in
 
 
 def truth(nodes: list[list[Edge]]) -> tuple[Spelled, list[int]]:
-    """The same of what was written; a feature of value 0 is none."""
+    """Return the written edges in comparable form; features of value 0 are omitted."""
     names = [f"{name}_{i}" for name, width in GROUPS for i in range(width)]
     return [
         [
@@ -121,7 +121,7 @@ def node_lists(draw: st.DrawFn) -> list[list[Edge]]:
 
 @dataclass
 class Step:
-    """What is done next.
+    """The next action.
 
     Attributes:
         graphs: of some sentences, in some order; None for none, not even an empty choice.
@@ -373,7 +373,7 @@ def test_arrays_outlive_everything(tmp_path: Path) -> None:
 
 
 def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is written in one transaction does not grow with the graphs."""
+    """The size of a transaction does not depend on the number of graphs."""
     sizes = []
     monkeypatch.setattr(graph_writing, "_TRANSACTION_BYTES", 3000)
     put = graph_writing.put_sorted
@@ -516,7 +516,7 @@ def test_faults_of_graphs(tmp_path: Path) -> None:
         assert [store.faults(1, sentence) for sentence in range(3)] == [[], [], []]
     key = b"\0\0\0\1\0\0\0\2"
     whole = raw(tmp_path, b"forest", key, None)
-    # The arrays stand in the order of the fields, but for the words.
+    # The arrays are in the order of the fields, except for the words.
     (_, *places), begin = read_header(np.frombuffer(whole, np.uint8))
     at = {
         field.name: begin + place

@@ -1,4 +1,4 @@
-"""What is told of records that are taken apart, checksums aside."""
+"""Test the faults found in records, apart from checksums."""
 
 from __future__ import annotations
 

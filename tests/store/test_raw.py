@@ -1,4 +1,4 @@
-"""What is on disk, read with LMDB itself: the store is not asked."""
+"""Test the content on disk with LMDB itself, without the store."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_an_open_iteration_on_disk(tmp_path: Path) -> None:
     with NBestStore.open(tmp_path, writable=True) as store:
         store.finish_iteration(2, {"weights": [0.5]})
     parted = everything(tmp_path)
-    # What is left is what it would have been, added whole; but for the order of the features.
+    # The result equals that of adding it whole, except for the order of features.
     write(tmp_path / "whole", [[Hypothesis(1, b"a", sparse=(("s_a", 1.0),))], parts[1]])
     whole = everything(tmp_path / "whole")
     assert list(parted[b"iterations"]) == list(whole[b"iterations"])

@@ -67,7 +67,7 @@ def add(store: NBestStore, iteration: int) -> None:
 
 
 def parts_of(iteration: int) -> list[list[Hypothesis]]:
-    """The same in eight parts, whose sentences stand in no order."""
+    """Write the same lists in eight parts, with sentences in random order."""
     lines = lines_of(iteration)
     order = np.random.default_rng(iteration).permutation(N_SENTENCES)
     return [[line for line in lines if line.sentence in chosen] for chosen in order.reshape(8, 5)]

@@ -96,7 +96,7 @@ def test_the_starting_weights_may_be_the_best(toy: Toy, log: Log) -> None:
 
 
 def test_the_summary_names_the_data_of_scores(toy: Toy) -> None:
-    """The header has a score of the tuning set where it says so, and the other by its name."""
+    """The header distinguishes scores of the tuning set and of the held-out set."""
     result = tune(toy.configuration(held_out=held_out(toy), maximum_iterations=1))
     work = toy.directory / "work"
     text = (work / "moses.ini").read_text()
@@ -158,7 +158,7 @@ def test_the_first_of_equals_is_the_best() -> None:
     points = [Evaluation(n, score, weights) for n, score in enumerate((0.2, 0.4, 0.4, 0.3))]
     assert find_best(points) is points[1]
     assert count_since_best(points) == 2
-    # What a run starts with can be the best, but is no reason to give up.
+    # Starting weights can be the best, but do not end the run.
     assert find_best([Evaluation(0, 0.5, weights), *points[1:]]).updates == 0  # type: ignore[union-attr]
     assert count_since_best([Evaluation(0, 0.5, weights), *points[1:]]) == 2
     assert count_since_best([Evaluation(0, 0.5, weights)]) == 0

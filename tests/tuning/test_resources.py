@@ -1,4 +1,4 @@
-"""What is given back is memory that was freed, and no other."""
+"""Only freed memory is returned to the system."""
 
 from __future__ import annotations
 

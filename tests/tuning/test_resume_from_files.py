@@ -36,7 +36,7 @@ def test_lost_store(toy: Toy, log: Log, left_by_run: Files, flags: str) -> None:
     tune(toy.configuration(maximum_iterations=3, existing="continue", **more), log)
     assert any("taking over" in note.text for note in log.of(Note))
     ours, theirs = left_by_run(work), left_by_run(toy.directory / "whole")
-    # The score in the header of the third configuration is computed anew.
+    # The score in the header of the third configuration is recomputed.
     assert ours.keys() == theirs.keys()
     for name in ("moses.ini", "run3.dense", "run3.best15.out.gz", "run3.weights.txt"):
         assert ours[name] == theirs[name]

@@ -1,4 +1,4 @@
-"""Signs that a run goes wrong: found where they are, told once, refused if asked for."""
+"""Test the signs that a run goes wrong: detection, single reports, --strict."""
 
 from __future__ import annotations
 

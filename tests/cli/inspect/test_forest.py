@@ -64,7 +64,7 @@ def test_best_list(graphs: Path, tmp_path: Path) -> None:
         b"0 ||| a a x  ||| LM0= -3.25 TM0= 1 0.5 ||| -5.875",
     ]
     assert [entry.text for entry in entries(path)[3:]] == [b"a y", b"a a y", b"a zz"]
-    # What is not tuned counts, and is not shown.
+    # Features that are not tuned count, but are not shown.
     assert entries(path)[2].score == pytest.approx(-106.375)
 
 

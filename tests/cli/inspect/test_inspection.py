@@ -131,7 +131,7 @@ def commands() -> set[str]:
 
 
 def test_every_command_is_tested() -> None:
-    """What is added to these groups belongs into this file."""
+    """Test new commands of these groups in this file."""
     driven = {" ".join(command.split()[:2]) for command in COMMANDS}
     driven |= {command.split()[0] for command in COMMANDS}
     known = commands()

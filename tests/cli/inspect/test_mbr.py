@@ -43,7 +43,7 @@ def graphs(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def lists(tmp_path: Path) -> Path:
-    """The same as lists; the second has its translations in another order and again."""
+    """The graphs as lists; the second has repeated translations in another order."""
     lines = [b"0 ||| %s ||| A= 1 B= %g ||| %g" % (t, s, s) for t, s in SCORES.items()]
     for text, score in reversed(SCORES.items()):
         lines.append(b"1 ||| %s  ||| A= 1 B= %g ||| %g" % (text, score, score))
@@ -95,7 +95,7 @@ def test_a_beam_removes_unlikely_hypotheses(
     graphs: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     assert run(graphs, "--beam", 0.15, "--scale", 0.9, "--quiet") == 0
-    # What is left are the best and the first of the others, which no longer has company.
+    # The best and one of the others are left.
     assert capsysbinary.readouterr().out == LONELY + b"\n\n" + LONELY + b"\n"
 
 

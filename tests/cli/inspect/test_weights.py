@@ -183,7 +183,7 @@ def test_nothing_is_written_that_is_not_whole(weights: Run) -> None:
     assert not Path("new.ini").exists()
     assert weights(*to_ini, "--sparse-output", "new.s")[0] == 0
     assert read_sparse("new.s") == read_sparse("s")
-    # What was written is what was given.
+    # The written weights equal the given ones.
     _, out, _ = weights("diff", "a+s", "new.ini")
     assert "cosine 1.000000" in out
     assert "5 of 5 features have equal weights" in out

@@ -33,7 +33,7 @@ def run(line: str) -> int:
 
 
 def printed(line: str, capsys: pytest.CaptureFixture[str]) -> str:
-    """What the program prints."""
+    """Return the output of the program."""
     assert run(line) == 0
     return capsys.readouterr().out
 

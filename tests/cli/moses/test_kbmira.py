@@ -181,7 +181,7 @@ def test_shows_updates_and_weights(here: Path, capsys: pytest.CaptureFixture[str
 def test_writes_weights_where_no_score_is_above_zero(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Moses writes none then, and mert-moses.pl goes on with those of an earlier run."""
+    """Moses then writes no weights, and mert-moses.pl continues with earlier ones."""
     make_files(here, 3, best_match=0)
     words = ("-F", "run3.features.dat", "-S", "run3.scores.dat")
     assert kbmira(*words, *START, "-o", "out") == 0

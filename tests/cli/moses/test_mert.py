@@ -92,7 +92,7 @@ def test_finds_hidden_weights(here: Path, capsys: pytest.CaptureFixture[str]) ->
     assert np.abs(weights).sum() == pytest.approx(1.0)
     assert data.score(np.array(weights)) == pytest.approx(score, abs=1e-6)
     assert score >= data.score(HIDDEN) - 1e-6
-    # The same seed leads to the same weights, whatever the threads.
+    # The same seed gives the same weights for any number of threads.
     assert run(["-d3", "-n", "5", "-r", "7", "--threads=2"]) == 0
     assert best_point(capsys.readouterr().err)[0] == weights
 

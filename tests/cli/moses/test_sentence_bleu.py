@@ -29,7 +29,7 @@ def scores(
     *words: str,
     nbest: bool = False,
 ) -> str:
-    """What a program prints, or what it complains of."""
+    """Return the output of a program, or its error message."""
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(text)))
     with pytest.raises(SystemExit) as caught:
         (main_nbest if nbest else main)(list(words))

@@ -72,7 +72,7 @@ def test_redecode_every(
     assert "--redecode-every requires --forest" in capsys.readouterr().err
     assert run(*words, *more, "--redecode-every", "2", "--forest", "--verbose") == 0
     assert capsys.readouterr().err.count("-output-search-graph-hypergraph") == 1
-    # What the run has stored is a decoder for the next.
+    # The stored graphs of the run are a decoder for the next run.
     again = ("tune", text, references, f"forest:{tmp_path}/w", config, "--working-dir")
     assert run(*again, tmp_path / "x", *more) == 0
     assert (tmp_path / "x" / "run2.best5.out.gz").is_file()

@@ -22,7 +22,7 @@ from mosesplug.tuning import Configuration
 
 
 class Read:
-    """What a command line is read as."""
+    """Return the settings of a command line."""
 
     def __init__(self, words: list[str]) -> None:
         plan, self.notes = make_script_plan(read_command_line(words))

@@ -33,7 +33,7 @@ def ngrams(words: list[bytes], order: int) -> Counter[Ngram]:
 
 
 def spelled(found: SplitGraph, words: tuple[bytes, ...]) -> list[Ngram]:
-    """What the numbers of n-grams stand for."""
+    """Return the n-grams of the numbers."""
     texts: list[Ngram] = [()]
     for ngram in range(1, found.n_ngrams):
         texts.append((*texts[found.table.parents[ngram]], words[found.table.words[ngram]]))

@@ -88,7 +88,7 @@ class Partial:
 def ways(
     edge: Edge, kept: list[list[Partial]], references: References, total: int, sign: float
 ) -> list[Partial]:
-    """What an edge makes of the derivations that are kept of its tails."""
+    """Combine the kept derivations of an edge's tails."""
     limits: Counter[tuple[bytes, ...]] = Counter()
     for reference in references:
         limits += written(reference)

@@ -124,7 +124,7 @@ def test_features_that_are_not_tuned() -> None:
     assert list(columns.sparse) == ["X_y", "UnknownWordPenalty0", "TM0_2", "TM1_1"]
     with pytest.raises(KeyError, match="TM0_5"):
         columns.of(["TM0_5"])
-    # What a store has once, it knows again.
+    # Known names keep their columns.
     known = GraphColumns((("LM0", 1),), ["UnknownWordPenalty0"])
     assert known.of(["UnknownWordPenalty0", "LM0"]) == {"UnknownWordPenalty0": 1, "LM0": 0}
     assert infer_groups(["UnknownWordPenalty0", "LM0"], fixed) == (("LM0", 1),)
@@ -188,7 +188,7 @@ def test_paths_that_are_not_directories_are_rejected(tmp_path: Path) -> None:
 
 
 def test_entries_that_are_not_files_are_rejected(tmp_path: Path) -> None:
-    """A pipe that nobody writes would be waited for; a link to nowhere is told as absent."""
+    """Reading a pipe would block; broken links are reported as missing."""
     (tmp_path / "0.gz").symlink_to("nowhere")
     assert list_hypergraph_files(tmp_path) == {0: tmp_path / "0.gz"}
     with pytest.raises(FormatError, match=r"0\.gz: cannot be read: No such file"):

@@ -94,7 +94,7 @@ def test_a_working_directory_of_the_script(tmp_path: Path) -> None:
     }
     with pytest.raises(DataError, match=r"no moses.ini yet: name an iteration"):
         resolve_weights(str(tmp_path))
-    # The features of a moses.ini stand in another order.
+    # The features of a moses.ini have another order.
     (tmp_path / "moses.ini").write_text("[weight]\nTM0= 1 2\nLM0= 1\n")
     assert resolve_weights(str(tmp_path)).by_name == {"TM0_0": 1, "TM0_1": 2, "LM0_0": 1}
     series = read_file_history(tmp_path)
@@ -135,7 +135,7 @@ def test_mixtures() -> None:
     # Equal points are their mean, exactly.
     third = point(1 / 3, 0.1, 0.7)
     assert combine([third] * 49, [1 / 49] * 49, "mean", normalised=False).weights == third.weights
-    # By name, whatever the order; numbers alone by place.
+    # By name in any order; numbers without names by position.
     turned = ShowWeights((WeightGroup("LM0", (3.0,)), WeightGroup("TM0", (0.0, 3.0))))
     other = ResolvedWeights("turned", "dense", turned, Weights((3, 0, 3)))
     for second in (other, point(0, 3, 3, show=None)):

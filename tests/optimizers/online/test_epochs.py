@@ -1,4 +1,4 @@
-"""Epochs: their order, what they add up, averages, and results that are none."""
+"""Test epochs: order, sums, averages, and unusable results."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def plan_of(n_features: int, batch: int = 4, seed: int = 3) -> Plan:
 
 
 def scripted(values_at: Callable[[int], NDArray[np.float64]]) -> Learner:
-    """A learner that adds ``values_at(number of the step)``, whatever it sees."""
+    """A learner that adds ``values_at(number of the step)`` for any batch."""
 
     def change(state: LearnerState, batch: Batch, step: Step) -> Change:
         values = values_at(step.number)

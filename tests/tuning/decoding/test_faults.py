@@ -61,7 +61,7 @@ def test_a_run_continues_after_the_fault_is_fixed(toy: Toy) -> None:
     more = {"maximum_iterations": 2, "existing": "continue"}
     with pytest.raises(DecoderError):
         tune(toy.configuration(flags="-fault short", **more))
-    # The run had ended: it goes on only because more iterations are asked for.
+    # The run had ended: it continues only because more iterations are requested.
     assert tune(toy.configuration(**more)).weights == whole.weights
 
 

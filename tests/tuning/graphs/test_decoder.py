@@ -192,7 +192,7 @@ def test_held_out_text_by_its_own_graphs(toy: Toy) -> None:
 
 
 class Killed(BaseException):
-    """Something that nobody catches."""
+    """An unexpected exception."""
 
 
 @pytest.mark.parametrize("regime", ["batch", "online"])

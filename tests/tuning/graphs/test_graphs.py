@@ -412,7 +412,7 @@ def test_invalid_output_of_decoders_is_rejected(toy: Toy, fault: str, why: str) 
         tune(made)
     with opened(made.working_directory) as store:
         assert not store.iterations()
-    # What is there does not stand in the way of a run that goes on.
+    # Existing files do not prevent the continuation of a run.
     mended = toy.configuration(decoding=GRAPHS, existing="continue", maximum_iterations=1)
     assert len(tune(mended).iterations) == 1
 

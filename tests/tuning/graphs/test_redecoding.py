@@ -92,7 +92,7 @@ def test_every_iteration_is_a_run_with_graphs(
 
 
 class Killed(BaseException):
-    """Something that nobody catches."""
+    """An unexpected exception."""
 
 
 @pytest.mark.parametrize("regime", ["batch", "online", "shards"])

@@ -245,7 +245,7 @@ def test_an_epoch_with_other_settings_is_restarted(toy: Toy, log: Log) -> None:
 
 
 def test_the_regime_may_change_between_epochs(toy: Toy) -> None:
-    """Weights are gone on with; what learners remember belongs to their regime."""
+    """A resumed run keeps weights; other learner state belongs to its mode of learning."""
     tune(shards(toy, options={"epochs": 1}))
     more: dict[str, Any] = {"existing": "continue"}
     result = tune(shards(toy, optimising={"sharding": None}, **more))

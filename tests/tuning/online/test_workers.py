@@ -373,7 +373,7 @@ def test_a_run_continues_after_a_decoder_failure(
 
 
 def test_the_regime_may_change_between_epochs(toy: Toy) -> None:
-    """The learner goes on with all that it remembers: it is one learner, as without workers."""
+    """The learner keeps its whole state, as without workers."""
     tune(stale(toy, options={"epochs": 1}))
     plain: dict[str, Any] = {"sharding": None}
     tune(stale(toy, options={"epochs": 2}, optimising=plain, existing="continue"))

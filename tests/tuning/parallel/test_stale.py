@@ -170,7 +170,7 @@ def test_changes_are_applied_as_they_arrive() -> None:
             others_applied.set()
 
     found = epoch(problem, optimizer_of("sgd"), 2, "arrival", delay=delay, on_batch=on_batch)
-    assert order[0] == 1  # the first batch takes long; nobody waits for it
+    assert order[0] == 1  # the first batch takes long; the others do not wait for it
     assert order[-1] == 0
     assert sorted(order) == list(range(8))
     assert found.state.updates == 8

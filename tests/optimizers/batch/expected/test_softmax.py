@@ -27,7 +27,7 @@ def test_oracles_are_those_of_the_greedy_search() -> None:
 
 
 def test_the_tolerance_includes_nearly_equal_hypotheses() -> None:
-    """What a hypothesis is worth less: of BLEU of the other oracles with it, times sentences."""
+    """Return the cost of a hypothesis: the loss of corpus BLEU with it, times sentences."""
     tuning_set, offsets = PROBLEM.tuning_set, PROBLEM.tuning_set.offsets
     best = corpus_oracles(tuning_set, PROBLEM.metric, np.random.default_rng(2)).first
     stats = tuning_set.stats.astype(np.float64)

@@ -181,7 +181,7 @@ def test_sparse_weights_are_tuned_by_default() -> None:
 
 
 def test_hypotheses_with_the_same_features_are_one() -> None:
-    """No weights choose the second of them, whatever it is worth."""
+    """No weights can select the second of them."""
     sparse = SparseRows(
         np.array([0, 2, 4, 5, 5], dtype=np.int64),
         np.array([0, 1, 1, 0, 1], dtype=np.int32),
