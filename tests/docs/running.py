@@ -66,7 +66,7 @@ class Page:
                 self.sources[name](self.directory)
         place = f"{self.name}:{block.line}"
         if block.language == "python":
-            with contextlib.chdir(self.directory):
+            with contextlib.chdir(self.directory), _environment(self.environment):
                 exec(compile(block.text, place, "exec"), self.variables)
             return
         for command in split_commands(block.text):
