@@ -19,17 +19,36 @@ from formats.nbest.entry import FLOAT32_LIMIT, Layout
 from formats.nbest.fields import number_names, parse_columns
 from formats.words import PAD, Bytes, Positions, pad_with_newlines
 
-__all__ = ["GraphArrays", "parse_graph"]
+__all__ = ["TAIL", "HypergraphFile", "parse_graph"]
 
-_TAIL = -1
+TAIL = -1
+"""Stands in ``targets`` for the translation of the edge's next tail."""
+
 _INT32_LIMIT = 2**31
 _MOST_DIGITS = 18
 
 
 @dataclass(frozen=True)
-class GraphArrays:
-    """A graph; the attributes are those of ``HypergraphFile``."""
+class HypergraphFile:
+    """The graph of one sentence; tails come before heads.
 
+    Attributes:
+        path: the file.
+        names: the features, in the order of their first appearance.
+        words: distinct words of the translations, in the order of their first appearance.
+        edge_offsets: int64 ``[n_nodes + 1]``; the edges that lead to node ``v`` are
+            ``edge_offsets[v]:edge_offsets[v + 1]``. The last node is the goal.
+        tail_offsets: int64 ``[n_edges + 1]``, into ``tails``.
+        tails: int32; the tail nodes of each edge, in the order of its target.
+        target_offsets: int64 ``[n_edges + 1]``, into ``targets``.
+        targets: int32; positions in ``words``, and ``TAIL`` for each tail.
+        feature_indptr: int64 ``[n_edges + 1]``, into ``feature_indices`` and ``feature_values``.
+        feature_indices: int32; positions in ``names``, distinct within an edge.
+        feature_values: float32.
+        covered: int32 ``[n_nodes]``; number of source words that a node covers.
+    """
+
+    path: str
     names: tuple[str, ...]
     words: tuple[bytes, ...]
     edge_offsets: NDArray[np.int64]
@@ -60,7 +79,7 @@ class _Lines:
     edge_offsets: Positions
 
 
-def parse_graph(text: bytes) -> GraphArrays | None:
+def parse_graph(path: str, text: bytes) -> HypergraphFile | None:
     """Parse the text of a graph without its first line; return None if it is unusual.
 
     None can mean an error, or only a spelling that Moses does not use.
@@ -82,7 +101,8 @@ def parse_graph(text: bytes) -> GraphArrays | None:
     features = _features(lines)
     if targets is None or features is None:
         return None
-    return GraphArrays(
+    return HypergraphFile(
+        path,
         names=features[0],
         words=targets[0],
         edge_offsets=lines.edge_offsets,
@@ -160,7 +180,7 @@ def _targets(
     if numbered is None:
         return None
     names, indices = numbered
-    targets = np.full(len(starts), _TAIL, dtype=np.int32)
+    targets = np.full(len(starts), TAIL, dtype=np.int32)
     targets[words] = indices
     return (
         tuple(name.encode("utf-8", "surrogateescape") for name in names),

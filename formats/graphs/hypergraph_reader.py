@@ -17,52 +17,15 @@ from numpy.typing import NDArray
 
 from formats.decimals import parse_number
 from formats.errors import FormatError
-from formats.graphs.hypergraph_columns import parse_graph
+from formats.graphs.hypergraph_columns import TAIL, HypergraphFile, parse_graph
 from formats.text import read_bytes
 
 __all__ = ["TAIL", "HypergraphFile", "read_hypergraph", "read_target_graph"]
-
-TAIL = -1
-"""Stands in ``targets`` for the translation of the edge's next tail."""
 
 _FIRST_LINE = b"# target ||| features ||| source-covered"
 _FIRST_LINE_OF_JOSHUA = b"# target ||| features"
 _COUNT = re.compile(rb"[0-9]{1,18}")
 _NON_TERMINAL = re.compile(rb"\[([0-9]{1,18})\]")
-
-
-@dataclass(frozen=True)
-class HypergraphFile:
-    """The graph of one sentence; tails come before heads.
-
-    Attributes:
-        path: the file.
-        names: the features, in the order of their first appearance.
-        words: distinct words of the translations, in the order of their first appearance.
-        edge_offsets: int64 ``[n_nodes + 1]``; the edges that lead to node ``v`` are
-            ``edge_offsets[v]:edge_offsets[v + 1]``. The last node is the goal.
-        tail_offsets: int64 ``[n_edges + 1]``, into ``tails``.
-        tails: int32; the tail nodes of each edge, in the order of its target.
-        target_offsets: int64 ``[n_edges + 1]``, into ``targets``.
-        targets: int32; positions in ``words``, and ``TAIL`` for each tail.
-        feature_indptr: int64 ``[n_edges + 1]``, into ``feature_indices`` and ``feature_values``.
-        feature_indices: int32; positions in ``names``, distinct within an edge.
-        feature_values: float32.
-        covered: int32 ``[n_nodes]``; number of source words that a node covers.
-    """
-
-    path: str
-    names: tuple[str, ...]
-    words: tuple[bytes, ...]
-    edge_offsets: NDArray[np.int64]
-    tail_offsets: NDArray[np.int64]
-    tails: NDArray[np.int32]
-    target_offsets: NDArray[np.int64]
-    targets: NDArray[np.int32]
-    feature_indptr: NDArray[np.int64]
-    feature_indices: NDArray[np.int32]
-    feature_values: NDArray[np.float32]
-    covered: NDArray[np.int32]
 
 
 def read_hypergraph(path: str | PathLike[str]) -> HypergraphFile:
@@ -75,9 +38,8 @@ def read_hypergraph(path: str | PathLike[str]) -> HypergraphFile:
     """
     text = read_bytes(path)
     first, _, rest_of_text = text.partition(b"\n")
-    if first.rstrip() == _FIRST_LINE and (arrays := parse_graph(rest_of_text)) is not None:
-        return HypergraphFile(fspath(path), **vars(arrays))
-    return _read_by_line(fspath(path), text)
+    graph = parse_graph(fspath(path), rest_of_text) if first.rstrip() == _FIRST_LINE else None
+    return graph or _read_by_line(fspath(path), text)
 
 
 def read_target_graph(path: str | PathLike[str]) -> HypergraphFile:
@@ -97,10 +59,8 @@ def read_target_graph(path: str | PathLike[str]) -> HypergraphFile:
             line=1,
             remedy="Use Joshua's n-best lists",
         )
-    arrays = parse_graph(b"\n".join(map(_with_covered, text.split(b"\n"))))
-    if arrays is not None:
-        return HypergraphFile(fspath(path), **vars(arrays))
-    return _rest_by_line(_Graph(fspath(path), has_covered=False), _number_lines(text))
+    graph = parse_graph(fspath(path), b"\n".join(map(_with_covered, text.split(b"\n"))))
+    return graph or _rest_by_line(_Graph(fspath(path), has_covered=False), _number_lines(text))
 
 
 def _with_covered(line: bytes) -> bytes:

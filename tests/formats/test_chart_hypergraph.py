@@ -69,7 +69,7 @@ def test_all_derivations(path: Path) -> None:
 
 
 def test_it_is_read_at_once(path: Path) -> None:
-    assert parse_graph(GRAPH.encode()) is not None
+    assert parse_graph("graph", GRAPH.encode()) is not None
     graph = read_hypergraph(path)
     assert graph.tails.tolist() == [2, 1, 1, 0, 1, 4, 2, 0, 3, 5]
     assert graph.tail_offsets.tolist() == [0, 0, 0, 0, 0, 2, 3, 5, 7, 9, 10]

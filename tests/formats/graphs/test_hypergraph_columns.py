@@ -27,7 +27,7 @@ SPARSE = DENSE.replace(b" TM0_1=2 ", b" ").replace(b"  ||| 2\n", b" WT_a=b=-0.5 
 
 
 def assert_alike(text: bytes) -> None:
-    arrays = parse_graph(text)
+    arrays = parse_graph("graph", text)
     if arrays is None:
         return
     expected = vars(_read_by_line("graph", FIRST + text))
@@ -41,7 +41,7 @@ def assert_alike(text: bytes) -> None:
 
 @pytest.mark.parametrize("text", [DENSE, SPARSE, DENSE.removesuffix(b"\n")])
 def test_usual_graphs_are_read_at_once(text: bytes) -> None:
-    assert parse_graph(text) is not None
+    assert parse_graph("graph", text) is not None
     assert_alike(text)
 
 
@@ -58,7 +58,7 @@ def test_damage_is_never_overlooked(text: bytes, at: float, removed: int, insert
     try:
         _read_by_line("graph", FIRST + damaged)
     except FormatError:
-        assert parse_graph(damaged) is None
+        assert parse_graph("graph", damaged) is None
     else:
         assert_alike(damaged)
 
@@ -69,7 +69,7 @@ def test_counts_too_long_for_the_line_reader_are_not_read(count: bytes, zeros: i
     long = DENSE.replace(count, count.replace(count.strip(), b"0" * zeros + count.strip()), 1)
     with pytest.raises(FormatError, match="two integers"):
         _read_by_line("graph", FIRST + long)
-    assert parse_graph(long) is None
+    assert parse_graph("graph", long) is None
 
 
 def test_recorded_graphs_are_read_at_once(multi30k: Path, monkeypatch: pytest.MonkeyPatch) -> None:
