@@ -123,7 +123,7 @@ def optimize(
         ...     hypotheses=["a house", "the small house", "yes", "no no"],
         ...     references=["the small house", "yes"],
         ...     names=["LM", "Words"],
-        ...     metric="CHRF",
+        ...     metric="WER",
         ... )
         >>> list(fit.weights)
         ['LM', 'Words']
