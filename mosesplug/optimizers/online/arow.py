@@ -20,14 +20,14 @@ with a loss then has the same influence, and a batch of ``K`` sentences is one s
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.errors import OptimizerError, UsageError
+from mosesplug.errors import UsageError
 from mosesplug.optimizers.lists.rows import (
     RowDifference,
     compact_rows,
@@ -36,7 +36,13 @@ from mosesplug.optimizers.lists.rows import (
     row_scores,
 )
 from mosesplug.optimizers.online.algorithms import online_algorithm
-from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
+from mosesplug.optimizers.online.learner import (
+    Change,
+    Learner,
+    LearnerState,
+    Step,
+    apply_finite_sum,
+)
 from mosesplug.optimizers.online.options import CostOptions
 from mosesplug.optimizers.options import option
 from mosesplug.tuning_set import Batch
@@ -174,17 +180,9 @@ def _begin(state: LearnerState, columns: NDArray[np.int64]) -> _Walk:
 
 
 def _apply(state: LearnerState, change: Change, step: Step) -> LearnerState:
-    weights = state.vectors["weights"]
-    with np.errstate(over="ignore", invalid="ignore"):
-        moved = weights[change.columns] + change.values
-    if not np.isfinite(moved).all():
-        raise OptimizerError(
-            "the weights overflow. Choose a lower slack or smaller feature values."
-        )
-    weights[change.columns] = moved
+    state = apply_finite_sum(state, change, step)
     state.vectors["variances"][change.columns] *= change.more["shrink"]
-    memory = {**state.memory, **change.memory}
-    return replace(state, memory=memory, updates=state.updates + 1)
+    return state
 
 
 ALGORITHMS = (

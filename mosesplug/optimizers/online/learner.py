@@ -19,10 +19,20 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.errors import OptimizerError
 from mosesplug.metrics.protocol import Metric
 from mosesplug.tuning_set import Batch
 
-__all__ = ["BatchSource", "Change", "Learner", "LearnerState", "Step", "grow_state"]
+__all__ = [
+    "BatchSource",
+    "Change",
+    "Learner",
+    "LearnerState",
+    "Step",
+    "apply_finite_sum",
+    "apply_sum",
+    "grow_state",
+]
 
 
 @dataclass(frozen=True)
@@ -140,3 +150,24 @@ def grow_state(state: LearnerState, n_features: int, fills: Mapping[str, float])
         for name, vector in state.vectors.items()
     }
     return replace(state, vectors=vectors)
+
+
+def apply_sum(state: LearnerState, change: Change, step: Step) -> LearnerState:
+    """Add a change to the weights."""
+    state.vectors["weights"][change.columns] += change.values
+    return replace(state, memory={**state.memory, **change.memory}, updates=state.updates + 1)
+
+
+def apply_finite_sum(state: LearnerState, change: Change, step: Step) -> LearnerState:
+    """Add a change to the weights.
+
+    Raises:
+        OptimizerError: a weight overflows.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        moved = state.vectors["weights"][change.columns] + change.values
+    if not np.isfinite(moved).all():
+        raise OptimizerError(
+            "the weights overflow. Choose a lower slack or smaller feature values."
+        )
+    return apply_sum(state, change, step)

@@ -16,7 +16,7 @@ here it is ``C``, so that the step of one sentence does not depend on the size o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -33,7 +33,7 @@ from mosesplug.optimizers.lists.rows import (
     squared_norm,
 )
 from mosesplug.optimizers.online.algorithms import online_algorithm
-from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
+from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step, apply_sum
 from mosesplug.optimizers.online.options import CostOptions
 from mosesplug.optimizers.online.working_sets import Walk, empty_set, join, solve, with_room
 from mosesplug.optimizers.options import option
@@ -259,15 +259,9 @@ def mira_learner(options: MiraOptions) -> Learner:
         fills={"weights": 0.0},
         init=lambda weights: LearnerState({"weights": np.array(weights, dtype=np.float64)}),
         change=change,
-        apply=_apply,
+        apply=apply_sum,
         weights=lambda state: state.vectors["weights"].copy(),
     )
-
-
-def _apply(state: LearnerState, change: Change, step: Step) -> LearnerState:
-    state.vectors["weights"][change.columns] += change.values
-    memory = {**state.memory, **change.memory}
-    return replace(state, memory=memory, updates=state.updates + 1)
 
 
 ALGORITHMS = (

@@ -10,7 +10,7 @@ By default, the result is the mean of the weights after every update.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from mosesplug.optimizers.costs import first_of_largest
 from mosesplug.optimizers.lists.rows import compact_rows
 from mosesplug.optimizers.online.algorithms import online_algorithm
-from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
+from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step, apply_sum
 from mosesplug.optimizers.online.options import CostOptions
 from mosesplug.optimizers.options import option
 from mosesplug.optimizers.oracles import sentence_oracles
@@ -82,7 +82,7 @@ def perceptron_learner(options: PerceptronOptions) -> Learner:
         fills={"weights": 0.0},
         init=lambda weights: LearnerState({"weights": np.array(weights, dtype=np.float64)}),
         change=change,
-        apply=_apply,
+        apply=apply_sum,
         weights=lambda state: state.vectors["weights"].copy(),
     )
 
@@ -95,12 +95,6 @@ def _pick_oracles(
     rows = sentence_oracles(batch.offsets, gains).rows
     merits[rows] = scores[rows]
     return first_of_largest(batch.offsets, merits)
-
-
-def _apply(state: LearnerState, change: Change, step: Step) -> LearnerState:
-    state.vectors["weights"][change.columns] += change.values
-    memory = {**state.memory, **change.memory}
-    return replace(state, memory=memory, updates=state.updates + 1)
 
 
 ALGORITHMS = (

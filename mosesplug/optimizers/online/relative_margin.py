@@ -18,13 +18,12 @@ processed in turn, each at the weights after the previous one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.errors import OptimizerError
 from mosesplug.kernels import kernel
 from mosesplug.optimizers.costs import Remembered
 from mosesplug.optimizers.lists.rows import (
@@ -37,7 +36,13 @@ from mosesplug.optimizers.lists.rows import (
     squared_norm,
 )
 from mosesplug.optimizers.online.algorithms import online_algorithm
-from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
+from mosesplug.optimizers.online.learner import (
+    Change,
+    Learner,
+    LearnerState,
+    Step,
+    apply_finite_sum,
+)
 from mosesplug.optimizers.online.options import CostOptions
 from mosesplug.optimizers.online.working_sets import Walk, empty_set, join, solve, with_room
 from mosesplug.optimizers.options import option
@@ -323,7 +328,7 @@ def _learner(
         fills={"weights": 0.0},
         init=lambda initial: LearnerState({"weights": np.array(initial, dtype=np.float64)}),
         change=change,
-        apply=_apply,
+        apply=apply_finite_sum,
         weights=lambda state: state.vectors["weights"].copy(),
     )
 
@@ -331,19 +336,6 @@ def _learner(
 def _default_bound_slack(batch: Batch) -> float:
     """Return ``D`` for small and large feature sets (Eidelman et al. 2013, section 4.1)."""
     return 0.1 if len(batch.space) > batch.space.n_dense else 0.01
-
-
-def _apply(state: LearnerState, change: Change, step: Step) -> LearnerState:
-    weights = state.vectors["weights"]
-    with np.errstate(over="ignore", invalid="ignore"):
-        moved = weights[change.columns] + change.values
-    if not np.isfinite(moved).all():
-        raise OptimizerError(
-            "the weights overflow. Choose a lower slack or smaller feature values."
-        )
-    weights[change.columns] = moved
-    memory = {**state.memory, **change.memory}
-    return replace(state, memory=memory, updates=state.updates + 1)
 
 
 ALGORITHMS = (
