@@ -9,7 +9,7 @@ from mosesplug.errors import UsageError
 
 
 @pytest.mark.parametrize("silent", [None, False])
-def test_nothing_is_printed_unless_asked_for(
+def test_nothing_is_printed_by_default(
     silent: bool | None, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with open_progress(silent) as report:

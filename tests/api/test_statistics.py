@@ -108,7 +108,7 @@ def test_every_algorithm_takes_statistics(algorithm: str) -> None:
 
 
 @pytest.mark.parametrize("algorithm", NEED_BLEU)
-def test_algorithms_that_need_bleu_refuse_in_one_line(algorithm: str) -> None:
+def test_algorithms_that_need_bleu_reject_in_one_line(algorithm: str) -> None:
     problem = make_problem()
     with pytest.raises(UsageError, match=f"{algorithm} requires the metric BLEU, not MEAN-SCORE"):
         mosesplug.optimize(

@@ -21,7 +21,7 @@ def decoder(stand_in: MosesDecoder, directory: Path, nbest: int = 2) -> ProcessD
     return ProcessDecoder(stand_in, directory / "moses.ini", directory, nbest)
 
 
-def test_lists_come_in_the_order_asked_for(
+def test_lists_are_returned_in_the_requested_order(
     stand_in: Callable[..., MosesDecoder], tmp_path: Path
 ) -> None:
     with decoder(stand_in(), tmp_path) as process:

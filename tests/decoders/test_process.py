@@ -58,7 +58,7 @@ def test_directory_and_environment(tmp_path: Path) -> None:
     assert out.read_text() == f"{tmp_path} here\n"
 
 
-def test_failure_tells_command_code_and_last_words(tmp_path: Path) -> None:
+def test_a_failure_shows_command_code_and_last_messages(tmp_path: Path) -> None:
     code = "import sys; print('\\n'.join(map(str, range(50))), file=sys.stderr); sys.exit(7)"
     with pytest.raises(DecoderError) as caught:
         run_command(python(code), directory=tmp_path, stdout=tmp_path / "o", stderr=tmp_path / "e")

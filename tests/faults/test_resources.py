@@ -131,7 +131,7 @@ def test_files_that_may_not_grow(limit: int, begun: Begun, tmp_path: Path) -> No
     begun.goes_on(work)
 
 
-def test_a_disk_that_is_read_only(begun: Begun, small_disk: Path) -> None:
+def test_a_read_only_disk(begun: Begun, small_disk: Path) -> None:
     work = begun.copied(small_disk / "work")
     remount = ["mount", "-o", "remount,ro", str(small_disk)]
     if subprocess.run(remount, capture_output=True, check=False).returncode:

@@ -59,7 +59,7 @@ def best_with_each(graph: Hypergraph) -> NDArray[np.float64]:
 
 @settings(deadline=None)
 @given(graphs(features=2))
-def test_every_edge_is_worth_the_best_derivation_that_has_it(nodes: list[list[Edge]]) -> None:
+def test_the_score_through_an_edge_is_that_of_its_best_derivation(nodes: list[list[Edge]]) -> None:
     graph = made(nodes)
     scores = score_in_single_precision(
         graph.feature_indptr, graph.feature_indices, graph.feature_values, WEIGHTS
@@ -137,7 +137,7 @@ def test_tiny_weights_count_as_zero(tmp_path: Path) -> None:
     assert score_in_single_precision(*arrays, 2 * weights).tolist() == [2.0]
 
 
-def test_refuses_a_goal_without_derivation(tmp_path: Path) -> None:
+def test_rejects_a_goal_without_derivation(tmp_path: Path) -> None:
     graph = graph_of([[Edge((b"a",), 1, (1.0,))]], tmp_path)
     empty = Hypergraph(**{**vars(graph), "edge_offsets": np.array([0, 1, 1])})
     with pytest.raises(DataError, match="no derivation"):
@@ -145,7 +145,7 @@ def test_refuses_a_goal_without_derivation(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", [3e38, -3e38])
-def test_refuses_scores_beyond_single_precision(tmp_path: Path, value: float) -> None:
+def test_rejects_scores_beyond_single_precision(tmp_path: Path, value: float) -> None:
     graph = graph_of([[Edge((b"a",), 1, (value,))]], tmp_path)
     with pytest.raises(DataError, match="finite"):
         prune_to_edges(graph, 2 * WEIGHTS[:1], 1)

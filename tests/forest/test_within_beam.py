@@ -65,7 +65,7 @@ def test_edges_within_the_beam_are_kept(nodes: list[list[Edge]], beam: float, ov
 
 
 @pytest.mark.parametrize("over", ["best", "all"])
-def test_an_infinite_beam_keeps_all_that_has_a_derivation(tmp_path: Path, over: Over) -> None:
+def test_an_infinite_beam_keeps_all_edges_with_a_derivation(tmp_path: Path, over: Over) -> None:
     nodes = [
         [Edge((b"a",), 1, (-800.0,)), Edge((b"b",), 1, (0.0,))],
         [Edge((b"unused",), 1, (5.0,))],

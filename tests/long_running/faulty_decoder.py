@@ -65,7 +65,7 @@ def with_field(lines: Lines, number: int, field: int, value: bytes) -> Lines:
 
 
 def other_order(lines: Lines) -> Lines:
-    """Write the lists in the order in which threads finish."""
+    """Return the lines in the order in which threads finish."""
     return sorted(lines, key=lambda line: (sentence(line) + 5) % 7)
 
 

@@ -146,7 +146,7 @@ def test_signature_names_every_setting() -> None:
     )
 
 
-def test_fingerprint_tells_references_apart() -> None:
+def test_fingerprints_of_different_references_differ() -> None:
     sets = [
         [[b"a", b"b"]],
         [[b"a"], [b"b"]],

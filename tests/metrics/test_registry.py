@@ -154,6 +154,6 @@ def test_metric_of_a_signature_with_settings(name: str, settings: str) -> None:
     assert metric_of_signature(made.signature()) == made
 
 
-def test_signature_of_no_metric() -> None:
+def test_invalid_signatures_are_rejected() -> None:
     with pytest.raises(UsageError, match="unknown metric"):
         metric_of_signature("NONE|case:mixed")

@@ -90,7 +90,7 @@ def test_background_is_added_before_scoring() -> None:
     assert background_bleu_moses(row, background)[0] == pytest.approx(20 * bleu)
 
 
-def test_background_without_a_match_is_worth_nothing() -> None:
+def test_a_background_without_a_match_gives_a_score_of_zero() -> None:
     rows = np.array([NOTHING_RIGHT, EMPTY_OF_EMPTY])
     assert background_bleu_moses(rows, np.zeros(9)).tolist() == [0.0, 0.0]
 

@@ -96,7 +96,7 @@ def test_problems_without_a_solution_are_rejected(tuner: Algorithm) -> None:
         tuner.optimize(replace(problem, tuning_set=empty), np.ones(5), rng, options, no_progress)
 
 
-def test_says_whether_it_tunes_sparse_features(tuner: Algorithm) -> None:
+def test_algorithms_declare_whether_they_tune_sparse_features(tuner: Algorithm) -> None:
     problem = planted_for(tuner, 16)
     made = problem.tuning_set
     rows = SparseRows(

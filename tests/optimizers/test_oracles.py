@@ -125,7 +125,7 @@ def test_ties_are_kept() -> None:
     np.testing.assert_array_equal(found.offsets, [0, 2, 4, 6])
 
 
-def test_background_decides_where_the_batch_alone_does_not() -> None:
+def test_the_background_decides_ties_of_the_batch() -> None:
     # Both hypotheses are perfect; a poor background gains more from the longer one.
     short, long = [6, 6, 5, 5, 4, 4, 3, 3, 6], [9, 9, 8, 8, 7, 7, 6, 6, 9]
     made = with_statistics([2], np.array([short, long], dtype=np.int32))

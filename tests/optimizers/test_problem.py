@@ -23,7 +23,7 @@ def test_weights_are_copied() -> None:
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e101, -1e300])
-def test_refuses_starts_that_lead_nowhere(value: float) -> None:
+def test_rejects_starts_that_lead_nowhere(value: float) -> None:
     problem, hidden = planted(1)
     bad = hidden.copy()
     bad[2] = value

@@ -205,7 +205,7 @@ def test_parts_have_the_checksums_of_the_whole(path: Path) -> None:
         assert sum(key[:5] == struct.pack(">IB", 3, 8) for key in keys) == 3
 
 
-def test_graphs_of_a_run_that_was_cut_off_leave_no_checksum(path: Path, tmp_path: Path) -> None:
+def test_graphs_of_an_interrupted_run_leave_no_checksum(path: Path, tmp_path: Path) -> None:
     with NBestStore.open(path, writable=True) as store:
         store.add_graphs(3, [(0, read_graph(tmp_path))], groups=GROUPS)
         store.add_graphs(3, [(1, read_graph(tmp_path))], groups=GROUPS)

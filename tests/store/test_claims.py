@@ -116,7 +116,7 @@ def test_a_damaged_list_is_not_compared_with(tmp_path: Path) -> None:
         )  # fmt: skip
 
 
-def test_a_sentence_that_no_input_has(tmp_path: Path) -> None:
+def test_sentence_ids_beyond_the_limit_are_rejected(tmp_path: Path) -> None:
     graph = read_hypergraph(TINY)
     metric = ToyMetric()
     with NBestStore.open(tmp_path, writable=True) as store:

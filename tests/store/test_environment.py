@@ -310,7 +310,7 @@ def test_other_files_are_rejected(tmp_path: Path) -> None:
         NBestStore.open(tmp_path / "file", writable=True)
 
 
-def test_a_file_that_was_cut_off_is_rejected(tmp_path: Path) -> None:
+def test_truncated_files_are_rejected(tmp_path: Path) -> None:
     with NBestStore.open(tmp_path, writable=True) as store:
         for seed in range(3):
             add(store, long_lists(100, seed=seed))
@@ -343,7 +343,7 @@ def test_another_number_of_sentences_is_rejected(tmp_path: Path) -> None:
             )
 
 
-def test_reading_needs_no_compiler(tmp_path: Path) -> None:
+def test_reading_does_not_load_numba(tmp_path: Path) -> None:
     with NBestStore.open(tmp_path, writable=True) as store:
         add(store, [Hypothesis(0, b"a")])
     code = (

@@ -493,7 +493,7 @@ def test_the_schema_shows_that_a_store_has_graphs(tmp_path: Path) -> None:
     assert msgpack.unpackb(raw(tmp_path, b"meta", b"schema", None)) == 3
 
 
-def test_graphs_are_seen_when_their_iteration_is(tmp_path: Path) -> None:
+def test_graphs_become_visible_with_their_iteration(tmp_path: Path) -> None:
     with NBestStore.open(tmp_path, writable=True) as store:
         store.add_graphs(1, [(0, graph())], groups=GROUPS)
         before = store.graphs()

@@ -63,7 +63,7 @@ def extracted(path: Path) -> list[tuple[bytes, bytes]]:
     return rows
 
 
-def test_the_union_of_two_lists_is_that_of_moses_own_files(stored: Path, multi30k: Path) -> None:
+def test_the_union_of_two_lists_equals_moses(stored: Path, multi30k: Path) -> None:
     pairs: set[object] = set()
     for iteration in (1, 2):
         features, scores = (

@@ -249,7 +249,7 @@ def test_best_of_all_decoded_iterations(toy: Toy, log: Log) -> None:
     assert tuned["LM0"] == (best.weights.dense[1],)
 
 
-def test_features_are_asked_for_again_when_the_configuration_changes(toy: Toy, log: Log) -> None:
+def test_features_are_announced_again_if_the_configuration_changes(toy: Toy, log: Log) -> None:
     tune(toy.configuration(maximum_iterations=1), log)
     assert len(commands(log, "-show-weights")) == 1
     tune(toy.configuration(maximum_iterations=1, existing="overwrite"), log)

@@ -206,7 +206,7 @@ def test_a_warning_is_reported_once_and_summarised(toy: Any, log: Any) -> None:
     assert summary["warnings"] == list(result.warnings)
 
 
-def test_strict_refuses_before_anything_is_decoded(toy: Any, log: Any) -> None:
+def test_strict_rejects_before_anything_is_decoded(toy: Any, log: Any) -> None:
     shutil.copy(toy.directory / "input", toy.directory / "reference")
     with pytest.raises(DataError, match=r"--strict: .* those of the input"):
         tune(toy.configuration(strict=True), log)

@@ -224,7 +224,7 @@ def test_translations_do_not_depend_on_threads(
         (("{graphs}", "-o", "{graphs}"), "is a directory"),
     ],
 )
-def test_wrong_calls(
+def test_usage_errors(
     words: tuple[str, ...],
     message: str | None,
     graphs: Path,

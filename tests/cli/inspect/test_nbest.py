@@ -147,7 +147,7 @@ def test_stats(nbest: Run, work: Path) -> None:
     assert found["coverage"]["ranks"] == [1, 2]
 
 
-def test_keep(nbest: Run, work: Path) -> None:
+def test_maintenance_commands(nbest: Run, work: Path) -> None:
     other = work.parent / "other"
     assert nbest("verify", work)[:2] == (0, "2 iterations, 6 lists: no fault found\n")
     assert nbest("copy", work, other)[0] == 0
@@ -197,7 +197,7 @@ def test_verify_reports_damaged_records(nbest: Run, work: Path) -> None:
     ]
 
 
-def test_verify_tells_of_records_without_checksums(nbest: Run, work: Path) -> None:
+def test_verify_reports_records_without_checksums(nbest: Run, work: Path) -> None:
     for area in (1, 2):
         key = struct.pack(">IBBII", 1, 8, area, 0, 0)
         edit(work, b"iterations", key, lambda value: None)

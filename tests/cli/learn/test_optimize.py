@@ -104,7 +104,7 @@ def test_unlabelled_lists_with_given_names(lists: Path) -> None:
     assert [(name, len(values)) for name, values in read_dense(output)] == [("lm", 1), ("tm", 2)]
 
 
-def test_says_how_many_sentences_have_a_list(
+def test_the_number_of_sentences_with_a_list_is_reported(
     lists: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with (lists / "refs").open("a") as references:
@@ -205,7 +205,7 @@ def test_fails_before_the_lists_are_read(
         assert said.count("\n") == 1
 
 
-def test_fails_at_once_where_nothing_can_be_written(
+def test_an_unwritable_directory_fails_at_once(
     lists: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("os.access", lambda path, mode: not mode & os.W_OK)

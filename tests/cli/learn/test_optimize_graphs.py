@@ -119,7 +119,7 @@ def test_sparse_features_of_graphs_can_be_tuned(graphs: Path) -> None:
     assert read_sparse(Path(f"{output}.sparse")).keys() == {"S_good"}
 
 
-def test_graphs_are_cut_down(graphs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_graphs_are_pruned(graphs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code = run(*("--graphs", graphs / "two", "--refs", graphs / "refs", "--hg-prune", 1, *QUICK))
     said = capsys.readouterr().err
     assert code == 0, said

@@ -209,7 +209,7 @@ def test_writes_weights_where_no_score_is_above_zero(
         ((*ONE, "--unknown"), 2, "--unknown"),
     ],
 )
-def test_refuses(
+def test_usage_and_data_errors(
     here: Path,
     capsys: pytest.CaptureFixture[str],
     words: tuple[str, ...],

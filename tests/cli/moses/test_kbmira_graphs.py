@@ -189,7 +189,7 @@ def without(name: str) -> tuple[str, ...]:
         ((*without("--hgdir"), "-H", "doubling"), 1, "sentence 4: the best derivation"),
     ],
 )
-def test_refuses(
+def test_usage_and_data_errors(
     here: Path,
     capsys: pytest.CaptureFixture[str],
     words: tuple[str, ...],

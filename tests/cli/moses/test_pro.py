@@ -217,14 +217,14 @@ def test_features_without_values(tmp_path: Path, capfd: pytest.CaptureFixture[st
         (("-predict", "w", "-nobias", "binary", "data"), "-predict"),
     ],
 )
-def test_megam_refuses_other_models(
+def test_megam_rejects_other_models(
     words: tuple[str, ...], message: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert run_megam(*words) == 2
     assert message in capfd.readouterr().err
 
 
-def test_megam_refuses_useless_examples(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_megam_rejects_useless_examples(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     data = tmp_path / "data"
     for text, message in (
         ("", "no example"),

@@ -154,6 +154,6 @@ def test_a_binary_model_is_recognised(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cut", [20, 60, 90, 130])
-def test_a_file_cut_short_is_rejected(tmp_path: Path, cut: int) -> None:
+def test_truncated_files_are_rejected(tmp_path: Path, cut: int) -> None:
     with pytest.raises(FormatError):
         read_arpa(write(tmp_path, SMALL[:cut]))

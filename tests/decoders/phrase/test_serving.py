@@ -122,7 +122,7 @@ def test_requests_that_cannot_be_used_change_nothing(
     assert server.translate({"text": "a b c", **BEST}) == before
 
 
-def test_an_interrupt_at_work_ends_it(ini: MosesIni, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_during_work_ends_it(ini: MosesIni, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(request: object) -> None:
         raise KeyboardInterrupt
 

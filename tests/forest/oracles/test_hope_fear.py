@@ -182,9 +182,7 @@ def test_model_alone_finds_the_best_of_all_derivations(
 
 @settings(deadline=None)
 @given(cases(), st.booleans())
-def test_worths_of_hope_and_fear(
-    case: tuple[list[list[Edge]], References], safe_hope: bool
-) -> None:
+def test_gains_of_hope_and_fear(case: tuple[list[list[Edge]], References], safe_hope: bool) -> None:
     """BLEU in double precision, times the reference length, of both with the background."""
     pair = hope_and_fear(made(*case), WEIGHTS, BACKGROUND, safe_hope=safe_hope)
     for found, worth in ((pair.hope, pair.hope_worth), (pair.fear, pair.fear_worth)):
@@ -212,7 +210,7 @@ def test_of_equal_derivations_the_last() -> None:
         assert find(graph, WEIGHTS, BACKGROUND, sign=sign).edges.tolist() == [1]
 
 
-def test_no_background_is_worth_nothing() -> None:
+def test_an_empty_background_gives_a_score_of_zero() -> None:
     """Zero matches are no reason for anything but 0."""
     nodes = [[Edge((b"a",), 1, (1.0, 0.0)), Edge((b"b",), 1, (0.0, 0.0))]]
     pair = hope_and_fear(made(nodes, [[b"c"]]), WEIGHTS, np.zeros(9, dtype=np.float32))
@@ -230,7 +228,7 @@ def test_words_outside_the_references_are_distinguished() -> None:
     assert tree.children[place, 0] == -1
 
 
-def test_refuses_an_exponentially_large_derivation(tmp_path: Path) -> None:
+def test_rejects_an_exponentially_large_derivation(tmp_path: Path) -> None:
     nodes = [[Edge((b"a",), 1, (0.0,))]]
     nodes += [[Edge((head, head), 1, (0.0,))] for head in range(30)]
     graph = search_graph(graph_of(nodes, tmp_path), ReferenceNgramTree.of([[b"a"]]))

@@ -72,7 +72,9 @@ def test_counts_too_long_for_the_line_reader_are_not_read(count: bytes, zeros: i
     assert parse_graph("graph", long) is None
 
 
-def test_recorded_graphs_are_read_at_once(multi30k: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recorded_graphs_are_parsed_by_columns(
+    multi30k: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refused(*_: object) -> None:
         raise AssertionError("a recorded graph was read line by line")
 

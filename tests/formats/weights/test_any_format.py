@@ -133,7 +133,7 @@ def test_a_pipe_is_read_once(tmp_path: Path) -> None:
         writer.join()
 
 
-def test_a_weight_file_that_would_be_read_for_ever(tmp_path: Path) -> None:
+def test_endless_weight_files_are_rejected(tmp_path: Path) -> None:
     """As a configuration names it, and not the person who runs it."""
     path = tmp_path / "moses.ini"
     os.mkfifo(tmp_path / "pipe")

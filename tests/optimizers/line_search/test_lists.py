@@ -196,7 +196,7 @@ def test_float_statistics_lose_nothing_along_a_line() -> None:
     np.testing.assert_allclose(scores[-1], exact[:, 0].sum() / exact[:, 1].sum(), rtol=1e-13)
 
 
-def test_a_line_that_changes_nothing_keeps_its_origin() -> None:
+def test_a_line_without_thresholds_keeps_its_origin() -> None:
     point = best_point(np.zeros(0), np.array([0.4]), BEST, 1e3)
     assert point is not None
     assert (point.step, point.merit) == (0.0, 0.4)

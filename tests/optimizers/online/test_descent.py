@@ -83,7 +83,7 @@ def test_gradient_by_finite_differences(made: tuple[Any, Any], loss: str) -> Non
 
 
 @LEARNERS
-def test_features_that_tell_nothing_apart_have_no_gradient(made: tuple[Any, Any]) -> None:
+def test_constant_features_have_no_gradient(made: tuple[Any, Any]) -> None:
     options, learner_of = made
     batch = sparse_batch()
     for loss in LOSSES:

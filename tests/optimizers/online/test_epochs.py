@@ -89,7 +89,7 @@ def test_order_depends_on_seed_and_epoch_alone() -> None:
     assert again == orders[2, 1]
 
 
-def test_steps_are_numbered_through_and_have_random_numbers_of_their_own() -> None:
+def test_steps_are_numbered_and_have_separate_random_numbers() -> None:
     plan = plan_of(2)
     steps = [make_step(plan, epoch, place, 3, 2) for epoch in (1, 2) for place in range(3)]
     assert [step.number for step in steps] == [1, 2, 3, 4, 5, 6]
@@ -214,7 +214,7 @@ def test_falls_back_to_the_last_weights_that_are_not_all_zero() -> None:
     assert found.weights.tolist() == [2.0, 0.0]
 
 
-def test_refuses_weights_that_are_all_zero() -> None:
+def test_rejects_weights_that_are_all_zero() -> None:
     with pytest.raises(OptimizerError, match="all zero"):
         solve(lambda number: np.array([-1.0 if number == 1 else 0.0, 0.0]), "best")
 

@@ -278,7 +278,7 @@ def test_weights_only_read_the_state(tuner: Algorithm) -> None:
 @pytest.mark.parametrize(
     "sizes", [[], [0, 0], [1, 0, 1], [3, 3]], ids=["no sentences", "empty", "single", "equal"]
 )
-def test_nothing_to_choose_does_no_harm(tuner: Algorithm, sizes: list[int]) -> None:
+def test_an_empty_choice_is_accepted(tuner: Algorithm, sizes: list[int]) -> None:
     """Weights stay what they were, but for regularisation."""
     learner = learner_of(tuner)
     n_hyps = sum(sizes)

@@ -98,7 +98,7 @@ def test_softmax_of_two_is_the_logistic_loss() -> None:
     np.testing.assert_allclose(value, LOGISTIC.value(np.array([1.1]), np.array([0.3])))
 
 
-def test_a_sentence_without_oracles_asks_for_nothing() -> None:
+def test_a_sentence_without_oracles_causes_no_update() -> None:
     scores, _ = lists()
     values, derivatives = SOFTMAX.value_and_gradient(scores, OFFSETS, np.zeros(9))
     assert not values.any()

@@ -143,7 +143,7 @@ class TestBoth:
         np.testing.assert_array_equal(found[~active], weights[~active])
         assert (found != weights).any()
 
-    def test_equal_hypotheses_ask_for_nothing(self, learner: Learner) -> None:
+    def test_equal_hypotheses_cause_no_update(self, learner: Learner) -> None:
         batch = tuning_set([3], np.ones((3, 2)), np.array([5, 0, 9]))
         where = Step(1, 1, 1, Accuracy(), np.ones(2, np.bool_), np.random.default_rng(0))
         change = learner.change(learner.init(np.ones(2)), batch, where)

@@ -65,13 +65,13 @@ def test_steps_never_increase_and_are_reported() -> None:
         np.testing.assert_array_equal(gradient, rosenbrock(x)[1])
 
 
-def test_says_when_iterations_are_used_up() -> None:
+def test_an_exhausted_iteration_limit_is_reported() -> None:
     short = minimise_smooth(rosenbrock, np.full(5, 2.0), max_iterations=3)
     assert not short.converged
     assert short.iterations == 3
 
 
-def test_where_the_function_has_no_value_is_not_gone() -> None:
+def test_steps_avoid_undefined_points() -> None:
     def function(x: Floats) -> tuple[float, Floats]:
         with np.errstate(invalid="ignore", divide="ignore"):
             return float((x - np.log(x)).sum()), 1.0 - 1.0 / x

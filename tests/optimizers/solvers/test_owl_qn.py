@@ -117,13 +117,13 @@ def test_steps_never_increase_and_are_reported() -> None:
         np.testing.assert_array_equal(slope, pseudo_gradient(x, gradient, penalties))
 
 
-def test_says_when_iterations_are_used_up() -> None:
+def test_an_exhausted_iteration_limit_is_reported() -> None:
     short = minimise_with_l1(logistic(3), np.ones(12), np.full(12, 0.1), max_iterations=3)
     assert not short.converged
     assert short.iterations == 3
 
 
-def test_where_the_function_has_no_value_is_not_gone() -> None:
+def test_steps_avoid_undefined_points() -> None:
     """A step that is too long for the function is shortened."""
 
     def function(x: Floats) -> tuple[float, Floats]:

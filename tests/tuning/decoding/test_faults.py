@@ -87,7 +87,7 @@ def test_decoder_with_nothing_to_tune(toy: Toy) -> None:
         tune(toy.configuration())
 
 
-def test_sentence_that_the_decoder_translates_by_nothing(toy: Toy, log: Log) -> None:
+def test_sentences_with_an_empty_translation(toy: Toy, log: Log) -> None:
     result = tune(toy.configuration(flags="-fault unparsed", maximum_iterations=1), log)
     assert result.iterations[0].sentences == 11
     (note,) = [note for note in log.of(Note) if note.warning]

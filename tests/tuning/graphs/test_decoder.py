@@ -196,7 +196,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize("regime", ["batch", "online"])
-def test_a_run_that_was_cut_off_ends_with_the_same_bytes(
+def test_an_interrupted_run_ends_with_the_same_bytes(
     toy: Toy, regime: str, left_by_run: Callable[[Path], dict[str, bytes]]
 ) -> None:
     graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
@@ -302,7 +302,7 @@ def test_graphs_of_several_iterations_count_together(toy: Toy) -> None:
         ("broken", ValueError, "3.gz"),
     ],
 )
-def test_refuses_files(toy: Toy, change: str, error: type[Exception], message: str) -> None:
+def test_rejects_files(toy: Toy, change: str, error: type[Exception], message: str) -> None:
     graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
     ini, text = toy.directory / "moses.ini", toy.directory / "input"
     references = [toy.directory / f"reference{number}" for number in (0, 1)]
@@ -334,7 +334,7 @@ def test_refuses_files(toy: Toy, change: str, error: type[Exception], message: s
         ({"held_out": HeldOutSet(Path("input"), Path("reference"))}, "--heldout-decoder"),
     ],
 )
-def test_refuses_settings(toy: Toy, change: dict[str, Any], message: str) -> None:
+def test_rejects_settings(toy: Toy, change: dict[str, Any], message: str) -> None:
     graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
     plain = toy.configuration(**change)
     forest = by_forest(plain, graphs)
@@ -342,7 +342,7 @@ def test_refuses_settings(toy: Toy, change: dict[str, Any], message: str) -> Non
         tune(forest)
 
 
-def test_refuses_its_own_store_and_settings_of_servers(toy: Toy) -> None:
+def test_rejects_its_own_store_and_settings_of_servers(toy: Toy) -> None:
     graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
     live = online(toy)
     work = live.working_directory

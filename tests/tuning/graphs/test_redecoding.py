@@ -96,7 +96,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize("regime", ["batch", "online", "shards"])
-def test_a_run_that_was_cut_off_ends_with_the_same_bytes(
+def test_an_interrupted_run_ends_with_the_same_bytes(
     toy: Toy, regime: str, left_by_run: Callable[[Path], dict[str, bytes]]
 ) -> None:
     def configuration(name: str) -> Configuration:

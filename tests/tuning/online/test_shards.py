@@ -244,7 +244,7 @@ def test_an_epoch_with_other_settings_is_restarted(toy: Toy, log: Log) -> None:
         assert len(store.iterations()) == 2
 
 
-def test_the_regime_may_change_between_epochs(toy: Toy) -> None:
+def test_the_mode_of_learning_may_change_between_epochs(toy: Toy) -> None:
     """A resumed run keeps weights; other learner state belongs to its mode of learning."""
     tune(shards(toy, options={"epochs": 1}))
     more: dict[str, Any] = {"existing": "continue"}

@@ -372,7 +372,7 @@ def test_a_run_continues_after_a_decoder_failure(
     assert found[0] == found[1]
 
 
-def test_the_regime_may_change_between_epochs(toy: Toy) -> None:
+def test_the_mode_of_learning_may_change_between_epochs(toy: Toy) -> None:
     """The learner keeps its whole state, as without workers."""
     tune(stale(toy, options={"epochs": 1}))
     plain: dict[str, Any] = {"sharding": None}

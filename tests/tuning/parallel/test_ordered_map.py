@@ -57,7 +57,7 @@ def leave_a_file(directory: Path, number: int) -> int:
     return number
 
 
-def test_work_may_begin_before_it_is_asked_for(tmp_path: Path) -> None:
+def test_work_may_start_ahead(tmp_path: Path) -> None:
     with start_in_order(partial(leave_a_file, tmp_path), 2, 2) as results:
         wait_until(lambda: len(list(tmp_path.iterdir())) == 2)
         assert list(results) == [0, 1]

@@ -7,7 +7,7 @@ from pathlib import Path
 from mosesplug.tuning.workdir import caches
 
 
-def test_fresh_only_while_nothing_changed(tmp_path: Path) -> None:
+def test_caches_are_valid_only_while_their_sources_do_not_change(tmp_path: Path) -> None:
     source, cache = tmp_path / "source", tmp_path / "cache"
     source.write_text("a")
     cache.write_text("made")

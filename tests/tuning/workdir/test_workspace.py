@@ -110,7 +110,7 @@ def ended(workspace: Workspace, error: Exception, *written: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["work", "new/deep"])
-def test_a_refusal_leaves_nothing_behind(tmp_path: Path, name: str) -> None:
+def test_a_rejection_leaves_nothing(tmp_path: Path, name: str) -> None:
     (tmp_path / "work").mkdir()
     workspace = Workspace(tmp_path / name, 100)
     features = ("features.list", "features.list.err", "features.list.made-from.json")

@@ -170,7 +170,7 @@ def test_the_number_of_scored_points_is_limited() -> None:
     assert 30 <= found.evaluations <= 36
 
 
-def test_searches_side_by_side_do_as_each_alone() -> None:
+def test_parallel_searches_equal_single_ones() -> None:
     def searches() -> list[Search[SimplexResult]]:
         starts = np.random.default_rng(6).standard_normal((3, 4))
         return [

@@ -45,7 +45,7 @@ def test_inactive_weights_are_returned_unchanged() -> None:
     np.testing.assert_allclose(found / found[0], weights / weights[0])
 
 
-def test_inactive_weights_that_tell_nothing_apart_do_not_count() -> None:
+def test_weights_of_constant_inactive_features_do_not_count() -> None:
     where = Coordinates.of(Problem(LISTS, metric("BLEU"), active=SOME), np.where(SOME, INITIAL, 0))
     assert where.inactive is None
     x = np.arange(1.0, 7.0)

@@ -106,7 +106,7 @@ def test_steps_decrease_and_report_the_objective(name: str) -> None:
 
 
 @ALL
-def test_says_whether_the_last_stage_settled(name: str) -> None:
+def test_convergence_of_the_last_stage_is_reported(name: str) -> None:
     problem, _ = planted_bleu(27, n_sentences=40, noise=0.5)
     few = {"iterations": 2} if name == "softmax" else {"stage_iterations": 2}
     assert solve(name, problem, np.ones(5)).history[-1]["converged"] is True
@@ -128,7 +128,7 @@ def lists_average(problem: Problem) -> float:
 
 
 @ALL
-def test_refuses_lists_that_features_do_not_tell_apart(name: str) -> None:
+def test_lists_with_equal_features_are_rejected(name: str) -> None:
     lists = bleu_lists(4, sizes=(3, 4), n_sparse=0)
     same = np.repeat(np.ones((2, 3), dtype=np.float32), [3, 4], axis=0)
     problem = Problem(replace(lists, dense=same), metric("BLEU"))
@@ -137,7 +137,7 @@ def test_refuses_lists_that_features_do_not_tell_apart(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["linear-bleu", "xbleu"])
-def test_refuses_other_metrics_than_bleu(name: str) -> None:
+def test_rejects_other_metrics_than_bleu(name: str) -> None:
     assert FAMILY[name].needs_bleu
     with pytest.raises(UsageError, match="requires the metric BLEU, not accuracy"):
         solve(name, planted(1)[0], np.ones(5))

@@ -78,7 +78,7 @@ def test_steps_against_plain_ones() -> None:
 
 
 @pytest.mark.parametrize("step", [1e-3, 100.0])
-def test_no_accepted_step_goes_up(step: float) -> None:
+def test_accepted_steps_never_increase_the_objective(step: float) -> None:
     """Also where the first steps are far too long."""
     problem, _ = planted(24, n_sentences=40, noise=1.0)
     options = RampionOptions(step=step, rounds=8)

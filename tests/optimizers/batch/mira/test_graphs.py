@@ -168,7 +168,7 @@ def test_equal_sparse_features_are_omitted() -> None:
 
 
 @pytest.mark.parametrize("value", [1e16, np.nan, np.inf])
-def test_refuses_weights_beyond_single_precision(value: float) -> None:
+def test_rejects_weights_beyond_single_precision(value: float) -> None:
     problem = bleu_problem(0)
     search = ListSearch(problem.tuning_set, np.arange(5))
     with pytest.raises(OptimizerError, match="starting weights"):

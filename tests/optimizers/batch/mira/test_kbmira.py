@@ -228,7 +228,7 @@ def test_other_metrics_have_the_scale_of_bleu() -> None:
     np.testing.assert_allclose(unknown.weights, known.weights, atol=1e-5)
 
 
-def test_refuses_weights_beyond_single_precision() -> None:
+def test_rejects_weights_beyond_single_precision() -> None:
     problem = bleu_problem(6)
     with pytest.raises(OptimizerError, match=r"B_0 is 1e\+20, too large"):
         solve(problem, np.array([1.0, 1e20, 1.0]), IN_ORDER)

@@ -118,7 +118,7 @@ def test_inactive_weights_stay() -> None:
     assert cosine(found.weights, hidden) > 0.99
 
 
-def test_refuses_hypotheses_that_are_worth_nothing() -> None:
+def test_hypotheses_without_gain_are_rejected() -> None:
     made = tuning_set([3, 3], np.arange(12.0).reshape(6, 2), np.zeros(6))
     with pytest.raises(OptimizerError, match="no hypothesis has a accuracy above 0"):
         cross_entropy(

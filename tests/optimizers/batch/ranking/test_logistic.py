@@ -125,7 +125,7 @@ def test_a_feature_that_never_occurs_has_weight_zero() -> None:
         assert fit.weights[1] == 0.0
 
 
-def test_says_when_iterations_are_used_up() -> None:
+def test_an_exhausted_iteration_limit_is_reported() -> None:
     made, labels, _ = examples(5)
     short = fit_logistic(made, labels, max_iterations=2)
     assert not short.converged

@@ -71,7 +71,7 @@ def test_one_metric_is_its_best_hypotheses() -> None:
         assert cosine(found.weights, hidden) > 0.97
 
 
-def test_refuses_lists_without_a_dominated_hypothesis() -> None:
+def test_rejects_lists_without_a_dominated_hypothesis() -> None:
     made = tuning_set([3], np.arange(6.0).reshape(3, 2), np.full(3, 4))
     with pytest.raises(OptimizerError, match="worse than another"):
         pareto(Problem(made, Accuracy()), np.ones(2), np.random.default_rng(0), ParetoOptions())

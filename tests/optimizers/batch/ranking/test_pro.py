@@ -115,7 +115,7 @@ def test_number_of_pairs() -> None:
     assert solution.history[0]["converged"]
 
 
-def test_refuses_hypotheses_of_equal_scores() -> None:
+def test_rejects_hypotheses_of_equal_scores() -> None:
     made = tuning_set([3, 3], np.arange(12.0).reshape(6, 2), np.full(6, 4))
     problem = Problem(made, Accuracy())
     for least in (0.05, 0.0):

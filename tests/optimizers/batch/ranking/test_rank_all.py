@@ -105,7 +105,7 @@ def test_inactive_weights_that_point_the_wrong_way() -> None:
         assert corpus_score(problem, weights) > corpus_score(problem, np.where(active, 1.0, start))
 
 
-def test_refuses_hypotheses_of_equal_scores() -> None:
+def test_rejects_hypotheses_of_equal_scores() -> None:
     made = tuning_set([3, 3], np.arange(12.0).reshape(6, 2), np.full(6, 4))
     with pytest.raises(OptimizerError, match="minimum_difference"):
         run(Problem(made, Accuracy()), np.ones(2))

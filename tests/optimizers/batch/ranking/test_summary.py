@@ -128,7 +128,7 @@ def test_invalid_first_passes_are_rejected() -> None:
             summary_mert(problem, start, np.random.default_rng(0), replace(FAST, first="none"))
 
 
-def test_refuses_a_first_pass_that_finds_no_sparse_weights() -> None:
+def test_rejects_a_first_pass_that_finds_no_sparse_weights() -> None:
     problem, start = in_groups(11), np.append(np.ones(2), np.zeros(30))
     made = problem.tuning_set
     assert made.sparse is not None
