@@ -36,6 +36,6 @@ def test_function() -> None:
     assert seen == [(1, 2, "lists")]
 
 
-def test_something_else() -> None:
+def test_other_values_are_rejected() -> None:
     with pytest.raises(UsageError, match="progress is 'yes'"), open_progress("yes"):  # type: ignore[arg-type]
         pass

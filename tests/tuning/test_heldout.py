@@ -144,7 +144,7 @@ def test_input_and_references_must_agree(toy: Toy) -> None:
     assert (toy.directory / "work" / "moses.ini").read_bytes() == earlier
 
 
-def test_unusable_held_out_sets_are_rejected(toy: Toy) -> None:
+def test_empty_held_out_sets_are_rejected(toy: Toy) -> None:
     given = held_out(toy)
     for name in ("other", "other-reference0", "other-reference1"):
         (toy.directory / name).write_text("")
