@@ -21,7 +21,10 @@ JSON schema. `mosesplug tune --settings FILE` reads one; the command line replac
 Every run writes the settings it ran with, the seed included, into `settings.toml` in its working
 directory. This repeats a run:
 
-    mosesplug tune --settings tuning/settings.toml --working-dir again
+<!-- needs: tuning -->
+```console
+$ mosesplug tune --settings tuning/settings.toml --working-dir again --max-iterations 1
+```
 """
 
 

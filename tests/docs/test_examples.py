@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import re
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
-from tests.docs.examples import find_blocks, find_marks, matches, split_commands
+from tests.docs.examples import FENCE, find_blocks, find_marks, matches, split_commands
 from tests.docs.running import PAGES, ROOT, Page
 
 EXECUTABLE = ("console", "python")
@@ -60,6 +62,16 @@ def test_blocks_and_marks_are_known(name: Path, sources: Mapping[str, object]) -
     assert all(len(reason.split()) >= 2 for reason in reasons), "say why it is not run"
     used = [b for b in blocks if b.excepted is not None and b.language in EXECUTABLE]
     assert len(used) == len(reasons), "a reason is before no block"
+
+
+@pytest.mark.parametrize("name", PAGES, ids=str)
+def test_code_is_fenced(name: Path) -> None:
+    # An indented block would be neither tested nor excepted.
+    paragraphs = re.split(r"\n\n+", FENCE.sub("", (ROOT / name).read_text("utf-8")))
+    for before, text in itertools.pairwise(paragraphs):
+        in_list = re.match(r"\s+|[-*] |\d+\. |: ", before.splitlines()[-1] if before else "")
+        in_list = in_list or re.match(r"[-*] |\d+\. ", before)
+        assert in_list or not text.startswith("    "), text
 
 
 def test_pages_are_found() -> None:
