@@ -7,7 +7,9 @@ signs follow from the store and the input files, so a resumed run reports the sa
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.events import Note, Watcher
-from mosesplug.tuning.online.first_lists import read_first_lists
+from mosesplug.tuning.online.source import is_same_start
 from mosesplug.tuning.warning_signs import (
     WarningSign,
     find_list_signs,
@@ -33,8 +35,60 @@ from mosesplug.tuning.warning_signs import (
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.iteration_files import result_path
 from mosesplug.tuning.workdir.records import read_first_best_score, read_result
+from mosesplug.tuning_set import TuningSet
 
 __all__ = ["FirstLook", "guard_decoded", "guard_input", "guard_result", "guard_weights"]
+
+
+@dataclass
+class _FirstLists:
+    """The lists of the first iteration.
+
+    Attributes:
+        parts: distinct hypotheses of each sentence, one part per store.
+        outputs: the decoder's translations by sentence id.
+    """
+
+    parts: list[TuningSet] = field(default_factory=list)
+    outputs: dict[int, bytes] = field(default_factory=dict)
+
+
+def _read_first_lists(context: Context, start: Mapping[str, Any], n_texts: int) -> _FirstLists:
+    """Read the lists of the first iteration.
+
+    Args:
+        context: of the run.
+        start: the first iteration's start record. Epochs of shards with another one were dropped.
+        n_texts: how many translations are enough.
+    """
+    found, store = _FirstLists(), context.files.store
+    records = store.iterations()
+    if records and records[0].n_lists:
+        _add(found, context, store, 1, n_texts)
+        return found
+    wanted = {**start, "epoch": 1}
+    for number in count(1):
+        path = context.files.workspace.shard(number) / context.files.workspace.store.name
+        if not path.is_dir():
+            break
+        with NBestStore.open(path) as shard:
+            for record in shard.iterations():
+                if is_same_start(record.record, wanted):
+                    _add(found, context, shard, record.iteration, n_texts)
+    return found
+
+
+def _add(
+    found: _FirstLists, context: Context, store: NBestStore, iteration: int, n_texts: int
+) -> None:
+    """Add the lists of one store's iteration."""
+    metric, references = context.data.configuration.metric, context.data.references
+    lists = store.tuning_set(iteration, metric=metric, references=references)
+    found.parts.append(lists)
+    filled = np.flatnonzero(np.diff(lists.offsets))
+    for sentence in filled[: n_texts - len(found.outputs)].tolist():
+        found.outputs[sentence] = store.hypotheses(sentence, iteration)[0]
+
 
 _SENTENCES = 2000
 """How many sentences are compared."""
@@ -218,7 +272,7 @@ def _is_text(configuration: Configuration) -> bool:
 
 def _first_list_signs(context: Context, start: Mapping[str, Any]) -> list[WarningSign]:
     """Signs in the n-best lists of the first iteration; those that explain others come first."""
-    lists = read_first_lists(context, start, _SENTENCES)
+    lists = _read_first_lists(context, start, _SENTENCES)
     texts = _text_signs(context, lists.outputs) if _is_text(context.data.configuration) else []
     return [*texts, *find_list_signs(*lists.parts)]
 

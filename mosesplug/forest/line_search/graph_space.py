@@ -25,7 +25,7 @@ from mosesplug.forest.line_search.envelope_search import (
     LineGraph,
     find_winners,
 )
-from mosesplug.forest.sentence_graph import SentenceGraph, score_edges, sentence_graph
+from mosesplug.forest.search_graph import SentenceGraph, score_edges, sentence_graph
 from mosesplug.forest.translations import Translations, append_words
 from mosesplug.forest.union import unite_graphs
 from mosesplug.forest.viterbi import MOST_EDGES, derivation_edges, inside_best
