@@ -62,12 +62,13 @@ _COMMANDS: _Table = {
         "mosesplug.cli.run.ask",
         "ask",
         "Print the weights that a decoder elsewhere must decode with.",
+        "The same command continues.",
     ),
     "tell": _Command(
         "mosesplug.cli.run.ask",
         "tell",
         "Store and learn from the n-best list of that decoder.",
-        "The same command goes on.",
+        "mosesplug ask continues the run, and prints the weights whose list is missing.",
     ),
     "mert-moses": _Command(
         "mosesplug.cli.run.mert_moses",

@@ -18,7 +18,7 @@ from formats.nbest.block import parse_block
 from formats.nbest.entry import Layout, Place
 from formats.nbest.files import NBestList
 from formats.weights.files import WeightGroup, format_weight
-from mosesplug.decoders.layout import choose_layout
+from mosesplug.decoders.layout import arrange_groups, choose_layout
 from mosesplug.errors import DecoderError
 
 __all__ = ["BatchDecoder", "ModelWeights", "parse_lists"]
@@ -112,6 +112,8 @@ def parse_lists(
         block = parse_block(text, layout, source, 1)
     except FormatError as error:
         raise DecoderError(f"the decoder gave a list that cannot be used: {error}") from error
+    if any_layout:
+        block = arrange_groups(block, columns)
     if block.groups != columns:
         raise DecoderError(
             f"{source}: the lists have the features {_spell(block.groups)}, but the weights are"

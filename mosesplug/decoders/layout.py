@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
 
 from formats.errors import FormatError
+from formats.nbest.block import NBestList
 from formats.nbest.entry import Layout, Place, names_every_value
 
-__all__ = ["choose_layout"]
+__all__ = ["arrange_groups", "choose_layout"]
 
 
 def choose_layout(
@@ -28,6 +32,26 @@ def choose_layout(
     if is_single and (names_every_value(line) or any("_" in name for name in names)):
         return (names, None) if _is_unlabelled(line, names) else (None, names)
     return (names, None) if _is_unlabelled(line, names) else (None, None)
+
+
+def arrange_groups(block: NBestList, groups: tuple[tuple[str, int], ...]) -> NBestList:
+    """Return lists with their dense features in another order, if they are the same features.
+
+    Args:
+        block: the lists.
+        groups: name and width of each dense feature.
+
+    Returns:
+        The lists as they are, if they have other features.
+    """
+    if block.groups == groups or sorted(block.groups) != sorted(groups):
+        return block
+    first, places = 0, {}
+    for name, width in block.groups:
+        places[name] = range(first, first + width)
+        first += width
+    columns = [column for name, _ in groups for column in places[name]]
+    return replace(block, groups=groups, dense=np.ascontiguousarray(block.dense[:, columns]))
 
 
 def _is_unlabelled(line: bytes, names: Sequence[str]) -> bool:

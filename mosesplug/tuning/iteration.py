@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.errors import FormatError
+from mosesplug.decoders.description import WEIGHT_FILE_DECODERS
+from mosesplug.decoders.layout import arrange_groups
 from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
@@ -150,8 +152,12 @@ def store_lists(context: Context, iteration: int, weights: Weights, lists: Decod
     if lists.graphs is not None:
         model = decoded_weights(context, iteration, weights)
         store_graphs(context, iteration, model, lists)
+    parsed = read_decoded(lists.path, groups) if lists.lists is None else lists.lists
+    if isinstance(context.data.configuration.decoding.decoder, WEIGHT_FILE_DECODERS):
+        # Moses announces its features in the order of its lists; other decoders announce nothing.
+        parsed = (arrange_groups(block, groups) for block in parsed)
     blocks = check_blocks(
-        read_decoded(lists.path, groups) if lists.lists is None else lists.lists,
+        parsed,
         lists,
         groups=groups,
         n_sentences=n_sentences,

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from formats.nbest.block import NBestList
+from mosesplug.decoders.layout import arrange_groups
 from mosesplug.errors import DataError
 from mosesplug.features import spelled_groups
 
@@ -19,11 +20,11 @@ _NAMED = 5
 def check_told(
     blocks: Iterable[NBestList], groups: tuple[tuple[str, int], ...], n_sentences: int, what: str
 ) -> Iterator[NBestList]:
-    """Yield the same blocks; raise an error unless they are the lists of all sentences.
+    """Yield blocks with the features in order; raise an error unless all sentences have lists.
 
     Args:
         blocks: the lists, sentences in ascending order.
-        groups: the dense features of the run.
+        groups: the dense features of the run; the lists may have them in another order.
         n_sentences: sentences of the references.
         what: the lists, for messages.
 
@@ -31,11 +32,11 @@ def check_told(
         DataError: they have other features, a sentence that there is not, or lack sentences.
     """
     seen = np.zeros(n_sentences, dtype=np.bool_)
-    for block in blocks:
+    for block in (arrange_groups(block, groups) for block in blocks):
         if block.groups != groups:
             raise DataError(
                 f"{what}: the dense features are {spelled_groups(block.groups)}, but the run tunes"
-                f" {spelled_groups(groups)}, in this order. Nothing is stored"
+                f" {spelled_groups(groups)}. Nothing is stored"
             )
         ids = block.sentence_ids
         if len(ids) and (ids[0] < 0 or ids[-1] >= n_sentences):

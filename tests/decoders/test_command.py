@@ -17,7 +17,7 @@ from mosesplug.decoders.command import (
     format_decoder_weights,
     parse_command,
 )
-from mosesplug.decoders.layout import choose_layout
+from mosesplug.decoders.layout import arrange_groups, choose_layout
 from mosesplug.tuning.decoding.lists import count_listed, pack, read_decoded
 
 GROUPS = (WeightGroup("LM0", (0.1,)), WeightGroup("TM0", (-2.5e-9, None, 3.0)))
@@ -77,6 +77,15 @@ def test_named_features_in_any_order(tmp_path: Path) -> None:
     blocks = list(read_decoded(packed, (("tm", 1), ("lm_a", 1))))
     assert [row for block in blocks for row in block.dense.tolist()] == [[2, 1], [4, 3]]
     assert blocks[0].sparse_names == ("pair_x",)
+
+
+def test_columns_are_arranged(tmp_path: Path) -> None:
+    path = tmp_path / "lists"
+    path.write_bytes(b"0 ||| a ||| A= 1 B= 2 3 C= 4 ||| 1\n")
+    (block,) = read_decoded(path, (("B", 2), ("C", 1), ("A", 1)))
+    arranged = arrange_groups(block, (("B", 2), ("C", 1), ("A", 1)))
+    assert arranged.dense.tolist() == [[2, 3, 4, 1]]
+    assert arrange_groups(block, (("A", 1), ("B", 3))) is block
 
 
 @pytest.mark.parametrize(

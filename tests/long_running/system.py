@@ -31,6 +31,10 @@ REGIMES = {
     "batch": [*_BATCH, *_FILTERED, "--option=restarts=1", "--historic-bests"],
     "batch, held out": [*_BATCH, "--algorithm=kbmira", *_HELD_OUT_TEXT],
     "batch, graphs": [*_BATCH, "--forest", "--algorithm=kbmira"],
+    "batch, command": [
+        *(*_BATCH, "--algorithm=kbmira", "--weights-format=one-line"),
+        "--decode-command=COMMAND {weights} {input} {nbest} {nbest-size}",
+    ],
     "batch, sharded": [*_BATCH, *_LEARNER, "--shards=2"],
     "batch, overwriting": [*_BATCH, "--algorithm=kbmira", "--overwrite"],
     "mert-moses": [*_SCRIPT, "--filtercmd=FILTER", "--keep-extractor-files"],
@@ -91,19 +95,23 @@ class System:
             "HELDOUT_REFERENCE": "heldout-reference",
         }
         words = []
+        command = shlex.quote(str(self.directory / "command"))
         for word in REGIMES[regime]:
+            word = word.replace("COMMAND", command)
             if resume and word == "--overwrite":
                 continue
             head, equals, tail = word.rpartition("=")
             place = files.get(tail)
             words.append(word if place is None else f"{head}{equals}{self.directory / place}")
-        given = (self.directory / name for name in ("input", "reference", "decoder", "moses.ini"))
+        is_command = regime == "batch, command"
+        names = ["input", "reference", *([] if is_command else ["decoder"]), "moses.ini"]
+        given = (self.directory / name for name in names)
         is_script = regime == "mert-moses"
         return [
             "mert-moses" if is_script else "tune",
             *map(str, given),
             f"--working-dir={work}",
-            *([f"--decoder-flags={self.flags}"] if self.flags else []),
+            *([f"--decoder-flags={self.flags}"] if self.flags and not is_command else []),
             *(_SHARED if not is_script else [word for word in _SHARED if word != _NO_CHANGE]),
             *words,
             *(["--continue"] if resume else []),
@@ -125,6 +133,7 @@ def make_demo(directory: Path) -> System:
     code = "from mosesplug.cli.moses.decoder import main; main()"
     _write_script(directory / "decoder", f'{search} exec {_python()} -c "{code}" "$@"')
     _write_filter(directory)
+    _write_command(directory)
     return System(directory, "-stack 10")
 
 
@@ -137,6 +146,7 @@ def make_toy(directory: Path) -> System:
         (directory / name).write_bytes(b"".join(lines[:_HELD_OUT]))
     _write_script(directory / "decoder", f'exec {_python()} -IS {shlex.quote(str(TOY))} "$@"')
     _write_filter(directory)
+    _write_command(directory)
     return System(directory, "-sparse")
 
 
@@ -147,6 +157,13 @@ def _python() -> str:
 def _write_filter(directory: Path) -> None:
     """A filter that keeps the whole model, and takes its time."""
     _write_script(directory / "filter", 'mkdir "$1" && sleep 0.1 && cp "$2" "$1/moses.ini"')
+
+
+def _write_command(directory: Path) -> None:
+    """The decoder as a command: WEIGHTS INPUT NBEST SIZE, with the weights on one line."""
+    decoder, config = (shlex.quote(str(directory / name)) for name in ("decoder", "moses.ini"))
+    call = f'{decoder} -config {config} -weight-overwrite "$(cat "$1")" -input-file "$2"'
+    _write_script(directory / "command", f'exec {call} -n-best-list "$3" "$4" distinct')
 
 
 def _write_script(path: Path, command: str) -> None:
