@@ -54,7 +54,7 @@ def parse_json_weights(
         raise FormatError(f"not JSON: {error}", path=path) from None
     parts = _unique(document, "the file", path)
     if strange := [name for name in parts if name not in ("dense", "sparse")]:
-        raise _format_error(f"there is no part {quote(strange[0])}", path)
+        raise _format_error(f"unknown key {quote(strange[0])}", path)
     dense = {
         name: tuple(
             None if each is None else _number(each, name, path)

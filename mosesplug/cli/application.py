@@ -14,7 +14,7 @@ import typer.core
 import typer.main
 
 from mosesplug import __version__
-from mosesplug.cli.shared.exits import TUNING_GOES_ON, exit_code
+from mosesplug.cli.shared.exits import TUNING_CONTINUES, exit_code
 from mosesplug.cli.shared.panels import PanelCommand
 
 __all__ = ["run"]
@@ -56,7 +56,7 @@ _COMMANDS: _Table = {
         "mosesplug.cli.run.tune",
         "tune",
         "Tune a system: decode, optimize, repeat, write moses.ini.",
-        TUNING_GOES_ON,
+        TUNING_CONTINUES,
     ),
     "ask": _Command(
         "mosesplug.cli.run.ask",

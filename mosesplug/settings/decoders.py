@@ -151,9 +151,7 @@ def _reject_program_settings(values: _Values, flags: tuple[str, ...]) -> None:
         "simulated post-editing": "spe-symal" in values,
     }
     if found := [what for what, is_given in rejected.items() if is_given]:
-        raise UsageError(
-            f"search graphs are no program: they do not go together with {', '.join(found)}"
-        )
+        raise UsageError(f"search graphs cannot be combined with {', '.join(found)}")
 
 
 def _filtering(values: _Values, spelled: Callable[[str], str]) -> ModelFilter | None:

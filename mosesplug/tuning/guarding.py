@@ -252,14 +252,14 @@ def _report(
     found: Iterable[WarningSign],
     watch: Watcher,
     what_is_kept: str = "",
-    what_goes_on: str = "; --continue goes on",
+    how_to_continue: str = "; continue with --continue",
 ) -> None:
     """Warn of signs; in a strict run, end it with one error for all."""
     messages = list(dict.fromkeys(each.message for each in found))
     if configuration.strict and messages:
         raise DataError(
             f"--strict: {'. Also: '.join(messages)} ({what_is_kept}). Without --strict this is a"
-            f" warning{what_goes_on}"
+            f" warning{how_to_continue}"
         )
     for message in messages:
         watch(Note(message, warning=True))

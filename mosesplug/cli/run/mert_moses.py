@@ -8,7 +8,7 @@ from functools import partial
 from typing import NoReturn
 
 from mosesplug.cli.run.mert_options import format_usage, read_command_line
-from mosesplug.cli.shared.exits import TUNING_GOES_ON, exit_code
+from mosesplug.cli.shared.exits import TUNING_CONTINUES, exit_code
 from mosesplug.cli.shared.interrupts import EndOnInterrupt
 
 __all__ = ["main"]
@@ -19,7 +19,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     words = sys.argv[1:] if arguments is None else arguments
     action = partial(_run, words)
     with EndOnInterrupt("mert-moses"):
-        sys.exit(exit_code("mert-moses", action, after_interrupt=TUNING_GOES_ON))
+        sys.exit(exit_code("mert-moses", action, after_interrupt=TUNING_CONTINUES))
 
 
 def _run(words: Sequence[str]) -> None:

@@ -27,12 +27,12 @@ from typing import Any
 
 from mosesplug.errors import MosesplugError, UsageError
 
-__all__ = ["TUNING_GOES_ON", "TerminationSignal", "exit_code", "raise_on_signals"]
+__all__ = ["TUNING_CONTINUES", "TerminationSignal", "exit_code", "raise_on_signals"]
 
 
-TUNING_GOES_ON = (
-    "Finished iterations, and with --online finished mini-batches, are kept: the same command with"
-    " --continue goes on."
+TUNING_CONTINUES = (
+    "Finished iterations, and with --online finished mini-batches, are kept. Run the same command"
+    " with --continue to continue."
 )
 """Shown when a tuning run is interrupted."""
 

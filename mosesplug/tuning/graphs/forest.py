@@ -176,9 +176,7 @@ def check_forest(configuration: Configuration) -> None:
     }
     found = [what for what, given in refused.items() if given]
     if found:
-        raise UsageError(
-            f"search graphs are no program: they do not go together with {', '.join(found)}"
-        )
+        raise UsageError(f"search graphs cannot be combined with {', '.join(found)}")
     if held_out is not None and held_out.decoder is None:
         raise UsageError(
             f"the search graphs of {decoding.decoder.place} are of the tuning set, not of the"

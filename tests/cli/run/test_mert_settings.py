@@ -99,7 +99,7 @@ def test_search_graphs_for_a_decoder(system: Path) -> None:
     ).configuration.held_out
     assert judged is not None
     assert judged.decoder == DecodedGraphs(system / "graphs")
-    with pytest.raises(UsageError, match=r"go together with decoder flags, an input type$"):
+    with pytest.raises(UsageError, match=r"combined with decoder flags, an input type$"):
         read("--decoder-flags=-v 0", "--inputtype=0", files=files)
 
 

@@ -43,7 +43,7 @@ def test_names_that_are_not_utf_8_survive_a_round_trip() -> None:
         (b'{"dense": {"A": 1, "A": 2}}', "the name 'A' is repeated"),
         (b'{"dense": {"A B": 1}}', "'A B' is not the name of a feature"),
         (b'{"dense": [1]}', "dense is not an object"),
-        (b'{"A": 1}', "there is no part 'A'"),
+        (b'{"A": 1}', "unknown key 'A'"),
         (b'{"dense": {}}', "the file has no weights"),
         (b'{"dense": ' + b"[" * 100_000, "not JSON"),
         (b'{"dense": {"\xff": 1}}', "not JSON"),
