@@ -29,6 +29,7 @@ from typing import BinaryIO, Literal, cast
 from formats.errors import FormatError
 
 __all__ = [
+    "StrPath",
     "atomic_write",
     "iter_chunks",
     "open_text",
@@ -39,6 +40,7 @@ __all__ = [
 ]
 
 StrPath = str | PathLike[str]
+"""A path."""
 
 CHUNK_BYTES = 1 << 20
 _UNPACKED_BYTES = 1 << 30

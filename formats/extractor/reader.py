@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from os import PathLike, fspath
+from os import fspath
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,10 @@ from formats.extractor.blocks import Block, BlockFile, find_blocks, index_of
 from formats.extractor.data import FeatureData, ScoreData
 from formats.nbest.entry import BLANKS, FLOAT32_LIMIT, Layout
 from formats.nbest.fields import number_names, parse_columns
-from formats.text import read_bytes
+from formats.text import StrPath, read_bytes
 from formats.words import PAD, Bytes, Positions, pad_with_newlines
 
 __all__ = ["read_features", "read_scores"]
-
-StrPath = str | PathLike[str]
 
 PIECE_BYTES = 1 << 20
 """Bytes parsed at a time: many enough for NumPy, few enough for the cache."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import accumulate, pairwise
-from os import PathLike, fspath
+from os import fspath
 from pathlib import Path
 from typing import Literal
 
@@ -33,7 +33,7 @@ from formats.nbest.entry import (
     order_error,
     parse_entry,
 )
-from formats.text import atomic_write, iter_chunks, open_text
+from formats.text import StrPath, atomic_write, iter_chunks, open_text
 
 __all__ = [
     "FEW",
@@ -55,7 +55,7 @@ BLOCK_BYTES = 1 << 21
 
 
 def read_nbest(
-    path: str | PathLike[str],
+    path: StrPath,
     *,
     names: Sequence[str] | None = None,
     dense: Sequence[str] | None = None,
@@ -92,7 +92,7 @@ def read_nbest(
 
 
 def read_nbest_blocks(
-    path: str | PathLike[str],
+    path: StrPath,
     *,
     names: Sequence[str] | None = None,
     dense: Sequence[str] | None = None,
@@ -124,7 +124,7 @@ def read_nbest_blocks(
 
 
 def iter_nbest(
-    path: str | PathLike[str],
+    path: StrPath,
     *,
     names: Sequence[str] | None = None,
     dense: Sequence[str] | None = None,
@@ -156,7 +156,7 @@ def iter_nbest(
 
 
 def write_nbest(
-    path: str | PathLike[str],
+    path: StrPath,
     entries: Iterable[NBestEntry],
     *,
     digits: int = 6,
@@ -188,7 +188,7 @@ def format_list(found: NBestList, *, digits: int = 6, named: bool = False) -> It
         yield format_entry(entry, digits=digits, named=named)
 
 
-def _blocks(path: str | PathLike[str], block_bytes: int) -> Iterator[tuple[bytes, int]]:
+def _blocks(path: StrPath, block_bytes: int) -> Iterator[tuple[bytes, int]]:
     """Yield the lines of whole sentences, with ``\n``, and the number of the first line."""
     waiting: list[bytes] = []
     first_line = 1
@@ -259,8 +259,6 @@ def _empty(path: str) -> FormatError:
 
 FEW = 50
 """Up to this number of features, all are dense: systems without sparse features have fewer."""
-
-StrPath = str | PathLike[str]
 
 
 def is_named(path: StrPath) -> bool:

@@ -14,14 +14,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from os import PathLike
 from typing import Any
 
 from formats.errors import FormatError, quote
+from formats.text import StrPath
 
 __all__ = ["format_json_weights", "is_json", "parse_json_weights"]
-
-StrPath = str | PathLike[str]
 
 
 def is_json(text: bytes) -> bool:

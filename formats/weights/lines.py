@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from os import PathLike, fspath
+from os import fspath
 from typing import TypeVar
 
 from formats.decimals import parse_number
 from formats.errors import FormatError, quote
-from formats.text import read_bytes
+from formats.text import StrPath, read_bytes
 
 __all__ = [
     "decode",
@@ -23,8 +23,6 @@ __all__ = [
 ]
 
 Value = TypeVar("Value", float, float | None)
-StrPath = str | PathLike[str]
-
 _MOST_BYTES = 1 << 30
 
 

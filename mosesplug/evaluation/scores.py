@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from formats.errors import FormatError
 from formats.nbest.files import read_nbest
 from formats.references import read_reference
+from formats.text import StrPath
 from mosesplug.errors import DataError
 from mosesplug.metrics import Metric
 from mosesplug.moses_tools.c_rand import CRand
@@ -26,8 +27,6 @@ __all__ = [
     "read_translation",
     "sentence_bleu",
 ]
-
-StrPath = str | PathLike[str]
 
 OUTSIDE = np.float32(0.05)
 """Share of the samples outside an interval."""

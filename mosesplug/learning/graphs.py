@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from os import PathLike
 from pathlib import Path
 
 import numpy as np
@@ -54,8 +53,6 @@ __all__ = [
     "make_graph_problem",
     "select_sentences",
 ]
-
-Path_ = str | PathLike[str]
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from formats.errors import FormatError
 from formats.nbest.block import NBestList
 from formats.nbest.files import dense_features, is_named, read_nbest_blocks
 from formats.references import read_references
+from formats.text import StrPath
 from formats.weights.any_format import WeightFile
 from mosesplug.errors import UsageError
 from mosesplug.metrics import Metric
@@ -35,9 +36,7 @@ __all__ = [
     "store_lists",
 ]
 
-Path_ = str | PathLike[str]
-
-References = Path_ | Sequence[Sequence[bytes]]
+References = StrPath | Sequence[Sequence[bytes]]
 """The reference or the prefix of several, or their lines, ``[reference][line]``."""
 
 
@@ -72,7 +71,7 @@ class StoredLists:
 
 
 def load_lists(
-    files: Sequence[Path_ | NBestList],
+    files: Sequence[StrPath | NBestList],
     references: References,
     metric: Metric,
     *,
@@ -105,7 +104,7 @@ def load_lists(
 
 @contextmanager
 def store_lists(
-    files: Sequence[Path_ | NBestList],
+    files: Sequence[StrPath | NBestList],
     references: References,
     metric: Metric,
     *,
@@ -150,7 +149,7 @@ def name_references(references: References) -> str:
 
 
 def _blocks(
-    file: Path_ | NBestList, names: Sequence[str] | None, dense: Sequence[str] | None
+    file: StrPath | NBestList, names: Sequence[str] | None, dense: Sequence[str] | None
 ) -> Iterable[NBestList]:
     if isinstance(file, NBestList):
         return [file]

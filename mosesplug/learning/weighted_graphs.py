@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
-from os import PathLike, fspath
+from os import fspath
 from pathlib import Path
 
 import numpy as np
@@ -37,8 +37,6 @@ __all__ = [
     "read_graph_weights",
     "read_weighted_graphs",
 ]
-
-Path_ = str | PathLike[str]
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from formats.errors import FormatError
 from formats.graphs.hypergraph import hypergraph_names
 from formats.nbest.files import NBestList
-from formats.text import write_atomic
+from formats.text import StrPath, write_atomic
 from formats.weights.any_format import WeightFile, read_weights
 from formats.weights.files import format_dense, format_sparse
 from mosesplug.errors import OptimizerError
@@ -33,8 +32,6 @@ __all__ = [
     "score_hypotheses",
     "write_weights",
 ]
-
-Path_ = str | PathLike[str]
 
 
 @dataclass(frozen=True)
@@ -77,8 +74,8 @@ def arrange_weights(file: WeightFile, space: FeatureSpace) -> StartingWeights:
 
 def read_starting_weights(
     space: FeatureSpace,
-    path: Path_ | WeightFile | None,
-    sparse: Path_ | None = None,
+    path: StrPath | WeightFile | None,
+    sparse: StrPath | None = None,
     *,
     default: NDArray[np.float64] | None = None,
 ) -> StartingWeights:

@@ -7,8 +7,6 @@ sentence replaces each removed one.
 
 from __future__ import annotations
 
-from os import PathLike
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,13 +18,12 @@ from formats.extractor.data import (
     write_scores,
 )
 from formats.nbest.files import NBestList
+from formats.text import StrPath
 from mosesplug.errors import DataError
 from mosesplug.moses_tools.extractor_files import Iteration, Merged, find_first_equal_rows
 from mosesplug.moses_tools.scoring import Scorer, ScorerInput, check_sentences
 
 __all__ = ["remove_duplicates", "score_n_best_list", "write_extracted"]
-
-StrPath = str | PathLike[str]
 
 
 def score_n_best_list(block: NBestList, scorer: Scorer, *, threads: int = 2) -> Iteration:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from os import PathLike
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from formats.errors import FormatError
 from formats.extractor.data import FeatureData, ScoreData
 from formats.extractor.reader import read_features, read_scores
+from formats.text import StrPath
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.tuning_set import SparseRows, TuningSet
@@ -35,7 +35,6 @@ __all__ = [
     "read_iteration",
 ]
 
-StrPath = str | PathLike[str]
 Statistics = NDArray[np.int32] | NDArray[np.float32]
 
 DistinctBy = Literal["features and statistics", "features", "nothing"]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from os import PathLike
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formats.decimals import parse_number
 from formats.errors import FormatError
-from formats.text import read_bytes
+from formats.text import StrPath, read_bytes
 from formats.weights.files import read_sparse
 from mosesplug.errors import DataError
 from mosesplug.features import FeatureSpace
@@ -20,8 +19,6 @@ from mosesplug.optimizers.problem import normalise
 from mosesplug.tuning_set import TuningSet
 
 __all__ = ["average_solutions", "read_starts", "remove_sparse", "select_weights", "split_problem"]
-
-StrPath = str | PathLike[str]
 
 FACTOR = "SparseFactor"
 """The dense feature that holds the score of the sparse features."""
