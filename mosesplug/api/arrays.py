@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ __all__ = [
     "SentenceNumbers",
     "check_column",
     "convert_features",
+    "convert_numbers",
     "encode_texts",
     "number_sentences",
 ]
@@ -96,17 +98,14 @@ def convert_features(
         return _convert_sparse(features, names, dense)
     if dense is not None:
         raise UsageError("dense names columns of a sparse matrix, but features is a dense array")
-    try:
-        values = np.asarray(features)
-    except ValueError as error:
-        raise UsageError(f"features: rows of different lengths ({error})") from None
+    values = convert_numbers(features, "features")
     if values.ndim != 2:
         raise UsageError(
             f"features has the shape {values.shape}: give an array [n_hyps, n_features]"
         )
     columns = _check_names(names, values.shape[1])
     space = _make_space(columns, ())
-    converted = _convert_values(values, "features")
+    converted = _to_single(values)
     if not np.isfinite(converted).all():
         row, column = np.argwhere(~np.isfinite(converted))[0].tolist()
         raise _not_finite(row, column, columns, values[row, column])
@@ -129,7 +128,7 @@ def _convert_sparse(
     matrix.sum_duplicates()
     n_rows, n_columns = matrix.shape
     columns = _check_names(names, n_columns)
-    data = _convert_values(matrix.data, "features")
+    data = _to_single(convert_numbers(matrix.data, "features"))
     indptr, indices = matrix.indptr.astype(np.int64), matrix.indices
     owner = np.repeat(np.arange(n_rows), np.diff(indptr))
     if not np.isfinite(data).all():
@@ -179,8 +178,8 @@ def _check_names(names: Sequence[str] | None, count: int) -> list[str]:
         raise UsageError(f"{len(found)} names for {count} columns of features: give one for each")
     for place, name in enumerate(found):
         if not isinstance(name, str) or not name or any(map(str.isspace, name)):
-            raise UsageError(f"names[{place}] is {name!r}: give a name without blanks")
-    return found
+            raise UsageError(f"names[{place}] is {name!r}: give a text without blanks")
+    return list(map(str, found))
 
 
 def _make_space(dense: Sequence[str], sparse: Sequence[str]) -> FeatureSpace:
@@ -195,10 +194,39 @@ def _make_space(dense: Sequence[str], sparse: Sequence[str]) -> FeatureSpace:
     return space
 
 
-def _convert_values(values: NDArray[Any], what: str) -> NDArray[np.float32]:
-    """Return real numbers as float32; those beyond its range become infinite."""
-    if values.dtype.kind not in "biuf":
-        raise UsageError(f"{what} has the type {values.dtype}: give real numbers")
+def convert_numbers(values: Any, what: str) -> NDArray[Any]:
+    """Return real numbers as an array; missing ones of masked arrays are NaN.
+
+    Args:
+        values: an array, a data frame, or nested sequences.
+        what: the argument, for messages.
+
+    Raises:
+        UsageError: rows of different lengths, or a value that is not a real number.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        values = np.ma.filled(values.astype(np.float64), np.nan)
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise UsageError(f"{what} has rows of different lengths") from None
+    if array.dtype.kind == "O" and array.ndim:
+        # Such as data frames whose columns differ in type.
+        for place, value in np.ndenumerate(array):
+            if not isinstance(value, Real | np.bool_):
+                where = ", ".join(map(str, place))
+                raise UsageError(f"{what}[{where}] is {value!r}: give real numbers")
+        try:
+            return array.astype(np.float64)
+        except OverflowError:
+            raise UsageError(f"{what} has an integer that is too large") from None
+    if array.dtype.kind not in "biufO":
+        raise UsageError(f"{what} has the type {array.dtype}: give real numbers")
+    return array
+
+
+def _to_single(values: NDArray[Any]) -> NDArray[np.float32]:
+    """Return numbers as float32; those beyond its range become infinite."""
     with np.errstate(over="ignore"):
         return np.ascontiguousarray(values, dtype=np.float32)
 
@@ -217,13 +245,11 @@ def check_column(values: Any, what: str, count: int) -> NDArray[np.float64]:
         UsageError: a wrong shape or type.
         DataError: a value is not finite.
     """
-    column = np.asarray(values)
+    column = convert_numbers(values, what)
     if column.shape != (count,):
         raise UsageError(
             f"{what} has the shape {column.shape}: give one number for each of {count} hypotheses"
         )
-    if column.dtype.kind not in "biuf":
-        raise UsageError(f"{what} has the type {column.dtype}: give real numbers")
     column = column.astype(np.float64)
     if not np.isfinite(column).all():
         row = int(np.argmin(np.isfinite(column)))
@@ -250,7 +276,11 @@ def number_sentences(sentence_ids: Any, count: int, n_lines: int | None = None) 
         raise UsageError("sentence_ids is missing: give the sentence of each hypothesis")
     if isinstance(sentence_ids, str | bytes) or not hasattr(sentence_ids, "__len__"):
         raise UsageError("sentence_ids must be a sequence: the sentence of each hypothesis")
-    if len(sentence_ids) != count or getattr(sentence_ids, "ndim", 1) != 1:
+    if getattr(sentence_ids, "ndim", 1) != 1:
+        raise UsageError(
+            f"sentence_ids has the shape {sentence_ids.shape}: give one id for each hypothesis"
+        )
+    if len(sentence_ids) != count:
         raise UsageError(
             f"sentence_ids has {len(sentence_ids)} entries for {count} hypotheses: give one for "
             "each"
@@ -263,12 +293,22 @@ def number_sentences(sentence_ids: Any, count: int, n_lines: int | None = None) 
         numbers = [places.setdefault(each, len(places)) for each in ids]
     except TypeError:
         raise UsageError("sentence_ids: an id cannot be hashed; give numbers or texts") from None
+    if missing := [place for place, each in enumerate(ids) if _is_missing(each)]:
+        raise DataError(f"sentence_ids[{missing[0]}] is {ids[missing[0]]}: give an id")
     if n_lines is not None and len(places) != n_lines:
         raise DataError(
             f"{n_lines} references for {len(places)} sentence ids: give one for each, in the "
             "order in which the ids first appear, or a mapping of ids to references"
         )
     return SentenceNumbers(np.array(numbers, dtype=np.int64), tuple(places), are_lines=False)
+
+
+def _is_missing(value: object) -> bool:
+    """Return whether a value is None, NaN, or a missing value of pandas."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:
+        return True
 
 
 def _check_integers(ids: Sequence[Any]) -> NDArray[np.int64]:
@@ -309,12 +349,17 @@ def encode_texts(texts: Any, what: str, count: int | None = None) -> list[bytes]
     """
     if isinstance(texts, str | bytes | Mapping) or not hasattr(texts, "__len__"):
         raise UsageError(f"{what} must be a sequence of texts")
+    if hasattr(texts, "columns"):
+        raise UsageError(f"{what} is a data frame: give one of its columns")
     if count is not None and len(texts) != count:
         raise UsageError(f"{what} has {len(texts)} texts, but there are {count}: give one for each")
     encoded = []
     for row, text in enumerate(texts):
         if isinstance(text, str):
-            line = text.encode("utf-8", "surrogateescape")
+            try:
+                line = text.encode("utf-8", "surrogateescape")
+            except UnicodeEncodeError as error:
+                raise DataError(f"{what}[{row}] is not valid Unicode: {error.reason}") from None
         elif isinstance(text, bytes):
             line = text
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -195,6 +195,8 @@ class Fit:
         shape = getattr(features, "shape", None) or np.shape(features)
         if len(shape) == 2 and shape[1] != len(names):
             raise UsageError(f"features has {shape[1]} columns, but there are {len(names)} weights")
+        if hasattr(features, "columns"):
+            _check_columns(list(features.columns), names.tolist())
         is_sparse = hasattr(features, "tocsr")
         if space.n_sparse and not is_sparse:
             from scipy.sparse import csr_array
@@ -237,6 +239,16 @@ class Fit:
                 f"; on {away} held-out sentences {self.held_out:.4f} and {self.start_held_out:.4f}"
             )
         return text
+
+
+def _check_columns(columns: Sequence[object], names: Sequence[str]) -> None:
+    """Check that the columns of a data frame are the features, in their order."""
+    for place, (column, name) in enumerate(zip(columns, names, strict=True)):
+        if str(column) != name and not isinstance(column, int):
+            raise UsageError(
+                f"column {place} of features is {column!r}, but its weight is that of {name}: "
+                f"give the columns {', '.join(names[:30])} in this order"
+            )
 
 
 def _score_block(lists: NBest, weights: WeightTable) -> NDArray[np.float64]:

@@ -32,6 +32,8 @@ def load_references(references: Any, what: str = "references") -> list[list[byte
     """
     if isinstance(references, str | PathLike):
         return read_references(references)
+    if hasattr(references, "columns"):
+        raise UsageError(f"{what} is a data frame: give its column, or a list of its columns")
     if isinstance(references, Mapping | bytes | Set) or not hasattr(references, "__len__"):
         raise UsageError(_FORMS.format(what))
     references = list(references)
@@ -75,6 +77,8 @@ def arrange_references(
                 f"references has no entry for the sentence id {sentence!r} of hypothesis {row}"
             )
         found = references[sentence]
+        if not isinstance(found, str | bytes | Sequence):
+            raise UsageError(f"references[{sentence!r}] is {found!r}: give one or several texts")
         texts = [found] if isinstance(found, str | bytes) else found
         every.append(encode_texts(texts, f"references[{sentence!r}]"))
         if not every[-1] or len(every[-1]) != len(every[0]):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.api.arrays import check_column
+from mosesplug.api.arrays import check_column, convert_numbers
 from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics.protocol import Prepared, UnsmoothedMetric
 
@@ -105,7 +105,7 @@ class StatisticsMetric(UnsmoothedMetric):
         """
         totals = np.asarray(totals, dtype=np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = np.asarray(self.score_function(totals), dtype=np.float64)
+            found = np.asarray(self._apply(totals), dtype=np.float64)
         if found.shape != totals.shape[:-1]:
             raise UsageError(
                 f"the score function of {self.name} returned the shape {found.shape} for totals "
@@ -118,6 +118,16 @@ class StatisticsMetric(UnsmoothedMetric):
                 f"{totals[place].tolist()}: return a finite number for every sum"
             )
         return 1.0 - found if self.is_error_rate else found
+
+    def _apply(self, totals: NDArray[np.float64]) -> Any:
+        try:
+            return self.score_function(totals)
+        except Exception as error:
+            raise UsageError(
+                f"the score function of {self.name} failed on totals {totals.shape} "
+                f"({type(error).__name__}: {error}): it gets many sums at once, use their last "
+                "axis, as totals[..., 0]"
+            ) from error
 
 
 def _mean(totals: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -147,14 +157,12 @@ def convert_statistics(statistics: Any, count: int) -> NDArray[np.int32] | NDArr
         UsageError: a wrong shape or type.
         DataError: a value is not finite.
     """
-    values = np.asarray(statistics)
+    values = convert_numbers(statistics, "statistics")
     if values.ndim != 2 or len(values) != count or not values.shape[1]:
         raise UsageError(
             f"statistics has the shape {values.shape}: give [n_hyps, n_statistics] for {count} "
             "hypotheses"
         )
-    if values.dtype.kind not in "biuf":
-        raise UsageError(f"statistics has the type {values.dtype}: give real numbers")
     if values.dtype.kind != "f" and (np.abs(values.astype(np.float64)) <= _LARGEST_COUNT).all():
         return values.astype(np.int32)
     numbers = values.astype(np.float64)

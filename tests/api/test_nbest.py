@@ -104,7 +104,7 @@ def test_many_columns_are_sparse_unless_most_rows_have_them() -> None:
     ("arguments", "message"),
     [
         ({"features": [1, 2]}, r"features has the shape \(2,\): give an array \[n_hyps, n_feat"),
-        ({"features": [[1], [1, 2]]}, "features: rows of different lengths"),
+        ({"features": [[1], [1, 2]]}, "features has rows of different lengths"),
         ({"features": [["a"], ["b"]]}, "features has the type <U1: give real numbers"),
         ({"features": [[1], [np.nan]]}, r"features\[1, 0\] \(F0\) is nan"),
         ({"features": [[1], [1e39]]}, r"features\[1, 0\] \(F0\) is 1e\+39"),

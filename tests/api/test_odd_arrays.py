@@ -1,0 +1,101 @@
+"""Test what happens to data as notebooks have them: frames, missing values, other types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mosesplug
+from mosesplug.errors import MosesplugError
+from tests.api.problems import Problem, make_problem
+
+pandas = pytest.importorskip("pandas")
+
+
+@pytest.fixture
+def problem() -> Problem:
+    return make_problem()
+
+
+def learn(problem: Problem, **changes: Any) -> mosesplug.Fit:
+    arguments: dict[str, Any] = {
+        "features": problem.features,
+        "sentence_ids": problem.sentence_ids,
+        "hypotheses": problem.hypotheses,
+        "references": problem.references,
+        "options": {"restarts": 2},
+    }
+    return mosesplug.optimize(**(arguments | changes))
+
+
+def test_values_that_are_numbers_of_any_kind(problem: Problem) -> None:
+    expected = learn(problem).vector.tolist()
+    frame = pandas.DataFrame(problem.features, columns=["F0", "F1", "F2", "F3"])
+    masked = np.ma.masked_array(problem.features, mask=False)
+    for features in (problem.features.astype(object), frame.convert_dtypes(), masked):
+        assert learn(problem, features=features).vector.tolist() == expected
+
+
+def _mask(problem: Problem) -> Any:
+    return np.ma.masked_array(problem.features, mask=problem.features == problem.features[3, 1])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (lambda p: {"features": _mask(p)}, r"features\[3, 1\] \(F1\) is nan: give finite"),
+        (lambda p: {"features": [[1.0]] * 7 + [[1.0, 2.0]]}, "features has rows of different"),
+        (lambda p: {"features": [[1.0], [None]]}, r"features\[1, 0\] is None: give real numbers"),
+        (lambda p: {"features": [[10**400]]}, "features has an integer that is too large"),
+        (
+            lambda p: {"features": np.array([[1.0], [pandas.NA]])},
+            r"features\[1, 0\] is <NA>: give real numbers",
+        ),
+        (
+            lambda p: {"sentence_ids": [None, *map(str, p.sentence_ids[1:])]},
+            r"sentence_ids\[0\] is None: give an id",
+        ),
+        (
+            lambda p: {"sentence_ids": p.sentence_ids[:, None]},
+            r"sentence_ids has the shape \(96, 1\): give one id for each",
+        ),
+        (
+            lambda p: {"references": pandas.DataFrame({"reference": p.references})},
+            "references is a data frame: give its column",
+        ),
+        (
+            lambda p: {"hypotheses": pandas.DataFrame({"text": p.hypotheses})},
+            "hypotheses is a data frame: give one of its columns",
+        ),
+        (
+            lambda p: {"hypotheses": ["\ud800", *p.hypotheses[1:]]},
+            r"hypotheses\[0\] is not valid Unicode",
+        ),
+        (
+            lambda p: {"references": dict(enumerate([*p.references[:-1], None]))},
+            r"references\[11\] is None: give one or several texts",
+        ),
+    ],
+)
+def test_errors_name_argument_and_place(changes: Any, message: str, problem: Problem) -> None:
+    with pytest.raises(MosesplugError, match=message):
+        learn(problem, **changes(problem))
+
+
+def test_choosing_from_a_frame_checks_its_columns(problem: Problem) -> None:
+    frame = pandas.DataFrame(problem.features, columns=list("abcd"))
+    fit = learn(problem, features=frame)
+    chosen = fit.choose(problem.features, problem.sentence_ids).tolist()
+    assert fit.choose(frame, problem.sentence_ids).tolist() == chosen
+    with pytest.raises(mosesplug.UsageError, match=r"column 0 of features is 'd'.* a, b, c, d in"):
+        fit.choose(frame[list("dcba")], problem.sentence_ids)
+
+
+def test_a_score_function_that_fails_is_named() -> None:
+    metric = mosesplug.StatisticsMetric(lambda totals: 1.0 if totals[0] else 0.0, name="F1")
+    with pytest.raises(mosesplug.UsageError, match=r"function of F1 failed .*ValueError.*totals\["):
+        mosesplug.optimize(
+            features=[[1.0], [2.0]], sentence_ids=[0, 0], statistics=[[1, 2], [2, 2]], metric=metric
+        )
