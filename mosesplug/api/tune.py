@@ -97,8 +97,8 @@ def tune(
     if settings is not None:
         values = overlay_settings(read_settings(Path(settings)), values)
     plan = make_plan(fill_defaults(values), spell_keyword)
-    with follow(watch, progress) as told:
-        run_plan(plan, told)
+    with follow(watch, progress) as receive:
+        run_plan(plan, receive)
     return open_run(plan.configuration.working_directory)
 
 

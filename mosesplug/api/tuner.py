@@ -13,11 +13,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.api.answers import parse_lists
 from mosesplug.api.progress import Progress
 from mosesplug.api.run import Run, open_run
 from mosesplug.api.run_inputs import place_references, place_start
 from mosesplug.api.settings import collect_keywords, fill_defaults, spell_keyword
-from mosesplug.api.told import parse_lists
 from mosesplug.api.tune import follow
 from mosesplug.api.weights import WeightTable
 from mosesplug.decoders.description import ASK
@@ -26,6 +26,7 @@ from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.settings.build import make_plan
 from mosesplug.settings.toml import overlay_settings, read_settings
+from mosesplug.tuning.answers import check_answer
 from mosesplug.tuning.conclude import conclude
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.events import Event
@@ -36,7 +37,6 @@ from mosesplug.tuning.resources import Clock
 from mosesplug.tuning.resume import EarlierRun, has_earlier_run
 from mosesplug.tuning.setup import check_outputs
 from mosesplug.tuning.stopping import find_reason_to_stop
-from mosesplug.tuning.told_lists import check_told
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.iteration_files import result_path, weights_path
 from mosesplug.tuning.workdir.workspace import Workspace
@@ -249,9 +249,9 @@ class Tuner:
         what, blocks = parse_lists(lists, space)
         workspace = context.files.workspace
         out, err = (workspace.run(own.iteration, each) for each in ("out", "decoder.err"))
-        checked = check_told(blocks, space.groups, references.n_sentences, what)
-        told = DecodedInput(Path(what), (), out, err, self._clock.seconds(), lists=checked)
-        tell(context, None, asked, told)
+        checked = check_answer(blocks, space.groups, references.n_sentences, what)
+        answer = DecodedInput(Path(what), (), out, err, self._clock.seconds(), lists=checked)
+        tell(context, None, asked, answer)
         self._asked, self._was_asked = None, False
 
     @property

@@ -29,6 +29,7 @@ from mosesplug.settings.optimizer import OptimizerSettings
 from mosesplug.settings.toml import write_settings
 from mosesplug.store import NBestStore, fingerprint_files
 from mosesplug.tuning.context import Context, RunData, RunFiles
+from mosesplug.tuning.decoding.absent import AbsentDecoder
 from mosesplug.tuning.decoding.command import CommandDecoder
 from mosesplug.tuning.decoding.prepare import (
     announce_features,
@@ -36,7 +37,6 @@ from mosesplug.tuning.decoding.prepare import (
     read_features,
 )
 from mosesplug.tuning.decoding.program import ProgramDecoder
-from mosesplug.tuning.decoding.told import ToldLists
 from mosesplug.tuning.events import Note, Watcher
 from mosesplug.tuning.graphs.forest import open_graph_decoder, use_own_graphs
 from mosesplug.tuning.graphs.learning import check_graphs, read_fixed_weights
@@ -250,7 +250,7 @@ def _open_decoder(
                 command, configuration, workspace, features, references.n_sentences, watch
             )
         case OutsideDecoder():
-            return ToldLists(read_features(configuration, workspace))
+            return AbsentDecoder(read_features(configuration, workspace))
 
 
 def _check_regime(configuration: Configuration, algorithm: Algorithm) -> None:

@@ -1,4 +1,4 @@
-"""Check the n-best lists that are told in answer to a request."""
+"""Check the n-best lists that answer a request."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from mosesplug.decoders.layout import arrange_groups
 from mosesplug.errors import DataError
 from mosesplug.features import spelled_groups
 
-__all__ = ["check_told"]
+__all__ = ["check_answer"]
 
 _NAMED = 5
 """Missing sentences that a message names."""
 
 
-def check_told(
+def check_answer(
     blocks: Iterable[NBestList], groups: tuple[tuple[str, int], ...], n_sentences: int, what: str
 ) -> Iterator[NBestList]:
     """Yield blocks with the features in order; raise an error unless all sentences have lists.

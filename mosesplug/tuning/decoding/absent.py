@@ -1,4 +1,4 @@
-"""The decoder of a run whose lists come from outside: it only has features."""
+"""The decoder of a run by ask and tell: it has features, but cannot decode."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.decoders.protocol import DecodedInput, DecoderRecipe
 from mosesplug.errors import UsageError
 
-__all__ = ["ToldLists"]
+__all__ = ["AbsentDecoder"]
 
 
 @dataclass(frozen=True)
-class ToldLists:
-    """A ``Decoder`` that cannot decode: somebody else does, and tells the lists.
+class AbsentDecoder:
+    """A ``Decoder`` that cannot decode: the caller of ask and tell does.
 
     Attributes:
         features: what is tuned.
