@@ -12,7 +12,7 @@ from mosesplug.settings.configuration import RunPlan
 from mosesplug.settings.declare import Setting, list_settings
 from mosesplug.settings.toml import check_type
 
-__all__ = ["collect_keywords", "fill_defaults", "spell_keyword"]
+__all__ = ["check_keyword", "collect_keywords", "fill_defaults", "spell_keyword"]
 
 _KEYWORDS = {"resume": "continue", "options": "option", "references": "refs"}
 """Keywords that do not have the name of their setting: that is a word of Python, or plural."""
@@ -32,8 +32,17 @@ def collect_keywords(keywords: Mapping[str, Any]) -> dict[str, Any]:
             raise UsageError(f"unknown keyword {keyword}{suggest(keyword, known)}")
         if value is not None:
             setting = known[keyword]
-            values[setting.name] = check_type(setting, _plain(setting, value), keyword)
+            values[setting.name] = check_keyword(setting, value, keyword)
     return values
+
+
+def check_keyword(setting: Setting, value: Any, keyword: str) -> Any:
+    """Return the value of a keyword as settings have it.
+
+    Raises:
+        UsageError: it has another type.
+    """
+    return check_type(setting, _plain(setting, value), keyword)
 
 
 def spell_keyword(name: str) -> str:

@@ -18,14 +18,16 @@ from mosesplug.api.arrays import convert_features
 from mosesplug.api.nbest import NBest, read_nbest
 from mosesplug.api.references import load_references
 from mosesplug.api.scored import Hypotheses, make_lists, score_hypotheses
+from mosesplug.api.settings import check_keyword
 from mosesplug.api.start import arrange_initial, make_weight_file
 from mosesplug.api.statistics import StatisticsMetric
-from mosesplug.errors import UsageError
+from mosesplug.errors import UsageError, suggest
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.inputs import GivenData
 from mosesplug.learning.weights import StartingWeights, read_starting_weights
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
+from mosesplug.settings.declare import list_settings
 from mosesplug.settings.learning import LearningSettings, make_learning_settings
 
 __all__ = ["ListSource", "StrPath", "Task", "make_task"]
@@ -199,7 +201,7 @@ def _make_settings(values: dict[str, Any]) -> LearningSettings:
         values["metric_settings"] = ",".join(f"{name}:{value}" for name, value in pairs)
     if isinstance(values.get("ranges"), Mapping):
         pairs = values["ranges"].items()
-        values["ranges"] = [f"{name}:{low!r}..{high!r}" for name, (low, high) in pairs]
+        values["ranges"] = [_spell_range(name, interval) for name, interval in pairs]
     if isinstance(values.get("graphs"), str | PathLike):
         values["graphs"] = [values["graphs"]]
     if values.get("runs") is None and values.get("select") == "median":
@@ -212,9 +214,24 @@ def _make_settings(values: dict[str, Any]) -> LearningSettings:
         for argument, value in values.items()
         if value is not None and not (isinstance(value, str | tuple) and not value)
     }
-    return make_learning_settings(
-        named, lambda name: spelling.get(name, name.replace("-", "_")), has_data=False
-    )
+
+    def spell(name: str) -> str:
+        return spelling.get(name, name.replace("-", "_"))
+
+    settings = {each.name: each for each in list_settings(LearningSettings)}
+    for name, value in named.items():
+        if name not in settings:
+            raise UsageError(f"unknown setting {spell(name)}{suggest(name, settings)}")
+        named[name] = check_keyword(settings[name], value, spell(name))
+    return make_learning_settings(named, spell, has_data=False)
+
+
+def _spell_range(name: str, interval: Any) -> str:
+    try:
+        low, high = map(float, interval)
+    except (TypeError, ValueError):
+        raise UsageError(f"ranges[{name!r}] is {interval!r}: give (lowest, highest)") from None
+    return f"{name}:{low!r}..{high!r}"
 
 
 def _make_start(

@@ -77,6 +77,10 @@ def _mask(problem: Problem) -> Any:
             lambda p: {"references": dict(enumerate([*p.references[:-1], None]))},
             r"references\[11\] is None: give one or several texts",
         ),
+        (lambda p: {"options": "restarts=5"}, "options: expected a table of values by name"),
+        (lambda p: {"seed": 1.5}, "seed: expected an integer, not 1.5"),
+        (lambda p: {"ranges": {"F0": 1}}, r"ranges\['F0'\] is 1: give \(lowest, highest\)"),
+        (lambda p: {"sharding": {"shard": 2}}, "unknown setting shard. Did you mean shards"),
     ],
 )
 def test_errors_name_argument_and_place(changes: Any, message: str, problem: Problem) -> None:
