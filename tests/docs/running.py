@@ -88,8 +88,9 @@ def _run(words: str, directory: Path, environment: Mapping[str, str]) -> tuple[i
     A plain call of mosesplug runs in this process, which saves starting Python and loading
     compiled kernels.
     """
-    if not words.startswith("mosesplug ") or _NEEDS_A_SHELL.search(words):
+    if not words.startswith(("mosesplug ", "mert-moses ")) or _NEEDS_A_SHELL.search(words):
         return run_shell(words, directory, environment)
+    arguments = shlex.split(words.removeprefix("mosesplug "))
     printed = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2)]
     with (
         contextlib.chdir(directory),
@@ -98,7 +99,7 @@ def _run(words: str, directory: Path, environment: Mapping[str, str]) -> tuple[i
         contextlib.redirect_stderr(printed[0]),
     ):
         try:
-            main(shlex.split(words)[1:])
+            main(arguments)
         except SystemExit as ended:
             code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     texts = []
