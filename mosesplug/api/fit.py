@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from formats.moses.ini import MosesIni
 from mosesplug.api.arrays import FeatureArrays, convert_features, number_sentences
 from mosesplug.api.nbest import NBest
+from mosesplug.api.validation import ValidationTable
 from mosesplug.api.weights import WeightTable
 from mosesplug.errors import UsageError
 from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from mosesplug.api.reranking import Reranked
-    from mosesplug.learning.cross_validation import CrossValidation
     from mosesplug.learning.optimize import SeedResult
 
 __all__ = ["Fit", "check_settings", "fit_settings"]
@@ -131,9 +131,10 @@ class Fit:
         return self.result.learning.runs
 
     @property
-    def validation(self) -> CrossValidation | None:
+    def validation(self) -> ValidationTable | None:
         """The cross-validation; None without ``folds``."""
-        return self.result.learning.validation
+        found = self.result.learning.validation
+        return None if found is None else ValidationTable.of_result(found)
 
     @property
     def signature(self) -> str:

@@ -9,8 +9,7 @@ from mosesplug.api.fit import Fit, fit_settings
 from mosesplug.api.progress import Progress, open_progress
 from mosesplug.api.start import InitialWeights
 from mosesplug.api.task import ListSource, StrPath, make_task
-from mosesplug.errors import UsageError
-from mosesplug.learning.cross_validation import CrossValidation
+from mosesplug.api.validation import ValidationTable
 from mosesplug.learning.optimize import validate
 from mosesplug.metrics import Metric
 
@@ -141,25 +140,45 @@ def optimize(
 def cross_validate(
     lists: ListSource | Sequence[ListSource] | None = None,
     *,
+    features: Any = None,
+    sentence_ids: Any = None,
+    hypotheses: Sequence[str] | Sequence[bytes] | None = None,
+    references: Any = None,
+    scores: Any = None,
+    statistics: Any = None,
+    names: Sequence[str] | None = None,
+    dense: Sequence[str] | None = None,
+    store: StrPath | None = None,
+    iterations: str | None = None,
+    graphs: StrPath | Sequence[StrPath] | None = None,
+    hg_prune: int | None = None,
+    metric: str | Metric | None = None,
+    metric_settings: str | Mapping[str, object] = "",
+    initial: InitialWeights | None = None,
+    sparse_initial: StrPath | None = None,
+    algorithm: str = "mert",
+    options: Mapping[str, object] | None = None,
+    active: Sequence[str] | None = None,
+    ranges: Sequence[str] | Mapping[str, tuple[float, float]] = (),
+    seed: int = 1,
+    threads: int | None = None,
+    sharding: Mapping[str, object] | None = None,
     folds: int = 5,
     progress: Progress = None,
-    **keywords: Any,
-) -> CrossValidation:
+) -> ValidationTable:
     """Score weights on sentences that they were not learned from.
 
     Each fold of the sentences is decided with weights learned from the other folds.
 
     Args:
-        lists: as for ``optimize``.
         folds: number of folds.
-        progress: as for ``optimize``.
-        **keywords: the other arguments of ``optimize``, without ``held_out``, ``heldout_lists``,
-            ``runs`` and ``select``.
+
+    The other arguments are those of ``optimize``.
 
     Returns:
         The scores of each fold (``folds``), the score of all sentences together, each decided with
         weights that were learned without it (``held_out``), and that of the starting weights
-        (``start``).
+        (``start``). It prints as a table.
 
     Raises:
         UsageError, DataError, FormatError, OptimizerError, OSError: as for ``optimize``; there are
@@ -170,12 +189,13 @@ def cross_validate(
         >>> found = mosesplug.cross_validate("run1.best100.out.gz", references="dev.en", folds=2)
         >>> [fold.sentences for fold in found.folds]
         [2, 2]
-        >>> 0 <= found.held_out <= 1
-        True
+        >>> found
+        2-fold cross-validation of 4 sentences: ... held out, ... with the starting weights
+        fold  sentences  learning  held_out
+           1          2 ...
+           2          2 ...
     """
-    for name in ("held_out", "heldout_lists", "heldout_references", "runs", "select"):
-        if name in keywords:
-            raise UsageError(f"cross_validate takes no {name}: each fold is held out once")
-    with open_progress(progress) as report:
-        task = make_task(lists=lists, **keywords)
-        return validate(task.settings, folds, report, task.given)
+    keywords = dict(locals())
+    with open_progress(keywords.pop("progress")) as report:
+        task = make_task(**keywords)
+        return ValidationTable.of_result(validate(task.settings, folds, report, task.given))

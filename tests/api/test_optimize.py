@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -268,10 +269,22 @@ def test_cross_validation_is_that_of_the_command_line(problem: Problem) -> None:
     fit = mosesplug.optimize(**arrays(problem), folds=3, options=FAST)
     found = mosesplug.cross_validate(**arrays(problem), folds=3, options=FAST)
     assert found == fit.validation
-    with pytest.raises(UsageError, match="cross_validate takes no runs"):
-        mosesplug.cross_validate(**arrays(problem), runs=3)
+    assert repr(found).startswith("3-fold cross-validation of 12 sentences: 0.")
+    assert found.table["sentences"].tolist() == [4, 4, 4]
+    assert "<td class=n>4</td>" in found._repr_html_()
+    with pytest.raises(UsageError, match="folds: expected an integer"):
+        mosesplug.cross_validate(**arrays(problem), folds=2.5)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="12 sentences cannot be split into 13 folds"):
         mosesplug.cross_validate(**arrays(problem), folds=13)
+
+
+def test_cross_validation_has_the_arguments_of_learning() -> None:
+    learning = signature(mosesplug.optimize).parameters
+    validating = signature(mosesplug.cross_validate).parameters
+    without = {"held_out", "heldout_lists", "heldout_references", "runs", "select"}
+    assert set(learning) - set(validating) == without
+    for name in set(validating) - {"folds"}:
+        assert validating[name] == learning[name]
 
 
 def test_choices_are_the_maxima_of_the_model_score(problem: Problem) -> None:
