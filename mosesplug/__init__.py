@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from formats.errors import FormatError
-    from mosesplug.api.algorithms import algorithms
+    from mosesplug.api.figures import report
     from mosesplug.api.fit import Fit
     from mosesplug.api.nbest import NBest, read_nbest, write_nbest
-    from mosesplug.api.optimize import cross_validate, optimize
-    from mosesplug.api.report import report
+    from mosesplug.api.optimize import algorithms, cross_validate, optimize
     from mosesplug.api.reranking import rerank
     from mosesplug.api.run import Run, open_run
     from mosesplug.api.scoring import compare, score
@@ -81,13 +80,13 @@ _MODULES = {
     "Tuner": "mosesplug.api.tuner",
     "UsageError": "mosesplug.errors",
     "WeightTable": "mosesplug.api.weights",
-    "algorithms": "mosesplug.api.algorithms",
+    "algorithms": "mosesplug.api.optimize",
     "compare": "mosesplug.api.scoring",
     "cross_validate": "mosesplug.api.optimize",
     "open_run": "mosesplug.api.run",
     "optimize": "mosesplug.api.optimize",
     "read_nbest": "mosesplug.api.nbest",
-    "report": "mosesplug.api.report",
+    "report": "mosesplug.api.figures",
     "rerank": "mosesplug.api.reranking",
     "score": "mosesplug.api.scoring",
     "tune": "mosesplug.api.tune",

@@ -218,7 +218,7 @@ class Fit:
             UsageError: there is no such figure, there are no data for it, or matplotlib is missing
                 (``mosesplug[report]``).
         """
-        from mosesplug.api.fit_figures import plot_fit
+        from mosesplug.api.figures import plot_fit
 
         return plot_fit(self.result, figure)
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mosesplug.api.arguments import Progress, open_progress
 from mosesplug.api.fit import Fit, fit_settings
-from mosesplug.api.progress import Progress, open_progress
-from mosesplug.api.start import InitialWeights
+from mosesplug.api.inputs import InitialWeights
 from mosesplug.api.task import ListSource, StrPath, make_task
 from mosesplug.api.validation import ValidationTable
 from mosesplug.learning.optimize import validate
 from mosesplug.metrics import Metric
 
-__all__ = ["cross_validate", "optimize"]
+__all__ = ["algorithms", "cross_validate", "optimize"]
 
 
 def optimize(
@@ -199,3 +199,16 @@ def cross_validate(
     with open_progress(keywords.pop("progress")) as report:
         task = make_task(**keywords)
         return ValidationTable.of_result(validate(task.settings, folds, report, task.given))
+
+
+def algorithms() -> dict[str, str]:
+    """Return what each algorithm does, by the name that ``optimize`` takes.
+
+    Example:
+        >>> import mosesplug
+        >>> mosesplug.algorithms()["mert"]
+        "Find the metric's optimum along lines, exactly."
+    """
+    from mosesplug.optimizers import algorithms as registered
+
+    return {name: each.summary for name, each in registered().items()}

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from formats.nbest.block import NBestList, concatenate
 from formats.weights.any_format import WeightFile, read_weights
 from mosesplug.api.arrays import check_column
+from mosesplug.api.inputs import InitialWeights, make_weight_file
 from mosesplug.api.nbest import NBest
-from mosesplug.api.start import InitialWeights, make_weight_file
 from mosesplug.errors import DataError, UsageError
 from mosesplug.inspection.rerank import (
     AddedFeature,

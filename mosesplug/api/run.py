@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from formats.moses.ini import read_moses_ini
+from mosesplug.api.arguments import Progress
 from mosesplug.api.arrays import FeatureArrays
 from mosesplug.api.nbest import NBest, make_block
-from mosesplug.api.progress import Progress
 from mosesplug.api.table import Column, ColumnType, NamedValues, Table
 from mosesplug.api.weights import WeightTable
 from mosesplug.errors import DataError, UsageError
@@ -323,7 +323,7 @@ class Run:
         progress: Progress = None,
     ) -> Path:
         """Write the run as one HTML page; see ``mosesplug.report``."""
-        from mosesplug.api.report import report
+        from mosesplug.api.figures import report
 
         return report(
             self.path,

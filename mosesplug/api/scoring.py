@@ -10,10 +10,10 @@ from typing import Any, Generic, Literal, TypeVar, overload
 
 import numpy as np
 
+from mosesplug.api.arguments import Progress, open_progress
 from mosesplug.api.arrays import encode_texts
+from mosesplug.api.inputs import load_references
 from mosesplug.api.nbest import NBest
-from mosesplug.api.progress import Progress, open_progress
-from mosesplug.api.references import load_references
 from mosesplug.api.table import Column, ColumnType, Table
 from mosesplug.errors import UsageError
 from mosesplug.evaluation.comparison import (

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.text import atomic_write
-from mosesplug.api.progress import Progress, open_progress
+from mosesplug.api.arguments import Progress, open_progress
 from mosesplug.errors import UsageError
 from mosesplug.reporting.tables import format_table, render_table
 from mosesplug.tuning_set import SparseRows

@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from formats.moses.ini import MosesIni
 from formats.nbest.block import NBestList
 from formats.weights.any_format import WeightFile, read_weights
+from mosesplug.api.arguments import check_keyword
 from mosesplug.api.arrays import convert_features
+from mosesplug.api.hypotheses import Hypotheses, make_lists, score_hypotheses
+from mosesplug.api.inputs import arrange_initial, load_references, make_weight_file
 from mosesplug.api.nbest import NBest, read_nbest
-from mosesplug.api.references import load_references
-from mosesplug.api.scored import Hypotheses, make_lists, score_hypotheses
-from mosesplug.api.settings import check_keyword
-from mosesplug.api.start import arrange_initial, make_weight_file
 from mosesplug.api.statistics import StatisticsMetric
 from mosesplug.errors import UsageError, suggest
 from mosesplug.features import FeatureSpace

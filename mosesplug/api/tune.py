@@ -8,8 +8,13 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mosesplug.api.progress import Progress, open_progress
-from mosesplug.api.settings import collect_keywords, fill_defaults, spell_keyword
+from mosesplug.api.arguments import (
+    Progress,
+    collect_keywords,
+    fill_defaults,
+    open_progress,
+    spell_keyword,
+)
 from mosesplug.settings.build import make_plan
 from mosesplug.settings.configuration import RunPlan
 from mosesplug.settings.toml import overlay_settings, read_settings

@@ -13,11 +13,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.api.answers import parse_lists
-from mosesplug.api.progress import Progress
+from mosesplug.api.arguments import Progress, collect_keywords, fill_defaults, spell_keyword
+from mosesplug.api.hypotheses import parse_lists
+from mosesplug.api.inputs import place_references, place_start
 from mosesplug.api.run import Run, open_run
-from mosesplug.api.run_inputs import place_references, place_start
-from mosesplug.api.settings import collect_keywords, fill_defaults, spell_keyword
 from mosesplug.api.tune import follow
 from mosesplug.api.weights import WeightTable
 from mosesplug.decoders.description import ASK

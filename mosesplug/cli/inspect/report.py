@@ -41,7 +41,7 @@ def report(
 
     Example: mosesplug report tuning --source dev.de --refs dev.en -o report.html
     """
-    from mosesplug.api.report import report as write_report
+    from mosesplug.api.figures import report as write_report
     from mosesplug.cli.shared.output import progress_bar
 
     with progress_bar(quiet) as progress:

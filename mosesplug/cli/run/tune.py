@@ -84,7 +84,7 @@ def _tune(
 
     `mosesplug settings NAME` explains an option.
     """
-    from mosesplug.api.settings import fill_defaults
+    from mosesplug.api.arguments import fill_defaults
     from mosesplug.cli.run.running import run
     from mosesplug.settings.build import make_plan
     from mosesplug.settings.toml import overlay_settings, read_settings

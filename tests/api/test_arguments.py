@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mosesplug.api.progress import open_progress
+from mosesplug.api.arguments import open_progress
 from mosesplug.errors import UsageError
 
 

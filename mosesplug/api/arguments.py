@@ -1,10 +1,13 @@
-"""Settings of a run as keywords of a call: the names of the command line, with underscores."""
+"""Arguments that several calls share: settings as keywords, and how progress is reported."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from os import PathLike, fspath
+from threading import Lock
 from typing import Any
 
 from mosesplug.errors import UsageError, suggest
@@ -12,7 +15,14 @@ from mosesplug.settings.configuration import RunPlan
 from mosesplug.settings.declare import Setting, list_settings
 from mosesplug.settings.toml import check_type
 
-__all__ = ["check_keyword", "collect_keywords", "fill_defaults", "spell_keyword"]
+__all__ = [
+    "Progress",
+    "check_keyword",
+    "collect_keywords",
+    "fill_defaults",
+    "open_progress",
+    "spell_keyword",
+]
 
 _KEYWORDS = {"resume": "continue", "options": "option", "references": "refs"}
 """Keywords that do not have the name of their setting: that is a word of Python, or plural."""
@@ -71,3 +81,63 @@ def _plain(setting: Setting, value: Any) -> Any:
     if setting.kind == "table" and isinstance(value, Mapping):
         return dict(value)
     return value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value
+
+
+ProgressFunction = Callable[[int, int, str], object]
+
+Progress = bool | ProgressFunction | None
+"""None: report nothing; True: a bar on stderr; a function: called with (done, total, what)."""
+
+_WIDTH = 30
+
+
+@contextmanager
+def open_progress(progress: Progress) -> Iterator[Callable[[int, int, str], None]]:
+    """Yield the function that a computation calls with the work done.
+
+    Args:
+        progress: see ``Progress``. A function may be called from any thread, and an exception that
+            it raises ends the computation.
+
+    Raises:
+        UsageError: it is something else.
+    """
+    if progress is None or progress is False:
+        yield lambda done, total, what: None
+    elif progress is True:
+        bar = _Bar()
+        try:
+            yield bar
+        finally:
+            bar.clear()
+    elif callable(progress):
+        function = progress
+
+        def report(done: int, total: int, what: str) -> None:
+            function(done, total, what)
+
+        yield report
+    else:
+        raise UsageError(f"progress is {progress!r}: give None, True, or a function")
+
+
+class _Bar:
+    """One line on stderr, overwritten as the work proceeds."""
+
+    def __init__(self) -> None:
+        self._shown = ""
+        self._lock = Lock()
+
+    def __call__(self, done: int, total: int, what: str) -> None:
+        full = _WIDTH * done // total if total > 0 else 0
+        line = f"{'#' * full:.<{_WIDTH}} {done}/{total} {what}"
+        with self._lock:
+            if line != self._shown:
+                sys.stderr.write(f"\r{line:<{len(self._shown)}}")
+                sys.stderr.flush()
+                self._shown = line
+
+    def clear(self) -> None:
+        if self._shown:
+            sys.stderr.write(f"\r{'':{len(self._shown)}}\r")
+            sys.stderr.flush()
