@@ -1,4 +1,4 @@
-"""The result of learning weights, and what can be done with it."""
+"""The results of learning weights and of cross-validation, and what can be done with them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from formats.moses.ini import MosesIni
 from mosesplug.api.arrays import FeatureArrays, convert_features, number_sentences
 from mosesplug.api.nbest import NBest
-from mosesplug.api.validation import ValidationTable
+from mosesplug.api.table import Table
 from mosesplug.api.weights import WeightTable
 from mosesplug.errors import UsageError
+from mosesplug.learning.cross_validation import CrossValidation
 from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData
 from mosesplug.learning.optimize import OptimizeResult, bind_optimizer
 from mosesplug.learning.optimize import optimize as learn
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from mosesplug.api.reranking import Reranked
     from mosesplug.learning.optimize import SeedResult
 
-__all__ = ["Fit", "check_settings", "fit_settings"]
+__all__ = ["Fit", "ValidationTable", "check_settings", "fit_settings"]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -294,3 +295,39 @@ def fit_settings(
     idle = check_settings(settings)
     result = learn(settings, progress, given)
     return Fit(settings, result, (*idle, *result.warnings), columns, config)
+
+
+@dataclass(frozen=True, repr=False)
+class ValidationTable(CrossValidation):
+    """The result of a cross-validation, which prints as a table; ``cross_validate`` returns it."""
+
+    @classmethod
+    def of_result(cls, result: CrossValidation) -> ValidationTable:
+        """Return a result that prints."""
+        return cls(result.folds, result.start, result.held_out)
+
+    @property
+    def table(self) -> Table:
+        """The scores of the folds: ``fold``, ``sentences``, ``learning`` and ``held_out``."""
+        sentences = np.array([fold.sentences for fold in self.folds], dtype=np.int64)
+        return Table.of_columns(
+            {
+                "fold": ("int64", np.arange(1, len(self.folds) + 1)),
+                "sentences": ("int64", sentences),
+                "learning": ("float64", np.array([fold.learning for fold in self.folds])),
+                "held_out": ("float64", np.array([fold.held_out for fold in self.folds])),
+            }
+        )
+
+    def __repr__(self) -> str:
+        return f"{self._summary()}\n{self.table!r}"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(self._summary())}</p>{self.table._repr_html_()}"
+
+    def _summary(self) -> str:
+        sentences = sum(fold.sentences for fold in self.folds)
+        return (
+            f"{len(self.folds)}-fold cross-validation of {sentences} sentences: "
+            f"{self.held_out:.4f} held out, {self.start:.4f} with the starting weights"
+        )

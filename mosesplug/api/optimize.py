@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mosesplug.api.arguments import Progress, open_progress
-from mosesplug.api.fit import Fit, fit_settings
+from mosesplug.api.fit import Fit, ValidationTable, fit_settings
 from mosesplug.api.inputs import InitialWeights
 from mosesplug.api.task import ListSource, StrPath, make_task
-from mosesplug.api.validation import ValidationTable
 from mosesplug.learning.optimize import validate
 from mosesplug.metrics import Metric
 

@@ -1,19 +1,162 @@
-"""Copy or compact a store: without free pages, with records in order."""
+"""Maintain a store: measure and check its records, copy and compact it."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
+from itertools import takewhile
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import lmdb
+import numpy as np
 
 from mosesplug.errors import StoreError, StoreFull
+from mosesplug.features import FeatureSpace
 from mosesplug.store.environment import Environment
+from mosesplug.store.merge import Reader
+from mosesplug.store.records import KbestRecord
+from mosesplug.store.state import StoreState, iteration_key, kbest_key, statistics_key
 
-__all__ = ["compact", "copy"]
+__all__ = ["compact", "copy", "count_stored_bytes", "list_faults"]
+
+
+def count_stored_bytes(
+    transaction: Any, environment: Environment, state: StoreState, iteration: int
+) -> int:
+    """Return the bytes of all records of an iteration: lists, graphs, statistics, and others."""
+    ranges = [
+        ("iterations", iteration_key(iteration, 0), iteration_key(iteration + 1, 0)),
+        ("kbest", kbest_key(iteration, 0), kbest_key(iteration + 1, 0)),
+        ("forest", kbest_key(iteration, 0), kbest_key(iteration + 1, 0)),
+    ]
+    for kind in range(len(state.kinds)):
+        first, end = statistics_key(kind, iteration, 0), statistics_key(kind, iteration + 1, 0)
+        ranges.append(("statistics", first, end))
+    return sum(
+        len(key) + len(value)
+        for database, first, end in ranges
+        for key, value in _iterate_keys(transaction, environment[database], first, end)
+    )
+
+
+def _iterate_keys(
+    transaction: Any, database: Any, first: bytes, end: bytes
+) -> Iterator[tuple[bytes, Any]]:
+    cursor = transaction.cursor(database)
+    if not cursor.set_range(first):
+        return iter(())
+    return takewhile(lambda item: bytes(item[0]) < end, cursor)
+
+
+def list_faults(reader: Reader, state: StoreState, iteration: int, sentence: int) -> list[str]:
+    """Return the errors of one list and its search graph, in words; empty if they are valid.
+
+    The record is decoded. Features, scores and statistics must be finite numbers for every
+    hypothesis, and every earlier hypothesis that the list refers to must exist. The nodes of the
+    graph must be in topological order.
+    """
+    try:
+        found = _faults(reader, state, iteration, sentence)
+    except (StoreError, ValueError, IndexError, KeyError, TypeError, OverflowError) as error:
+        found = [f"it cannot be read: {error}"]
+    buffer = reader.graph(iteration, sentence)
+    if buffer is not None:
+        from mosesplug.store.graph_records import list_graph_faults  # Numba comes with it
+
+        found += list_graph_faults(buffer, len(state.space or ()))
+    return found
+
+
+def _faults(reader: Reader, state: StoreState, iteration: int, sentence: int) -> list[str]:
+    buffer = reader.list_bytes(iteration, sentence)
+    if buffer is None:
+        return []
+    try:
+        record = KbestRecord(buffer)
+    except ValueError as error:
+        return [str(error)]
+    if not _is_consistent(record):
+        return ["its arrays have inconsistent sizes"]
+    space = state.space or FeatureSpace(())
+    sparse = record.sparse()
+    checks = {
+        "it has other dense features than the store": record.n_dense == space.n_dense,
+        "a hypothesis has a line break": bool((record.text != ord("\n")).all()),
+        "a feature is not a finite number": bool(np.isfinite(record.flat_dense).all()),
+        "a sparse feature is not a finite number, or has no name": bool(
+            np.isfinite(sparse.data).all()
+            and ((sparse.indices >= 0) & (sparse.indices < space.n_sparse)).all()
+        ),
+        "a model score is infinite": not np.isinf(record.scores).any(),
+    }
+    found = [fault for fault, is_sound in checks.items() if not is_sound]
+    found += _faults_of_statistics(reader, state, iteration, sentence, record.n_new)
+    return found + _faults_of_references(reader, iteration, sentence, record)
+
+
+def _is_consistent(record: KbestRecord) -> bool:
+    """Return whether the arrays of a record have matching lengths, and offsets are in bounds."""
+    n_new, n_list = record.n_new, record.n_list
+    offsets = (
+        (record.text_offsets, n_new, len(record.text)),
+        (record.sparse_indptr, n_new, len(record.sparse_data)),
+        (record.extra_offsets, n_list, len(record.extras)),
+    )
+    return (
+        len(record.flat_dense) == n_new * record.n_dense
+        and len(record.lengths) == n_new
+        and len(record.sparse_indices) == len(record.sparse_data)
+        and len(record.home_rows) == n_list
+        and len(record.scores) in (0, n_list)
+        and all(
+            (not len(each) and not end)
+            or (
+                len(each) == n + 1
+                and each[0] == 0
+                and each[-1] == end
+                and bool((each[:-1] <= each[1:]).all())
+            )
+            for each, n, end in offsets
+        )
+    )
+
+
+def _faults_of_statistics(
+    reader: Reader, state: StoreState, iteration: int, sentence: int, n_new: int
+) -> list[str]:
+    """Return what is wrong with the statistics; an earlier metric may lack new iterations."""
+    found = []
+    for kind in state.kinds:
+        try:
+            statistics = reader.statistics(kind, iteration, sentence)
+        except StoreError:
+            if kind.number == state.newest_kind:
+                found.append(f"statistics of {kind.signature} are missing")
+            continue
+        if len(statistics) != n_new:
+            found.append(f"{n_new} hypotheses have {len(statistics)} statistics")
+        if not np.isfinite(statistics).all():
+            found.append(f"statistics of {kind.signature} are not finite numbers")
+    return found
+
+
+def _faults_of_references(
+    reader: Reader, iteration: int, sentence: int, record: KbestRecord
+) -> list[str]:
+    """Return what is wrong with the references to hypotheses of earlier iterations."""
+    homes, rows = record.home_iterations, record.home_rows
+    if (homes > iteration).any() or (homes < 1).any() or (rows < 0).any():
+        return ["it refers to hypotheses of a later iteration"]
+    for home in np.unique(homes).tolist():
+        held = reader.record(home, sentence)
+        if held is None or rows[homes == home].max() >= held.n_new:
+            return [f"it refers to missing hypotheses of iteration {home}"]
+    return []
+
 
 _DATA = "data.mdb"
 _MAP_SIZE = 1 << 30

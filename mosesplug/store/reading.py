@@ -15,7 +15,7 @@ from mosesplug.store import statistics
 from mosesplug.store.batches import MergedBatches
 from mosesplug.store.checksums import Checked, check_iteration
 from mosesplug.store.environment import Environment
-from mosesplug.store.inventory import count_stored_bytes, list_faults
+from mosesplug.store.maintenance import count_stored_bytes, list_faults
 from mosesplug.store.merge import (
     Reader,
     assemble,
