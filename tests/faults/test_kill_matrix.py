@@ -25,6 +25,7 @@ def test_a_sample(tmp_path: Path) -> None:
         runs=3,
         seed=3,
         outside=0.0,
+        early=True,
     )
     assert {outcome.case.signal for outcome in outcomes} == set(SIGNALS)
     for outcome in outcomes:

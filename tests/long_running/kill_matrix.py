@@ -131,6 +131,7 @@ def matrix(
     seed: int,
     jobs: int = 1,
     outside: float = _FROM_OUTSIDE,
+    early: bool = False,
     only: int | None = None,
     keep: Path | None = None,
     tell: Callable[[str], None] = lambda text: None,
@@ -145,6 +146,8 @@ def matrix(
         seed: of all draws.
         jobs: runs at once.
         outside: share of the runs that are programs of their own, killed from outside.
+        early: kill in the first quarter of a phase and at once. Counts of events and times depend
+            on the load of the machine, so a later kill may come after the end of the run.
         only: the number of the one case to run.
         keep: where working directories of failures are kept.
         tell: told of every outcome.
@@ -157,7 +160,7 @@ def matrix(
         tell(f"undisturbed: {regime}, {wholes[regime].seconds:.1f} s")
 
     def kill(tuners: Tuners, case: Case) -> None:
-        outcome = _outcome(tuners, system, case, wholes[case.regime], directory, keep)
+        outcome = _outcome(tuners, system, case, wholes[case.regime], directory, keep, early)
         outcomes.append(outcome)
         verdict = "; ".join(outcome.problems) or "identical"
         tell(f"{len(outcomes)}/{len(cases)} {case.name}: {verdict}")
@@ -243,6 +246,7 @@ def _outcome(
     whole: Whole,
     directory: Path,
     keep: Path | None,
+    early: bool,
 ) -> Outcome:
     """Kill a run, resume it until it ends, and look at what it left."""
     outcome = Outcome(case)
@@ -264,7 +268,7 @@ def _outcome(
         else:
             number = case.signal if is_first else case.chance.choice(SIGNALS)
             phase = case.phase if is_first else case.chance.choice(sorted(whole.counts))
-            plan = _plan(case.chance, whole, phase, number)
+            plan = _plan(case.chance, whole, phase, number, early)
             ended = tuners.run(arguments, output, token=token, plan=plan)
             met = ended.code != 0 or ended.went_on > 0
             delay = f" and {plan.delay * 1000:.1f} ms" if plan.delay else ""
@@ -316,9 +320,11 @@ def _continue_earlier(
     shutil.rmtree(copied)
 
 
-def _plan(chance: random.Random, whole: Whole, phase: str, number: int) -> Plan:
+def _plan(chance: random.Random, whole: Whole, phase: str, number: int, early: bool) -> Plan:
     """An event of a phase: of all of them, or in half of the cases of the built-in functions'."""
     operations = whole.operations.get(phase, ())
+    if early:
+        return Plan(phase, chance.randint(1, max(1, whole.counts[phase] // 4)), int(number), 0.0)
     if operations and chance.random() < 0.5:
         event = chance.choice(operations)
     else:
