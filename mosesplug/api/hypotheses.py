@@ -172,10 +172,13 @@ def parse_lists(lists: Any, space: FeatureSpace) -> tuple[str, Iterable[NBestLis
     if isinstance(lists, NBest):
         return lists.block.path, (lists.block,)
     if isinstance(lists, Mapping):
-        try:
-            found = NBest(**{"names": space.group_names, **lists})
-        except TypeError as error:
-            raise UsageError(f"the lists cannot be used as arguments of NBest: {error}") from None
+        required = {"sentence_ids", "hypotheses", "features"}
+        if not required <= set(lists) <= required | {"names", "dense", "scores"}:
+            raise UsageError(
+                f"the lists have the entries {', '.join(map(str, lists)) or '(none)'}: give "
+                "sentence_ids, hypotheses and features, and if you like names, dense and scores"
+            )
+        found = NBest(**{"names": space.group_names, **lists})
         return "the lists", (found.block,)
     if not isinstance(lists, Iterable):
         raise UsageError(

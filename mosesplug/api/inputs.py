@@ -284,8 +284,9 @@ def place_start(features: Any, initial: Any, workspace: Workspace, *, keep: bool
     if isinstance(features, Mapping):
         if initial is not None:
             raise UsageError("features are given with their weights: leave out initial")
-        space = FeatureSpace(tuple((name, np.size(value)) for name, value in features.items()))
-        vector = arrange_initial(features, space).weights
+        values = {name: _check_values(name, value, "features") for name, value in features.items()}
+        space = _make_space([(name, len(weights)) for name, weights in values.items()])
+        vector = np.array([weight for weights in values.values() for weight in weights])
     elif features is None:
         file = make_weight_file(initial)
         if not file.show.names:

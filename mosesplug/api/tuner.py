@@ -48,7 +48,7 @@ _NEEDED = {"refs": "references", "config": "features and starting weights"}
 """Settings that a new run needs, in words."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Request:
     """What a decoder is asked for: n-best lists of all sentences, with these weights.
 
@@ -77,6 +77,10 @@ class Request:
     def vector(self) -> NDArray[np.float64]:
         """The weights in the order of the features, float64 ``[n_features]``, sparse ones last."""
         return self.weights.vector
+
+    def __repr__(self) -> str:
+        head = f"Request of {self.nbest_size}-best lists in iteration {self.iteration}"
+        return f"{head}, weights in {self.weights_path}\n{self.weights!r}"
 
 
 class Tuner:
@@ -368,7 +372,9 @@ def open_tuner(
         if features is not None or initial is not None:
             values["config"] = place_start(features, initial, workspace, keep=keep)
         if missing := [what for name, what in _NEEDED.items() if name not in values]:
-            raise UsageError(f"{directory} holds no run yet: to begin one, give {missing[0]}")
+            raise UsageError(
+                f"{directory} holds no run yet: to begin one, give {', '.join(missing)}"
+            )
         configuration = make_plan(fill_defaults(values), spelled).configuration
         workspace = Workspace(directory, configuration.decoding.nbest)
         check_outputs(configuration, workspace)

@@ -169,7 +169,8 @@ class Environment:
         if "already open" in str(error):
             return (
                 f"the n-best store at {self.path} is already open in this process: "
-                "share it, or close it and release its arrays"
+                "close it (an open Tuner: tuner.close()) and release its arrays, or read it from "
+                "another process"
             )
         if _TOO_MANY in str(error):
             return f"the n-best store at {self.path} cannot be opened: {_MORE_FILES}"

@@ -178,8 +178,8 @@ def _best_decoded(
     if last.largest_change >= context.data.configuration.minimum_change:
         context.files.watch(
             Note(
-                "the weights found last were never decoded: the best of those that were are"
-                f" returned, the ones that iteration {best.iteration} was decoded with"
+                "nothing was decoded with the weights of the last optimization: the result is the"
+                f" weights of iteration {best.iteration}, which had the best score of those decoded"
             )
         )
     weights = read_start(best).weights

@@ -256,7 +256,7 @@ def test_lists_that_cannot_be_used(toy: ToySystem, change: Any, message: str) ->
         ([(0, "a", [1, 2])], "2 values of dense features, but the run tunes 6"),
         ([(0, "a", {"LM0": 1})], "no value of the feature Distortion0"),
         ([(0, "a", [np.nan] * 6)], "give finite numbers"),
-        ({"sentence_ids": [0]}, "arguments of NBest"),
+        ({"sentence_ids": [0]}, "the entries sentence_ids: give sentence_ids, hypotheses"),
     ],
 )
 def test_values_that_cannot_be_used(toy: ToySystem, lists: Any, message: str) -> None:
@@ -318,6 +318,8 @@ def test_sparse_features(toy: ToySystem) -> None:
         ({"features": ["LM 0"]}, "give a name without blanks"),
         ({"features": [("LM0", 0)]}, "number of values from 1"),
         ({"features": ["A", "B", "A"]}, "a name is repeated"),
+        ({"features": {}}, "there is none"),
+        ({"features": {"A": "x"}}, r"features\['A'\] is 'x': give one or several numbers"),
         ({"initial": {"LM0": 1}}, "leave out initial"),
         ({"nbset": 3}, "unknown keyword nbset. Did you mean nbest"),
         ({"nbest": "3"}, "nbest: expected an integer"),

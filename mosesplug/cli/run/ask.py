@@ -64,7 +64,7 @@ def _ask(
 
     values = take_values(_list_own_settings(), given)
     if files and len(files) != 2:
-        raise UsageError(f"expected two arguments behind DIR (REFS WEIGHTS), got {len(files)}")
+        raise UsageError(f"expected two arguments after DIR (REFS WEIGHTS), got {len(files)}")
     references, weights = files or (None, None)
     with _open(directory, values, references, weights, quiet=quiet) as tuner:
         request = tuner.ask()

@@ -81,7 +81,7 @@ def test_errors(capsys: pytest.CaptureFixture[str]) -> None:
         assert message in found[2]
 
     fails(["ask", "asked"], 2, "holds no run yet: to begin one, give references")
-    fails(["ask", "asked", "reference"], 2, "expected two arguments behind DIR")
+    fails(["ask", "asked", "reference"], 2, "expected two arguments after DIR")
     fails(["tell", "asked", "nbest"], 2, "holds no run yet")
     assert not Path("asked").exists()
     fails([*BEGIN, "--algorithm", "mrt"], 2, "unknown algorithm 'mrt'")
