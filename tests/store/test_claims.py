@@ -17,7 +17,7 @@ from mosesplug.errors import DataError, StoreError
 from mosesplug.store import NBestStore
 from mosesplug.store.claims import MOST_SENTENCES
 from mosesplug.store.records import decode_value, encode_value
-from tests.store.test_inventory import changed, edited, make
+from tests.store.test_maintenance import changed, edited, make
 from tests.store.toys import GROUPS, Hypothesis, ToyMetric, make_list
 
 COMMIT = struct.pack(">IB", 1, 0)
