@@ -7,6 +7,7 @@
     └── DataError             data, decoder or disk error         (exit code 1)
         ├── StoreError        the n-best store cannot be used
         │   ├── StoreMismatch     it was created from other input, references or configuration
+        │   ├── StoreInUse        this process has it open already
         │   └── StoreFull         the disk is full
         ├── DecoderError      the decoder died, or its output cannot be used
         └── OptimizerError    the problem has no usable solution
@@ -25,6 +26,7 @@ __all__ = [
     "OptimizerError",
     "StoreError",
     "StoreFull",
+    "StoreInUse",
     "StoreMismatch",
     "UsageError",
     "suggest",
@@ -49,6 +51,10 @@ class StoreError(DataError):
 
 class StoreMismatch(StoreError):
     """The store was created from other input, references, features or configuration."""
+
+
+class StoreInUse(StoreError):
+    """This process has the store open already."""
 
 
 class StoreFull(StoreError):

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from formats.text import write_atomic
 from mosesplug.api.arguments import Progress, open_progress
+from mosesplug.api.run import Run
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.inspection.list_statistics import measure_features
@@ -120,7 +121,7 @@ def _find_steps(result: OptimizeResult) -> tuple[tuple[float, ...], str]:
 
 
 def report(
-    working_dir: str | PathLike[str],
+    run: Run | str | PathLike[str],
     output: str | PathLike[str] | None = None,
     *,
     figure: str | None = None,
@@ -135,8 +136,7 @@ def report(
     """Write one HTML page about a run: scores, weights, features, lists and sentences.
 
     Args:
-        working_dir: the working directory of the run, or its store. It is only read, and the run
-            may be in progress.
+        run: the run, its working directory, or its store. It is only read, and may be in progress.
         output: the file; None writes ``report.html``, or the figure's name with ``.png``.
         figure: write this figure as PNG instead of the page; see ``Run.plot`` for the names.
         references: file of the references, or their prefix; None leaves them out.
@@ -170,15 +170,19 @@ def report(
     text = ParallelText.read(
         None if source is None else Path(source), None if references is None else Path(references)
     )
-    with open_run(Path(working_dir)) as run, open_progress(progress) as show_progress:
-        steps = enumerate(gather_report_steps(run, text, sentences, sentence), start=1)
+    where, store = (run.path, run.store) if isinstance(run, Run) else (run, None)
+    with (
+        open_run(Path(where), opened=store) as stored,
+        open_progress(progress) as show_progress,
+    ):
+        steps = enumerate(gather_report_steps(stored, text, sentences, sentence), start=1)
         for done, data in steps:  # noqa: B007 - the last one is complete
             show_progress(done, len(STEPS), "parts of the report")
     if figure is not None:
         path, content = Path(output or f"{figure}.png"), render_png(figure, data, dpi)
     else:
         path = Path(output or "report.html")
-        page = render_page(data, title or f"Tuning in {working_dir}")
+        page = render_page(data, title or f"Tuning in {where}")
         content = mark_invalid_utf8(page).encode()
     write_atomic(path, content)
     return path

@@ -309,11 +309,10 @@ class ValidationTable(CrossValidation):
     @property
     def table(self) -> Table:
         """The scores of the folds: ``fold``, ``sentences``, ``learning`` and ``held_out``."""
-        sentences = np.array([fold.sentences for fold in self.folds], dtype=np.int64)
         return Table.of_columns(
             {
                 "fold": ("int64", np.arange(1, len(self.folds) + 1)),
-                "sentences": ("int64", sentences),
+                "sentences": ("int64", np.array([fold.sentences for fold in self.folds])),
                 "learning": ("float64", np.array([fold.learning for fold in self.folds])),
                 "held_out": ("float64", np.array([fold.held_out for fold in self.folds])),
             }

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from html import escape
 from os import PathLike
 from pathlib import Path
@@ -19,7 +18,7 @@ from mosesplug.api.arrays import FeatureArrays
 from mosesplug.api.nbest import NBest, make_block
 from mosesplug.api.table import Column, ColumnType, NamedValues, Table
 from mosesplug.api.weights import WeightTable
-from mosesplug.errors import DataError, UsageError
+from mosesplug.errors import DataError, StoreError, StoreInUse, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.inspection.hypotheses import (
     HypothesisBatch,
@@ -32,6 +31,7 @@ from mosesplug.inspection.run import StoredRun
 from mosesplug.inspection.run import open_run as open_stored_run
 from mosesplug.inspection.sentence import score_hypotheses
 from mosesplug.inspection.weights.sources import arrange_by_group
+from mosesplug.store import NBestStore
 from mosesplug.tuning.repeats.files import find_run_directories, run_directory
 from mosesplug.tuning.workdir.summary import StoredSummary
 from mosesplug.tuning.workdir.workspace import Workspace
@@ -40,13 +40,38 @@ from mosesplug.tuning_set import SparseRows
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Run", "open_run"]
+__all__ = ["Run", "open_run", "read_run"]
+
+_ITERATION_TYPES: dict[str, ColumnType] = {
+    "iteration": "int64",
+    "date": "text",
+    "sentences": "int64",
+    "hypotheses": "int64",
+    "new_hypotheses": "int64",
+    "graphs": "int64",
+    "stored_bytes": "int64",
+    "change": "float64",
+    "score": "float64",
+    "optimum": "float64",
+}
+
+_SCORE_TYPES: dict[str, ColumnType] = {
+    "iteration": "int64",
+    "score": "float64",
+    "optimum": "float64",
+    "oracle": "float64",
+    "held_out": "float64",
+    "hypotheses": "int64",
+    "new_hypotheses": "int64",
+    "seconds_decoding": "float64",
+    "seconds_optimising": "float64",
+}
 
 
 def open_run(working_dir: str | PathLike[str], run: int | None = None) -> Run:
     """Open a run for reading, also while another process is running it.
 
-    The process that runs it can open it when it has ended.
+    The process that runs it can open it when it has ended; ``Tuner.run`` reads it before.
 
     Args:
         working_dir: the working directory, or the store in it.
@@ -54,7 +79,7 @@ def open_run(working_dir: str | PathLike[str], run: int | None = None) -> Run:
             run whose weights are the result.
 
     Raises:
-        StoreError: there is no store, or it cannot be read.
+        StoreError: there is no store, or it cannot be read, or this process is running it.
         DataError: the run has no finished iteration yet.
         UsageError: there is no run of this number, or none was chosen.
 
@@ -67,8 +92,27 @@ def open_run(working_dir: str | PathLike[str], run: int | None = None) -> Run:
         ['she sees one dog', 'she sees a small dog', 'she sees a small dog today']
     """
     path = _find_directory(Path(working_dir), run)
-    with open_stored_run(path) as stored:
-        return Run(stored.path)
+    try:
+        return read_run(path)
+    except StoreInUse as error:
+        raise StoreError(
+            f"the run in {path} is open in this process: read it through the `run` of its Tuner,"
+            " after it has ended, or in another process"
+        ) from error
+
+
+def read_run(path: Path, store: NBestStore | None = None) -> Run:
+    """Return a run that has a finished iteration.
+
+    Args:
+        path: the store, or the directory that holds it.
+        store: see ``Run``.
+
+    Raises:
+        StoreError, DataError: as for ``open_run``.
+    """
+    with open_stored_run(path, opened=store) as stored:
+        return Run(stored.path, store)
 
 
 def _find_directory(directory: Path, number: int | None) -> Path:
@@ -100,6 +144,8 @@ class Run:
 
     Attributes:
         path: the path of the store.
+        store: the store, if a ``Tuner`` of this process has it open: a process cannot open a store
+            twice. None, or if it is closed: the store is opened for each access.
 
     Example:
         >>> import mosesplug
@@ -119,6 +165,7 @@ class Run:
     """
 
     path: Path
+    store: NBestStore | None = field(default=None, compare=False)
 
     @property
     def metric(self) -> str:
@@ -154,20 +201,7 @@ class Run:
         """
         with self._open() as stored:
             rows = list(summarize_iterations(stored, oracles=False))
-        return Table.of_columns(
-            {
-                "iteration": ("int64", _integers(row.number for row in rows)),
-                "date": ("text", [row.date for row in rows]),
-                "sentences": ("int64", _integers(row.sentences for row in rows)),
-                "hypotheses": ("int64", _integers(row.hypotheses for row in rows)),
-                "new_hypotheses": ("int64", _integers(row.new_hypotheses for row in rows)),
-                "graphs": ("int64", _integers(row.graphs for row in rows)),
-                "stored_bytes": ("int64", _integers(row.stored_bytes for row in rows)),
-                "change": ("float64", _floats(row.change for row in rows)),
-                "score": ("float64", _floats(row.score for row in rows)),
-                "optimum": ("float64", _floats(row.optimum for row in rows)),
-            }
-        )
+        return Table.of_records(rows, _ITERATION_TYPES, iteration="number")
 
     @property
     def best(self) -> dict[str, Any]:
@@ -236,19 +270,7 @@ class Run:
                 if oracles
                 else tuple(map(describe_iteration, stored.records))
             )
-        return Table.of_columns(
-            {
-                "iteration": ("int64", _integers(row.number for row in rows)),
-                "score": ("float64", _floats(row.score for row in rows)),
-                "optimum": ("float64", _floats(row.optimum for row in rows)),
-                "oracle": ("float64", _floats(row.oracle for row in rows)),
-                "held_out": ("float64", _floats(row.held_out for row in rows)),
-                "hypotheses": ("int64", _integers(row.hypotheses for row in rows)),
-                "new_hypotheses": ("int64", _integers(row.new_hypotheses for row in rows)),
-                "seconds_decoding": ("float64", _floats(row.seconds_decoding for row in rows)),
-                "seconds_optimising": ("float64", _floats(row.seconds_optimising for row in rows)),
-            }
-        )
+        return Table.of_records(rows, _SCORE_TYPES, iteration="number")
 
     def hypotheses(
         self, iteration: int | None = None, sentences: Sequence[int] | None = None
@@ -326,7 +348,7 @@ class Run:
         from mosesplug.api.figures import report
 
         return report(
-            self.path,
+            self,
             output,
             references=references,
             source=source,
@@ -337,7 +359,7 @@ class Run:
         )
 
     def _open(self, *, with_lists: bool = False) -> AbstractContextManager[StoredRun]:
-        return open_stored_run(self.path, with_lists=with_lists)
+        return open_stored_run(self.path, with_lists=with_lists, opened=self.store)
 
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r}: {self._describe()})"
@@ -383,11 +405,3 @@ def _make_columns(run: StoredRun, batch: HypothesisBatch) -> dict[str, tuple[Col
 def _printable(name: str) -> str:
     """Return a name of a feature with invalid UTF-8 escaped, so that names stay distinct."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-
-
-def _integers(values: Iterator[int]) -> Column:
-    return np.fromiter(values, np.int64)
-
-
-def _floats(values: Iterator[float | None]) -> Column:
-    return np.array([math.nan if value is None else value for value in values], np.float64)

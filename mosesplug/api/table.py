@@ -107,6 +107,25 @@ class Table:
         types = {name: kind for name, (kind, _) in columns.items()}
         return cls(types, n_rows, lambda: [values])
 
+    @classmethod
+    def of_records(
+        cls, records: Sequence[object], types: Mapping[str, ColumnType], **attributes: str
+    ) -> Table:
+        """Return a table of attributes of objects; an unknown number (None) is NaN.
+
+        Args:
+            records: the objects, one for each row.
+            types: type of each column.
+            attributes: the attribute of a column that has another name.
+        """
+        columns: dict[str, tuple[ColumnType, Column]] = {}
+        for name, kind in types.items():
+            attribute = attributes.get(name, name)
+            values = [getattr(record, attribute) for record in records]
+            # NumPy converts None to NaN.
+            columns[name] = kind, values if kind == "text" else np.array(values, dtype=kind)
+        return cls.of_columns(columns)
+
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the columns."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mosesplug.api.arguments import Progress, collect_keywords, fill_defaults, spell_keyword
 from mosesplug.api.hypotheses import parse_lists
 from mosesplug.api.inputs import place_references, place_start
-from mosesplug.api.run import Run, open_run
+from mosesplug.api.run import Run, open_run, read_run
 from mosesplug.api.tune import follow
 from mosesplug.api.weights import WeightTable
 from mosesplug.decoders.description import ASK
@@ -273,6 +273,17 @@ class Tuner:
     def reason(self) -> str:
         """Why the run ended; empty until it has."""
         return self._reason
+
+    @property
+    def run(self) -> Run:
+        """The run so far, to look at while the tuner is open, also in ``watch``.
+
+        Use it in the thread that tells. It stays usable when the tuner is closed.
+
+        Raises:
+            DataError: the run has no finished iteration yet.
+        """
+        return read_run(self._directory, self._context.files.store)
 
     @property
     def result(self) -> Run:

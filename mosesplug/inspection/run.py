@@ -126,19 +126,22 @@ class StoredRun:
 
 
 @contextmanager
-def open_run(path: Path, *, with_lists: bool = False) -> Iterator[StoredRun]:
+def open_run(
+    path: Path, *, with_lists: bool = False, opened: NBestStore | None = None
+) -> Iterator[StoredRun]:
     """Open a run for reading.
 
     Args:
         path: the store, or the working directory that holds it.
         with_lists: reject a store that holds no hypotheses.
+        opened: the same store, if this process has it open: it is used, and stays open.
 
     Raises:
         StoreError: there is no store, or it cannot be read.
         DataError: it has no finished iteration, or no hypotheses, or ``summary.json`` beside it is
             damaged.
     """
-    with open_run_store(path, with_lists=with_lists) as (place, store):
+    with open_run_store(path, with_lists=with_lists, opened=opened) as (place, store):
         records = store.iterations()
         names, weights, origin = _read_result(records, place)
         if store.space is not None:

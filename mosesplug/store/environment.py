@@ -21,7 +21,7 @@ import lmdb
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.errors import StoreError, StoreFull
+from mosesplug.errors import StoreError, StoreFull, StoreInUse
 from mosesplug.store.truncation import count_missing_pages
 
 __all__ = ["Environment", "Pinned"]
@@ -74,8 +74,8 @@ class Environment:
         map_size: initial address space in bytes (not disk space); it grows.
 
     Raises:
-        StoreError: there is no store, it cannot be opened, it is already open, or another process
-            writes it.
+        StoreInUse: this process has it open already.
+        StoreError: there is no store, it cannot be opened, or another process writes it.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, writable: bool, map_size: int) -> None:
@@ -101,7 +101,7 @@ class Environment:
         except lmdb.Error as error:
             if any(reason in str(error) for reason in _FULL):
                 raise self._translated(error) from None
-            raise StoreError(self._why_closed(error)) from None
+            raise self._explain_failure(error) from None
         except UnicodeError:
             raise StoreError(
                 f"{self.path} cannot hold an n-best store: LMDB requires a path that is text in"
@@ -165,16 +165,16 @@ class Environment:
                 "directory"
             )
 
-    def _why_closed(self, error: Exception) -> str:
+    def _explain_failure(self, error: Exception) -> StoreError:
         if "already open" in str(error):
-            return (
+            return StoreInUse(
                 f"the n-best store at {self.path} is already open in this process: "
                 "close it (an open Tuner: tuner.close()) and release its arrays, or read it from "
                 "another process"
             )
         if _TOO_MANY in str(error):
-            return f"the n-best store at {self.path} cannot be opened: {_MORE_FILES}"
-        return (
+            return StoreError(f"the n-best store at {self.path} cannot be opened: {_MORE_FILES}")
+        return StoreError(
             f"the n-best store at {self.path} cannot be opened: {error}. "
             "If its files are damaged, start in an empty directory"
         )

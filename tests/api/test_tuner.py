@@ -18,7 +18,13 @@ import pytest
 import mosesplug
 from formats.nbest.files import iter_nbest
 from mosesplug import Request, Tuner
-from mosesplug.errors import DataError, MosesplugError, StoreMismatch, UsageError
+from mosesplug.errors import (
+    DataError,
+    MosesplugError,
+    StoreError,
+    StoreMismatch,
+    UsageError,
+)
 from mosesplug.settings.build import make_plan
 from mosesplug.settings.toml import read_settings
 from mosesplug.tuning import tune
@@ -100,6 +106,34 @@ def as_arrays(path: Path) -> dict[str, Any]:
         "features": lists.dense,
         "scores": lists.scores,
     }
+
+
+def test_look_at_a_run_while_its_tuner_is_open(toy: ToySystem) -> None:
+    counts: list[int] = []
+
+    def look(event: Event) -> None:
+        if isinstance(event, IterationFinished):
+            counts.append(len(tuner.run.iterations))
+            assert tuner.run.hypotheses()["iteration"].max() == event.iteration
+
+    with open_tuner(watch=look) as tuner:
+        with pytest.raises(DataError, match="no finished iteration yet"):
+            _ = tuner.run
+        request = tuner.ask()
+        assert request is not None
+        tuner.tell(request, decode(request))
+        run = tuner.run
+        assert list(run.weights(1)) == list(request.weights)
+        assert not run.is_finished
+        with pytest.raises(StoreError, match="open in this process: read it through the `run` of"):
+            mosesplug.open_run("work")
+        while (request := tuner.ask()) is not None:
+            tuner.tell(request, decode(request))
+            assert len(run.iterations) == request.iteration
+        assert run == tuner.result
+        assert run.is_finished  # opens the store, which the tuner has closed
+    assert counts == [1, 2, 3]
+    assert repr(run) == repr(mosesplug.open_run("work"))
 
 
 def figures(name: str) -> Any:

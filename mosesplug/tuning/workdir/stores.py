@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from mosesplug.errors import DataError, StoreError
@@ -38,12 +38,15 @@ def find_store(path: Path) -> Path:
 
 
 @contextmanager
-def open_run_store(path: Path, *, with_lists: bool = False) -> Iterator[tuple[Path, NBestStore]]:
+def open_run_store(
+    path: Path, *, with_lists: bool = False, opened: NBestStore | None = None
+) -> Iterator[tuple[Path, NBestStore]]:
     """Open the store of a run for reading.
 
     Args:
         path: the store, or the working directory that holds it.
         with_lists: reject a store that holds no hypotheses.
+        opened: the same store, if this process has it open: it is used, and stays open.
 
     Yields:
         The store's path, and the store, which has at least one finished iteration.
@@ -53,7 +56,8 @@ def open_run_store(path: Path, *, with_lists: bool = False) -> Iterator[tuple[Pa
         DataError: it has no finished iteration, or no hypotheses.
     """
     place = find_store(path)
-    with NBestStore.open(place) as store:
+    shared = nullcontext(opened) if opened is not None and opened.is_open else None
+    with shared or NBestStore.open(place) as store:
         records = store.iterations()
         if not records:
             raise DataError(f"the n-best store at {place} has no finished iteration yet")
