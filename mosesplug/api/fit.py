@@ -18,6 +18,7 @@ from mosesplug.api.nbest import NBest
 from mosesplug.api.table import Table
 from mosesplug.api.weights import WeightTable
 from mosesplug.errors import UsageError
+from mosesplug.evaluation.error_rates import display_score
 from mosesplug.learning.cross_validation import CrossValidation
 from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData
 from mosesplug.learning.optimize import OptimizeResult, bind_optimizer
@@ -224,21 +225,26 @@ class Fit:
         return plot_fit(self.result, figure)
 
     def __repr__(self) -> str:
-        return f"{self._summary()}\n{self.weights!r}"
+        warnings = (f"warning: {each}" for each in self.warnings)
+        return "\n".join([self._summary(), repr(self.weights), *warnings])
 
     def _repr_html_(self) -> str:
-        return f"<p>{escape(self._summary())}</p>{self.weights._repr_html_()}"
+        warnings = "".join(f"<p>warning: {escape(each)}</p>" for each in self.warnings)
+        return f"<p>{escape(self._summary())}</p>{self.weights._repr_html_()}{warnings}"
 
     def _summary(self) -> str:
         learned, away = self.result.learning.sentences
-        metric = self.signature.partition("|")[0]
+        metric, _, details = self.signature.partition("|")
+        if display_score(metric, 0.0) or "rate:yes" in details.split("|"):
+            metric = f"1 - {metric}"
         text = (
             f"{self.settings.algorithm}: {metric} {self.score:.4f} on {learned} sentences, "
             f"{self.start_score:.4f} with the starting weights"
         )
         if self.held_out is not None and self.start_held_out is not None:
             text += (
-                f"; on {away} held-out sentences {self.held_out:.4f} and {self.start_held_out:.4f}"
+                f"; on {away} held-out sentences {self.held_out:.4f}, "
+                f"{self.start_held_out:.4f} with the starting weights"
             )
         return text
 

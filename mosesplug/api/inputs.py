@@ -161,7 +161,7 @@ def arrange_initial(
         return StartingWeights(np.append(vector, np.zeros(space.n_sparse)))
     raise UsageError(
         f"initial has {len(vector)} weights for {len(space)} features: give one for each of "
-        f"{', '.join(space.names[:20])}"
+        f"{', '.join([*space.group_names, *space.sparse][:20])}"
     )
 
 

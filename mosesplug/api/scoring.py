@@ -135,6 +135,8 @@ def score(
         >>> len(found)
         2
     """
+    if samples < 0:
+        raise UsageError(f"samples is {samples}: give a number of at least 0")
     if isinstance(select, int) and select < 1:
         raise UsageError(f"select is {select}: give a rank from 1, or 'oracle'")
     prepared = prepare_metrics(_list_metrics(metrics), load_references(references))
@@ -240,6 +242,8 @@ def compare_all(
 def _list_metrics(metrics: Sequence[str | Metric] | str | None) -> Sequence[str | Metric]:
     if metrics is None:
         return DEFAULT_METRICS
+    if not isinstance(metrics, str) and not metrics:
+        raise UsageError("metrics is empty: give one metric or more")
     return [metrics] if isinstance(metrics, str) else metrics
 
 

@@ -142,6 +142,8 @@ def _find_source(**arguments: Any) -> str:
     given = [name for name in known if arguments.get(name) is not None]
     if not given:
         raise UsageError("nothing to learn from: give lists, features, store or graphs")
+    if given[0] == "lists" and hasattr(arguments["lists"], "shape"):
+        raise UsageError("lists is an array: give it as features=, with sentence_ids=")
     if len(given) > 1:
         raise UsageError(f"{given[0]} and {given[1]} exclude each other: give one of them")
     return given[0]

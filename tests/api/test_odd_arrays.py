@@ -77,6 +77,11 @@ def _mask(problem: Problem) -> Any:
             lambda p: {"references": dict(enumerate([*p.references[:-1], None]))},
             r"references\[11\] is None: give one or several texts",
         ),
+        (
+            lambda p: {"lists": p.features, "features": None, "sentence_ids": None},
+            "lists is an array: give it as features=",
+        ),
+        (lambda p: {"initial": [1, 2]}, "give one for each of F0, F1, F2, F3"),
         (lambda p: {"options": "restarts=5"}, "options: expected a table of values by name"),
         (lambda p: {"seed": 1.5}, "seed: expected an integer, not 1.5"),
         (lambda p: {"ranges": {"F0": 1}}, r"ranges\['F0'\] is 1: give \(lowest, highest\)"),
@@ -95,6 +100,24 @@ def test_choosing_from_a_frame_checks_its_columns(problem: Problem) -> None:
     assert fit.choose(frame, problem.sentence_ids).tolist() == chosen
     with pytest.raises(mosesplug.UsageError, match=r"column 0 of features is 'd'.* a, b, c, d in"):
         fit.choose(frame[list("dcba")], problem.sentence_ids)
+
+
+def test_a_fit_shows_error_rates_and_warnings(problem: Problem) -> None:
+    fit = learn(problem, features=np.ones((96, 1)), metric="WER", held_out=0.25)
+    head, *_, last = repr(fit).splitlines()
+    assert head.startswith("mert: 1 - WER 0.")
+    assert ", 0." in head.partition("held-out sentences")[2]
+    assert last.startswith("warning: F0_0 has the same value")
+    assert "<p>warning: F0_0 has" in fit._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [({"metrics": []}, "metrics is empty"), ({"samples": -1}, "samples is -1")],
+)
+def test_impossible_arguments_of_scores(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(mosesplug.UsageError, match=message):
+        mosesplug.score(["a"], ["a"], **arguments)
 
 
 def test_a_score_function_that_fails_is_named() -> None:

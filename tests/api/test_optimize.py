@@ -384,7 +384,7 @@ def test_history_is_plain_data(problem: Problem) -> None:
         ({"initial": {"TM0": 1}}, r"initial\['TM0'\] has 1 weights for 2 values"),
         ({"initial": {"LM0": "x"}}, r"initial\['LM0'\] is 'x': give one or several numbers"),
         ({"initial": {"LM0": np.inf}}, r"initial\['LM0'\] is inf: give finite numbers"),
-        ({"initial": [1, 2]}, "initial has 2 weights for 4 features: give one for each of LM0_0"),
+        ({"initial": [1, 2]}, "initial has 2 weights for 4 features: give one for each of LM0"),
         ({"initial": [1, 2, 3, np.nan]}, r"initial\[3\] is nan: give finite numbers"),
         ({"initial": [[1]]}, r"initial has the shape \(1, 1\)"),
         ({"algorithm": "merd"}, "unknown algorithm 'merd'"),
