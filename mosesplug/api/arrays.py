@@ -329,8 +329,8 @@ def _number_integers(ids: NDArray[np.int64], n_lines: int | None) -> SentenceNum
     if outside.any():
         row = int(np.argmax(outside))
         raise DataError(
-            f"sentence_ids[{row}] is {ids[row]}, but there are {n_lines} references: integers are "
-            "lines of the references, from 0"
+            f"sentence_ids[{row}] is {ids[row]}, but the references have {n_lines} sentences: "
+            "integers are their lines, from 0 (several references are [reference][sentence])"
         )
     return SentenceNumbers(ids, range(n_lines), are_lines=True)
 

@@ -204,8 +204,8 @@ class Table:
         return list(zip(*columns, strict=True))
 
     def _describe_rest(self, n_columns: int) -> list[str]:
-        left = (self._n_rows - _SHOWN_ROWS, "rows"), (len(self._types) - n_columns, "columns")
-        return [f"... {count} more {what}" for count, what in left if count > 0]
+        left = (self._n_rows - _SHOWN_ROWS, "row"), (len(self._types) - n_columns, "column")
+        return [f"... {n} more {what}{'s' * (n > 1)}" for n, what in left if n > 0]
 
     def to_arrow(self) -> pyarrow.Table:
         """Return a ``pyarrow.Table``, with all rows in memory.

@@ -176,6 +176,8 @@ class WeightTable(Mapping[str, float | tuple[float, ...]]):
             raise UsageError(f"{path}: a moses.ini is made from another one: give config=FILE")
         if to == "graph" and (hidden := [name for name in self._dense if "_" in name]):
             raise DataError(f"{to} takes {hidden[0]!r} for a sparse feature: use format='json'")
+        if to != "json" and (comments := [name for name in self if name.startswith("#")]):
+            raise DataError(f"{to} takes {comments[0]!r} for a comment: use format='json'")
         weights = Weights(
             tuple(value for values in self._dense.values() for value in values),
             {name: value for name, value in self._sparse.items() if value != 0.0},

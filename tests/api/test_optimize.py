@@ -365,7 +365,10 @@ def test_history_is_plain_data(problem: Problem) -> None:
         ({"references": 5}, "references must be a file, a text for each sentence"),
         ({"references": [["a"], ["a", "b"]]}, r"references\[1\] has 2 sentences, and references\["),
         ({"references": ["a\nb"] * 12}, r"references\[0\] has a line break"),
-        ({"references": ["a"] * 5}, r"sentence_ids\[40\] is 5, but there are 5 references"),
+        (
+            {"references": ["a"] * 5},
+            r"sentence_ids\[40\] is 5, but the references have 5 sentences",
+        ),
         ({"references": {0: "a"}}, "references has no entry for the sentence id 1 of hypothesis 8"),
         (
             {"references": {n: ["a"] * (1 + n // 11) for n in range(12)}},

@@ -91,6 +91,8 @@ def test_weights_that_a_format_cannot_hold_are_rejected(tmp_path: Path) -> None:
         mosesplug.WeightTable.of_mapping({"LM0": np.nan}).save(path)
     with pytest.raises(DataError, match="graph takes 'lm_score' for a sparse feature"):
         mosesplug.WeightTable.of_mapping({"lm_score": 1}).save(path, "graph")
+    with pytest.raises(DataError, match="dense takes '#words' for a comment: use format='json'"):
+        mosesplug.WeightTable.of_mapping({"#words": 1}).save(path)
     assert not path.exists()
     (tmp_path / "numbers").write_text("1 2 3\n")
     with pytest.raises(UsageError, match="has numbers without names"):
