@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mosesplug.api.arguments import Progress, open_progress
+from mosesplug.api.arguments import Progress, name_keywords, open_progress
 from mosesplug.api.fit import Fit, ValidationTable, fit_settings
 from mosesplug.api.inputs import InitialWeights
-from mosesplug.api.task import ListSource, StrPath, make_task
+from mosesplug.api.task import ListSource, StrPath, make_task, spell_argument
 from mosesplug.learning.optimize import validate
 from mosesplug.metrics import Metric
+from mosesplug.settings.learning import LearningSettings
 
 __all__ = ["algorithms", "cross_validate", "optimize"]
 
@@ -129,7 +130,8 @@ def optimize(
         True
     """
     keywords = dict(locals())
-    with open_progress(keywords.pop("progress")) as report:
+    progressing = open_progress(keywords.pop("progress"))
+    with name_keywords(LearningSettings, spell_argument), progressing as report:
         task = make_task(**keywords)
         return fit_settings(
             task.settings, task.given, report, columns=task.columns, config=task.config
@@ -195,7 +197,8 @@ def cross_validate(
            2          2 ...
     """
     keywords = dict(locals())
-    with open_progress(keywords.pop("progress")) as report:
+    progressing = open_progress(keywords.pop("progress"))
+    with name_keywords(LearningSettings, spell_argument), progressing as report:
         task = make_task(**keywords)
         return ValidationTable.of_result(validate(task.settings, folds, report, task.given))
 

@@ -20,6 +20,7 @@ from mosesplug.api.hypotheses import Hypotheses, make_lists, score_hypotheses
 from mosesplug.api.inputs import arrange_initial, load_references, make_weight_file
 from mosesplug.api.nbest import NBest, read_nbest
 from mosesplug.api.statistics import StatisticsMetric
+from mosesplug.api.weights import WeightTable
 from mosesplug.errors import UsageError, suggest
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.inputs import GivenData
@@ -29,13 +30,17 @@ from mosesplug.metrics import metric as find_metric
 from mosesplug.settings.declare import list_settings
 from mosesplug.settings.learning import LearningSettings, make_learning_settings
 
-__all__ = ["ListSource", "StrPath", "Task", "make_task"]
+__all__ = ["ListSource", "StrPath", "Task", "make_task", "spell_argument"]
 
 StrPath = str | PathLike[str]
 ListSource = NBest | StrPath
 """n-best lists in memory, or their file."""
 
 _SETTING_NAMES = {
+    "lists": "nbest",
+    "references": "refs",
+    "heldout_lists": "heldout-nbest",
+    "heldout_references": "heldout-refs",
     "store": "from",
     "initial": "init",
     "sparse_initial": "sparse-init",
@@ -132,7 +137,10 @@ def make_task(
     if source == "lists":
         given = replace(given, lists=_take_lists(lists, "lists"))
     elif source == "graphs" and initial is not None and settings.init is None:
-        given = replace(given, graph_start=make_weight_file(initial))
+        # A table, such as that of another fit, may have more features than the graphs.
+        is_exact = isinstance(initial, Mapping) and not isinstance(initial, WeightTable)
+        wanted = tuple(initial) if is_exact else ()
+        given = replace(given, graph_start=make_weight_file(initial), graph_names=wanted)
     return Task(settings, given, config=config)
 
 
@@ -209,22 +217,25 @@ def _make_settings(values: dict[str, Any]) -> LearningSettings:
         del values["select"]  # the default, which requires several runs
     if values.get("held_out") == 1.0:
         raise UsageError("held_out must be less than 1")
-    spelling = {name: argument for argument, name in _SETTING_NAMES.items()}
     named = {
         _SETTING_NAMES.get(argument, argument.replace("_", "-")): value
         for argument, value in values.items()
         if value is not None and not (isinstance(value, str | tuple) and not value)
     }
-
-    def spell(name: str) -> str:
-        return spelling.get(name, name.replace("-", "_"))
-
     settings = {each.name: each for each in list_settings(LearningSettings)}
     for name, value in named.items():
         if name not in settings:
-            raise UsageError(f"unknown setting {spell(name)}{suggest(name, settings)}")
-        named[name] = check_keyword(settings[name], value, spell(name))
-    return make_learning_settings(named, spell, has_data=False)
+            raise UsageError(f"unknown setting {spell_argument(name)}{suggest(name, settings)}")
+        named[name] = check_keyword(settings[name], value, spell_argument(name))
+    return make_learning_settings(named, spell_argument, has_data=False)
+
+
+def spell_argument(name: str) -> str:
+    """Return the argument of ``optimize`` for the setting with this name."""
+    for argument, other in _SETTING_NAMES.items():
+        if other == name:
+            return argument
+    return name.replace("-", "_")
 
 
 def _spell_range(name: str, interval: Any) -> str:

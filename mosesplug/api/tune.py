@@ -12,6 +12,7 @@ from mosesplug.api.arguments import (
     Progress,
     collect_keywords,
     fill_defaults,
+    name_keywords,
     open_progress,
     spell_keyword,
 )
@@ -98,11 +99,11 @@ def tune(
         "working_dir": working_dir,
         **more,
     }
-    values = collect_keywords(keywords)
-    if settings is not None:
-        values = overlay_settings(read_settings(Path(settings)), values)
-    plan = make_plan(fill_defaults(values), spell_keyword)
-    with follow(watch, progress) as receive:
+    with name_keywords(RunPlan, spell_keyword), follow(watch, progress) as receive:
+        values = collect_keywords(keywords)
+        if settings is not None:
+            values = overlay_settings(read_settings(Path(settings)), values)
+        plan = make_plan(fill_defaults(values), spell_keyword)
         run_plan(plan, receive)
     return open_run(plan.configuration.working_directory)
 

@@ -13,7 +13,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.api.arguments import Progress, collect_keywords, fill_defaults, spell_keyword
+from mosesplug.api.arguments import (
+    Progress,
+    collect_keywords,
+    fill_defaults,
+    name_keywords,
+    spell_keyword,
+)
 from mosesplug.api.hypotheses import parse_lists
 from mosesplug.api.inputs import place_references, place_start
 from mosesplug.api.run import Run, open_run, read_run
@@ -24,6 +30,7 @@ from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.settings.build import make_plan
+from mosesplug.settings.configuration import RunPlan
 from mosesplug.settings.toml import overlay_settings, read_settings
 from mosesplug.tuning.answers import check_answer
 from mosesplug.tuning.conclude import conclude
@@ -173,16 +180,17 @@ class Tuner:
                 **more,
             }
         )
-        return open_tuner(
-            Path(working_dir),
-            given,
-            references=references,
-            features=features,
-            initial=initial,
-            overwrite=overwrite,
-            watch=watch,
-            progress=progress,
-        )
+        with name_keywords(RunPlan, spell_keyword):
+            return open_tuner(
+                Path(working_dir),
+                given,
+                references=references,
+                features=features,
+                initial=initial,
+                overwrite=overwrite,
+                watch=watch,
+                progress=progress,
+            )
 
     def ask(self) -> Request | None:
         """Return what must be decoded next; None if the run is finished.

@@ -189,6 +189,12 @@ def _read_graphs(
         threads=threads,
         loaded=lambda done: progress(done, len(settings.graphs), "decodings"),
     )
+    known = dict.fromkeys([*graphs.space.group_names, *graphs.space.sparse])
+    if unknown := [name for name in given.graph_names if name not in known]:
+        raise UsageError(
+            f"no search graph has the feature {unknown[0]!r} of the starting weights; known: "
+            f"{', '.join([*known][:30])}"
+        )
 
     def restrict(problem: Problem, positions: NDArray[np.int64]) -> Problem:
         selected = select_sentences(graphs, positions, metric)

@@ -94,6 +94,7 @@ class GivenData:
         metric: scores the hypotheses.
         start: returns the starting weights of the features; of search graphs, ``graph_start``.
         graph_start: starting weights of search graphs.
+        graph_names: names of features that search graphs must have.
         names, dense: as for ``load_lists``.
         heldout_lists, heldout_references: held-out lists, and the lines of their references.
     """
@@ -104,6 +105,7 @@ class GivenData:
     metric: Metric | None = None
     start: Callable[[FeatureSpace], StartingWeights] | None = None
     graph_start: WeightFile | None = None
+    graph_names: tuple[str, ...] = ()
     names: Sequence[str] | None = None
     dense: Sequence[str] | None = None
     heldout_lists: tuple[Path | NBestList, ...] = ()

@@ -33,7 +33,7 @@ __all__ = ["open_loop", "tune"]
 
 _HOW_TO_CONTINUE = (
     "Finished iterations are kept. Once the decoder is mended, the same command with --continue"
-    " goes on."
+    " (in Python, resume=True) goes on."
 )
 
 

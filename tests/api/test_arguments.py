@@ -1,11 +1,43 @@
-"""Test how progress is reported."""
+"""Test how settings are named in messages, and how progress is reported."""
 
 from __future__ import annotations
 
 import pytest
 
-from mosesplug.api.arguments import open_progress
-from mosesplug.errors import UsageError
+from formats.errors import FormatError
+from mosesplug.api.arguments import name_keywords, open_progress, spell_keyword
+from mosesplug.errors import DataError, DecoderError, UsageError
+from mosesplug.settings.configuration import RunPlan
+
+
+@pytest.mark.parametrize(
+    ("option", "keyword"),
+    [
+        ("continue it with --continue, or name another --working-dir", "resume=True, or name"),
+        ("name another --working-dir", "name another working_dir"),
+        ("--select average or", "select='average' or"),
+        ("leave --seed out", "leave seed out"),
+        ("give --refs FILE", "give references FILE"),
+        ("--runs 3", "runs 3"),
+        ("use a cdec with --show_target_graph", "with --show_target_graph"),
+        ("the mark --- of a separator--seed", "--- of a separator--seed"),
+    ],
+)
+def test_messages_name_keywords(option: str, keyword: str) -> None:
+    with pytest.raises(DataError, match=keyword), name_keywords(RunPlan, spell_keyword):
+        raise DataError(option)
+
+
+def test_messages_about_files_name_keywords_in_the_remedy() -> None:
+    with pytest.raises(FormatError) as caught, name_keywords(RunPlan, spell_keyword):
+        raise FormatError("no list", path="--seed", line=3, remedy="Use --overwrite")
+    assert str(caught.value) == "--seed:3: no list. Use overwrite=True"
+
+
+def test_command_lines_of_decoders_stay_as_they_are() -> None:
+    error = DecoderError("moses --threads 2 died")
+    with pytest.raises(DecoderError, match="--threads 2"), name_keywords(RunPlan, spell_keyword):
+        raise error
 
 
 @pytest.mark.parametrize("silent", [None, False])

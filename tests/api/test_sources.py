@@ -98,7 +98,18 @@ def test_graphs_give_the_weights_of_the_command_line(graphs: Path, tmp_path: Pat
 def test_graphs_of_the_weights_that_made_them(graphs: Path, tmp_path: Path) -> None:
     fit = mosesplug.optimize(graphs=graphs, references=tmp_path / "references", options=FAST)
     assert fit.start["LM0"] == 0.4
-    with pytest.raises(UsageError, match="pro learns from n-best lists only"):
+    with pytest.raises(UsageError, match=r"^algorithm pro learns from n-best lists only"):
         mosesplug.optimize(graphs=graphs, references=tmp_path / "references", algorithm="pro")
     with pytest.raises(UsageError, match="scores and statistics are of lists or features"):
         mosesplug.optimize(graphs=graphs, scores=[1])
+
+
+def test_names_of_starting_weights_that_no_graph_has(graphs: Path, tmp_path: Path) -> None:
+    start: dict[str, Any] = {"LM0": 0.4, "TM0": (0.5, 0.1), "S_good": 0.2}
+    form: dict[str, Any] = {"references": tmp_path / "references", "options": FAST}
+    mosesplug.optimize(graphs=graphs, initial=start, **form)
+    with pytest.raises(UsageError, match="no search graph has the feature 'LM1' of the starting"):
+        mosesplug.optimize(graphs=graphs, initial={**start, "LM1": 1.0}, **form)
+    # A table, as of another fit, may name more.
+    table = mosesplug.WeightTable.of_mapping({"LM0": 0.4, "TM0": (0.5, 0.1), "LM1": 1.0})
+    mosesplug.optimize(graphs=graphs, initial=table, **form)
