@@ -352,7 +352,7 @@ def encode_texts(texts: Any, what: str, count: int | None = None) -> list[bytes]
     if hasattr(texts, "columns"):
         raise UsageError(f"{what} is a data frame: give one of its columns")
     if count is not None and len(texts) != count:
-        raise UsageError(f"{what} has {len(texts)} texts, but there are {count}: give one for each")
+        raise UsageError(f"{what} has {len(texts)} texts, but there must be {count}")
     encoded = []
     for row, text in enumerate(texts):
         if isinstance(text, str):

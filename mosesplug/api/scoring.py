@@ -203,11 +203,11 @@ def compare(
         raise UsageError("systems: give two systems or more, the baseline first")
     if samples < 1 or trials < 1:
         raise UsageError("samples and trials must be at least 1")
+    lines = load_references(references)
     compared = [
-        System(name, tuple(_find_translations(value, f"systems[{name!r}]")))
+        System(name, tuple(_find_translations(value, f"systems[{name!r}]", len(lines[0]))))
         for name, value in systems.items()
     ]
-    lines = load_references(references)
     with open_progress(progress) as report:
         return compare_all(
             compared,
@@ -247,14 +247,16 @@ def _list_metrics(metrics: Sequence[str | Metric] | str | None) -> Sequence[str 
     return [metrics] if isinstance(metrics, str) else metrics
 
 
-def _find_translations(value: Any, what: str) -> list[Translation]:
+def _find_translations(value: Any, what: str, n_sentences: int) -> list[Translation]:
     """Return the translations of each run of a system."""
     if isinstance(value, str | PathLike):
         path = Path(value)
         return list(find_tuned_translations(path)) if path.is_dir() else [path]
     if isinstance(value, Mapping) or not hasattr(value, "__len__") or not len(value):
         raise UsageError(f"{what} must be a file, a text for each sentence, or several of these")
-    if isinstance(value[0], str | bytes):
-        return [encode_texts(value, what)]
-    runs = (_find_translations(run, f"{what}[{place}]") for place, run in enumerate(value))
+    if isinstance(next(iter(value)), str | bytes):
+        return [encode_texts(value, what, n_sentences)]
+    runs = (
+        _find_translations(run, f"{what}[{place}]", n_sentences) for place, run in enumerate(value)
+    )
     return [translation for run in runs for translation in run]

@@ -121,7 +121,7 @@ def test_many_columns_are_sparse_unless_most_rows_have_them() -> None:
         ({"sentence_ids": np.zeros((2, 1))}, r"sentence_ids has the shape \(2, 1\)"),
         ({"sentence_ids": [0, -1]}, r"sentence_ids\[1\] is -1"),
         ({"sentence_ids": ["a", "b"]}, r"sentence_ids\[0\] is 'a'"),
-        ({"hypotheses": ["a"]}, "hypotheses has 1 texts, but there are 2"),
+        ({"hypotheses": ["a"]}, "hypotheses has 1 texts, but there must be 2"),
         ({"hypotheses": ["a", 1]}, r"hypotheses\[1\] is a int: give texts"),
         ({"hypotheses": ["a", "b\nc"]}, r"hypotheses\[1\] has a line break"),
         ({"scores": [1]}, r"scores has the shape \(1,\)"),

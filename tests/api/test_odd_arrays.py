@@ -120,6 +120,14 @@ def test_impossible_arguments_of_scores(arguments: dict[str, Any], message: str)
         mosesplug.score(["a"], ["a"], **arguments)
 
 
+def test_systems_are_series_of_texts() -> None:
+    texts = pandas.Series(["a b", "c"], index=["x", "y"])
+    found = mosesplug.compare({"a": texts, "b": texts.tolist()}, texts, "WER", trials=10)
+    assert [each.score for each in found] == [0.0, 0.0]
+    with pytest.raises(mosesplug.UsageError, match=r"systems\['b'\] has 1 texts, .* must be 2"):
+        mosesplug.compare({"a": texts, "b": ["a b"]}, texts)
+
+
 def test_a_score_function_that_fails_is_named() -> None:
     metric = mosesplug.StatisticsMetric(lambda totals: 1.0 if totals[0] else 0.0, name="F1")
     with pytest.raises(mosesplug.UsageError, match=r"function of F1 failed .*ValueError.*totals\["):
