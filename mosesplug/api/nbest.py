@@ -15,6 +15,7 @@ from formats.nbest.block import NBestList
 from formats.nbest.files import dense_features, format_list
 from formats.nbest.files import read_nbest as read_list
 from formats.text import atomic_write
+from mosesplug.api.arguments import name_keywords, spell_keyword
 from mosesplug.api.arrays import (
     FeatureArrays,
     check_column,
@@ -25,6 +26,7 @@ from mosesplug.api.arrays import (
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.reporting.tables import format_table, render_table
+from mosesplug.settings.learning import LearningSettings
 from mosesplug.tuning_set import SparseRows
 
 __all__ = ["NBest", "make_block", "read_nbest", "write_nbest"]
@@ -260,9 +262,10 @@ def read_nbest(
         >>> lists.sentence(1).texts
         ['yes it', 'yes it is', 'no it is']
     """
-    if dense is None:
-        dense = dense_features([path])
-    return NBest.of_block(read_list(path, names=names, dense=dense, threads=threads))
+    with name_keywords(LearningSettings, spell_keyword):
+        if dense is None:
+            dense = dense_features([path])
+        return NBest.of_block(read_list(path, names=names, dense=dense, threads=threads))
 
 
 def write_nbest(path: str | PathLike[str], lists: NBest, *, digits: int = _EXACT_DIGITS) -> None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from formats.nbest.block import NBestList, concatenate
 from formats.weights.any_format import WeightFile, read_weights
+from mosesplug.api.arguments import name_keywords, spell_keyword
 from mosesplug.api.arrays import check_column
 from mosesplug.api.inputs import InitialWeights, make_weight_file
 from mosesplug.api.nbest import NBest
@@ -23,6 +24,7 @@ from mosesplug.inspection.rerank import (
     rank_sentences,
     score_again,
 )
+from mosesplug.settings.learning import LearningSettings
 
 __all__ = ["Reranked", "rerank", "rerank_blocks"]
 
@@ -113,11 +115,12 @@ def rerank(
         named = make_weight_file(weights, "weights")
     added = [_make_feature(name, values) for name, values in (add_features or {}).items()]
     source = lists.block if isinstance(lists, NBest) else Path(lists)
-    parts = list(
-        rerank_blocks(
-            source, named, names=names, dense=dense, added=added, scale=scale if mbr else None
+    with name_keywords(LearningSettings, spell_keyword):
+        parts = list(
+            rerank_blocks(
+                source, named, names=names, dense=dense, added=added, scale=scale if mbr else None
+            )
         )
-    )
     begins = np.cumsum([0, *(len(part.lists) for part in parts)])
     rows = [part.rows + begin for part, begin in zip(parts, begins, strict=False)]
     whole = concatenate([part.lists.block for part in parts])

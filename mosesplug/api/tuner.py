@@ -418,7 +418,7 @@ def _add_earlier(
     earlier = read_settings(workspace.settings)
     if earlier.get("decoder") != ASK:
         raise UsageError(
-            f"{workspace.directory} holds a run with a decoder of its own: continue it by"
-            " mosesplug tune --continue, replace it by overwrite=True, or choose another directory"
+            f"{workspace.directory} holds a run with a decoder of its own: continue it with"
+            " --continue of tune, replace it with --overwrite, or choose another directory"
         )
     return overlay_settings(earlier, values)

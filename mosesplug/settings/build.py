@@ -47,7 +47,7 @@ def make_plan(values: _Values, spelled: Callable[[str], str] = "--{}".format) ->
     """
     values = _resolve_last({name: value for name, value in values.items() if value is not None})
     if missing := [name for name in _list_required(values) if name not in values]:
-        raise UsageError(f"missing: {', '.join(missing)}")
+        raise UsageError(f"missing: {', '.join(spelled(name).lstrip('-') for name in missing)}")
     check_settings(list_settings(RunPlan), values, spelled)
     source = values.get("input")
     select_run, select = choose_among_runs(values)

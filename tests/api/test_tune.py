@@ -98,6 +98,7 @@ def test_several_runs(toy: ToySystem) -> None:
         ({"nbest": 0}, "nbest"),
         ({"decoder": "no-such"}, "not an executable file"),
         ({"config": None}, "missing: config"),
+        ({"references": None}, "missing: references"),
         ({"metric": "BLUE"}, "BLUE"),
         ({"strict_online": True}, "strict_online requires online"),
     ],
