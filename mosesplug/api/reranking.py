@@ -162,6 +162,8 @@ def _make_feature(name: str, values: Any) -> AddedFeature:
         raise UsageError(f"add_features: {name!r} is not a name without blanks and underscores")
     if isinstance(values, str | PathLike):
         return AddedFeature(name, Path(values))
+    if not hasattr(values, "__len__"):
+        raise UsageError(f"add_features[{name!r}] must be a value for each hypothesis, or a file")
     column = check_column(values, f"add_features[{name!r}]", len(values))
     with np.errstate(over="ignore"):
         is_finite = np.isfinite(column.astype(np.float32))

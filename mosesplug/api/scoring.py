@@ -137,6 +137,8 @@ def score(
     """
     if samples < 0:
         raise UsageError(f"samples is {samples}: give a number of at least 0")
+    if select is not None and select != "oracle" and not isinstance(select, int):
+        raise UsageError(f"select is {select!r}: give a rank from 1, or 'oracle'")
     if isinstance(select, int) and select < 1:
         raise UsageError(f"select is {select}: give a rank from 1, or 'oracle'")
     prepared = prepare_metrics(_list_metrics(metrics), load_references(references))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,11 +82,12 @@ class WeightTable(Mapping[str, float | tuple[float, ...]]):
         dense: Mapping[str, float | Sequence[float]],
         sparse: Mapping[str, float] | None = None,
     ) -> WeightTable:
-        """Return a table of dense features with one or several values, and of sparse ones."""
-        groups = {
-            name: (value,) if isinstance(value, int | float) else tuple(value)
-            for name, value in dense.items()
-        }
+        """Return a table of dense features with one or several values, and of sparse ones.
+
+        Raises:
+            UsageError: a value is not a number.
+        """
+        groups = {name: _convert_weights(name, value) for name, value in dense.items()}
         sparse = sparse or {}
         space = FeatureSpace(tuple((n, len(v)) for n, v in groups.items()), tuple(sparse))
         numbers = [*(value for values in groups.values() for value in values), *sparse.values()]
@@ -207,6 +209,14 @@ class WeightTable(Mapping[str, float | tuple[float, ...]]):
         """Return a line about the sparse weights that are not shown."""
         rest = len(self._sparse) - len(self._heaviest)
         return [f"and {rest} more sparse features"] if rest else []
+
+
+def _convert_weights(name: str, value: Any) -> tuple[float, ...]:
+    """Return one or several weights of a feature."""
+    try:
+        return tuple(np.atleast_1d(np.asarray(value, dtype=np.float64)).tolist())
+    except (TypeError, ValueError):
+        raise UsageError(f"the weight of {name} is {value!r}: give numbers") from None
 
 
 def find_format(path: Path, format: str | None) -> Format:

@@ -113,11 +113,25 @@ def test_a_fit_shows_error_rates_and_warnings(problem: Problem) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [({"metrics": []}, "metrics is empty"), ({"samples": -1}, "samples is -1")],
+    [
+        ({"metrics": []}, "metrics is empty"),
+        ({"samples": -1}, "samples is -1"),
+        ({"select": "orcale"}, "select is 'orcale': give a rank from 1, or 'oracle'"),
+    ],
 )
 def test_impossible_arguments_of_scores(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(mosesplug.UsageError, match=message):
         mosesplug.score(["a"], ["a"], **arguments)
+
+
+def test_weights_are_numbers_of_any_kind() -> None:
+    table = mosesplug.WeightTable.of_mapping({"A": np.float32(0.5), "B": np.array([1, 2])})  # type: ignore[dict-item]
+    assert dict(table) == {"A": 0.5, "B": (1.0, 2.0)}
+    with pytest.raises(mosesplug.UsageError, match="the weight of A is 'x': give numbers"):
+        mosesplug.WeightTable.of_mapping({"A": "x"})  # type: ignore[dict-item]
+    lists = mosesplug.NBest([0], ["a"], [[1.0]], names=["A"])
+    with pytest.raises(mosesplug.UsageError, match=r"add_features\['X'\] must be a value for"):
+        mosesplug.rerank(lists, {"A": 1.0, "X": 1.0}, add_features={"X": 1.0})
 
 
 def test_systems_are_series_of_texts() -> None:
