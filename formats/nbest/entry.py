@@ -325,7 +325,8 @@ def _parse_unlabelled(
     if len(values) != n_names:
         raise place.error(
             f"{len(values)} feature values, but {n_names} names were given",
-            "Give the name of each column, in order (--names)",
+            "Give the name of each column, in order (--names). The fields are: sentence id ||| "
+            "text ||| features ||| score",
         )
     rest = iter(values)
     return [(name, [next(rest) for _ in range(width)]) for name, width in groups]
