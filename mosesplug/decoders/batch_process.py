@@ -14,10 +14,10 @@ from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.process import FinishedProcess, make_error, run_command
 from mosesplug.errors import DecoderError
 
-__all__ = ["ProcessDecoder", "read_batch"]
+__all__ = ["ProcessDecoder", "decode_batch", "ignore_command"]
 
 
-def _ignore(command: tuple[str, ...]) -> None:
+def ignore_command(command: tuple[str, ...]) -> None:
     """Do nothing."""
 
 
@@ -41,42 +41,39 @@ class ProcessDecoder(BatchDecoder):
     directory: Path
     nbest: int
     prefix: str = "batch"
-    executing: Callable[[tuple[str, ...]], None] = _ignore
+    executing: Callable[[tuple[str, ...]], None] = ignore_command
     beat: Callable[[int], None] | None = None
 
     def decode(
         self, sentences: Sequence[tuple[int, bytes]], weights: ModelWeights
     ) -> list[NBestList]:
         """Decode sentences, as ``BatchDecoder.decode``."""
-        if not sentences:
-            return []
-        source, nbest = self._file("in"), self._file("nbest")
-        source.write_bytes(b"".join(text + b"\n" for _, text in sentences))
-        nbest.unlink(missing_ok=True)
-        sparse = None
-        if weights.sparse:
-            sparse = self._file("sparse-weights")
-            sparse.write_bytes(format_sparse(weights.sparse))
-        command = self.decoder.nbest(
-            self.config,
-            source.absolute(),
-            run=1,
-            nbest_file=nbest.name,
-            nbest=self.nbest,
-            weights=weights.overwrite(),
-            sparse_weights=None if sparse is None else sparse.name,
-        )
-        self.executing(command)
-        finished = run_command(
-            command,
+
+        def make_command(source: Path, nbest: Path) -> tuple[str, ...]:
+            sparse = None
+            if weights.sparse:
+                sparse = self._file("sparse-weights")
+                sparse.write_bytes(format_sparse(weights.sparse))
+            return self.decoder.nbest(
+                self.config,
+                source.absolute(),
+                run=1,
+                nbest_file=nbest.name,
+                nbest=self.nbest,
+                weights=weights.overwrite(),
+                sparse_weights=None if sparse is None else sparse.name,
+            )
+
+        return decode_batch(
+            sentences,
+            weights,
+            make_command,
+            file=self._file,
             directory=self.directory,
-            stdout=self._file("out"),
-            stderr=self._file("err"),
-            on_lines=self.beat,
+            executing=self.executing,
+            beat=self.beat,
             timeout=self.decoder.timeout,
-            signs=[nbest],
         )
-        return read_batch(nbest, [number for number, _ in sentences], weights, finished)
 
     def close(self) -> None:
         """Do nothing: no program runs between two mini-batches."""
@@ -85,26 +82,63 @@ class ProcessDecoder(BatchDecoder):
         return self.directory / f"{self.prefix}.{ending}"
 
 
-def read_batch(
-    nbest: Path,
-    numbers: Sequence[int],
+def decode_batch(
+    sentences: Sequence[tuple[int, bytes]],
     weights: ModelWeights,
-    finished: FinishedProcess,
+    make_command: Callable[[Path, Path], tuple[str, ...]],
     *,
+    file: Callable[[str], Path],
+    directory: Path,
+    executing: Callable[[tuple[str, ...]], None],
+    beat: Callable[[int], None] | None,
+    timeout: float | None,
     any_layout: bool = False,
 ) -> list[NBestList]:
-    """Return the lists of a mini-batch that a process wrote.
+    """Decode a mini-batch by a command that reads a file and writes its lists to another.
 
     Args:
-        nbest: file of the lists.
-        numbers: sentence ids of the mini-batch, in the order of its sentences.
-        weights: that it was decoded with.
-        finished: the process.
+        sentences: their ids, and their texts.
+        weights: to decode with.
+        make_command: returns the command for the file of the sentences and that of the lists.
+        file: returns the path of the decoder's file with an ending.
+        directory: the command's current directory.
+        executing: receives the command.
+        beat: called a few times a second while the command runs.
+        timeout: as for ``run_command``.
         any_layout: whether the lists may have another layout than that of Moses.
 
     Raises:
         DecoderError: a list is missing, cut off, or not one of these sentences and features.
     """
+    if not sentences:
+        return []
+    source, nbest = file("in"), file("nbest")
+    source.write_bytes(b"".join(text + b"\n" for _, text in sentences))
+    nbest.unlink(missing_ok=True)
+    command = make_command(source, nbest)
+    executing(command)
+    finished = run_command(
+        command,
+        directory=directory,
+        stdout=file("out"),
+        stderr=file("err"),
+        on_lines=beat,
+        timeout=timeout,
+        signs=[nbest],
+    )
+    numbers = [number for number, _ in sentences]
+    return _read_batch(nbest, numbers, weights, finished, any_layout=any_layout)
+
+
+def _read_batch(
+    nbest: Path,
+    numbers: Sequence[int],
+    weights: ModelWeights,
+    finished: FinishedProcess,
+    *,
+    any_layout: bool,
+) -> list[NBestList]:
+    """Return the lists of a mini-batch that a process wrote; see ``decode_batch``."""
     if not nbest.is_file():
         raise make_error("the decoder wrote no n-best list", finished.command, finished.stderr)
     try:

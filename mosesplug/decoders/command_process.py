@@ -10,15 +10,10 @@ from formats.moses.ini import read_moses_ini, with_weights
 from formats.nbest.block import NBestList
 from formats.weights.files import ShowWeights, format_sparse
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
-from mosesplug.decoders.batch_process import read_batch
+from mosesplug.decoders.batch_process import decode_batch, ignore_command
 from mosesplug.decoders.command import WEIGHT_FILES, DecoderCommand, format_decoder_weights
-from mosesplug.decoders.process import run_command
 
 __all__ = ["CommandProcess", "CommandRecipe"]
-
-
-def _ignore(command: tuple[str, ...]) -> None:
-    """Do nothing."""
 
 
 @dataclass(frozen=True)
@@ -41,37 +36,34 @@ class CommandProcess(BatchDecoder):
     directory: Path
     nbest: int
     prefix: str = "batch"
-    executing: Callable[[tuple[str, ...]], None] = _ignore
+    executing: Callable[[tuple[str, ...]], None] = ignore_command
     beat: Callable[[int], None] | None = None
 
     def decode(
         self, sentences: Sequence[tuple[int, bytes]], weights: ModelWeights
     ) -> list[NBestList]:
         """Decode sentences, as ``BatchDecoder.decode``."""
-        if not sentences:
-            return []
-        source, nbest = self._file("in"), self._file("nbest")
-        source.write_bytes(b"".join(text + b"\n" for _, text in sentences))
-        nbest.unlink(missing_ok=True)
-        command = self.command.call(
-            weights=self._write_weights(weights),
-            input_file=source,
-            nbest_file=nbest,
-            nbest=self.nbest,
-            iteration=1,
-        )
-        self.executing(command)
-        finished = run_command(
-            command,
+
+        def make_command(source: Path, nbest: Path) -> tuple[str, ...]:
+            return self.command.call(
+                weights=self._write_weights(weights),
+                input_file=source,
+                nbest_file=nbest,
+                nbest=self.nbest,
+                iteration=1,
+            )
+
+        return decode_batch(
+            sentences,
+            weights,
+            make_command,
+            file=self._file,
             directory=self.command.directory,
-            stdout=self._file("out"),
-            stderr=self._file("err"),
-            on_lines=self.beat,
+            executing=self.executing,
+            beat=self.beat,
             timeout=self.command.timeout,
-            signs=[nbest],
+            any_layout=True,
         )
-        numbers = [number for number, _ in sentences]
-        return read_batch(nbest, numbers, weights, finished, any_layout=True)
 
     def close(self) -> None:
         """Do nothing: no program runs between two mini-batches."""
