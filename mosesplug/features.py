@@ -68,6 +68,14 @@ class FeatureSpace:
         return (*dense, *self.sparse)
 
     @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """Names of all columns for messages: ``LM0`` for a single dense value, else ``TM0_1``."""
+        dense = (
+            name if width == 1 else f"{name}_{i}" for name, width in self.groups for i in range(width)
+        )
+        return (*dense, *self.sparse)
+
+    @cached_property
     def columns(self) -> Mapping[str, int]:
         """The column of each name in ``names``."""
         return {name: column for column, name in enumerate(self.names)}

@@ -102,12 +102,7 @@ def _find_shown(space: FeatureSpace, weights: NDArray[np.float64]) -> list[int]:
 
 def _name_columns(space: FeatureSpace) -> tuple[str, ...]:
     """Return a name for each column: ``LM`` for a single value, ``TM_0`` for several."""
-    names = [
-        name if width == 1 else f"{name}_{place}"
-        for name, width in space.groups
-        for place in range(width)
-    ]
-    return tuple(map(mark_invalid_utf8, (*names, *space.sparse)))
+    return tuple(map(mark_invalid_utf8, space.labels))
 
 
 def _find_steps(result: OptimizeResult) -> tuple[tuple[float, ...], str]:

@@ -265,7 +265,7 @@ def find_warnings(lists: TuningSet, result: LearningResult) -> list[str]:
     weights, score = result.solution.weights, result.solution.score
     findings = [
         *find_list_signs(lists),
-        *find_weight_signs(weights, lists.space.names, lists.space.n_dense),
+        *find_weight_signs(weights, lists.space.labels, lists.space.n_dense),
     ]
     messages = [finding.message for finding in findings if not finding.fatal]
     if unfinished := [step for step in result.solution.history if step.get("converged") is False]:

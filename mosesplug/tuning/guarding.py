@@ -309,6 +309,6 @@ def _earlier_weights(store: NBestStore) -> list[Weights]:
 
 
 def _weight_signs(context: Context, weights: Weights) -> list[WarningSign]:
-    names = context.data.space.names
+    names = context.data.space.labels
     values = np.array([*weights.dense, *weights.sparse.values()], dtype=np.float64)
     return find_weight_signs(values, (*names, *weights.sparse), len(weights.dense))

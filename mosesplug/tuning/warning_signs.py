@@ -142,7 +142,7 @@ def find_list_signs(*parts: TuningSet) -> list[WarningSign]:
         )
     every = zip(*map(_find_varying, parts), strict=True)
     names = [
-        name for name, varies in zip(parts[0].space.names, every, strict=False) if not any(varies)
+        name for name, varies in zip(parts[0].space.labels, every, strict=False) if not any(varies)
     ]
     if names and single < len(widths):
         several = len(names) > 1
@@ -150,8 +150,8 @@ def find_list_signs(*parts: TuningSet) -> list[WarningSign]:
             WarningSign(
                 "constant feature",
                 f"{', '.join(names)} {'have' if several else 'has'} the same value in all"
-                " hypotheses of each sentence and cannot be tuned. Take"
-                f" {'them' if several else 'it'} out of the configuration, or set tuneable=false",
+                " hypotheses of each sentence and cannot be tuned. Remove the"
+                f" {'features' if several else 'feature'}, or set tuneable=false in moses.ini",
             )
         )
     return found

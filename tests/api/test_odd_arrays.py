@@ -107,8 +107,8 @@ def test_a_fit_shows_error_rates_and_warnings(problem: Problem) -> None:
     head, *_, last = repr(fit).splitlines()
     assert head.startswith("mert: 1 - WER 0.")
     assert ", 0." in head.partition("held-out sentences")[2]
-    assert last.startswith("warning: F0_0 has the same value")
-    assert "<p>warning: F0_0 has" in fit._repr_html_()
+    assert last.startswith("warning: F0 has the same value")
+    assert "<p>warning: F0 has" in fit._repr_html_()
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import pytest
 from formats.references import read_references
 from formats.text import read_lines
 from mosesplug.errors import DataError
+from mosesplug.features import FeatureSpace
 from mosesplug.learning.lists import store_lists
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem, algorithm
@@ -94,8 +95,15 @@ def with_constant(constant: float) -> Problem:
 def test_a_constant_feature_is_reported(constant: float) -> None:
     (found,) = find_list_signs(with_constant(constant).tuning_set)
     assert found.name == "constant feature"
-    assert found.message.startswith("F2_0 has ")
+    assert found.message.startswith("F2 has ")
+    assert found.message.endswith("Remove the feature, or set tuneable=false in moses.ini")
     assert not find_list_signs(planted(3)[0].tuning_set)
+
+
+def test_values_of_one_feature_are_numbered() -> None:
+    made = with_constant(0.0).tuning_set
+    (found,) = find_list_signs(replace(made, space=FeatureSpace((("LM", 1), ("TM", 4)))))
+    assert found.message.startswith("TM_1 has ")
 
 
 def test_a_feature_that_never_varies_does_not_take_all_weight() -> None:
