@@ -71,7 +71,9 @@ class FeatureSpace:
     def labels(self) -> tuple[str, ...]:
         """Names of all columns for messages: ``LM0`` for a single dense value, else ``TM0_1``."""
         dense = (
-            name if width == 1 else f"{name}_{i}" for name, width in self.groups for i in range(width)
+            name if width == 1 else f"{name}_{i}"
+            for name, width in self.groups
+            for i in range(width)
         )
         return (*dense, *self.sparse)
 
