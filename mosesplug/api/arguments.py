@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from numbers import Real
 from os import PathLike, fspath
 from threading import Lock
 from typing import Any
@@ -19,7 +21,9 @@ from mosesplug.settings.toml import check_type
 
 __all__ = [
     "Progress",
+    "check_integer",
     "check_keyword",
+    "check_number",
     "collect_keywords",
     "fill_defaults",
     "name_keywords",
@@ -56,6 +60,33 @@ def check_keyword(setting: Setting, value: Any, keyword: str) -> Any:
         UsageError: it has another type.
     """
     return check_type(setting, _plain(setting, value), keyword)
+
+
+def check_integer(value: Any, argument: str, least: int) -> int:
+    """Return the integer of an argument.
+
+    Raises:
+        UsageError: it is not an integer, or less than ``least``.
+    """
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = least - 1
+    if number < least:
+        raise UsageError(f"{argument} is {value!r}: give an integer of at least {least}")
+    return number
+
+
+def check_number(value: Any, argument: str, least: float) -> float:
+    """Return the number of an argument.
+
+    Raises:
+        UsageError: it is not a number, or less than ``least``.
+    """
+    number = float(value) if isinstance(value, Real) else float("nan")
+    if not number >= least:
+        raise UsageError(f"{argument} is {value!r}: give a number of at least {least:g}")
+    return number
 
 
 def spell_keyword(name: str) -> str:

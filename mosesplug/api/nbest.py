@@ -15,7 +15,7 @@ from formats.nbest.block import NBestList
 from formats.nbest.files import dense_features, format_list
 from formats.nbest.files import read_nbest as read_list
 from formats.text import atomic_write
-from mosesplug.api.arguments import name_keywords, spell_keyword
+from mosesplug.api.arguments import check_integer, name_keywords, spell_keyword
 from mosesplug.api.arrays import (
     FeatureArrays,
     check_column,
@@ -277,6 +277,7 @@ def write_nbest(path: str | PathLike[str], lists: NBest, *, digits: int = _EXACT
         digits: significant digits of values and scores; 9 preserve them exactly.
 
     Raises:
+        UsageError: ``lists`` is no ``NBest``, or ``digits`` no positive integer.
         DataError: the format cannot hold a text or a name: a text with ``|||``, the name of a
             dense feature with an underscore, or of a sparse one without.
 
@@ -287,6 +288,9 @@ def write_nbest(path: str | PathLike[str], lists: NBest, *, digits: int = _EXACT
         >>> mosesplug.read_nbest("first.gz")
         NBest of 1 sentences, 3 hypotheses, 2 features
     """
+    if not isinstance(lists, NBest):
+        raise UsageError(f"lists is a {type(lists).__name__}: give an NBest")
+    digits = check_integer(digits, "digits", 1)
     _check_writable(lists)
     with atomic_write(path, compress="gz" if fspath(path).endswith(".gz") else None) as file:
         file.writelines(format_list(lists.block, digits=digits))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from formats.nbest.block import NBestList, concatenate
 from formats.weights.any_format import WeightFile, read_weights
-from mosesplug.api.arguments import name_keywords, spell_keyword
+from mosesplug.api.arguments import check_number, name_keywords, spell_keyword
 from mosesplug.api.arrays import check_column
 from mosesplug.api.inputs import InitialWeights, make_weight_file
 from mosesplug.api.nbest import NBest
@@ -105,8 +105,9 @@ def rerank(
         >>> ranked.lists.names
         ('LM0', 'WordPenalty0', 'Length')
     """
-    if not scale >= 0.0:
-        raise UsageError(f"scale is {scale}: give a number of at least 0")
+    if not isinstance(lists, NBest | str | PathLike):
+        raise UsageError(f"lists is a {type(lists).__name__}: give an NBest or a file")
+    scale = check_number(scale, "scale", 0.0)
     if isinstance(weights, str | PathLike):
         named = read_weights(weights).with_sparse(sparse_weights)
     else:

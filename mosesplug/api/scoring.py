@@ -10,7 +10,7 @@ from typing import Any, Generic, Literal, TypeVar, overload
 
 import numpy as np
 
-from mosesplug.api.arguments import Progress, open_progress
+from mosesplug.api.arguments import Progress, check_integer, open_progress
 from mosesplug.api.arrays import encode_texts
 from mosesplug.api.inputs import load_references
 from mosesplug.api.nbest import NBest
@@ -135,8 +135,7 @@ def score(
         >>> len(found)
         2
     """
-    if samples < 0:
-        raise UsageError(f"samples is {samples}: give a number of at least 0")
+    samples, seed = check_integer(samples, "samples", 0), check_integer(seed, "seed", 0)
     if select is not None and select != "oracle" and not isinstance(select, int):
         raise UsageError(f"select is {select!r}: give a rank from 1, or 'oracle'")
     if isinstance(select, int) and select < 1:
@@ -203,8 +202,8 @@ def compare(
     """
     if len(systems) < 2:
         raise UsageError("systems: give two systems or more, the baseline first")
-    if samples < 1 or trials < 1:
-        raise UsageError("samples and trials must be at least 1")
+    samples, trials = check_integer(samples, "samples", 1), check_integer(trials, "trials", 1)
+    seed = check_integer(seed, "seed", 0)
     lines = load_references(references)
     compared = [
         System(name, tuple(_find_translations(value, f"systems[{name!r}]", len(lines[0]))))
@@ -244,9 +243,16 @@ def compare_all(
 def _list_metrics(metrics: Sequence[str | Metric] | str | None) -> Sequence[str | Metric]:
     if metrics is None:
         return DEFAULT_METRICS
-    if not isinstance(metrics, str) and not metrics:
+    if isinstance(metrics, str):
+        return [metrics]
+    if not isinstance(metrics, Sequence):
+        raise UsageError(f"metrics is a {type(metrics).__name__}: give a list of names or metrics")
+    if not metrics:
         raise UsageError("metrics is empty: give one metric or more")
-    return [metrics] if isinstance(metrics, str) else metrics
+    for place, each in enumerate(metrics):
+        if not isinstance(each, str) and not hasattr(each, "prepare"):
+            raise UsageError(f"metrics[{place}] is {each!r}: give a name, as 'BLEU', or a metric")
+    return metrics
 
 
 def _find_translations(value: Any, what: str, n_sentences: int) -> list[Translation]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -116,12 +117,44 @@ def test_a_fit_shows_error_rates_and_warnings(problem: Problem) -> None:
     [
         ({"metrics": []}, "metrics is empty"),
         ({"samples": -1}, "samples is -1"),
+        ({"samples": 1.5}, "samples is 1.5: give an integer of at least 0"),
+        ({"seed": -1}, "seed is -1: give an integer of at least 0"),
+        ({"seed": "x"}, "seed is 'x': give an integer"),
+        ({"metrics": [1]}, r"metrics\[0\] is 1: give a name"),
+        ({"metrics": 5}, "metrics is a int: give a list"),
         ({"select": "orcale"}, "select is 'orcale': give a rank from 1, or 'oracle'"),
     ],
 )
 def test_impossible_arguments_of_scores(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(mosesplug.UsageError, match=message):
         mosesplug.score(["a"], ["a"], **arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"samples": 0}, "samples is 0: give an integer of at least 1"),
+        ({"trials": "x"}, "trials is 'x': give an integer of at least 1"),
+        ({"seed": -1}, "seed is -1: give an integer of at least 0"),
+    ],
+)
+def test_impossible_arguments_of_comparisons(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(mosesplug.UsageError, match=message):
+        mosesplug.compare({"a": ["a"], "b": ["a"]}, ["a"], **arguments)
+
+
+def test_lists_and_numbers_of_other_types(tmp_path: Path) -> None:
+    lists = mosesplug.NBest([0], ["a"], [[1.0]], names=["A"])
+    other: Any = [1]
+    with pytest.raises(mosesplug.UsageError, match="scale is '1': give a number of at least 0"):
+        mosesplug.rerank(lists, {"A": 1.0}, mbr=True, scale="1")  # type: ignore[arg-type]
+    with pytest.raises(mosesplug.UsageError, match="lists is a list: give an NBest or a file"):
+        mosesplug.rerank(other, {"A": 1.0})
+    with pytest.raises(mosesplug.UsageError, match=r"lists is a list: give an NBest$"):
+        mosesplug.write_nbest(tmp_path / "lists", other)
+    with pytest.raises(mosesplug.UsageError, match="digits is 0: give an integer of at least 1"):
+        mosesplug.write_nbest(tmp_path / "lists", lists, digits=0)
+    assert not list(tmp_path.iterdir())
 
 
 def test_weights_are_numbers_of_any_kind() -> None:
