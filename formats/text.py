@@ -157,7 +157,8 @@ def atomic_write(path: StrPath, *, compress: Literal["gz"] | None = None) -> Ite
     no time and no name, so equal input gives equal bytes.
 
     Raises:
-        OSError: the directory is not writable, or the disk is full.
+        OSError: the directory is missing or not writable, or the disk is full; it names ``path``,
+            not the temporary file.
     """
     if Path(path).exists() and not Path(path).is_file():
         with Path(path).open("wb") as file, _open_packed(file, compress) as text:
@@ -177,9 +178,20 @@ def atomic_write(path: StrPath, *, compress: Literal["gz"] | None = None) -> Ite
         _sync_directory(target.parent)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno in _NO_ROOM and error.filename is None:
-            error.filename = str(target)  # a write that finds no room does not say where
+        if isinstance(error, OSError):
+            _name_target(error, temporary, target)
         raise
+
+
+def _name_target(error: OSError, temporary: Path, target: Path) -> None:
+    """Name the file that could not be written, in the place of its temporary file or of nothing."""
+    if error.filename is None:  # a write that finds no room does not say where
+        is_unnamed = error.errno in _NO_ROOM
+    else:
+        is_unnamed = str(error.filename) == str(temporary)
+    if is_unnamed:
+        error.filename = str(target)
+        del error.filename2  # that of a rename, also the target
 
 
 def write_atomic(path: StrPath, data: bytes, *, compress: Literal["gz"] | None = None) -> None:

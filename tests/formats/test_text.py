@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 import lzma
 import os
@@ -124,6 +125,25 @@ def test_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> No
         interrupted()
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_failed_writes_name_the_file_and_not_the_temporary_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "missing" / "x.json"
+    with pytest.raises(FileNotFoundError) as caught:
+        write_atomic(path, TEXT)
+    assert str(caught.value) == f"[Errno 2] No such file or directory: '{path}'"
+
+    def fail(old: Path, new: Path) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted", str(old), None, str(new))
+
+    monkeypatch.setattr(Path, "replace", fail)
+    path = tmp_path / "x.json"
+    with pytest.raises(PermissionError) as denied:
+        write_atomic(path, TEXT)
+    assert str(denied.value) == f"[Errno 1] Operation not permitted: '{path}'"
+    assert not list(tmp_path.iterdir())
 
 
 def test_text_is_on_the_disk_before_it_has_its_name(
