@@ -21,8 +21,8 @@ from mosesplug.api.inputs import arrange_initial, load_references, make_weight_f
 from mosesplug.api.nbest import NBest, read_nbest
 from mosesplug.api.statistics import StatisticsMetric
 from mosesplug.api.weights import WeightTable
-from mosesplug.errors import UsageError, suggest
-from mosesplug.features import FeatureSpace
+from mosesplug.errors import DataError, UsageError, suggest
+from mosesplug.features import FeatureSpace, spelled_groups
 from mosesplug.learning.inputs import GivenData
 from mosesplug.learning.weights import StartingWeights, read_starting_weights
 from mosesplug.metrics import Metric
@@ -297,7 +297,21 @@ def _take_lists(lists: Any, what: str) -> tuple[Path | NBestList, ...]:
             found.append(Path(each))
         else:
             raise UsageError(f"{what}[{place}] is a {type(each).__name__}: give an NBest or a file")
+    _check_same_features(found, what)
     return tuple(found)
+
+
+def _check_same_features(lists: Sequence[Path | NBestList], what: str) -> None:
+    """Check that the lists in memory have the same dense features."""
+    blocks = [(place, each) for place, each in enumerate(lists) if isinstance(each, NBestList)]
+    for place, block in blocks[1:]:
+        first_place, first = blocks[0]
+        if tuple(block.groups) != tuple(first.groups):
+            raise DataError(
+                f"{what}[{place}] has the features {spelled_groups(block.groups)}, "
+                f"{what}[{first_place}] has {spelled_groups(first.groups)}: give lists of the same "
+                "features in the same order"
+            )
 
 
 def _single_list(lists: Any, names: Sequence[str] | None, dense: Sequence[str] | None) -> NBestList:

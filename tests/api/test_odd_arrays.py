@@ -157,6 +157,21 @@ def test_lists_and_numbers_of_other_types(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_merged_lists_have_the_same_features() -> None:
+    lists = [
+        mosesplug.NBest([0], ["a"], [[1.0, 2.0]], names=names)
+        for names in (["LM", "W"], ["LM", "W"], ["TM", "TM"])
+    ]
+    message = r"lists\[2\] has the features TM\*2, lists\[0\] has LM W: give lists of the same"
+    with pytest.raises(mosesplug.DataError, match=message):
+        mosesplug.optimize(lists, references=["a"])
+    message = r"heldout_lists\[1\] has the features TM\*2, heldout_lists\[0\] has LM W"
+    with pytest.raises(mosesplug.DataError, match=message):
+        mosesplug.optimize(
+            lists[0], references=["a"], heldout_lists=lists[1:], heldout_references=["a"]
+        )
+
+
 def test_weights_are_numbers_of_any_kind() -> None:
     table = mosesplug.WeightTable.of_mapping({"A": np.float32(0.5), "B": np.array([1, 2])})  # type: ignore[dict-item]
     assert dict(table) == {"A": 0.5, "B": (1.0, 2.0)}
