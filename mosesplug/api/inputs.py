@@ -31,6 +31,7 @@ __all__ = [
     "make_weight_file",
     "place_references",
     "place_start",
+    "unknown_feature_error",
 ]
 
 _FORMS = "{} must be a file, a text for each sentence, or several sequences of texts"
@@ -201,10 +202,7 @@ def _by_name(initial: Mapping[str, Any], space: FeatureSpace) -> NDArray[np.floa
         values = _check_values(name, value)
         begin, width = groups.get(name, (space.columns.get(name, -1), 1))
         if begin < 0:
-            raise UsageError(
-                f"initial: there is no feature {name!r} (entry {place}); known: "
-                f"{', '.join([*groups, *space.sparse][:30])}"
-            )
+            raise unknown_feature_error("initial", name, place, [*groups, *space.sparse])
         if len(values) != width:
             raise UsageError(f"initial[{name!r}] has {len(values)} weights for {width} values")
         vector[begin : begin + width] = values
@@ -212,6 +210,19 @@ def _by_name(initial: Mapping[str, Any], space: FeatureSpace) -> NDArray[np.floa
         column = int(np.argmax(np.isnan(vector)))
         raise UsageError(f"initial has no weight of {space.group_names[column]}")
     return vector
+
+
+def unknown_feature_error(what: str, name: str, place: int, known: Sequence[str]) -> UsageError:
+    """Return the error of a weight that no feature has.
+
+    Args:
+        what: the argument, a mapping of names to weights.
+        name, place: the name, and its position in the mapping.
+        known: names of the features.
+    """
+    return UsageError(
+        f"{what}: there is no feature {name!r} (entry {place}); known: {', '.join(known[:30])}"
+    )
 
 
 def _check_values(name: str, value: Any, what: str = "initial") -> tuple[float, ...]:

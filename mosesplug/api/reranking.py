@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from formats.graphs.hypergraph import hypergraph_names
 from formats.nbest.block import NBestList, concatenate
 from formats.weights.any_format import WeightFile, read_weights
 from mosesplug.api.arguments import check_number, name_keywords, spell_keyword
 from mosesplug.api.arrays import check_column
-from mosesplug.api.inputs import InitialWeights, make_weight_file
+from mosesplug.api.inputs import InitialWeights, make_weight_file, unknown_feature_error
 from mosesplug.api.nbest import NBest
+from mosesplug.api.weights import WeightTable
 from mosesplug.errors import DataError, UsageError
 from mosesplug.inspection.rerank import (
     AddedFeature,
@@ -91,7 +93,9 @@ def rerank(
 
     Raises:
         FormatError: a file cannot be read, or a weight is missing.
-        UsageError: an added feature has another number of values, or a name that is taken.
+        UsageError: an added feature has another number of values, or a name that is taken; or a
+            mapping names a dense feature that the lists lack (a table, such as ``fit.weights``,
+            may have more features).
         DataError: a value is not finite.
 
     Example:
@@ -117,11 +121,13 @@ def rerank(
     added = [_make_feature(name, values) for name, values in (add_features or {}).items()]
     source = lists.block if isinstance(lists, NBest) else Path(lists)
     with name_keywords(LearningSettings, spell_keyword):
-        parts = list(
-            rerank_blocks(
-                source, named, names=names, dense=dense, added=added, scale=scale if mbr else None
-            )
-        )
+        parts: list[Reranked] = []
+        for part in rerank_blocks(
+            source, named, names=names, dense=dense, added=added, scale=scale if mbr else None
+        ):
+            if not parts and isinstance(weights, Mapping) and not isinstance(weights, WeightTable):
+                _check_known(weights, named, part.lists)
+            parts.append(part)
     begins = np.cumsum([0, *(len(part.lists) for part in parts)])
     rows = [part.rows + begin for part, begin in zip(parts, begins, strict=False)]
     whole = concatenate([part.lists.block for part in parts])
@@ -156,6 +162,16 @@ def rerank_blocks(
             first += len(rows)
         ranked = NBest.of_block(block).take(np.concatenate(order))
         yield Reranked(ranked, np.array(chosen, dtype=np.int64))
+
+
+def _check_known(weights: Mapping[str, Any], named: WeightFile, lists: NBest) -> None:
+    """Check that the lists have every dense feature of a mapping, which may be misspelled."""
+    known = [name for name, _ in lists.space.groups]
+    for place, name in enumerate(weights):
+        values = named.groups.get(name)
+        # Lists that name every value have TM_1 and TM_2 for the two weights of TM.
+        if values is not None and not {name, *hypergraph_names([(name, len(values))])} & {*known}:
+            raise unknown_feature_error("weights", name, place, known)
 
 
 def _make_feature(name: str, values: Any) -> AddedFeature:

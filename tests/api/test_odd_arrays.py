@@ -157,6 +157,26 @@ def test_lists_and_numbers_of_other_types(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_weights_of_features_that_no_list_has(tmp_path: Path) -> None:
+    lists = mosesplug.NBest([0, 0], ["a", "b"], [[1.0, 0.0], [2.0, 1.0]], names=["LM", "W"])
+    weights = {"LM": 1.0, "Wrod": 2.0, "W": -3.0}
+    message = r"weights: there is no feature 'Wrod' \(entry 1\); known: LM, W$"
+    with pytest.raises(mosesplug.UsageError, match=message):
+        mosesplug.rerank(lists, weights)
+    mosesplug.write_nbest(tmp_path / "lists", lists)
+    with pytest.raises(mosesplug.UsageError, match=message):
+        mosesplug.rerank(tmp_path / "lists", weights)
+    # A sparse feature may be missing, and a table or file may be of a larger system.
+    table = mosesplug.WeightTable.of_mapping(weights)
+    table.save(tmp_path / "weights", "dense")
+    for more in (table, tmp_path / "weights", {"LM": 1.0, "W": -3.0, "T_x": 1.0}):
+        assert mosesplug.rerank(lists, more).texts == ["a"]
+    added = mosesplug.rerank(lists, weights, add_features={"Wrod": [0.0, 5.0]})
+    assert added.texts == ["b"]
+    named = mosesplug.NBest([0, 0], ["a", "b"], [[1.0, 0.0], [2.0, 1.0]], names=["TM_1", "TM_2"])
+    assert mosesplug.rerank(named, {"TM": (1.0, -3.0)}).texts == ["a"]
+
+
 def test_merged_lists_have_the_same_features() -> None:
     lists = [
         mosesplug.NBest([0], ["a"], [[1.0, 2.0]], names=names)
