@@ -331,9 +331,13 @@ def _make_space(features: Any) -> FeatureSpace:
         if not isinstance(width, int) or width < 1:
             raise UsageError(f"features[{place}] is {each!r}: give a number of values from 1")
         names += [name] * width
+    if not names:
+        raise UsageError("features is empty: name at least one feature")
     space = FeatureSpace.of_names(names)
-    if len(dict(space.groups)) < len(space.groups) or not names:
-        raise UsageError("features: a name is repeated, or there is none; give each feature once")
+    groups = [group for group, _ in space.groups]
+    for group in groups:
+        if groups.count(group) > 1:
+            raise UsageError(f"features names {group} twice: name each feature once")
     return space
 
 
