@@ -1,1 +1,1 @@
-"""What the public names of ``mosesplug`` do; its modules are loaded when a name is first used."""
+"""The public functions and types of ``mosesplug``; each module loads at the first use of a name."""

@@ -35,7 +35,7 @@ _SHOWN = 40
 """Largest number of weights to draw."""
 
 _QUANTITIES = ("score", "loss", "objective")
-"""What the steps of an algorithm report, the most useful first."""
+"""Values that an algorithm may report for each step; a figure draws the first one present."""
 
 
 def plot_fit(result: OptimizeResult, figure: str) -> Figure:

@@ -124,7 +124,7 @@ class Fit:
 
     @property
     def history(self) -> tuple[Mapping[str, Any], ...]:
-        """What the algorithm recorded at each step; empty for the average of several runs."""
+        """The record of each step of the algorithm; empty for the average of several runs."""
         return self.result.learning.solution.history
 
     @property

@@ -1,4 +1,4 @@
-"""What to learn weights from, gathered from the arguments of ``optimize``."""
+"""Convert the arguments of ``optimize`` to settings and data."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _SETTING_NAMES = {
 
 @dataclass(frozen=True)
 class Task:
-    """What to learn from, and how.
+    """The settings and the data of one call of ``optimize``.
 
     Attributes:
         settings: what is said by values and paths.

@@ -57,7 +57,7 @@ _NEEDED = {"refs": "references", "config": "features and starting weights"}
 
 @dataclass(frozen=True, repr=False)
 class Request:
-    """What a decoder is asked for: n-best lists of all sentences, with these weights.
+    """A request for n-best lists of all sentences, decoded with these weights.
 
     Attributes:
         iteration: from 1.
@@ -274,7 +274,7 @@ class Tuner:
 
     @property
     def is_finished(self) -> bool:
-        """Whether ``ask`` has returned None."""
+        """Whether the run is finished: ``ask`` returned None."""
         return bool(self._reason)
 
     @property

@@ -45,7 +45,7 @@ PLACEHOLDERS: Mapping[str, str] = {
     "nbest-size": "most hypotheses of a sentence",
     "iteration": "number of the iteration, from 1",
 }
-"""What stands in a command for something that differs from call to call, without its braces."""
+"""The placeholders of a command, without braces, with their meanings."""
 
 _REQUIRED = ("weights", "nbest")
 _PLACEHOLDER = re.compile(r"\{([A-Za-z][A-Za-z_-]*)\}")

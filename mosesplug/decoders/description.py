@@ -1,4 +1,4 @@
-"""What decodes the tuning set, as the settings of a run describe it.
+"""The kinds of decoders that the settings of a run can name.
 
 The settings name one of these; ``mosesplug.tuning`` makes a ``Decoder`` of it, which decodes.
 """

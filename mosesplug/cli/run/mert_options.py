@@ -86,7 +86,7 @@ class ScriptOption:
 
     @property
     def state(self) -> Literal["honoured", "refused"]:
-        """Whether the option is honoured or refused, as the reference lists it."""
+        """The status of the option in the reference: honoured or refused."""
         return "refused" if self.is_refused else "honoured"
 
 
