@@ -62,6 +62,9 @@ class NBestList:
             segmentation), blanks included; an empty range if there is none.
         extra_ends: int64 ``[n]``.
         lines: int64 ``[n]``; line in the file, from 1.
+        outside: float64 ``[n, k]``; scores from outside, such as those of a learned metric; None
+            if there are none.
+        has_texts: whether the list has texts; else all of them are empty.
     """
 
     path: str
@@ -79,6 +82,8 @@ class NBestList:
     extra_starts: Positions
     extra_ends: Positions
     lines: NDArray[np.int64]
+    outside: NDArray[np.float64] | None = None
+    has_texts: bool = True
 
     def __len__(self) -> int:
         return len(self.sentence_ids)
@@ -129,7 +134,14 @@ def concatenate(blocks: Sequence[NBestList]) -> NBestList:
         extra_starts=moved("extra_starts", at),
         extra_ends=moved("extra_ends", at),
         lines=np.concatenate([block.lines for block in blocks]),
+        outside=_concatenate_outside(blocks),
+        has_texts=all(block.has_texts for block in blocks),
     )
+
+
+def _concatenate_outside(blocks: Sequence[NBestList]) -> NDArray[np.float64] | None:
+    parts = [block.outside for block in blocks if block.outside is not None]
+    return np.concatenate(parts) if len(parts) == len(blocks) else None
 
 
 def from_entries(
