@@ -21,6 +21,7 @@ from mosesplug.metrics import metric as find_metric
 from mosesplug.optimizers import Progress
 from mosesplug.optimizers.problem import no_progress
 from mosesplug.settings.learning import LearningSettings
+from mosesplug.settings.lists import ListSettings
 from mosesplug.store import NBestStore
 from mosesplug.tuning_set import TuningSet
 
@@ -88,14 +89,14 @@ def open_oracle_lists(
     if len(places) == 1 and places[0].is_dir():
         if names is not None:
             raise UsageError("--names requires n-best lists: a store has its own names")
-        settings = LearningSettings(
+        learning = LearningSettings(
             store=places[0],
             metric=metric,
             metric_settings=metric_settings,
             references=references,
             threads=threads,
         )
-        data = read_data(settings, progress)
+        data = read_data(learning, progress)
         lists = data.problem.tuning_set
         with open_run(places[0], with_lists=True) as run:
             vector = run.vector
@@ -107,12 +108,13 @@ def open_oracle_lists(
     if references is None:
         raise UsageError("there are no references: give --refs FILE")
     measure = find_metric(metric or "BLEU", metric_settings)
+    settings = ListSettings(names=None if names is None else tuple(names))
     with store_lists(
         places,
         references,
         measure,
-        names=names,
-        dense=find_dense_features(places, None),
+        settings,
+        dense=find_dense_features(places, settings),
         threads=threads,
         loaded=lambda done: progress(done, len(places), "lists"),
     ) as stored:

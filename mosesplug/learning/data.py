@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.nbest.files import is_named
+from formats.nbest.list_format import find_format
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.inputs import (
@@ -32,9 +31,10 @@ from mosesplug.optimizers import Problem, Progress
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.optimizers.problem import no_progress
 from mosesplug.settings.learning import LearningSettings
+from mosesplug.settings.lists import ListSettings, parse_column_names
 from mosesplug.tuning_set import SparseRows, TuningSet
 
-__all__ = ["parse_column_names", "read_data", "read_held_out_lists"]
+__all__ = ["read_data", "read_held_out_lists"]
 
 
 def read_data(
@@ -96,35 +96,21 @@ def read_held_out_lists(
     if not files or references is None:
         return None
     space = problem.tuning_set.space
-    names_values = any(isinstance(file, Path) and is_named(file) for file in files[:1])
+    options = _list_settings(settings, given)
+    names_values = any(
+        isinstance(file, Path) and find_format(file, options.format).names_values
+        for file in files[:1]
+    )
     lists = load_lists(
         files,
         references,
         problem.metric,
-        names=_column_names(settings, given),
+        options,
         dense=[name for name, _ in space.groups] if names_values else None,
         threads=settings.threads,
         loaded=lambda done: progress(done, len(files), "held-out lists"),
     )
     return replace(problem, tuning_set=_move_to_space(lists.tuning_set, space))
-
-
-def parse_column_names(names: str | None) -> list[str] | None:
-    """Return the names of ``--names``; those of one group have one name and are adjacent.
-
-    Raises:
-        UsageError: an empty name, or a group that is not adjacent.
-    """
-    if names is None:
-        return None
-    columns = [name.strip() for name in names.split(",")]
-    if not all(columns):
-        raise UsageError(f"--names={names}: a name is empty")
-    groups = [group for group, _ in FeatureSpace.of_names(columns).groups]
-    for group in groups:
-        if groups.count(group) > 1:
-            raise UsageError(f"--names={names}: the columns of {group} are not adjacent")
-    return columns
 
 
 def _read_lists(
@@ -135,15 +121,14 @@ def _read_lists(
     given: GivenData,
 ) -> LearningData:
     files = given.lists or settings.nbest
-    dense = given.dense
-    if dense is None and (paths := [file for file in files if isinstance(file, Path)]):
-        dense = find_dense_features(paths, settings.dense)
+    options = _list_settings(settings, given)
+    paths = [file for file in files if isinstance(file, Path)]
     lists = load_lists(
         files,
         references,
         metric,
-        names=_column_names(settings, given),
-        dense=dense,
+        options,
+        dense=find_dense_features(paths, options),
         threads=settings.threads,
         loaded=lambda done: progress(done, len(files), "lists"),
     )
@@ -157,8 +142,14 @@ def _read_lists(
     )
 
 
-def _column_names(settings: LearningSettings, given: GivenData) -> Sequence[str] | None:
-    return parse_column_names(settings.names) if given.names is None else given.names
+def _list_settings(settings: LearningSettings, given: GivenData) -> ListSettings:
+    """Return how lists are read; names that a caller has outweigh those of the settings."""
+    lists = settings.lists
+    return replace(
+        lists,
+        names=lists.names if given.names is None else tuple(given.names),
+        dense=lists.dense if given.dense is None else tuple(given.dense),
+    )
 
 
 def _read_graphs(
@@ -185,7 +176,7 @@ def _read_graphs(
         init=given.graph_start or settings.init,
         sparse_init=settings.sparse_init,
         edges=settings.hg_prune,
-        names=_column_names(settings, given),
+        names=parse_column_names(_list_settings(settings, given).names),
         threads=threads,
         loaded=lambda done: progress(done, len(settings.graphs), "decodings"),
     )

@@ -7,7 +7,7 @@ features are dense follows from the names of given weights, or from the lists.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
@@ -15,12 +15,14 @@ from pathlib import Path
 
 from formats.errors import FormatError
 from formats.nbest.block import NBestList
-from formats.nbest.files import dense_features, is_named, read_nbest_blocks
+from formats.nbest.files import dense_features, is_named
+from formats.nbest.list_format import find_format
 from formats.references import read_references
 from formats.text import StrPath
 from formats.weights.any_format import WeightFile
-from mosesplug.errors import UsageError
+from mosesplug.learning.list_blocks import read_list_blocks
 from mosesplug.metrics import Metric
+from mosesplug.settings.lists import NO_SETTINGS, ListSettings, parse_dense_names
 from mosesplug.store import NBestStore
 from mosesplug.tuning_set import TuningSet
 
@@ -74,8 +76,8 @@ def load_lists(
     files: Sequence[StrPath | NBestList],
     references: References,
     metric: Metric,
+    settings: ListSettings = NO_SETTINGS,
     *,
-    names: Sequence[str] | None = None,
     dense: Sequence[str] | None = None,
     threads: int = 1,
     loaded: Callable[[int], None] = lambda done: None,
@@ -87,7 +89,7 @@ def load_lists(
             that have been read.
         references: the reference, the prefix of several, or their lines.
         metric: scores the hypotheses.
-        names: names of the values of unlabelled lists.
+        settings: how the lists are read.
         dense: names of the dense features of lists that name every value.
         threads: number of threads for reading and scoring.
         loaded: called with the number of files that have been read.
@@ -97,7 +99,7 @@ def load_lists(
         DataError: the lists have different sentences or features.
     """
     with store_lists(
-        files, references, metric, names=names, dense=dense, threads=threads, loaded=loaded
+        files, references, metric, settings, dense=dense, threads=threads, loaded=loaded
     ) as stored:
         return MergedLists(stored.store.tuning_set(), stored.signature, stored.hypotheses)
 
@@ -107,8 +109,8 @@ def store_lists(
     files: Sequence[StrPath | NBestList],
     references: References,
     metric: Metric,
+    settings: ListSettings = NO_SETTINGS,
     *,
-    names: Sequence[str] | None = None,
     dense: Sequence[str] | None = None,
     threads: int = 1,
     loaded: Callable[[int], None] = lambda done: None,
@@ -121,10 +123,11 @@ def store_lists(
         tempfile.TemporaryDirectory(prefix="mosesplug-") as directory,
         NBestStore.open(Path(directory) / "lists", writable=True) as store,
     ):
-        for number, file in enumerate(files, start=1):
+        lists = read_list_blocks(files, settings, dense=dense)
+        for number, blocks in enumerate(lists, start=1):
             report = store.add_iteration(
                 number,
-                _blocks(file, names, dense),
+                blocks,
                 metric=metric,
                 references=prepared,
                 n_sentences=len(lines[0]),
@@ -148,33 +151,22 @@ def name_references(references: References) -> str:
     return f"{references}" if isinstance(references, str | PathLike) else "the list of references"
 
 
-def _blocks(
-    file: StrPath | NBestList, names: Sequence[str] | None, dense: Sequence[str] | None
-) -> Iterable[NBestList]:
-    if isinstance(file, NBestList):
-        return [file]
-    return read_nbest_blocks(file, names=names, dense=dense)
-
-
-def find_dense_features(paths: Sequence[Path], text: str | None = None) -> tuple[str, ...] | None:
-    """Return the dense features of lists; None for lists that do not name every value.
+def find_dense_features(paths: Sequence[Path], settings: ListSettings) -> tuple[str, ...] | None:
+    """Return the dense features of lists; None for lists whose format tells them.
 
     Args:
         paths: the lists.
-        text: comma-separated names; None: those that every list has.
+        settings: how they are read. Without names of dense features, the lists are counted.
 
     Raises:
         UsageError: a name is empty or occurs twice.
         FormatError: a file is not an n-best list, or the lists have different formats.
     """
-    if text is None:
-        return dense_features(paths)
-    names = tuple(name.strip() for name in text.split(","))
-    if not all(names):
-        raise UsageError(f"--dense={text}: a name is empty")
-    if len(set(names)) < len(names):
-        raise UsageError(f"--dense={text}: a name occurs twice")
-    return names
+    if settings.dense is not None:
+        return parse_dense_names(settings.dense)
+    if not paths or not find_format(paths[0], settings.format).names_values:
+        return None
+    return dense_features(paths)
 
 
 def select_dense_features(path: Path, weights: WeightFile) -> tuple[str, ...] | None:

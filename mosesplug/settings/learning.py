@@ -12,6 +12,7 @@ from mosesplug.errors import UsageError
 from mosesplug.settings.checks import check_fields, check_settings
 from mosesplug.settings.configuration import RunPlan, SelectRun
 from mosesplug.settings.declare import list_settings, parts, same_as, setting
+from mosesplug.settings.lists import ListSettings
 from mosesplug.settings.sharding import Sharding
 
 __all__ = ["LearningSettings", "make_learning_settings"]
@@ -69,24 +70,7 @@ class LearningSettings:
     references: Path | None = field(
         default=None, metadata=same_as(RunPlan, "refs", is_argument=False)
     )
-    names: str | None = field(
-        default=None,
-        metadata=setting(
-            help="Names of the values of unlabelled lists", panel="Data", metavar="NAME,..."
-        ),
-    )
-    dense: str | None = field(
-        default=None,
-        metadata=setting(
-            help="Dense features of lists that name every value",
-            panel="Data",
-            metavar="NAME,...",
-            shown="by frequency",
-            excludes=("graphs", "from"),
-            details="Lists with name=value pairs, as of Joshua and cdec. Without it, all features "
-            "are dense if there are up to 50; else those that at least half of the lines have.",
-        ),
-    )
+    lists: ListSettings = field(default_factory=ListSettings)
     hg_prune: int = field(
         default=0,
         metadata=setting(
@@ -258,15 +242,17 @@ def make_learning_settings(
     check_settings(settings, values, spelled)
     hints = get_type_hints(LearningSettings)
     arguments: dict[str, Any] = {}
+    of_lists: dict[str, Any] = {}
     for each in settings:
         if each.path and each.name in values:
             kinds, value = get_args(hints[each.path[0]]), values[each.name]
             if each.kind == "texts":
                 words = value.replace(",", " ").split() if isinstance(value, str) else value
                 value = tuple(map(Path, words) if Path in kinds else words)
-            arguments[each.path[0]] = Path(value) if each.kind == "path" else value
+            holder = arguments if len(each.path) == 1 else of_lists
+            holder[each.path[-1]] = Path(value) if each.kind == "path" else value
     sharding = make_sharding(values.get("algorithm", "mert"), values)
-    made = LearningSettings(**arguments, sharding=sharding)
+    made = LearningSettings(**arguments, lists=ListSettings(**of_lists), sharding=sharding)
     if has_data:
         made.check_data()
     return made

@@ -181,8 +181,8 @@ def _read_tasks(
     names: str | None,
 ) -> Iterator[MbrTask]:
     from mosesplug.inspection.mbr import read_graph_tasks, read_list_tasks, read_store_tasks
-    from mosesplug.learning.data import parse_column_names
     from mosesplug.learning.weighted_graphs import read_graph_weights
+    from mosesplug.settings.lists import parse_column_names
 
     if sparse is not None and weights is None:
         raise UsageError("--sparse-weights requires --weights")

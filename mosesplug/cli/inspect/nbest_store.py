@@ -121,9 +121,9 @@ def import_(
     """
     from mosesplug.cli.shared.output import progress_bar
     from mosesplug.inspection.importing import find_iterations, import_lists
-    from mosesplug.learning.data import parse_column_names
     from mosesplug.learning.lists import find_dense_features
     from mosesplug.metrics import metric as find_metric
+    from mosesplug.settings.lists import ListSettings, parse_column_names
 
     *given, target = paths
     if not given:
@@ -137,7 +137,7 @@ def import_(
         references=refs,
         source=source,
         names=parse_column_names(names),
-        dense=find_dense_features([each.path for each in iterations], dense),
+        dense=find_dense_features([each.path for each in iterations], ListSettings(dense=dense)),
         threads=threads,
     )
     with progress_bar(quiet) as progress:

@@ -90,7 +90,7 @@ def oracle(
     from mosesplug.cli.shared.output import print_json, progress_bar
     from mosesplug.inspection.oracle_lists import open_oracle_lists, rank_lists
     from mosesplug.inspection.oracles import OracleSettings, compare_oracles
-    from mosesplug.learning.data import parse_column_names
+    from mosesplug.settings.lists import parse_column_names
 
     methods, sizes = _parse_methods(method), _parse_sizes(top)
     settings = OracleSettings(restarts, smoothing, batch, decay)

@@ -54,7 +54,7 @@ def rerank(
     from mosesplug.cli.shared.output import open_output, write_output
     from mosesplug.inspection.rerank import parse_added_feature
     from mosesplug.inspection.texts import format_translations
-    from mosesplug.learning.data import parse_column_names
+    from mosesplug.settings.lists import parse_column_names
 
     added = [parse_added_feature(text) for text in add_feature or ()]
     best: dict[int, bytes] = {}

@@ -60,7 +60,7 @@ def score(
     """
     from mosesplug.api.scoring import score as score_translation
     from mosesplug.cli.shared.output import print_json
-    from mosesplug.learning.data import parse_column_names
+    from mosesplug.settings.lists import parse_column_names
 
     if not nbest and (rank is not None or oracle or names is not None):
         raise UsageError("--rank, --oracle and --names require --nbest")

@@ -1,0 +1,244 @@
+"""The interface of all formats of n-best lists: a format turns a file into blocks of arrays.
+
+A format is one module of ``formats.nbest.readers`` with the object ``LIST_FORMAT``, and one line in
+``_MODULES``. ``open_blocks`` finds the format by name, or by the first lines of the file.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from os import fspath
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from formats.errors import FormatError, quote
+from formats.nbest.block import NBestList
+from formats.text import StrPath, open_text
+
+__all__ = [
+    "AUTO",
+    "ListFormat",
+    "ListOptions",
+    "SentenceIds",
+    "detect_format",
+    "find_format",
+    "list_formats",
+    "open_blocks",
+    "register_format",
+    "split_format_name",
+]
+
+AUTO = "auto"
+"""The name that stands for the format of the first lines."""
+
+
+@dataclass(frozen=True)
+class ListOptions:
+    """What a caller says about lists; a format ignores what it has no use for.
+
+    Attributes:
+        names: names of the values of lists without labels; equal neighbours form one group.
+        dense: names of the dense features of lists that name every value; None: none is dense.
+        columns: the meaning of each column, as ``id``, ``hyp`` or the name of a feature.
+        group_size: number of hypotheses of each sentence, for lists without ids.
+        word_scores: what becomes of scores of single words, whose number varies.
+    """
+
+    names: tuple[str, ...] | None = None
+    dense: tuple[str, ...] | None = None
+    columns: tuple[str, ...] | None = None
+    group_size: int | None = None
+    word_scores: Literal["drop", "sum"] = "drop"
+
+
+class SentenceIds:
+    """Numbers sentence ids that are texts by their order of first appearance, from 0.
+
+    All files of a command share one object, so that an id has the same number in all of them.
+    Formats whose ids are integers use those, and leave it empty.
+    """
+
+    def __init__(self, names: Sequence[str] = ()) -> None:
+        self._numbers = {name: number for number, name in enumerate(names)}
+
+    def number(self, name: str) -> int:
+        """Return the number of an id; a new one is added."""
+        return self._numbers.setdefault(name, len(self._numbers))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The ids in the order of their numbers."""
+        return tuple(self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def spell(self, number: int) -> str:
+        """Return the id with this number as messages show it."""
+        names = self.names
+        return quote(names[number]) if number < len(names) else str(number)
+
+
+@dataclass(frozen=True)
+class ListFormat:
+    """A format of n-best lists.
+
+    Attributes:
+        name: its name on the command line, as ``jsonl``.
+        summary: the form of a line, or what writes it; at most 60 characters.
+        recognises: returns whether the first lines of a file have this format: at least one, with
+            their line ends, without empty ones. The last may be cut.
+        read_blocks: yields a file as blocks of whole sentences in bounded memory. Sentence ids
+            never decrease. Sparse features of each block are numbered independently.
+        names_values: whether hypotheses may have different features, so that ``dense`` of the
+            options must name the dense ones; all others are sparse.
+    """
+
+    name: str
+    summary: str
+    recognises: Callable[[Sequence[bytes]], bool]
+    read_blocks: Callable[[StrPath, ListOptions, SentenceIds], Iterator[NBestList]]
+    names_values: bool = False
+
+
+_MODULES = ("joshua", "cdec", "moses")
+"""The modules of ``formats.nbest.readers``, in the order in which ``auto`` asks them."""
+
+_REGISTERED: dict[str, ListFormat] = {}
+
+
+def register_format(found: ListFormat) -> None:
+    """Add a format; ``auto`` asks it after the others.
+
+    Raises:
+        ValueError: another format has this name.
+    """
+    if list_formats().get(found.name, found) is not found:
+        raise ValueError(f"there is a list format {found.name} already: choose another name")
+    _REGISTERED[found.name] = found
+
+
+def list_formats() -> Mapping[str, ListFormat]:
+    """Return all formats by name, in the order in which ``auto`` asks them."""
+    if not _REGISTERED:
+        for module in _MODULES:
+            found = importlib.import_module(f"formats.nbest.readers.{module}").LIST_FORMAT
+            _REGISTERED[found.name] = found
+    return dict(_REGISTERED)
+
+
+def split_format_name(text: str) -> tuple[str, int | None]:
+    """Return the name and the number of ``flat:8``; other names have no number.
+
+    Raises:
+        ValueError: there is no such format, or what follows the colon is not a positive integer.
+    """
+    name, colon, size = text.partition(":")
+    known = [AUTO, *list_formats()]
+    if name not in known:
+        raise ValueError(f"unknown list format {name!r}; known: {', '.join(known)}")
+    if not colon:
+        return name, None
+    if not (size.isascii() and size.isdigit() and int(size)):
+        raise ValueError(f"list format {text!r}: give a positive integer after the colon")
+    return name, int(size)
+
+
+def find_format(path: StrPath, format: str = AUTO) -> ListFormat:
+    """Return the format with this name; of ``auto``, that of the first lines of a file.
+
+    Raises:
+        ValueError: there is no such format.
+        FormatError: the file cannot be read, or no format recognises it.
+    """
+    name, _ = split_format_name(format)
+    return detect_format(path) if name == AUTO else list_formats()[name]
+
+
+_FIRST_BYTES = 1 << 16
+_FIRST_LINES = 20
+
+
+def detect_format(path: StrPath) -> ListFormat:
+    """Return the format of a file by its first lines.
+
+    What can be read once only, as a pipe, is taken for Moses' format.
+
+    Raises:
+        FormatError: the file cannot be read, or no format recognises it.
+    """
+    formats = list_formats()
+    if Path(path).exists() and not Path(path).is_file():
+        return formats["moses"]
+    with open_text(path) as file:
+        lines = file.read(_FIRST_BYTES).splitlines(keepends=True)[:_FIRST_LINES]
+    filled = [line for line in lines if line.strip()]
+    if not filled:
+        return formats["moses"]  # which reports that the list is empty
+    for found in formats.values():
+        if found.recognises(filled):
+            return found
+    raise FormatError(
+        f"no format of n-best lists begins like this: {quote(filled[0])}",
+        path=path,
+        line=lines.index(filled[0]) + 1,
+        remedy=f"Name the format (--format {'|'.join(formats)})",
+    )
+
+
+def open_blocks(
+    path: StrPath,
+    format: str = AUTO,
+    options: ListOptions = ListOptions(),
+    ids: SentenceIds | None = None,
+) -> Iterator[NBestList]:
+    """Yield a list of any format in blocks of whole sentences, in bounded memory.
+
+    Args:
+        path: the file, plain or compressed.
+        format: a name, as ``jsonl`` or ``flat:8``; ``auto``: decide by the first lines.
+        options: see ``ListOptions``.
+        ids: numbers ids that are texts; None: a numbering of this file's own.
+
+    Raises:
+        ValueError: there is no such format.
+        FormatError: the file does not have this format; the error names file and line.
+    """
+    found = find_format(path, format)
+    _, size = split_format_name(format)
+    if size is not None:
+        options = replace(options, group_size=size)
+    ids = SentenceIds() if ids is None else ids
+    last = -1
+    for block in found.read_blocks(path, options, ids):
+        if not len(block):
+            continue
+        _check_order(last, block, ids)
+        last = int(block.sentence_ids[-1])
+        yield block
+    if last < 0:
+        raise FormatError(
+            "the list is empty",
+            path=fspath(path),
+            remedy="Check the decoder's error output and its disk",
+        )
+
+
+def _check_order(last: int, block: NBestList, ids: SentenceIds) -> None:
+    """Reject sentences that are not in ascending order of their numbers."""
+    steps = np.diff(block.sentence_ids, prepend=last)
+    if (steps >= 0).all():
+        return
+    row = int(np.argmax(steps < 0))
+    before = last if row == 0 else int(block.sentence_ids[row - 1])
+    raise FormatError(
+        f"sentence {ids.spell(int(block.sentence_ids[row]))} comes after {ids.spell(before)}, "
+        "but stands before it elsewhere",
+        path=block.path,
+        line=int(block.lines[row]),
+        remedy="Put the hypotheses of each sentence together, and all lists in the same order",
+    )

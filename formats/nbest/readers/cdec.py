@@ -1,0 +1,24 @@
+"""Lists of cdec: ``id ||| text ||| LanguageModel=-3 Glue=2 ||| score``; zeros are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from formats.nbest.entry import names_every_value
+from formats.nbest.list_format import ListFormat
+from formats.nbest.readers.joshua import read_named_blocks
+
+__all__ = ["LIST_FORMAT"]
+
+
+def _recognises(lines: Sequence[bytes]) -> bool:
+    return names_every_value(lines[0])
+
+
+LIST_FORMAT = ListFormat(
+    name="cdec",
+    summary="id ||| text ||| LanguageModel=-3 Glue=2 ||| score",
+    recognises=_recognises,
+    read_blocks=read_named_blocks,
+    names_values=True,
+)

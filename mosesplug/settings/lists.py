@@ -1,0 +1,154 @@
+"""The settings of reading n-best lists, each declared once for all commands that read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from mosesplug.errors import UsageError
+from mosesplug.settings.declare import setting
+
+__all__ = ["NO_SETTINGS", "ListSettings", "parse_column_names", "parse_dense_names", "split_names"]
+
+
+@dataclass(frozen=True)
+class ListSettings:
+    """How n-best lists are read, and what is changed before anything else sees them.
+
+    ``names``, ``dense`` and ``columns`` are texts with commas, or tuples of names.
+
+    Raises:
+        UsageError: a value is out of range.
+    """
+
+    format: str = field(
+        default="auto",
+        metadata=setting(
+            help="Format of the lists",
+            panel="Data",
+            metavar="NAME",
+            excludes=("graphs", "from"),
+            details="auto decides by the first lines. mosesplug reads the formats of many decoders "
+            "and tools; the reference of file formats lists them.",
+        ),
+    )
+    columns: str | tuple[str, ...] | None = field(
+        default=None,
+        metadata=setting(
+            help="Columns of tables: id, hyp and features",
+            panel="Data",
+            metavar="NAME,...",
+            excludes=("graphs", "from"),
+        ),
+    )
+    names: str | tuple[str, ...] | None = field(
+        default=None,
+        metadata=setting(
+            help="Names of the values of unlabelled lists", panel="Data", metavar="NAME,..."
+        ),
+    )
+    dense: str | tuple[str, ...] | None = field(
+        default=None,
+        metadata=setting(
+            help="Dense features of lists that name every value",
+            panel="Data",
+            metavar="NAME,...",
+            shown="by frequency",
+            excludes=("graphs", "from"),
+            details="Lists with name=value pairs, as of Joshua and cdec. Without it, all features "
+            "are dense if there are up to 50; else those that at least half of the lines have.",
+        ),
+    )
+    drop_feature: tuple[str, ...] = field(
+        default=(),
+        metadata=setting(
+            help="Ignore a feature of the lists; repeatable",
+            panel="Data",
+            metavar="NAME",
+            excludes=("graphs", "from"),
+            details="NAME* ignores all features whose names begin so.",
+        ),
+    )
+    rename: tuple[str, ...] = field(
+        default=(),
+        metadata=setting(
+            help="Rename a feature of the lists; repeatable",
+            panel="Data",
+            metavar="OLD=NEW",
+            excludes=("graphs", "from"),
+            details="All other settings and the weights use the new name.",
+        ),
+    )
+    word_scores: Literal["drop", "sum"] = field(
+        default="drop",
+        metadata=setting(
+            help="Scores of single words: drop, or sum them",
+            panel="Data",
+            metavar="HOW",
+            excludes=("graphs", "from"),
+            details="Lists of some decoders have as many scores as words, as Marian's with "
+            "--word-scores. Their sum is a feature.",
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        parse_column_names(self.names)
+        parse_dense_names(self.dense)
+        split_names(self.columns, "columns")
+        if self.format != "auto":
+            # Here and not above: it brings NumPy, which --help does not need.
+            from formats.nbest.list_format import split_format_name
+
+            try:
+                split_format_name(self.format)
+            except ValueError as error:
+                raise UsageError(f"--format: {error}") from error
+
+
+def parse_column_names(names: str | Sequence[str] | None) -> list[str] | None:
+    """Return the names of ``--names``; those of one group have one name and are adjacent.
+
+    Raises:
+        UsageError: an empty name, or a group that is not adjacent.
+    """
+    if not isinstance(names, str):
+        return None if names is None else list(names)
+    from mosesplug.features import FeatureSpace
+
+    columns = list(split_names(names, "names") or ())
+    groups = [group for group, _ in FeatureSpace.of_names(columns).groups]
+    for group in groups:
+        if groups.count(group) > 1:
+            raise UsageError(f"--names={names}: the columns of {group} are not adjacent")
+    return columns
+
+
+def parse_dense_names(names: str | Sequence[str] | None) -> tuple[str, ...] | None:
+    """Return the names of ``--dense``.
+
+    Raises:
+        UsageError: a name is empty or occurs twice.
+    """
+    found = split_names(names, "dense")
+    if isinstance(names, str) and len(set(found or ())) < len(found or ()):
+        raise UsageError(f"--dense={names}: a name occurs twice")
+    return found
+
+
+def split_names(names: str | Sequence[str] | None, option: str) -> tuple[str, ...] | None:
+    """Return the names of a text with commas; a sequence has them already.
+
+    Raises:
+        UsageError: a name is empty.
+    """
+    if not isinstance(names, str):
+        return None if names is None else tuple(names)
+    found = tuple(name.strip() for name in names.split(","))
+    if not all(found):
+        raise UsageError(f"--{option}={names}: a name is empty")
+    return found
+
+
+NO_SETTINGS = ListSettings()
+"""Lists as they are, of the format of their first lines."""
