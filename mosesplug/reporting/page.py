@@ -7,31 +7,11 @@ from collections.abc import Sequence
 from html import escape
 
 from mosesplug.reporting.data import ReportData, SentenceFacts
+from mosesplug.reporting.document import render_document, render_section
 from mosesplug.reporting.figures import render_svg
 from mosesplug.reporting.tables import render_table
 
 __all__ = ["render_page"]
-
-_STYLE = """
-:root { color-scheme: light; }
-body { font: 15px/1.5 system-ui, sans-serif; color: #0f172a; background: white;
-  max-width: 60rem; margin: 0 auto; padding: 1rem; }
-h1 { font-size: 1.5rem; margin: 0 0 .25rem; } h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; }
-p.note { color: #475569; margin: .25rem 0 .75rem; }
-code { font-size: .85em; overflow-wrap: anywhere; }
-.wide { overflow-x: auto; } svg { max-width: 100%; height: auto; display: block; }
-table { border-collapse: collapse; font-size: .85rem; } th, td { padding: .2rem .6rem; }
-th { text-align: left; border-bottom: 1px solid #94a3b8; } td.n, th.n { text-align: right;
-  white-space: nowrap; font-variant-numeric: tabular-nums; }
-tr:nth-child(even) td { background: #f8fafc; }
-td { overflow-wrap: anywhere; } dl { margin: .5rem 0 1rem; }
-dt { color: #475569; font-size: .8rem; }
-dd { margin: 0 0 .3rem; overflow-wrap: anywhere; } .sentence { border-left: 3px solid #cbd5e1;
-  padding-left: .75rem; margin: 1rem 0; break-inside: avoid; }
-@media print { body { max-width: none; font-size: 10pt; } h2 { break-after: avoid; }
-  figure { break-inside: avoid; } }
-figure { margin: 0; }
-"""
 
 _HELD_OUT = 4
 """Column of the held-out score in the table of iterations."""
@@ -66,7 +46,7 @@ def render_page(data: ReportData, title: str) -> str:
     left_out |= set() if data.coverage is not None else {"coverage"}
     for heading, name, note in _FIGURES:
         if name not in left_out:
-            sections.append(_render_section(heading, note, _render_figure(name, data)))
+            sections.append(render_section(heading, note, _render_figure(name, data)))
     if data.features:
         sections.append(_render_features(data))
     if data.coverage is None:
@@ -82,14 +62,7 @@ def render_page(data: ReportData, title: str) -> str:
         sections.append(_render_sentences("Worst sentences", data, data.worst))
         sections.append(_render_sentences("Best sentences", data, data.best))
     sections.append(_render_configuration(data))
-    body = "\n".join(sections)
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<link rel="icon" href="data:,">\n'
-        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n{body}\n"
-        "</body>\n</html>\n"
-    )
+    return render_document(title, sections)
 
 
 def _render_head(data: ReportData, title: str) -> str:
@@ -122,7 +95,7 @@ def _render_iterations(data: ReportData) -> str:
     rows = [(*head, "decoding", "optimising"), *rows]
     if not any(row[_HELD_OUT] for row in rows[1:]):
         rows = [row[:_HELD_OUT] + row[_HELD_OUT + 1 :] for row in rows]
-    return _render_section("Iterations", "", render_table(rows[0], rows[1:]))
+    return render_section("Iterations", "", render_table(rows[0], rows[1:]))
 
 
 def _render_features(data: ReportData) -> str:
@@ -142,7 +115,7 @@ def _render_features(data: ReportData) -> str:
         )
         for facts in data.features
     ]
-    return _render_section(
+    return render_section(
         "Features", note, _render_figure("features", data) + render_table(head, rows, left=1)
     )
 
@@ -150,9 +123,7 @@ def _render_features(data: ReportData) -> str:
 def _render_sparse(data: ReportData) -> str:
     note = f"The largest of {data.n_sparse} that are not 0; dense weights have an L1 norm of 1."
     rows = [(name, f"{weight:.5g}") for name, weight in data.sparse]
-    return _render_section(
-        "Sparse weights", note, render_table(("feature", "weight"), rows, left=1)
-    )
+    return render_section("Sparse weights", note, render_table(("feature", "weight"), rows, left=1))
 
 
 def _render_lattice(data: ReportData) -> str:
@@ -168,7 +139,7 @@ def _render_lattice(data: ReportData) -> str:
     ]
     head = ("translation", "from weight", "to weight", data.sentence_metric)
     drawn = _render_figure("lattice", data) if facts.edges else ""
-    return _render_section(
+    return render_section(
         "Search graph",
         note,
         drawn + _render_figure("envelope", data) + render_table(head, rows, 1),
@@ -177,7 +148,7 @@ def _render_lattice(data: ReportData) -> str:
 
 def _render_sentences(heading: str, data: ReportData, sentences: Sequence[SentenceFacts]) -> str:
     note = f"By {data.sentence_metric} of what the result's weights choose in the merged lists."
-    return _render_section(heading, note, "\n".join(map(_render_sentence, sentences)))
+    return render_section(heading, note, "\n".join(map(_render_sentence, sentences)))
 
 
 def _render_sentence(facts: SentenceFacts) -> str:
@@ -191,18 +162,13 @@ def _render_sentence(facts: SentenceFacts) -> str:
 
 def _render_configuration(data: ReportData) -> str:
     facts = {"store": data.store, **data.facts}
-    return _render_section(
+    return render_section(
         "Configuration", "", render_table(("setting", "value"), facts.items(), left=2)
     )
 
 
 def _render_figure(name: str, data: ReportData) -> str:
     return f'<figure class="wide" id="{name}">{render_svg(name, data)}</figure>\n'
-
-
-def _render_section(heading: str, note: str, content: str) -> str:
-    paragraph = f'<p class="note">{escape(note)}</p>\n' if note else ""
-    return f"<h2>{escape(heading)}</h2>\n{paragraph}{content}"
 
 
 def _number(value: float | None) -> str:
