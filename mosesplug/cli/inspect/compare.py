@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
@@ -23,9 +22,6 @@ if TYPE_CHECKING:
     from mosesplug.evaluation.comparison import SystemScore
 
 __all__ = ["compare"]
-
-_HEAD = ("metric", "system", "runs", "score", "95 % interval", "s_sel", "s_opt")
-_COMPARED = ("difference", "p(AR)", "p(boot)", "wins")
 
 
 class TableFormat(StrEnum):
@@ -98,14 +94,11 @@ def compare(
 
 
 def _print(scores: Sequence[SystemScore], layout: TableFormat) -> None:
-    """Print the table without columns that are empty for all systems, then the signatures."""
+    """Print the table, then the signatures."""
     from mosesplug.cli.shared.tables import format_latex, format_markdown, print_table
+    from mosesplug.reporting.comparison import tabulate_systems
 
-    several_runs = any(score.runs > 1 for score in scores)
-    rows = [_cells(score, several_runs) for score in scores]
-    kept = [place for place, column in enumerate(zip(*rows, strict=True)) if any(column)]
-    head = [(*_HEAD, *_COMPARED)[place] for place in kept]
-    rows = [[row[place] for place in kept] for row in rows]
+    head, rows = tabulate_systems(scores)
     signatures = dict.fromkeys(score.signature for score in scores)
     match layout:
         case TableFormat.MARKDOWN:
@@ -117,21 +110,3 @@ def _print(scores: Sequence[SystemScore], layout: TableFormat) -> None:
         case _:
             print_table(head, rows, left=2)
             print("\n".join(["", *signatures]))
-
-
-def _cells(score: SystemScore, several_runs: bool) -> list[str]:
-    from mosesplug.cli.shared.tables import format_score
-
-    return [
-        score.metric,
-        score.system,
-        str(score.runs) if several_runs else "",
-        format_score(score.score),
-        "{:.4f} to {:.4f}".format(*score.interval),
-        format_score(score.s_sel),
-        "" if math.isnan(score.s_opt) else format_score(score.s_opt),
-        "" if score.difference is None else f"{score.difference:+.4f}",
-        format_score(score.p_randomisation),
-        format_score(score.p_bootstrap),
-        "" if score.wins is None else f"{100 * score.wins:.1f}%",
-    ]
