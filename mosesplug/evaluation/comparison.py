@@ -23,7 +23,14 @@ from mosesplug.tuning.repeats.files import find_run_directories
 from mosesplug.tuning.workdir.summary import StoredSummary
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["System", "SystemScore", "compare_systems", "find_tuned_translations", "parse_systems"]
+__all__ = [
+    "System",
+    "SystemScore",
+    "compare_systems",
+    "find_tuned_translations",
+    "measure_systems",
+    "parse_systems",
+]
 
 
 @dataclass(frozen=True)
@@ -148,16 +155,27 @@ def compare_systems(
     Raises:
         FormatError: a translation cannot be read, or does not fit the references.
     """
-    n_sentences = metric.prepared.n_sentences
-    statistics = [
-        [metric.statistics(read_translation(path, n_sentences)) for path in system.translations]
-        for system in systems
-    ]
+    statistics = measure_systems(systems, metric)
     found: list[SystemScore] = []
     for system, runs in zip(systems, statistics, strict=True):
         baseline = (found[0], statistics[0]) if found else None
         found.append(_score_system(system, runs, metric, baseline, samples, trials, seed))
     return found
+
+
+def measure_systems(
+    systems: Sequence[System], metric: PreparedMetric
+) -> list[list[NDArray[np.int32]]]:
+    """Return the statistics of each run of each system, int32 ``[n_sentences, n_statistics]``.
+
+    Raises:
+        FormatError: a translation cannot be read, or does not fit the references.
+    """
+    n_sentences = metric.prepared.n_sentences
+    return [
+        [metric.statistics(read_translation(path, n_sentences)) for path in system.translations]
+        for system in systems
+    ]
 
 
 def _score_system(

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-__all__ = ["display_score", "explain_signature"]
+__all__ = ["display_score", "explain_signature", "is_error_rate"]
 
 _ERROR_RATES = frozenset({"CDER", "PER", "TER", "TER-SACREBLEU", "WER"})
 """Metrics whose scores are 1 minus the error rate, as in Moses' scorers."""
 
 
+def is_error_rate(metric: str) -> bool:
+    """Return whether people read the metric as a rate of errors, where less is better."""
+    return metric in _ERROR_RATES
+
+
 def display_score(metric: str, score: float) -> float:
     """Return the score as people know it: for an error rate, the rate."""
-    return 1.0 - score if metric in _ERROR_RATES else score
+    return 1.0 - score if is_error_rate(metric) else score
 
 
 def explain_signature(signature: str) -> str:
