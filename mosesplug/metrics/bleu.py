@@ -230,6 +230,8 @@ class Bleu:
 
     has_bleu_statistics: ClassVar[bool] = True
     has_smoothing: ClassVar[bool] = True
+    needs_texts: ClassVar[bool] = True
+    needs_outside: ClassVar[bool] = False
     sentence_metric: ClassVar[str] = "BLEU+1"
 
     @property

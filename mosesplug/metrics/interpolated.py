@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
+from mosesplug.metrics.outside import combine_fingerprints, compute_statistics
 from mosesplug.metrics.protocol import Metric, Prepared, Smoothing
 from mosesplug.metrics.word_metric import check_totals
 
@@ -95,11 +96,15 @@ class Interpolated:
     def prepare(self, references: Sequence[Sequence[bytes]]) -> InterpolatedReferences:
         """Compile ``references[k][line]`` for every metric; see ``Metric.prepare``."""
         parts = tuple(metric.prepare(references) for metric in self.metrics)
+        first = next((part for part in parts if part.n_references), parts[0])
+        fingerprint = first.fingerprint
+        if self.needs_outside:
+            fingerprint = combine_fingerprints(part.fingerprint for part in parts)
         return InterpolatedReferences(
-            n_sentences=parts[0].n_sentences,
-            n_references=parts[0].n_references,
+            n_sentences=first.n_sentences,
+            n_references=first.n_references,
             signature=self._signature([part.signature for part in parts]),
-            fingerprint=parts[0].fingerprint,
+            fingerprint=fingerprint,
             parts=parts,
         )
 
@@ -112,8 +117,9 @@ class Interpolated:
         ends: NDArray[np.int64],
         *,
         threads: int = 1,
-    ) -> NDArray[np.int32]:
-        """Return statistics of ``n`` hypotheses, int32; see ``Metric.statistics``."""
+        outside: NDArray[np.float64] | None = None,
+    ) -> NDArray[Any]:
+        """Return statistics of ``n`` hypotheses; see ``metrics.outside.compute_statistics``."""
         fits = isinstance(prepared, InterpolatedReferences) and prepared.signature == (
             self._signature([part.signature for part in prepared.parts])
         )
@@ -123,7 +129,9 @@ class Interpolated:
             )
         return np.concatenate(
             [
-                metric.statistics(part, sentence_ids, buffer, starts, ends, threads=threads)
+                compute_statistics(
+                    metric, part, sentence_ids, buffer, starts, ends, outside, threads=threads
+                )
                 for metric, part in zip(self.metrics, prepared.parts, strict=True)
             ],
             axis=1,
@@ -154,6 +162,16 @@ class Interpolated:
     def has_smoothing(self) -> bool:
         """Whether one of the metrics has smoothing."""
         return any(metric.has_smoothing for metric in self.metrics)
+
+    @property
+    def needs_texts(self) -> bool:
+        """Whether one of the metrics compares texts with references."""
+        return any(metric.needs_texts for metric in self.metrics)
+
+    @property
+    def needs_outside(self) -> bool:
+        """Whether one of the metrics reads scores from outside."""
+        return any(metric.needs_outside for metric in self.metrics)
 
     @property
     def sentence_metric(self) -> str:

@@ -36,8 +36,9 @@ class Prepared:
     """References compiled for one metric; a metric adds its own tables in a subclass.
 
     Attributes:
-        n_sentences: sentences, the same in every reference.
-        n_references: references of each sentence, at least 1.
+        n_sentences: sentences, the same in every reference; 0 for a metric without references.
+        n_references: references of each sentence; 0 for a metric without references, which scores
+            any number of sentences.
         signature: the metric's settings, the number of references and the software's version.
             Statistics computed under different signatures must never be mixed.
         fingerprint: hexadecimal digest of every byte of the references. Statistics are valid for
@@ -54,7 +55,8 @@ class Metric(Protocol):
     """A corpus metric that is a function of summed statistics; larger scores are better.
 
     Algorithms check ``has_bleu_statistics``, ``can_search_graphs`` and ``has_smoothing`` before
-    they use a metric. ``UnsmoothedMetric`` implements these for metrics without such capabilities.
+    they use a metric, and readers of lists ``needs_texts`` and ``needs_outside``.
+    ``UnsmoothedMetric`` implements these for metrics of texts without such capabilities.
     """
 
     @property
@@ -126,6 +128,14 @@ class Metric(Protocol):
         """Whether ``sentence_scores`` depends on the smoothing."""
 
     @property
+    def needs_texts(self) -> bool:
+        """Whether it compares texts with references."""
+
+    @property
+    def needs_outside(self) -> bool:
+        """Whether it reads scores from outside; see ``metrics.outside.compute_statistics``."""
+
+    @property
     def sentence_metric(self) -> str:
         """The name of the metric that scores single sentences, such as ``BLEU+1``."""
 
@@ -158,6 +168,8 @@ class UnsmoothedMetric(ABC):
     has_bleu_statistics: ClassVar[bool] = False
     can_search_graphs: ClassVar[bool] = False
     has_smoothing: ClassVar[bool] = False
+    needs_texts: ClassVar[bool] = True
+    needs_outside: ClassVar[bool] = False
 
     @property
     @abstractmethod

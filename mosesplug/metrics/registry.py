@@ -1,13 +1,14 @@
 """Metrics by the names and settings that Moses' programs give them.
 
 ``--sctype BLEU --scconfig case:false,reflen:shortest`` is ``metric("BLEU",
-"case:false,reflen:shortest")``, and ``metric("BLEU,TER", "weights:0.6+0.4")`` is a weighted sum.
+"case:false,reflen:shortest")``. ``metric("BLEU,TER", "weights:0.6+0.4")`` is a weighted sum, and so
+is ``metric("BLEU:0.6+TER:0.4")``. Scores from outside are metrics of the names that a caller gives.
 The conformance tests cover every metric registered here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, cast
 
@@ -16,6 +17,7 @@ from mosesplug.metrics.bleu import Bleu, ReferenceLength
 from mosesplug.metrics.chrf import Chrf
 from mosesplug.metrics.edit_distance import Cder, ReferenceChoice, Wer
 from mosesplug.metrics.interpolated import Interpolated
+from mosesplug.metrics.outside import FORMULAS, WIDTHS, OutsideMetric
 from mosesplug.metrics.per import Per
 from mosesplug.metrics.protocol import Metric
 from mosesplug.metrics.ter.moses import Ter
@@ -26,34 +28,58 @@ __all__ = [
     "metric",
     "metric_names",
     "metric_of_signature",
+    "outside_of_signature",
     "parse_settings",
     "settings_of_signature",
 ]
 
 
-def metric(name: str, settings: str = "") -> Metric:
+def metric(name: str, settings: str = "", outside: Sequence[OutsideMetric] = ()) -> Metric:
     """Return the metric that ``--sctype name --scconfig settings`` asks for.
 
     Args:
-        name: in Moses' spelling, such as ``BLEU``, or several, comma-separated.
+        name: in Moses' spelling, such as ``BLEU``, or several, comma-separated, or a weighted sum
+            as ``BLEU:0.6+TER:0.4``.
         settings: ``name:value`` pairs separated by commas or blanks, as in ``--scconfig``. With
             several metrics, each uses the settings that it knows, and ``weights:0.6+0.4`` sets
             their weights.
+        outside: metrics of scores from outside, whose names come before those of this package.
 
     Raises:
         UsageError: an unknown metric, setting or value; the message lists the known ones.
     """
     parsed = parse_settings(settings)
-    if "," not in name:
-        entry = _entry(name)
-        _refuse_others(name, parsed, entry.settings)
-        return entry.build(parsed)
-    names = name.split(",")
-    entries = [_entry(part) for part in names]
+    names, weights = _split_sum(name)
+    own = {each.name: each for each in outside}
+    entries = [_outside_entry(own[each]) if each in own else _entry(each, own) for each in names]
+    if len(entries) == 1:
+        _refuse_others(name, parsed, entries[0].settings)
+        return entries[0].build(parsed)
     known = {setting for entry in entries for setting in entry.settings}
     _refuse_others(name, parsed, (*sorted(known), "weights"))
-    weights = _weights(parsed["weights"]) if "weights" in parsed else ()
+    if "weights" in parsed:
+        if weights:
+            raise UsageError(f"{name} has weights already: leave out weights:{parsed['weights']}")
+        weights = _weights(parsed["weights"])
     return Interpolated(tuple(entry.build(parsed) for entry in entries), weights)
+
+
+def _split_sum(name: str) -> tuple[list[str], tuple[float, ...]]:
+    """Split ``A,B``, ``A+B`` or ``A:0.7+B:0.3`` into names and weights, which may be none."""
+    if "+" not in name and ":" not in name:
+        return name.split(","), ()
+    pieces = [piece.partition(":") for piece in name.split("+")]
+    weighted = [bool(colon) for _, colon, _ in pieces]
+    is_sum = len(pieces) > 1 and "," not in name and all(piece for piece, _, _ in pieces)
+    if not is_sum or len(set(weighted)) > 1:
+        raise UsageError(
+            f"the metric {name!r} is no weighted sum: write NAME:WEIGHT+NAME:WEIGHT, as "
+            "BLEU:0.6+TER:0.4"
+        )
+    weights = tuple(
+        _number(f"the weight of {piece}", text) for piece, colon, text in pieces if colon
+    )
+    return [piece for piece, _, _ in pieces], weights
 
 
 def metric_of_signature(signature: str) -> Metric:
@@ -62,7 +88,23 @@ def metric_of_signature(signature: str) -> Metric:
     Raises:
         UsageError: no metric of this version has that signature.
     """
-    return metric(*settings_of_signature(signature))
+    return metric(*settings_of_signature(signature), outside=outside_of_signature(signature))
+
+
+def outside_of_signature(signature: str) -> list[OutsideMetric]:
+    """Return the metrics of scores from outside that a signature names."""
+    first, *fields = signature.split("|")
+    names, owner = first.split(","), first
+    found: list[OutsideMetric] = []
+    for place, field in enumerate(fields):
+        if field in names:
+            owner = field
+        key, _, formula = field.partition(":")
+        if key == "outside" and formula in FORMULAS:
+            is_rate = fields[place + 1 : place + 2] == ["rate:yes"]
+            columns = tuple(range(WIDTHS[formula]))
+            found.append(OutsideMetric(owner, formula, is_rate, columns))
+    return found
 
 
 def settings_of_signature(signature: str) -> tuple[str, str]:
@@ -72,7 +114,9 @@ def settings_of_signature(signature: str) -> tuple[str, str]:
         UsageError: no metric of this version has that signature.
     """
     name, *fields = signature.split("|")
-    known = {"weights"} | {setting for part in name.split(",") for setting in _entry(part).settings}
+    outside = {each.name for each in outside_of_signature(signature)}
+    own = [_entry(part) for part in name.split(",") if part not in outside]
+    known = {"weights"} | {setting for entry in own for setting in entry.settings}
     settings = {}
     for field in fields:
         setting, _, value = field.partition(":")
@@ -114,9 +158,13 @@ class _Entry(NamedTuple):
     build: Callable[[Mapping[str, str]], Metric]
 
 
-def _entry(name: str) -> _Entry:
+def _outside_entry(metric: OutsideMetric) -> _Entry:
+    return _Entry((), lambda settings: metric)
+
+
+def _entry(name: str, outside: Iterable[str] = ()) -> _Entry:
     """Return the metric of that name."""
-    known = f"known metrics: {', '.join(metric_names())}"
+    known = f"known metrics: {', '.join((*outside, *metric_names()))}"
     if name in _REFUSED:
         raise UsageError(f"the metric {name} is not supported: {_REFUSED[name]}; {known}")
     if name not in _ENTRIES:

@@ -22,7 +22,7 @@ MOST_SENTENCES = 10_000_000
 """Largest number of sentences of an input. Real inputs have thousands."""
 
 _MOST_COLUMNS = 1_000_000
-_DTYPES = ("<i4", "<f4")
+_DTYPES = ("<i4", "<f4", "<f8")
 
 
 def read_kinds(stored: Any) -> list[tuple[int, str, str, int, str]]:

@@ -1,7 +1,9 @@
 """Find the hypotheses of a list that are new: kernels that hash rows and compare candidates.
 
 Two hypotheses of a sentence are duplicates if their texts are equal byte for byte and their float32
-features are equal, including sparse ones. A hash only finds candidates.
+features are equal, including sparse ones. A hash only finds candidates. Hypotheses that carry
+scores from outside are duplicates only if these are equal, too, else their hashes differ
+(``mix_scores``).
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ __all__ = [
     "find_stored",
     "first_occurrences",
     "hash_rows",
+    "mix_scores",
     "relative_offsets",
     "resolve",
     "sort_sparse",
@@ -117,6 +120,27 @@ def hash_rows(
             state = _mix(state ^ pair) * prime
         hashes[i] = _mix(state)
     return hashes
+
+
+def mix_scores(hashes: NDArray[np.uint64], scores: NDArray[np.float64]) -> NDArray[np.uint64]:
+    """Return hashes that also depend on scores from outside, uint64 ``[n]``.
+
+    Rows of the same text and features have different hashes if their scores differ: surely with one
+    column, since the mixing is a bijection, and with more but for one case in ``2 ** 64``.
+
+    Args:
+        hashes: uint64 ``[n]`` of ``hash_rows``.
+        scores: float64 ``[n, k]``, free of NaN.
+    """
+    mixed = hashes.copy()
+    for column in (scores + 0.0).T:  # negative zero becomes zero
+        mixed ^= np.ascontiguousarray(column).view(np.uint64)
+        mixed ^= mixed >> np.uint64(33)
+        mixed *= np.uint64(0xFF51AFD7ED558CCD)
+        mixed ^= mixed >> np.uint64(33)
+        mixed *= np.uint64(0xC4CEB9FE1A85EC53)
+        mixed ^= mixed >> np.uint64(33)
+    return mixed
 
 
 @kernel

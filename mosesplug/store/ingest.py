@@ -19,8 +19,10 @@ from formats.errors import FormatError
 from formats.nbest.files import NBestList
 from mosesplug.errors import StoreError, StoreMismatch
 from mosesplug.features import spelled_groups
+from mosesplug.metrics.outside import compute_statistics
 from mosesplug.metrics.protocol import Metric, Prepared
 from mosesplug.store import dedupe
+from mosesplug.store.claims import MOST_SENTENCES
 from mosesplug.store.dedupe import Rows
 from mosesplug.store.merge import Reader
 from mosesplug.store.records import corruption_error, encode_record, report_damage
@@ -65,7 +67,7 @@ class Ingest:
 
     Attributes:
         iteration: its number, from 1; all earlier ones are finished and in the store.
-        n_sentences: sentences of the input.
+        n_sentences: sentences of the input; None for as many as the lists have.
         metric: the metric that scores new hypotheses.
         references: as ``metric.prepare`` compiled them.
         kind: the kind of these statistics.
@@ -79,10 +81,11 @@ class Ingest:
         hypotheses: hypotheses of all lists so far.
         new_hypotheses: hypotheses that no earlier iteration had.
         seconds_scoring: time spent on statistics.
+        last_sentence: the highest sentence id with a list, or -1.
     """
 
     iteration: int
-    n_sentences: int
+    n_sentences: int | None
     metric: Metric
     references: Prepared
     kind: StatisticsKind
@@ -96,6 +99,7 @@ class Ingest:
     hypotheses: int = 0
     new_hypotheses: int = 0
     seconds_scoring: float = 0.0
+    last_sentence: int = -1
 
     def __post_init__(self) -> None:
         wide = np.int64 if self.kind.dtype == "<i4" else np.float64
@@ -119,13 +123,21 @@ class Ingest:
         self._check_sentences(block, sentences, begins, reader)
         rows = self._rows(block)
         hashes = dedupe.hash_rows(rows, rows.dense.view(np.uint32), rows.data.view(np.uint32))
+        if block.outside is not None:
+            hashes = dedupe.mix_scores(hashes, block.outside)
         homes = self._find_homes(rows, hashes, sentences, bounds, reader)
-        statistics = self._scored(ids[homes.new_rows], rows, homes.new_rows)
+        statistics = self._scored(block, ids, rows, homes.new_rows)
         self._add_totals(sentences, homes, statistics, reader)
         columns = _columns(block, rows, hashes, homes)
         self._encode(sentences, columns, (statistics, homes.new_bounds.tolist()))
+        self.last_sentence = max(self.last_sentence, int(ids[-1]))
         self.hypotheses += n
         self.new_hypotheses += len(homes.new_rows)
+
+    def count_sentences(self, stored: int) -> int:
+        """Return the number of sentences of the input, if the store had ``stored``."""
+        known = max(stored, self.last_sentence + 1)
+        return known if self.n_sentences is None else self.n_sentences
 
     def _find_homes(
         self,
@@ -163,6 +175,13 @@ class Ingest:
                 f"store at {self.path} has {spelled_groups(self.groups)}. Use a separate store for "
                 "lists of another configuration"
             )
+        if self.metric.needs_texts and not block.has_texts:
+            raise FormatError(
+                f"the list has no texts, which {self.metric.name} compares with the references",
+                path=block.path,
+                line=int(block.lines[0]),
+                remedy="Give scores of its hypotheses: --scores NAME=FILE",
+            )
         # A list without scores has NaN; infinity is invalid.
         finite = np.isfinite(block.dense).all(axis=1) & ~np.isinf(block.scores)
         if not np.isfinite(block.sparse_data).all():
@@ -192,10 +211,11 @@ class Ingest:
         reader: Reader,
     ) -> None:
         seen: set[int] = set()
+        known = MOST_SENTENCES if self.n_sentences is None else self.n_sentences
         for sentence, begin in zip(sentences.tolist(), begins.tolist(), strict=True):
-            if not 0 <= sentence < self.n_sentences:
+            if not 0 <= sentence < known:
                 raise FormatError(
-                    f"sentence {sentence} does not exist: the input has {self.n_sentences}",
+                    f"sentence {sentence} does not exist: the input has {known}",
                     path=block.path,
                     line=int(block.lines[begin]),
                     remedy="Use lists of this input",
@@ -244,16 +264,18 @@ class Ingest:
         )
 
     def _scored(
-        self, ids: NDArray[np.int64], rows: Rows, wanted: NDArray[np.int64]
+        self, block: NBestList, ids: NDArray[np.int64], rows: Rows, wanted: NDArray[np.int64]
     ) -> NDArray[Any]:
         """Return the statistics of the wanted rows, ``[len(wanted), width]``."""
         began = time.perf_counter()
-        statistics = self.metric.statistics(
+        statistics = compute_statistics(
+            self.metric,
             self.references,
-            ids,
+            ids[wanted],
             rows.buffer,
             rows.starts[wanted],
             rows.ends[wanted],
+            None if block.outside is None else block.outside[wanted],
             threads=self.threads,
         )
         self.seconds_scoring += time.perf_counter() - began
@@ -310,6 +332,12 @@ def _columns(
         _read_only(block.extra_ends, np.int64),
     )
     sparse_at, entries = _take_sparse(rows.indptr, kept)
+    # A length of 0 would be that of an empty text.
+    lengths = (
+        dedupe.count_tokens(rows.buffer, starts, ends)
+        if block.has_texts
+        else np.ones(len(kept), dtype=np.int32)
+    )
     scores = np.asarray(block.scores, dtype=np.float64)
     offsets = [
         (dedupe.relative_offsets(at, bounds), (bounds + np.arange(len(bounds))).tolist())
@@ -323,7 +351,7 @@ def _columns(
     return [
         (hashes[kept], per_new),
         (rows.dense[kept], per_new),
-        (dedupe.count_tokens(rows.buffer, starts, ends), per_new),
+        (lengths, per_new),
         offsets[0],
         offsets[1],
         (rows.indices[entries], sparse_at[new].tolist()),

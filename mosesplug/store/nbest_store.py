@@ -117,7 +117,7 @@ class NBestStore(StoreReader):
         *,
         metric: Metric,
         references: Prepared,
-        n_sentences: int,
+        n_sentences: int | None,
         record: Mapping[str, Any],
         threads: int = 1,
     ) -> IngestReport:
@@ -132,7 +132,8 @@ class NBestStore(StoreReader):
             metric: scores the hypotheses that no earlier iteration had.
             references: as ``metric.prepare`` made them.
             n_sentences: sentences of the input, the same in every iteration. A sentence may
-                have no list.
+                have no list. None, for a metric without references: as many as the lists of this
+                and all earlier iterations have.
             record: plain data and arrays to store with the iteration (weights, decoder command,
                 timings).
             threads: with more than one, the next block is read while one is processed.
@@ -317,7 +318,7 @@ class NBestStore(StoreReader):
         lists: Iterable[NBestList],
         metric: Metric,
         references: Prepared,
-        n_sentences: int,
+        n_sentences: int | None,
         threads: int,
     ) -> tuple[Ingest, float]:
         """Ingest lists of an iteration, and return the seconds it took without waiting.

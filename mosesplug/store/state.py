@@ -66,15 +66,15 @@ __all__ = [
     "statistics_key",
 ]
 
-SCHEMA = 3
+SCHEMA = 4
 """Version of the format on disk; stores of newer versions are rejected.
 
-Version 1 had no open iterations, version 2 no search graphs; they are otherwise the same. A store
-has the lowest version that can read it. The first releases ignore checksums and dates, which they
-did not write.
+Version 1 had no open iterations, version 2 no search graphs, version 3 no float64 statistics; they
+are otherwise the same. A store has the lowest version that can read it. The first releases ignore
+checksums and dates, which they did not write.
 """
 
-_WITHOUT_GRAPHS = 2
+_PLAIN, _WITH_GRAPHS, _WITH_DOUBLES = 2, 3, 4
 
 COMMIT, RECORD, RESULT, SPARSE, GROWING, PROGRESS, NAMES, GRAPHS, CHECKSUMS = range(9)
 
@@ -93,7 +93,7 @@ class StatisticsKind:
         signature: the metric's signature, with settings, version and number of references.
         references: fingerprint of the references.
         width: number of statistics per hypothesis.
-        dtype: ``"<i4"`` or ``"<f4"``.
+        dtype: ``"<i4"``, ``"<f4"`` or ``"<f8"``.
     """
 
     number: int
@@ -227,7 +227,7 @@ class StoreState:
     @property
     def n_sentences(self) -> int:
         """Number of sentences of the input; 0 before the first iteration."""
-        return self.iterations[0].n_sentences if self.iterations else 0
+        return self.iterations[-1].n_sentences if self.iterations else 0
 
     def find_kind(self, signature: str, references: str) -> StatisticsKind | None:
         """Return the stored kind of statistics with this signature and fingerprint, or None."""
@@ -357,7 +357,12 @@ def _report_damage(environment: Environment, what: str) -> Iterator[None]:
 
 
 def put_meta(
-    transaction: Any, environment: Environment, *, graphs: bool = False, **values: object
+    transaction: Any,
+    environment: Environment,
+    *,
+    graphs: bool = False,
+    doubles: bool = False,
+    **values: object,
 ) -> None:
     """Store values in ``meta``, and the schema version that the store now needs.
 
@@ -365,11 +370,13 @@ def put_meta(
         transaction: the write transaction.
         environment: the store's environment.
         graphs: whether search graphs will be stored.
+        doubles: whether statistics will be float64.
         values: the values by name.
     """
     meta = environment["meta"]
     stored = decode_value(transaction.get(b"schema", encode_value(0), db=meta))
-    schema = max(stored, SCHEMA if graphs else _WITHOUT_GRAPHS)
+    needed = _WITH_DOUBLES if doubles else _WITH_GRAPHS if graphs else _PLAIN
+    schema = max(stored, needed)
     for name, value in {"schema": schema, **values}.items():
         transaction.put(name.encode(), encode_value(value), db=meta)
 

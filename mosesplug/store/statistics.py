@@ -77,12 +77,19 @@ def ensure_statistics(
         ]
     if kind is not None and not missing:
         return kind
+    if missing and metric.needs_outside:
+        raise StoreError(
+            f"the n-best store at {environment.path} has no {references.signature} of iteration "
+            f"{missing[0]}, and it holds texts only, not these scores from outside. Import the "
+            "lists with --scores into a new store"
+        )
     if not environment.writable:
         raise StoreError(
             f"the n-best store at {environment.path} has no statistics of {references.signature} "
             "for these references: open it for writing to compute them"
         )
-    if state.iterations and references.n_sentences != state.n_sentences:
+    has_references = references.n_references > 0
+    if state.iterations and has_references and references.n_sentences != state.n_sentences:
         raise DataError(
             f"the references have {references.n_sentences} sentences, but the input of the n-best "
             f"store at {environment.path} has {state.n_sentences}"
@@ -103,9 +110,7 @@ def _has(transaction: Any, environment: Environment, kind: StatisticsKind, itera
 
 def _add_kind(environment: Environment, metric: Metric, references: Prepared) -> StatisticsKind:
     """Add a new kind of statistics."""
-    # The statistics of an empty list show the metric's dtype.
-    nothing = np.zeros(0, dtype=np.int64)
-    sample = metric.statistics(references, nothing, np.zeros(0, dtype=np.uint8), nothing, nothing)
+    dtype = _find_dtype(metric, references)
 
     def write(transaction: Any) -> StatisticsKind:
         kinds = load_state(transaction, environment).kinds
@@ -114,13 +119,23 @@ def _add_kind(environment: Environment, metric: Metric, references: Prepared) ->
             signature=references.signature,
             references=references.fingerprint,
             width=metric.n_statistics,
-            dtype="<i4" if sample.dtype.kind in "iu" else "<f4",
+            dtype=dtype,
         )
         rows = [(k.number, k.signature, k.references, k.width, k.dtype) for k in (*kinds, kind)]
-        put_meta(transaction, environment, statistics=rows)
+        put_meta(transaction, environment, doubles=dtype == "<f8", statistics=rows)
         return kind
 
     return environment.write(write)
+
+
+def _find_dtype(metric: Metric, references: Prepared) -> str:
+    """Return the stored dtype of a metric's statistics."""
+    if metric.needs_outside:
+        return "<f8"
+    # The statistics of an empty list show the dtype.
+    nothing = np.zeros(0, dtype=np.int64)
+    sample = metric.statistics(references, nothing, np.zeros(0, dtype=np.uint8), nothing, nothing)
+    return "<i4" if sample.dtype.kind in "iu" else "<f4"
 
 
 def _compute(

@@ -57,10 +57,10 @@ def check_next(
     environment: Environment,
     state: StoreState,
     iteration: int,
-    n_sentences: int,
+    n_sentences: int | None,
     references: Prepared,
 ) -> None:
-    """Check that lists of an iteration can be added.
+    """Check that lists of an iteration can be added; ``n_sentences`` is None if unknown.
 
     Raises:
         StoreError: it is neither the open nor the next iteration, or the store is read-only.
@@ -76,6 +76,8 @@ def check_next(
             f"iteration {iteration} cannot be added to the n-best store at {path}: {which} is "
             f"{len(state.iterations) + 1}"
         )
+    if n_sentences is None:
+        return
     if state.graphed and n_sentences <= state.graphed.last_sentence:
         raise StoreMismatch(
             f"the input has {n_sentences} sentences, but iteration {iteration} of the n-best store "
@@ -89,7 +91,7 @@ def check_next(
         )
     if n_sentences > MOST_SENTENCES:
         raise DataError(f"a store holds at most {MOST_SENTENCES} sentences, not {n_sentences}")
-    if references.n_sentences != n_sentences:
+    if references.n_references and references.n_sentences != n_sentences:
         raise DataError(
             f"the references have {references.n_sentences} sentences, "
             f"but the input has {n_sentences}"
@@ -141,7 +143,7 @@ def enlarge(state: StoreState, ingest: Ingest, metric: Metric) -> Growing:
         kind=ingest.kind.number,
         groups=ingest.groups,
         sparse=names,
-        n_sentences=ingest.n_sentences,
+        n_sentences=ingest.count_sentences(state.n_sentences),
         n_lists=len(ingest.kbest) + (before.n_lists if before else 0),
         hypotheses=ingest.hypotheses + (before.hypotheses if before else 0),
         new_hypotheses=ingest.new_hypotheses + (before.new_hypotheses if before else 0),

@@ -1,0 +1,204 @@
+"""Metrics whose statistics come with the hypotheses, such as scores of COMET, not from texts.
+
+An n-best list carries such numbers in ``NBestList.outside``. A metric names the columns that it
+reads and a formula of their sums over the chosen hypotheses, one of each sentence:
+
+- ``mean``: one column; its sum divided by the number of hypotheses;
+- ``ratio``: two columns; the sum of the first divided by that of the second (Travatar's
+  ``zeroone`` with ``-stat_in``), 0 if that is 0.
+
+Both are exact for every choice, so that a line search over them is exact, too. Statistics are
+float64. An error rate has the score 1 minus its value, as every error rate of this package.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, Protocol, cast, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import DataError, UsageError
+from mosesplug.metrics.protocol import Metric, Prepared, UnsmoothedMetric
+from mosesplug.metrics.word_metric import check_totals
+
+__all__ = [
+    "FORMULAS",
+    "WIDTHS",
+    "Formula",
+    "OutsideMetric",
+    "combine_fingerprints",
+    "compute_statistics",
+    "divide_sums",
+]
+
+Formula = Literal["mean", "ratio"]
+FORMULAS: tuple[Formula, ...] = get_args(Formula)
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+WIDTHS: Mapping[str, int] = {"mean": 1, "ratio": 2}
+"""Number of columns that a formula takes."""
+
+
+class OutsideReader(Metric, Protocol):
+    """A metric with ``needs_outside``: its statistics may depend on scores from outside."""
+
+    def statistics(
+        self,
+        prepared: Prepared,
+        sentence_ids: NDArray[np.int64],
+        buffer: NDArray[np.uint8],
+        starts: NDArray[np.int64],
+        ends: NDArray[np.int64],
+        *,
+        threads: int = 1,
+        outside: NDArray[np.float64] | None = None,
+    ) -> NDArray[Any]:
+        """Return statistics; see ``compute_statistics``."""
+
+
+def compute_statistics(
+    metric: Metric,
+    prepared: Prepared,
+    sentence_ids: NDArray[np.int64],
+    buffer: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    outside: NDArray[np.float64] | None = None,
+    *,
+    threads: int = 1,
+) -> NDArray[Any]:
+    """Return the statistics of ``n`` hypotheses, ``[n, n_statistics]``.
+
+    They are int32 for metrics of texts, and float64 for those that read scores from outside.
+
+    Args:
+        metric: the metric.
+        prepared, sentence_ids, buffer, starts, ends, threads: see ``Metric.statistics``.
+        outside: float64 ``[n, k]``, the scores from outside of the same hypotheses; or None.
+
+    Raises:
+        DataError: the metric needs scores from outside, and there are none; or as
+            ``Metric.statistics``.
+    """
+    if metric.needs_outside:
+        reader = cast(OutsideReader, metric)
+        return reader.statistics(
+            prepared, sentence_ids, buffer, starts, ends, threads=threads, outside=outside
+        )
+    return metric.statistics(prepared, sentence_ids, buffer, starts, ends, threads=threads)
+
+
+def divide_sums(totals: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the first of two sums divided by the second, ``[..., 2]`` to float64 ``[...]``.
+
+    The quotient is 0 where the second is 0.
+    """
+    quotients = np.zeros(totals.shape[:-1])
+    np.divide(totals[..., 0], totals[..., 1], out=quotients, where=totals[..., 1] > 0)
+    return quotients
+
+
+def combine_fingerprints(fingerprints: Iterable[str]) -> str:
+    """Return one fingerprint of several, in their order."""
+    return hashlib.blake2b("|".join(fingerprints).encode(), digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True)
+class OutsideMetric(UnsmoothedMetric):
+    """A metric of scores from outside; see the module.
+
+    Args:
+        name: the name in signatures and messages, such as ``COMET``.
+        formula: ``mean`` or ``ratio``.
+        is_error_rate: whether less is better. Scores are 1 minus the value, then.
+        columns: the columns of ``NBestList.outside`` that it reads, one for ``mean`` and two for
+            ``ratio``. They do not count in comparisons.
+        fingerprint: a digest of the scores. Statistics of different files never mix in a store.
+
+    Raises:
+        UsageError: an invalid name, formula, or number of columns.
+    """
+
+    name: str
+    formula: Formula = "mean"
+    is_error_rate: bool = False
+    columns: tuple[int, ...] = field(default=(0,), compare=False)
+    fingerprint: str = field(default="", compare=False)
+
+    needs_texts: ClassVar[bool] = False
+    needs_outside: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise UsageError(
+                f"the name {self.name!r} of scores is invalid: use letters, digits, '_', '.' and "
+                "'-', a letter first"
+            )
+        if self.formula not in FORMULAS:
+            raise UsageError(
+                f"unknown formula {self.formula!r} of {self.name}: use one of {', '.join(FORMULAS)}"
+            )
+        if len(self.columns) != WIDTHS[self.formula]:
+            raise UsageError(
+                f"{self.formula} of {self.name} takes {WIDTHS[self.formula]} numbers for each "
+                f"hypothesis, not {len(self.columns)}"
+            )
+
+    @property
+    def n_statistics(self) -> int:
+        """Number of statistics of one hypothesis: 2, the terms of a quotient."""
+        return 2
+
+    @property
+    def statistics_names(self) -> tuple[str, ...]:
+        """Name of each statistic."""
+        return ("sum", "hypotheses") if self.formula == "mean" else ("numerator", "denominator")
+
+    def signature(self) -> str:
+        """Name, formula, and whether it is an error rate."""
+        return f"{self.name}|outside:{self.formula}{'|rate:yes' if self.is_error_rate else ''}"
+
+    def prepare(self, references: Sequence[Sequence[bytes]]) -> Prepared:
+        """Return the signature and fingerprint of the scores; references are not used."""
+        return Prepared(
+            n_sentences=0,
+            n_references=0,
+            signature=self.signature(),
+            fingerprint=self.fingerprint,
+        )
+
+    def statistics(
+        self,
+        prepared: Prepared,
+        sentence_ids: NDArray[np.int64],
+        buffer: NDArray[np.uint8],
+        starts: NDArray[np.int64],
+        ends: NDArray[np.int64],
+        *,
+        threads: int = 1,
+        outside: NDArray[np.float64] | None = None,
+    ) -> NDArray[Any]:
+        """Return the terms of the quotient of each hypothesis, float64 ``[n, 2]``.
+
+        Raises:
+            DataError: the hypotheses carry no scores from outside, or too few columns.
+        """
+        if outside is None or outside.shape[1] <= max(self.columns):
+            raise DataError(
+                f"these hypotheses have no scores of {self.name}: give --scores "
+                f"{self.name}=FILE, one line for each hypothesis"
+            )
+        values = np.asarray(outside[:, list(self.columns)], dtype=np.float64)
+        if self.formula == "ratio":
+            return values
+        return np.column_stack([values, np.ones(len(values))])
+
+    def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the score of summed statistics: ``[..., 2]`` to float64 ``[...]``."""
+        quotients = divide_sums(check_totals(self.name, self.n_statistics, totals))
+        return np.asarray(1.0 - quotients) if self.is_error_rate else quotients
