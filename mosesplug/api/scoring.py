@@ -118,7 +118,7 @@ def score(
 
     Returns:
         The score by each metric: ``metric``, ``score``, ``interval``, ``signature`` and
-        ``sentences``, the scores of the sentences. Error rates (TER, WER, PER, CDER) are rates:
+        ``sentences``, the scores of the sentences. Error rates (TER, WER, CER, ...) are rates:
         less is better. Sentence scores of BLEU are BLEU+1 (Lin & Och 2004).
 
     Raises:

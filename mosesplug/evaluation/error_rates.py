@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["display_score", "explain_signature", "is_error_rate"]
 
-_ERROR_RATES = frozenset({"CDER", "PER", "TER", "TER-SACREBLEU", "WER"})
+_ERROR_RATES = frozenset({"CDER", "CER", "MER", "PER", "TER", "TER-SACREBLEU", "WER"})
 """Metrics whose scores are 1 minus the error rate, as in Moses' scorers."""
 
 

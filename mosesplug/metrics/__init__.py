@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from mosesplug.metrics.bleu import Bleu, bleu_score_row, bleu_scores
 from mosesplug.metrics.chrf import Chrf
-from mosesplug.metrics.edit_distance import Cder, Wer
+from mosesplug.metrics.edit.cer import Cer
+from mosesplug.metrics.edit.mer import Mer
+from mosesplug.metrics.edit.wer import Cder, Wer
 from mosesplug.metrics.factors import parse_factors, select_factors
 from mosesplug.metrics.interpolated import Interpolated
 from mosesplug.metrics.per import Per
@@ -22,8 +24,10 @@ from mosesplug.metrics.ter.sacrebleu import TerSacrebleu
 __all__ = [
     "Bleu",
     "Cder",
+    "Cer",
     "Chrf",
     "Interpolated",
+    "Mer",
     "Metric",
     "Per",
     "Prepared",

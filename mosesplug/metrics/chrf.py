@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from mosesplug import __version__
 from mosesplug.errors import UsageError
 from mosesplug.kernels import kernel
+from mosesplug.metrics.characters import space_out, space_out_lines
 from mosesplug.metrics.hypotheses import (
     HypothesisRanges,
     check_hypotheses,
@@ -47,89 +48,7 @@ from mosesplug.metrics.protocol import (
 from mosesplug.metrics.word_metric import check_totals
 from mosesplug.metrics.words import ReferenceWords, compile_words
 
-__all__ = ["Chrf", "space_out_lines"]
-
-BLANK = 32
-
-
-@kernel
-def _character(text: NDArray[np.uint8], position: int, end: int) -> tuple[int, int]:
-    """Return the byte length and code point of the character at ``position``; -1 if invalid."""
-    lead = int(text[position])
-    if lead < 0x80:
-        return 1, lead
-    if 0xC2 <= lead < 0xE0:
-        size, least = 2, 0x80
-    elif 0xE0 <= lead < 0xF0:
-        size, least = 3, 0x800
-    elif 0xF0 <= lead < 0xF5:
-        size, least = 4, 0x10000
-    else:
-        return 1, -1
-    if position + size > end:
-        return 1, -1
-    code = lead & (0xFF >> (size + 1))
-    for offset in range(1, size):
-        byte = int(text[position + offset])
-        if byte & 0xC0 != 0x80:
-            return 1, -1
-        code = code << 6 | byte & 0x3F
-    if not least <= code <= 0x10FFFF or 0xD800 <= code <= 0xDFFF:
-        return 1, -1
-    return size, code
-
-
-@kernel
-def _is_space(code: int) -> bool:
-    if code < 0x1680:
-        return 9 <= code <= 13 or 28 <= code <= 32 or code in (0x85, 0xA0)
-    return 0x2000 <= code <= 0x200A or code in (0x1680, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000)
-
-
-@kernel
-def _write_spaced(
-    text: NDArray[np.uint8],
-    starts: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    spaced: NDArray[np.uint8],
-    bounds: NDArray[np.int64],
-) -> None:
-    """Write every character, followed by a blank, to ``spaced``; write line ends to bounds."""
-    place = 0
-    for line in range(len(starts)):
-        bounds[line] = place
-        position = starts[line]
-        while position < ends[line]:
-            size, code = _character(text, position, ends[line])
-            if not _is_space(code):
-                spaced[place : place + size] = text[position : position + size]
-                spaced[place + size] = BLANK
-                place += size + 1
-            position += size
-    bounds[len(starts)] = place
-
-
-def space_out(hypotheses: HypothesisRanges) -> HypothesisRanges:
-    """Return the hypotheses with a blank after each character, and no other whitespace."""
-    _, text, starts, ends = hypotheses
-    spaced = np.empty(2 * int((ends - starts).sum()), dtype=np.uint8)
-    bounds = np.empty(len(starts) + 1, dtype=np.int64)
-    _write_spaced(text, starts, ends, spaced, bounds)
-    spaced, bounds = read_only(spaced, np.uint8), read_only(bounds, np.int64)
-    return HypothesisRanges(hypotheses.sentence_ids, spaced, bounds[:-1], bounds[1:])
-
-
-def space_out_lines(lines: list[bytes]) -> list[bytes]:
-    """Return the lines with a blank after each character, and no other whitespace."""
-    ends = np.cumsum(np.fromiter(map(len, lines), dtype=np.int64, count=len(lines)))
-    starts = np.concatenate([np.zeros(1, dtype=np.int64), ends])[:-1]
-    text = np.frombuffer(b"".join(lines), dtype=np.uint8)
-    spaced = space_out(
-        HypothesisRanges(starts, *(read_only(a, a.dtype) for a in (text, starts, ends)))
-    )
-    whole = spaced.buffer.tobytes()
-    return [whole[start:end] for start, end in zip(spaced.starts, spaced.ends, strict=True)]
-
+__all__ = ["Chrf"]
 
 ORDER = 6
 """Characters in the longest n-gram."""

@@ -6,7 +6,7 @@ Kernels do not check bounds, so all hypotheses pass ``check_hypotheses`` first.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
 
-__all__ = ["HypothesisRanges", "check_hypotheses", "read_only", "run_in_threads"]
+__all__ = ["HypothesisRanges", "check_hypotheses", "read_only", "rewrite_texts", "run_in_threads"]
 
 SMALLEST_SHARE = 1000
 """Minimum number of hypotheses for which another thread pays off."""
@@ -51,6 +51,32 @@ def read_only(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
     view = np.require(array, dtype, ["C", "A"]).view()
     view.flags.writeable = False
     return view
+
+
+def rewrite_texts(
+    hypotheses: HypothesisRanges, rewrite: Callable[[Iterable[bytes]], list[bytes]]
+) -> HypothesisRanges:
+    """Return hypotheses with other texts; each distinct text is rewritten once.
+
+    Args:
+        hypotheses: the caller has checked their ranges.
+        rewrite: returns one line for each line, in order.
+    """
+    text = hypotheses.buffer.tobytes()
+    numbers: dict[bytes, int] = {}
+    rows = [
+        numbers.setdefault(text[start:end], len(numbers))
+        for start, end in zip(hypotheses.starts.tolist(), hypotheses.ends.tolist(), strict=True)
+    ]
+    lines = rewrite(numbers)
+    bounds = np.zeros(len(lines) + 1, dtype=np.int64)
+    np.cumsum([len(line) for line in lines], out=bounds[1:])
+    return HypothesisRanges(
+        hypotheses.sentence_ids,
+        read_only(np.frombuffer(b"".join(lines), dtype=np.uint8), np.uint8),
+        read_only(bounds[:-1][rows], np.int64),
+        read_only(bounds[1:][rows], np.int64),
+    )
 
 
 def check_hypotheses(

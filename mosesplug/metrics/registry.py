@@ -15,8 +15,11 @@ from typing import NamedTuple, cast
 from mosesplug.errors import UsageError
 from mosesplug.metrics.bleu import Bleu, ReferenceLength
 from mosesplug.metrics.chrf import Chrf
-from mosesplug.metrics.edit_distance import Cder, ReferenceChoice, Wer
+from mosesplug.metrics.edit.cer import Blanks, Cer
+from mosesplug.metrics.edit.mer import Mer
+from mosesplug.metrics.edit.wer import Cder, ReferenceChoice, Wer
 from mosesplug.metrics.interpolated import Interpolated
+from mosesplug.metrics.normalization import Normalization, parse_normalization
 from mosesplug.metrics.outside import FORMULAS, WIDTHS, OutsideMetric
 from mosesplug.metrics.per import Per
 from mosesplug.metrics.protocol import Metric
@@ -217,6 +220,10 @@ def _tokenizer(metric: str, settings: Mapping[str, str]) -> str:
     return _choice(metric, settings, "tokenize", TOKENIZERS)
 
 
+def _normalization(settings: Mapping[str, str]) -> Normalization:
+    return parse_normalization(settings.get("normalize", ""))
+
+
 def _reference_choice(metric: str, settings: Mapping[str, str]) -> ReferenceChoice:
     return cast(ReferenceChoice, _choice(metric, settings, "refs", ("moses", "best")))
 
@@ -238,14 +245,26 @@ def _chrf(settings: Mapping[str, str]) -> Metric:
     )
 
 
-def _word_metric(kind: type[Per | Ter | TerSacrebleu]) -> _Entry:
+def _cer(settings: Mapping[str, str]) -> Metric:
+    return Cer(
+        _lowercase("CER", settings),
+        blanks=cast(Blanks, _choice("CER", settings, "blanks", ("keep", "remove"))),
+        normalization=_normalization(settings),
+    )
+
+
+def _word_metric(kind: type[Mer | Per | Ter | TerSacrebleu]) -> _Entry:
     """Return the entry of a metric of words that has no other settings."""
 
     def build(settings: Mapping[str, str]) -> Metric:
         name = kind.name
-        return kind(_lowercase(name, settings), tokenizer=_tokenizer(name, settings))
+        return kind(
+            _lowercase(name, settings),
+            tokenizer=_tokenizer(name, settings),
+            normalization=_normalization(settings),
+        )
 
-    return _Entry(("case", "tokenize"), build)
+    return _Entry(("case", "normalize", "tokenize"), build)
 
 
 def _edit_distance(kind: type[Cder | Wer]) -> _Entry:
@@ -257,16 +276,19 @@ def _edit_distance(kind: type[Cder | Wer]) -> _Entry:
             _lowercase(name, settings),
             _reference_choice(name, settings),
             tokenizer=_tokenizer(name, settings),
+            normalization=_normalization(settings),
         )
 
-    return _Entry(("case", "refs", "tokenize"), build)
+    return _Entry(("case", "normalize", "refs", "tokenize"), build)
 
 
 _ENTRIES: Mapping[str, _Entry] = MappingProxyType(
     {
         "BLEU": _Entry(("case", "reflen", "tokenize"), _bleu),
         "CDER": _edit_distance(Cder),
+        "CER": _Entry(("blanks", "case", "normalize"), _cer),
         "CHRF": _Entry(("beta", "case", "smooth"), _chrf),
+        "MER": _word_metric(Mer),
         "PER": _word_metric(Per),
         "TER": _word_metric(Ter),
         "TER-SACREBLEU": _word_metric(TerSacrebleu),

@@ -19,11 +19,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-import numpy as np
-
 from mosesplug import __version__
 from mosesplug.errors import UsageError
-from mosesplug.metrics.hypotheses import HypothesisRanges, read_only
+from mosesplug.metrics.hypotheses import HypothesisRanges, rewrite_texts
 
 __all__ = ["TOKENIZERS", "Tokenization", "tokenize_lines", "tokenizer_of_signature"]
 
@@ -114,20 +112,8 @@ class Tokenization:
         """
         if self.tokenizer == "none":
             return hypotheses
-        text = hypotheses.buffer.tobytes()
-        numbers: dict[bytes, int] = {}
-        rows = [
-            numbers.setdefault(text[start:end], len(numbers))
-            for start, end in zip(hypotheses.starts.tolist(), hypotheses.ends.tolist(), strict=True)
-        ]
-        lines = tokenize_lines(self.tokenizer, numbers, self.lowercase)
-        bounds = np.zeros(len(lines) + 1, dtype=np.int64)
-        np.cumsum([len(line) for line in lines], out=bounds[1:])
-        return HypothesisRanges(
-            hypotheses.sentence_ids,
-            read_only(np.frombuffer(b"".join(lines), dtype=np.uint8), np.uint8),
-            read_only(bounds[:-1][rows], np.int64),
-            read_only(bounds[1:][rows], np.int64),
+        return rewrite_texts(
+            hypotheses, lambda lines: tokenize_lines(self.tokenizer, lines, self.lowercase)
         )
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.metrics.encoding import EncodedHypotheses, encode
-from mosesplug.metrics.hypotheses import check_hypotheses, run_in_threads
+from mosesplug.metrics.hypotheses import HypothesisRanges, check_hypotheses, run_in_threads
+from mosesplug.metrics.normalization import Normalization
 from mosesplug.metrics.protocol import (
     Prepared,
     UnsmoothedMetric,
@@ -25,7 +26,27 @@ from mosesplug.metrics.protocol import (
 from mosesplug.metrics.tokenizers import Tokenization
 from mosesplug.metrics.words import ReferenceWords, compile_words
 
-__all__ = ["WordMetric", "WordReferences", "check_totals"]
+__all__ = ["Splitting", "WordMetric", "WordReferences", "check_totals"]
+
+
+class Splitting(Protocol):
+    """How text becomes words: ``tokenizers.Tokenization``, or one that makes characters words."""
+
+    @property
+    def fold(self) -> bool:
+        """Whether kernels fold ``A`` to ``Z`` to ``a`` to ``z``."""
+
+    def signature(self) -> str:
+        """Return its settings in sacrebleu's spelling."""
+
+    def version(self) -> str:
+        """Return the versions of the software that computes the statistics."""
+
+    def references(self, references: Sequence[Sequence[bytes]]) -> Sequence[Sequence[bytes]]:
+        """Return ``references[k][line]`` with their words separated by blanks."""
+
+    def hypotheses(self, hypotheses: HypothesisRanges) -> HypothesisRanges:
+        """Return hypotheses with their words separated by blanks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,17 +83,19 @@ class WordMetric(UnsmoothedMetric):
             keep their case, and the signature has ``lc-ascii``. With a tokenizer, all letters are
             lower-cased.
         tokenizer: one of ``tokenizers.TOKENIZERS``.
+        normalization: applied to hypotheses and references before they are tokenized.
     """
 
     lowercase: bool = False
     tokenizer: str = field(default="none", kw_only=True)
+    normalization: Normalization = field(default=Normalization(), kw_only=True)
 
     name: ClassVar[str]
     n_statistics: ClassVar[int]
     statistics_names: ClassVar[tuple[str, ...]]
 
     def __post_init__(self) -> None:
-        self._tokenization()  # raises for an unknown tokenizer
+        self._splitting()  # raises for an unknown tokenizer
 
     @abstractmethod
     def _count(
@@ -88,14 +111,13 @@ class WordMetric(UnsmoothedMetric):
         """Return further settings of the signature, each followed by ``|``."""
         return ""
 
-    def _tokenization(self) -> Tokenization:
+    def _splitting(self) -> Splitting:
         return Tokenization(self.tokenizer, self.lowercase)
 
     def _settings(self) -> str:
-        tokenization = self._tokenization()
-        return (
-            f"{tokenization.signature()}|{self._extra_settings()}version:{tokenization.version()}"
-        )
+        splitting = self._splitting()
+        further = f"{self._extra_settings()}{self.normalization.signature()}"
+        return f"{splitting.signature()}|{further}version:{splitting.version()}"
 
     def signature(self) -> str:
         """Return name, settings and version in sacrebleu's format."""
@@ -104,13 +126,14 @@ class WordMetric(UnsmoothedMetric):
     def prepare(self, references: Sequence[Sequence[bytes]]) -> WordReferences:
         """Compile ``references[k][line]``; see ``Metric.prepare``."""
         n_sentences = check_references(references)
-        tokenization = self._tokenization()
+        splitting = self._splitting()
+        texts = splitting.references(self.normalization.references(references))
         return WordReferences(
             n_sentences=n_sentences,
             n_references=len(references),
             signature=f"{self.name}|nrefs:{len(references)}|{self._settings()}",
             fingerprint=reference_fingerprint(references),
-            words=compile_words(tokenization.references(references), fold=tokenization.fold),
+            words=compile_words(texts, fold=splitting.fold),
         )
 
     def statistics(
@@ -129,15 +152,16 @@ class WordMetric(UnsmoothedMetric):
             raise ValueError(
                 f"references prepared for {prepared.signature} cannot serve {self.signature()}"
             )
-        tokenization = self._tokenization()
-        hypotheses = tokenization.hypotheses(
-            check_hypotheses(sentence_ids, buffer, starts, ends, n_sentences=prepared.n_sentences)
+        splitting = self._splitting()
+        checked = check_hypotheses(
+            sentence_ids, buffer, starts, ends, n_sentences=prepared.n_sentences
         )
+        hypotheses = splitting.hypotheses(self.normalization.hypotheses(checked))
         parts: dict[int, NDArray[np.int32]] = {}
 
         def count(rows: slice) -> None:
             encoded = encode(
-                prepared.words, prepared.n_references, tokenization.fold, hypotheses.part(rows)
+                prepared.words, prepared.n_references, splitting.fold, hypotheses.part(rows)
             )
             parts[rows.start] = self._count(prepared, encoded)
 

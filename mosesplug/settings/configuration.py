@@ -46,8 +46,8 @@ class _MetricSettings:
             help="Metric, or a weighted sum: BLEU,TER",
             panel="Learning",
             metavar="NAME",
-            details="BLEU, CDER, CHRF, PER, TER, TER-SACREBLEU or WER; or several with commas "
-            "between them, for their weighted sum.",
+            details="BLEU, CDER, CER, CHRF, MER, PER, TER, TER-SACREBLEU or WER; or several with "
+            "commas between them, for their weighted sum.",
         ),
     )
     metric_settings: str = field(
@@ -57,9 +57,12 @@ class _MetricSettings:
             panel="Learning",
             metavar="NAME:VALUE,...",
             details="case:true|false for every metric. tokenize:none|13a|intl|zh|char|flores101|"
-            "flores200|ja-mecab|ko-mecab|tercom|tercom-asian for every metric but CHRF: "
+            "flores200|ja-mecab|ko-mecab|tercom|tercom-asian for every metric but CHRF and CER: "
             "tokenizers of sacrebleu; none takes the text as it is. "
+            "normalize:lower|punct|nfkc or several as lower+punct for error rates: lower-case all "
+            "letters, delete punctuation, Unicode NFKC. "
             "reflen:closest|shortest|average for BLEU; refs:moses|best for WER and CDER; "
+            "blanks:keep|remove for CER; "
             "beta:NUMBER and smooth:NUMBER for CHRF; weights:0.6+0.4 for a weighted sum.",
         ),
     )

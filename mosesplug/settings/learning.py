@@ -109,7 +109,7 @@ class LearningSettings:
         metadata=same_as(
             RunPlan,
             "metric",
-            help="BLEU, CDER, CHRF, PER, TER, TER-SACREBLEU, WER, or a sum: BLEU,TER",
+            help="BLEU, CDER, CER, CHRF, MER, PER, TER, TER-SACREBLEU, WER, or a sum",
             shown="BLEU, or that of the run",
         ),
     )

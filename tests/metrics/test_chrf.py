@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sacrebleu.metrics.chrf import CHRF
 
 from mosesplug.metrics import Chrf
-from mosesplug.metrics.chrf import space_out_lines
+from mosesplug.metrics.characters import space_out_lines
 
 SPACES = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u200a\u2028\u2029\u202f\u205f\u3000"
 

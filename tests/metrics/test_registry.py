@@ -8,8 +8,10 @@ from mosesplug.errors import UsageError
 from mosesplug.metrics import (
     Bleu,
     Cder,
+    Cer,
     Chrf,
     Interpolated,
+    Mer,
     Metric,
     Per,
     Ter,
@@ -18,6 +20,7 @@ from mosesplug.metrics import (
     metric,
     metric_names,
 )
+from mosesplug.metrics.normalization import Normalization
 from mosesplug.metrics.registry import metric_of_signature, parse_settings
 
 
@@ -45,6 +48,9 @@ def test_bleu_by_its_settings(settings: str, expected: Bleu) -> None:
         ("WER", "case:true", Wer()),
         ("WER", "case:false,refs:best", Wer(lowercase=True, reference_choice="best")),
         ("CDER", "refs:moses", Cder()),
+        ("CER", "blanks:remove,case:false", Cer(lowercase=True, blanks="remove")),
+        ("MER", "", Mer()),
+        ("MER", "normalize:punct+lower", Mer(normalization=Normalization(("lower", "punct")))),
         ("TER", "case:false", Ter(lowercase=True)),
         ("TER-SACREBLEU", "case:false", TerSacrebleu(lowercase=True)),
         ("CHRF", "", Chrf(beta=3)),
@@ -87,7 +93,7 @@ def test_others_by_their_settings(name: str, settings: str, expected: Metric) ->
         (
             "BLEU,TER",
             "beta:2",
-            r"'beta' of BLEU,TER; known settings: case, reflen, tokenize, weights",
+            r"'beta' of BLEU,TER; known settings: case, normalize, reflen, tokenize, weights",
         ),
         ("BLEU", "weights:1", r"unknown setting 'weights' of BLEU"),
         ("CHRF", "beta:0", r"beta of CHRF must be a number above 0, not 0"),
@@ -97,9 +103,14 @@ def test_others_by_their_settings(name: str, settings: str, expected: Metric) ->
         (
             "PER",
             "reflen:shortest",
-            r"unknown setting 'reflen' of PER; known settings: case, tokenize",
+            r"unknown setting 'reflen' of PER; known settings: case, normalize, tokenize",
         ),
         ("WER", "refs:all", r"refs:all is invalid for WER: refs must be one of moses, best"),
+        ("CER", "blanks:drop", r"blanks:drop is invalid for CER: .* one of keep, remove"),
+        ("CER", "tokenize:13a", r"unknown setting 'tokenize' of CER; known settings: blanks"),
+        ("WER", "normalize:upper", r"unknown normalisation 'upper': use lower, nfkc, punct, or"),
+        ("WER", "normalize:lower+lower", r"normalisation lower is given twice"),
+        ("BLEU", "normalize:lower", r"unknown setting 'normalize' of BLEU"),
         ("TER", "case:lower", r"case:lower is invalid for TER"),
         ("BLEU", "case", r"'case' is not of the form name:value"),
         ("BLEU", "case:", r"'case:' is not of the form name:value"),
@@ -119,7 +130,9 @@ def test_unknown_names_are_rejected(name: str, settings: str, message: str) -> N
 
 
 def test_names_are_those_that_work() -> None:
-    assert metric_names() == ("BLEU", "CDER", "CHRF", "PER", "TER", "TER-SACREBLEU", "WER")
+    assert metric_names() == (
+        *("BLEU", "CDER", "CER", "CHRF", "MER", "PER", "TER", "TER-SACREBLEU", "WER"),
+    )
     assert [metric(name).name for name in metric_names()] == list(metric_names())
 
 
@@ -147,6 +160,9 @@ def test_metric_of_its_signature(name: str, settings: str) -> None:
         ("BLEU,CHRF", "tokenize:zh,case:false"),
         ("TER-SACREBLEU", "tokenize:tercom-asian"),
         ("WER", "tokenize:intl,refs:best"),
+        ("WER", "normalize:nfkc+punct+lower"),
+        ("CER", "blanks:remove,normalize:lower"),
+        ("CER,WER", "weights:0.5+0.5,blanks:remove,refs:best,normalize:punct"),
     ],
 )
 def test_metric_of_a_signature_with_settings(name: str, settings: str) -> None:

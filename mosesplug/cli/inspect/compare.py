@@ -62,7 +62,7 @@ def compare(
     (Clark et al. 2011). p(boot) is from the paired bootstrap, and wins is the share of its samples
     in which the system is better (Koehn 2004), for systems of one run each. s_sel is the standard
     deviation over texts drawn from this one, s_opt that over the runs. For error rates (TER, WER,
-    PER, CDER), less is better.
+    CER, MER, PER, CDER), less is better.
 
     Example: mosesplug compare base=b1.en,b2.en,b3.en new=n1.en,n2.en,n3.en --refs test.en
     """

@@ -51,10 +51,12 @@ def score(
     """Score a translation: corpus scores, 95 % intervals and signatures.
 
     Texts are scored as they are, tokens separated by blanks; tokenize:NAME tokenizes them as
-    sacrebleu does. TER, WER, PER and CDER are error rates: less is better. Sentence scores of BLEU
-    are BLEU+1 (Lin & Och 2004).
+    sacrebleu does. TER, WER, CER, MER, PER and CDER are error rates: less is better.
+    normalize:lower+punct normalises their text. Sentence scores of BLEU are BLEU+1 (Lin &
+    Och 2004).
 
-    Metrics: BLEU, CDER, CHRF, PER, TER (as in Moses), TER-SACREBLEU and WER.
+    Metrics: BLEU, CDER, CER, CHRF, MER, PER, TER (as in Moses), TER-SACREBLEU, WER, and those of
+    plug-ins.
 
     Example: mosesplug score output.en dev.en --metric 'BLEU tokenize:13a' --metric 'CHRF beta:2'
     """

@@ -98,7 +98,7 @@ MetricName = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="BLEU, CDER, CHRF, PER, TER, TER-SACREBLEU, WER, or a sum: BLEU,TER. [BLEU; of a "
+        help="BLEU, CDER, CER, CHRF, MER, PER, TER, TER-SACREBLEU, WER, or a sum. [BLEU; of a "
         "store, the metric of its run]",
     ),
 ]

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
 from mosesplug.kernels import kernel
+from mosesplug.metrics.edit.distance import count_errors, is_closer
 from mosesplug.metrics.encoding import EncodedHypotheses
 from mosesplug.metrics.word_metric import WordMetric, WordReferences, check_totals
 from mosesplug.metrics.words import ReferenceWords
@@ -70,14 +71,6 @@ def _truncated_score(errors: int, length: int) -> int:
 
 
 @kernel
-def _is_closer(errors: int, length: int, best_errors: int, best_length: int) -> bool:
-    """Return whether the first error rate is below the second; both lengths may be 0."""
-    if length == 0 or best_length == 0:
-        return (errors == 0 and best_errors > 0) or (best_length == 0 and best_errors > 0 < length)
-    return errors * best_length < best_errors * length
-
-
-@kernel
 def _count_errors(
     words: ReferenceWords,
     n_references: int,
@@ -101,7 +94,7 @@ def _count_errors(
             if line == first_line:
                 better = True
             elif best_reference:
-                better = _is_closer(errors, length, counts[index, 0], counts[index, 1])
+                better = is_closer(errors, length, counts[index, 0], counts[index, 1])
             else:
                 better = _truncated_score(errors, length) > _truncated_score(
                     counts[index, 0], counts[index, 1]
@@ -148,7 +141,10 @@ class Wer(WordMetric):
         counts = np.empty((len(hypotheses.sentence_ids), 2), dtype=np.int32)
         best = self.reference_choice == "best"
         n_references = references.n_references
-        _count_errors(references.words, n_references, self.jumps, best, hypotheses, counts)
+        if not self.jumps and (best or n_references == 1):
+            count_errors(references.words, n_references, hypotheses, counts)
+        else:
+            _count_errors(references.words, n_references, self.jumps, best, hypotheses, counts)
         return counts
 
     def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:

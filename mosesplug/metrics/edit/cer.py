@@ -1,0 +1,91 @@
+"""CER, character error rate: edit distance of characters per character of the reference.
+
+A character is a Unicode code point in UTF-8, or a byte that is not part of valid UTF-8. Blanks
+count, as in jiwer, NeMo and ESPnet: several in sequence as one, and none at the ends of a sentence.
+``blanks:remove`` takes them out, for languages that write none and for lists whose words were
+separated by a tokenizer.
+
+Statistics of a hypothesis: errors, and characters of the reference. The score of their sum is 1
+minus their quotient, and 1 for an empty reference. With several references, the one with the lowest
+error rate of a hypothesis counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug import __version__
+from mosesplug.errors import UsageError
+from mosesplug.metrics.characters import space_out, space_out_lines
+from mosesplug.metrics.edit.distance import count_errors
+from mosesplug.metrics.encoding import EncodedHypotheses
+from mosesplug.metrics.hypotheses import HypothesisRanges
+from mosesplug.metrics.word_metric import Splitting, WordMetric, WordReferences, check_totals
+
+__all__ = ["Blanks", "Cer"]
+
+Blanks = Literal["keep", "remove"]
+
+
+@dataclass(frozen=True)
+class _Characters:
+    """A ``Splitting`` whose words are characters."""
+
+    blanks: Blanks
+    fold: bool
+
+    def signature(self) -> str:
+        return f"case:{'lc-ascii' if self.fold else 'mixed'}|blanks:{self.blanks}"
+
+    def version(self) -> str:
+        return f"mosesplug-{__version__}"
+
+    def references(self, references: Sequence[Sequence[bytes]]) -> Sequence[Sequence[bytes]]:
+        return [space_out_lines(lines, blanks=self.blanks == "keep") for lines in references]
+
+    def hypotheses(self, hypotheses: HypothesisRanges) -> HypothesisRanges:
+        return space_out(hypotheses, blanks=self.blanks == "keep")
+
+
+@dataclass(frozen=True)
+class Cer(WordMetric):
+    """1 - CER.
+
+    Attributes:
+        blanks: whether the blanks between words count as characters.
+    """
+
+    blanks: Blanks = field(default="keep", kw_only=True)
+
+    name: ClassVar[str] = "CER"
+    n_statistics: ClassVar[int] = 2
+    statistics_names: ClassVar[tuple[str, ...]] = ("errors", "reference_length")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.blanks not in get_args(Blanks):
+            raise UsageError(f"blanks of CER must be keep or remove, not {self.blanks!r}")
+        if self.tokenizer != "none":
+            raise UsageError("CER compares characters: it has no tokenizer")
+
+    def _splitting(self) -> Splitting:
+        return _Characters(self.blanks, self.lowercase)
+
+    def _count(
+        self, references: WordReferences, hypotheses: EncodedHypotheses
+    ) -> NDArray[np.int32]:
+        counts = np.empty((len(hypotheses.sentence_ids), 2), dtype=np.int32)
+        count_errors(references.words, references.n_references, hypotheses, counts)
+        return counts
+
+    def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
+        """Return 1 - CER of ``totals`` ``[..., 2]``: float64 ``[...]``, at most 1."""
+        totals = check_totals(self.name, self.n_statistics, totals)
+        rates = np.zeros(totals.shape[:-1])
+        np.divide(totals[..., 0], totals[..., 1], out=rates, where=totals[..., 1] > 0)
+        return np.asarray(1.0 - rates)
