@@ -242,22 +242,22 @@ def parse_block(text: bytes, layout: Layout, path: str, first_line: int) -> NBes
 def parse_block_fast(text: bytes, layout: Layout, path: str, first_line: int) -> NBestList | None:
     """Parse whole lines in bulk; None if a line has anything unusual."""
     padded = pad_with_newlines(text)
-    fields = _split_lines(padded, layout.skipped)
+    fields = _split_lines(padded, layout)
     if fields is None:
         return None
-    first, second, before, third, fourth = fields.separators
-    features = _parse_features(padded, before + 3, third, layout)
-    sentence_ids = parse_integers(padded, *_strip(padded, fields.line_starts, first))
+    features = _parse_features(padded, *fields.features, layout)
+    sentence_ids = parse_integers(padded, *_strip(padded, *fields.sentence_ids))
+    score_starts, score_ends = fields.scores
     scored = np.flatnonzero(fields.n_separators > 2 + layout.skipped)
     scores = np.full(len(sentence_ids), np.nan)
-    scores[scored] = parse_numbers(padded, *_strip(padded, third[scored] + 3, fourth[scored]))
+    scores[scored] = parse_numbers(
+        padded, *_strip(padded, score_starts[scored], score_ends[scored])
+    )
     usable = np.abs(scores[scored]) < FLOAT32_LIMIT
     in_order = (np.diff(sentence_ids, prepend=0) >= 0).all()  # -1 (not a number) fails, too
     if features is None or not in_order or not usable.all():
         return None
-    text_starts, text_ends = _strip(padded, first + 3, second)
-    has_extra = fields.n_separators > 3 + layout.skipped
-    extra_starts = np.where(has_extra, fourth + 3, fields.line_ends)
+    text_starts, text_ends = _strip(padded, *fields.texts)
     return NBestList(
         path=path,
         sentence_ids=sentence_ids,
@@ -271,8 +271,8 @@ def parse_block_fast(text: bytes, layout: Layout, path: str, first_line: int) ->
         sparse_indices=features.sparse_indices,
         sparse_data=features.sparse_data,
         scores=scores,
-        extra_starts=extra_starts - PAD,
-        extra_ends=fields.line_ends - PAD,
+        extra_starts=fields.extra[0] - PAD,
+        extra_ends=fields.extra[1] - PAD,
         lines=np.arange(first_line, first_line + len(sentence_ids)),
     )
 
@@ -281,7 +281,8 @@ def _parse_features(
     padded: Bytes, begins: Positions, ends: Positions, layout: Layout
 ) -> ParsedFeatures | None:
     """Parse by columns if the lines allow it, else by tokens."""
-    dense = parse_columns(padded, begins, ends, layout, glued=layout.named)
+    behind = ends + (padded[ends - 1] > BLANKS[-1])  # of a field that ends its line, the line end
+    dense = parse_columns(padded, begins, behind, layout, glued=layout.named)
     if dense is None:
         return (parse_named if layout.named else parse_tokens)(padded, begins, ends, layout)
     none = np.zeros(0, dtype=np.int64)
@@ -289,25 +290,26 @@ def _parse_features(
     return ParsedFeatures(dense, (), indptr, none.astype(np.int32), none.astype(np.float32))
 
 
+_Spans = tuple[Positions, Positions]
+
+
 @dataclass(frozen=True)
 class _Fields:
-    """The beginnings and ends of a block's lines, and their separators.
+    """First byte, and one past the last, of the fields of a block's lines.
 
-    The separators are the first two and those before the features, after them and after the score.
-    A missing separator is replaced by the end of the line.
+    A missing field is an empty range at the end of the line.
     """
 
-    line_starts: Positions
-    line_ends: Positions
     n_separators: Positions
-    separators: tuple[Positions, Positions, Positions, Positions, Positions]
+    sentence_ids: _Spans
+    texts: _Spans
+    features: _Spans
+    scores: _Spans
+    extra: _Spans
 
 
-def _split_lines(padded: Bytes, skipped: int) -> _Fields | None:
-    """Find lines and separators; None if a line has too few, or more than three bars in a row.
-
-    ``skipped`` is the number of fields between text and features.
-    """
+def _split_lines(padded: Bytes, layout: Layout) -> _Fields | None:
+    """Find the fields; None if a line has too few, or more than three bars in a row."""
     newlines = np.flatnonzero(padded[PAD - 1 : -PAD] == ord("\n")) + (PAD - 1)
     line_starts, line_ends = newlines[:-1] + 1, newlines[1:]
     line_ends = line_ends - (padded[line_ends - 1] == ord("\r"))
@@ -315,19 +317,23 @@ def _split_lines(padded: Bytes, skipped: int) -> _Fields | None:
     separators = bars[:-2][bars[2:] - bars[:-2] == 2]
     first = np.searchsorted(separators, line_starts)
     count = np.diff(first, append=len(separators))
-    least = 2 + skipped
+    least = layout.least_fields - 1
     if count.min(initial=least) < least or np.diff(separators).min(initial=3) < 3:
         return None
     separators = np.append(separators, (0, 0))
+    before = 1 + layout.skipped  # the number of separators ahead of the first of the two fields
     second = separators[first + 1]
-    before = separators[first + least - 1] if skipped else second
-    third = np.where(count > least, separators[first + least], line_ends)
-    fourth = np.where(count > least + 1, separators[first + least + 1], line_ends)
+    third = separators[first + before] if layout.skipped else second
+    fourth = np.where(count > before + 1, separators[first + before + 1], line_ends)
+    fifth = np.where(count > before + 2, separators[first + before + 2], line_ends)
+    own, next_one = (third + 3, fourth), (fourth + 3, fifth)
     return _Fields(
-        line_starts,
-        line_ends,
-        count,
-        (separators[first], second, before, third, fourth),
+        n_separators=count,
+        sentence_ids=(line_starts, separators[first]),
+        texts=(separators[first] + 3, second),
+        features=next_one if layout.score_first else own,
+        scores=own if layout.score_first else next_one,
+        extra=(np.where(count > before + 2, fifth + 3, line_ends), line_ends),
     )
 
 

@@ -74,12 +74,19 @@ class Layout:
         groups: ``(name, number of values)`` of each dense group.
         named: whether every value is named, so that lines may differ in their features.
         skipped: number of fields between text and features.
+        score_first: whether the score precedes the features, as in lists of Travatar.
     """
 
     labelled: bool
     groups: tuple[tuple[str, int], ...]
     named: bool = False
     skipped: int = 0
+    score_first: bool = False
+
+    @property
+    def least_fields(self) -> int:
+        """The number of fields that every line has at least."""
+        return 3 + self.skipped + self.score_first
 
     @classmethod
     def of_line(
@@ -88,6 +95,9 @@ class Layout:
         names: Sequence[str] | None,
         place: Place,
         dense: Sequence[str] | None = None,
+        *,
+        score_first: bool = False,
+        skipped: int | None = None,
     ) -> Layout:
         """Determine the layout from the first line of a list.
 
@@ -96,16 +106,20 @@ class Layout:
             names: one name a dense column, for a list without labels.
             place: of the line.
             dense: names of the dense features of a list that names every value.
+            score_first: whether the score precedes the features; ``dense`` must be given then.
+            skipped: number of fields between text and features; None: count them in the line.
         """
-        skipped = _count_skipped_fields(line)
-        tokens = _TOKEN.findall(_fields(line, place, skipped)[2])
+        if skipped is None:
+            skipped = 0 if score_first else _count_skipped_fields(line)
+        tokens = _TOKEN.findall(_fields(line, place, skipped, score_first)[2])
         if dense is not None:
             if names is not None:
                 raise place.error(
                     "column names are given for a list that names every value itself",
                     "Omit the names",
                 )
-            return cls(True, tuple((name, 1) for name in dict.fromkeys(dense)), True, skipped)
+            groups = tuple((name, 1) for name in dict.fromkeys(dense))
+            return cls(True, groups, True, skipped, score_first)
         return replace(cls._by_position(tokens, names, place), skipped=skipped)
 
     @classmethod
@@ -151,7 +165,9 @@ def parse_entry(line: bytes, layout: Layout, place: Place) -> NBestEntry:
     Raises:
         FormatError: the line does not have this layout.
     """
-    sentence_id, text, features, score, extra = _fields(line, place, layout.skipped)
+    sentence_id, text, features, score, extra = _fields(
+        line, place, layout.skipped, layout.score_first
+    )
     identifier = sentence_id.strip(BLANKS)
     if not identifier.isdigit() or len(identifier) > 18:
         raise place.error(
@@ -242,17 +258,21 @@ def _count_skipped_fields(line: bytes) -> int:
 
 
 def _fields(
-    line: bytes, place: Place, skipped: int = 0
+    line: bytes, place: Place, skipped: int = 0, score_first: bool = False
 ) -> tuple[bytes, bytes, bytes, bytes | None, bytes]:
     """Split a line into sentence id, text, features, score (or None), and the rest."""
     line = line.removesuffix(b"\n").removesuffix(b"\r")
     fields = line.split(b"|||", 4 + skipped)
-    if len(fields) < 3 + skipped:
+    least = 3 + skipped + score_first
+    if len(fields) < least:
+        form = "score ||| features" if score_first else "features ||| score"
         raise place.error(
-            f"the line has {len(fields)} fields separated by |||, an n-best list at least 3",
-            "A line has the form: id ||| tokens ||| features ||| score",
+            f"the line has {len(fields)} fields separated by |||, an n-best list at least {least}",
+            f"A line has the form: id ||| tokens ||| {form}",
         )
     del fields[2 : 2 + skipped]
+    if score_first:
+        fields[2], fields[3] = fields[3], fields[2]
     score = fields[3] if len(fields) > 3 else None
     return fields[0], fields[1], fields[2], score, fields[4] if len(fields) > 4 else b""
 

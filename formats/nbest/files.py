@@ -12,7 +12,7 @@ are used together are counted together.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import accumulate, pairwise
 from os import fspath
@@ -96,6 +96,9 @@ def read_nbest_blocks(
     *,
     names: Sequence[str] | None = None,
     dense: Sequence[str] | None = None,
+    score_first: bool = False,
+    skipped: int | None = None,
+    rewrite: Callable[[bytes, int], bytes] | None = None,
     block_bytes: int = BLOCK_BYTES,
 ) -> Iterator[NBestList]:
     """Yield a list in blocks of whole sentences, each of about ``block_bytes`` of text.
@@ -106,6 +109,10 @@ def read_nbest_blocks(
     Args:
         path: as for ``read_nbest``.
         names, dense: as for ``read_nbest``.
+        score_first: whether the score precedes the features, as in lists of Travatar, which name
+            every value.
+        skipped: number of fields between text and features; None: find it in the first line.
+        rewrite: returns other lines, as many, in the place of whole lines from a line number on.
         block_bytes: bytes of text per block.
 
     Raises:
@@ -115,7 +122,9 @@ def read_nbest_blocks(
     layout: Layout | None = None
     last = -1
     for text, first_line in _blocks(path, block_bytes):
-        layout = layout or _layout(text, names, dense, name, first_line)
+        if rewrite is not None:
+            text = rewrite(text, first_line)
+        layout = layout or _layout(text, names, dense, name, first_line, score_first, skipped)
         if layout is not None and len(block := parse_block(text, layout, name, first_line)):
             last = _check_order(last, block)
             yield block
@@ -235,11 +244,16 @@ def _layout(
     dense: Sequence[str] | None,
     path: str,
     first_line: int,
+    score_first: bool = False,
+    skipped: int | None = None,
 ) -> Layout | None:
     """Return the layout of the first line; None if all lines are empty."""
     for number, line in enumerate(text.split(b"\n"), start=first_line):
         if line.strip(BLANKS):
-            return Layout.of_line(line, names, Place(path, number), dense)
+            place = Place(path, number)
+            return Layout.of_line(
+                line, names, place, dense, score_first=score_first, skipped=skipped
+            )
     return None
 
 

@@ -28,7 +28,9 @@ __all__ = [
     "find_format",
     "list_formats",
     "open_blocks",
+    "read_first_lines",
     "register_format",
+    "sentence_order_error",
     "split_format_name",
 ]
 
@@ -105,7 +107,7 @@ class ListFormat:
     names_values: bool = False
 
 
-_MODULES = ("joshua", "cdec", "moses")
+_MODULES = ("travatar", "marian", "joshua", "cdec", "moses")
 """The modules of ``formats.nbest.readers``, in the order in which ``auto`` asks them."""
 
 _REGISTERED: dict[str, ListFormat] = {}
@@ -163,30 +165,38 @@ _FIRST_BYTES = 1 << 16
 _FIRST_LINES = 20
 
 
-def detect_format(path: StrPath) -> ListFormat:
-    """Return the format of a file by its first lines.
+def read_first_lines(path: StrPath) -> list[bytes]:
+    """Return the first lines of a file with their line ends, without empty ones.
 
-    What can be read once only, as a pipe, is taken for Moses' format.
+    The last may be cut. What can be read once only, as a pipe, has none.
+
+    Raises:
+        FormatError: the file cannot be read.
+    """
+    if Path(path).exists() and not Path(path).is_file():
+        return []
+    with open_text(path) as file:
+        lines = file.read(_FIRST_BYTES).splitlines(keepends=True)
+    return [line for line in lines[:_FIRST_LINES] if line.strip()]
+
+
+def detect_format(path: StrPath) -> ListFormat:
+    """Return the format of a file by its first lines; an empty file or a pipe counts as Moses'.
 
     Raises:
         FormatError: the file cannot be read, or no format recognises it.
     """
     formats = list_formats()
-    if Path(path).exists() and not Path(path).is_file():
+    lines = read_first_lines(path)
+    if not lines:
         return formats["moses"]
-    with open_text(path) as file:
-        lines = file.read(_FIRST_BYTES).splitlines(keepends=True)[:_FIRST_LINES]
-    filled = [line for line in lines if line.strip()]
-    if not filled:
-        return formats["moses"]  # which reports that the list is empty
     for found in formats.values():
-        if found.recognises(filled):
+        if found.recognises(lines):
             return found
     raise FormatError(
-        f"no format of n-best lists begins like this: {quote(filled[0])}",
+        f"no format of n-best lists begins like this: {quote(lines[0])}",
         path=path,
-        line=lines.index(filled[0]) + 1,
-        remedy=f"Name the format (--format {'|'.join(formats)})",
+        remedy=f"Name the format: {', '.join(formats)} (--format)",
     )
 
 
@@ -235,10 +245,17 @@ def _check_order(last: int, block: NBestList, ids: SentenceIds) -> None:
         return
     row = int(np.argmax(steps < 0))
     before = last if row == 0 else int(block.sentence_ids[row - 1])
-    raise FormatError(
-        f"sentence {ids.spell(int(block.sentence_ids[row]))} comes after {ids.spell(before)}, "
-        "but stands before it elsewhere",
-        path=block.path,
-        line=int(block.lines[row]),
-        remedy="Put the hypotheses of each sentence together, and all lists in the same order",
+    number, line = int(block.sentence_ids[row]), int(block.lines[row])
+    raise sentence_order_error(ids, number, before, block.path, line)
+
+
+def sentence_order_error(
+    ids: SentenceIds, number: int, before: int, path: StrPath, line: int
+) -> FormatError:
+    """Return the error for a sentence with a smaller number than the one before."""
+    return FormatError(
+        f"sentence {ids.spell(number)} comes after {ids.spell(before)}, but precedes it elsewhere",
+        path=path,
+        line=line,
+        remedy="Put the hypotheses of a sentence together, and all files in one order of sentences",
     )

@@ -1,4 +1,7 @@
-"""Lists of cdec: ``id ||| text ||| LanguageModel=-3 Glue=2 ||| score``; zeros are left out."""
+"""Lists of cdec: ``id ||| text ||| LanguageModel=-3 Glue=2 ||| score``; zeros are left out.
+
+So are those of tools that write ``name=value`` pairs in this order of fields.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Sequence
 
 from formats.nbest.entry import names_every_value
 from formats.nbest.list_format import ListFormat
-from formats.nbest.readers.joshua import read_named_blocks
+from formats.nbest.readers.named import read_named_blocks
 
 __all__ = ["LIST_FORMAT"]
 

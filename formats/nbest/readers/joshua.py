@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from formats.nbest.block import NBestList
 from formats.nbest.entry import names_every_value
-from formats.nbest.files import read_nbest_blocks
-from formats.nbest.list_format import ListFormat, ListOptions, SentenceIds
-from formats.text import StrPath
+from formats.nbest.list_format import ListFormat
+from formats.nbest.readers.bars import field_of
+from formats.nbest.readers.named import read_named_blocks
 
-__all__ = ["LIST_FORMAT", "read_named_blocks"]
+__all__ = ["LIST_FORMAT"]
 
-_OWN_NAMES = (b"tm_", b"lm_", b"OOVPenalty=")
+_OWN_NAMES = (b"tm_", b"tm-", b"lm_", b"lm-", b"OOV")
+"""Beginnings of the names of Joshua's features; some versions have hyphens."""
 
 
 def _recognises(lines: Sequence[bytes]) -> bool:
-    features = lines[0].split(b"|||", 3)[2:3]
-    has_own = any(token.startswith(_OWN_NAMES) for field in features for token in field.split())
-    return names_every_value(lines[0]) and has_own
-
-
-def read_named_blocks(path: StrPath, options: ListOptions, ids: SentenceIds) -> Iterator[NBestList]:
-    """Read a list that names every value; see ``ListFormat``."""
-    return read_nbest_blocks(path, names=options.names, dense=options.dense or ())
+    tokens = field_of(lines[0], 2).split()
+    return names_every_value(lines[0]) and any(token.startswith(_OWN_NAMES) for token in tokens)
 
 
 LIST_FORMAT = ListFormat(

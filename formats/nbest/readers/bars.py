@@ -1,0 +1,89 @@
+"""What the formats with fields between ``|||`` share: ids that are texts, and the fast parser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from os import fspath
+
+from formats.nbest.block import NBestList
+from formats.nbest.entry import BLANKS, Place
+from formats.nbest.files import read_nbest_blocks
+from formats.nbest.list_format import (
+    ListOptions,
+    SentenceIds,
+    read_first_lines,
+    sentence_order_error,
+)
+from formats.text import StrPath
+
+__all__ = ["Rewrite", "field_of", "read_bar_blocks"]
+
+Rewrite = Callable[[bytes, Place], bytes]
+"""Returns another line in the place of one without its line end."""
+
+
+def field_of(line: bytes, number: int) -> bytes:
+    """Return a field of a line, without blanks around it; empty if there is none."""
+    fields = line.split(b"|||", number + 1)
+    return fields[number].strip(BLANKS) if number < len(fields) else b""
+
+
+def read_bar_blocks(
+    path: StrPath,
+    options: ListOptions,
+    ids: SentenceIds,
+    *,
+    names_values: bool = False,
+    score_first: bool = False,
+    skipped: int | None = None,
+    rewrite: Rewrite | None = None,
+) -> Iterator[NBestList]:
+    """Read a list whose fields stand between ``|||``.
+
+    If the first id has a letter, all ids are texts and numbered by ``ids``.
+
+    Args:
+        path, options, ids: as for ``ListFormat.read_blocks``.
+        names_values: whether every value has its name, so that lines may differ.
+        score_first: whether the score precedes the features.
+        skipped: number of fields between text and features; None: found in the first line.
+        rewrite: changes each line before it is parsed.
+
+    Raises:
+        FormatError: the list is invalid; the error names file and line.
+    """
+    numbered = _has_text_ids(path)
+    name = fspath(path)
+    last = -1
+
+    def rewrite_line(line: bytes, number: int) -> bytes:
+        nonlocal last
+        if not line.strip(BLANKS):
+            return line
+        if numbered and b"|||" in line:
+            identifier, bars, rest = line.partition(b"|||")
+            sentence = ids.number(identifier.strip(BLANKS).decode("utf-8", "surrogateescape"))
+            if sentence < last:
+                raise sentence_order_error(ids, sentence, last, name, number)
+            last = sentence
+            line = b"%d %b%b" % (sentence, bars, rest)
+        return line if rewrite is None else rewrite(line, Place(name, number))
+
+    def rewrite_block(text: bytes, first_line: int) -> bytes:
+        lines = text.split(b"\n")
+        return b"\n".join(rewrite_line(line, n) for n, line in enumerate(lines, start=first_line))
+
+    return read_nbest_blocks(
+        path,
+        names=options.names,
+        dense=(options.dense or ()) if names_values else options.dense,
+        score_first=score_first,
+        skipped=skipped,
+        rewrite=rewrite_block if numbered or rewrite is not None else None,
+    )
+
+
+def _has_text_ids(path: StrPath) -> bool:
+    first = (read_first_lines(path) or [b""])[0]
+    identifier = first.partition(b"|||")[0].strip(BLANKS)
+    return b"|||" in first and any(chr(byte).isalpha() or byte > 127 for byte in identifier)

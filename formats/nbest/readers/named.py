@@ -1,0 +1,17 @@
+"""Lists that name every value, whoever writes them: ``id ||| text ||| lm=-3 len=2 ||| score``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from formats.nbest.block import NBestList
+from formats.nbest.list_format import ListOptions, SentenceIds
+from formats.nbest.readers.bars import read_bar_blocks
+from formats.text import StrPath
+
+__all__ = ["read_named_blocks"]
+
+
+def read_named_blocks(path: StrPath, options: ListOptions, ids: SentenceIds) -> Iterator[NBestList]:
+    """Read a list whose lines may have different features; see ``ListFormat``."""
+    return read_bar_blocks(path, options, ids, names_values=True)

@@ -1,0 +1,39 @@
+"""Lists of Travatar: ``id ||| text ||| score ||| lm=-3 len=2 [||| tree]``; zeros are left out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from formats.decimals import parse_number
+from formats.nbest.block import NBestList
+from formats.nbest.list_format import ListFormat, ListOptions, SentenceIds
+from formats.nbest.readers.bars import field_of, read_bar_blocks
+from formats.text import StrPath
+
+__all__ = ["LIST_FORMAT"]
+
+
+def _recognises(lines: Sequence[bytes]) -> bool:
+    return any(_has_form(line) for line in lines) and all(
+        not math.isnan(parse_number(field_of(line, 2))) for line in lines[:-1] or lines
+    )
+
+
+def _has_form(line: bytes) -> bool:
+    """Return whether a line has a number, and named values behind it."""
+    tokens = field_of(line, 3).split()
+    return bool(tokens) and all(b"=" in token[1:-1] for token in tokens)
+
+
+def _read_blocks(path: StrPath, options: ListOptions, ids: SentenceIds) -> Iterator[NBestList]:
+    return read_bar_blocks(path, options, ids, names_values=True, score_first=True)
+
+
+LIST_FORMAT = ListFormat(
+    name="travatar",
+    summary="id ||| text ||| score ||| lm=-3 len=2",
+    recognises=_recognises,
+    read_blocks=_read_blocks,
+    names_values=True,
+)
