@@ -98,6 +98,7 @@ class ListFormat:
             never decrease. Sparse features of each block are numbered independently.
         names_values: whether hypotheses may have different features, so that ``dense`` of the
             options must name the dense ones; all others are sparse.
+        is_sized: whether its name is followed by the size of the groups, as ``flat:8``.
     """
 
     name: str
@@ -105,6 +106,7 @@ class ListFormat:
     recognises: Callable[[Sequence[bytes]], bool]
     read_blocks: Callable[[StrPath, ListOptions, SentenceIds], Iterator[NBestList]]
     names_values: bool = False
+    is_sized: bool = False
 
 
 _MODULES = ("travatar", "marian", "joshua", "cdec", "moses")
@@ -137,16 +139,19 @@ def split_format_name(text: str) -> tuple[str, int | None]:
     """Return the name and the number of ``flat:8``; other names have no number.
 
     Raises:
-        ValueError: there is no such format, or what follows the colon is not a positive integer.
+        ValueError: there is no such format, or its size is missing or not a positive integer.
     """
     name, colon, size = text.partition(":")
     known = [AUTO, *list_formats()]
     if name not in known:
         raise ValueError(f"unknown list format {name!r}; known: {', '.join(known)}")
-    if not colon:
+    is_sized = name != AUTO and list_formats()[name].is_sized
+    if not is_sized and not colon:
         return name, None
+    if not is_sized:
+        raise ValueError(f"list format {text!r}: {name} takes no number, omit it")
     if not (size.isascii() and size.isdigit() and int(size)):
-        raise ValueError(f"list format {text!r}: give a positive integer after the colon")
+        raise ValueError(f"list format {text!r}: give the size of the groups, as {name}:8")
     return name, int(size)
 
 

@@ -1,0 +1,214 @@
+"""Every registered format of lists, on its files in ``tests/data``.
+
+A new format enters by being registered, with files in ``valid/nbest/NAME`` and
+``invalid/nbest/NAME``. Beside each file FILE there may be FILE.options (JSON, the fields of
+``ListOptions``, and "format" for a name such as ``flat:2``). FILE.expected has a JSON object for
+each hypothesis; FILE.error has part of the message.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from formats.errors import FormatError
+from formats.nbest import files as nbest_files
+from formats.nbest.block import NBestList, concatenate
+from formats.nbest.list_format import (
+    AUTO,
+    ListFormat,
+    ListOptions,
+    SentenceIds,
+    detect_format,
+    find_format,
+    list_formats,
+    open_blocks,
+    register_format,
+    split_format_name,
+)
+
+DATA = Path(__file__).parents[2] / "data"
+FORMATS = sorted(list_formats())
+_BESIDE = (".expected", ".options", ".error")
+
+
+def list_files(kind: str, name: str) -> list[Path]:
+    return sorted(
+        path for path in (DATA / kind / "nbest" / name).glob("*") if path.suffix not in _BESIDE
+    )
+
+
+VALID = [path for name in FORMATS for path in list_files("valid", name)]
+INVALID = [path for name in FORMATS for path in list_files("invalid", name)]
+
+
+def read_options(path: Path) -> tuple[str, ListOptions]:
+    beside = Path(f"{path}.options")
+    known: dict[str, Any] = json.loads(beside.read_text()) if beside.exists() else {}
+    format = known.pop("format", path.parent.name)
+    lists = {name: tuple(each) for name, each in known.items() if isinstance(each, list)}
+    return format, ListOptions(**(known | lists))
+
+
+def read_expected(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path(f"{path}.expected").read_text().splitlines()]
+
+
+def spell_row(block: NBestList, row: int, ids: SentenceIds) -> dict[str, Any]:
+    """Return a hypothesis as ``.expected`` files have it."""
+    number = int(block.sentence_ids[row])
+    features: dict[str, list[float]] = {}
+    column = 0
+    for name, width in block.groups:
+        features[name] = block.dense[row, column : column + width].tolist()
+        column += width
+    for at in range(block.sparse_indptr[row], block.sparse_indptr[row + 1]):
+        name = block.sparse_names[block.sparse_indices[at]]
+        features[name] = [float(block.sparse_data[at])]
+    score = float(block.scores[row])
+    return {
+        "id": ids.names[number] if ids.names else number,
+        "text": block.text(row).decode(),
+        "features": features,
+        "score": None if np.isnan(score) else score,
+    }
+
+
+def assert_expected(blocks: Iterator[NBestList], ids: SentenceIds, path: Path) -> None:
+    found = [spell_row(block, row, ids) for block in blocks for row in range(len(block))]
+    expected = read_expected(path)
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected, strict=True):
+        wanted = {name: np.float32(values).tolist() for name, values in other["features"].items()}
+        assert one == {**other, "features": wanted}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_has_files(name: str) -> None:
+    assert len(list_files("valid", name)) >= 1
+    assert len(list_files("invalid", name)) >= 1
+    found = list_formats()[name]
+    assert found.name == name
+    assert 0 < len(found.summary) <= 60
+
+
+@pytest.mark.parametrize("path", VALID, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_valid(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    format, options = read_options(path)
+    ids = SentenceIds()
+    assert_expected(open_blocks(path, format, options, ids), ids, path)
+    # Blocks are whole sentences, whatever their size, and archives read as the plain file does.
+    packed = tmp_path / "packed.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    ids = SentenceIds()
+    blocks = list(open_blocks(packed, format, options, ids))
+    assert_expected(iter(blocks), ids, path)
+    for one, other in pairwise(blocks):
+        assert one.sentence_ids[-1] < other.sentence_ids[0]
+    whole = concatenate(blocks)
+    assert (np.diff(whole.sentence_ids) >= 0).all()
+    assert whole.dense.dtype == np.float32
+    assert whole.dense.shape == (len(whole), sum(width for _, width in whole.groups))
+    lines = path.read_bytes().count(b"\n") + 1
+    assert ((whole.lines >= 1) & (whole.lines <= lines)).all()
+
+
+@pytest.mark.parametrize("path", VALID, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_auto_recognises(path: Path) -> None:
+    format, options = read_options(path)
+    if ":" in format or options.columns is not None:
+        return  # nothing in such a file says what it is
+    assert detect_format(path).name == format
+    ids = SentenceIds()
+    assert_expected(open_blocks(path, AUTO, options, ids), ids, path)
+
+
+@pytest.mark.parametrize("path", INVALID, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_invalid(path: Path) -> None:
+    format, options = read_options(path)
+    with pytest.raises(FormatError) as caught:
+        list(open_blocks(path, format, options))
+    expected = Path(f"{path}.error").read_text().strip()
+    assert expected
+    assert expected in str(caught.value)
+    assert caught.value.path is not None
+    assert caught.value.remedy
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_another_file_is_an_error_with_its_place(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "picture"
+    path.write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00\n|| ||\n")
+    with pytest.raises(FormatError, match="picture"):
+        list(open_blocks(path, name, ListOptions(group_size=3)))
+
+
+def test_ids_have_one_number_in_all_files(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.write_text("b ||| x ||| LM0= 1\na ||| y ||| LM0= 1\n")
+    second.write_text("a ||| z ||| LM0= 1\nc ||| z ||| LM0= 1\n")
+    ids = SentenceIds()
+    blocks = [block for path in (first, second) for block in open_blocks(path, ids=ids)]
+    assert concatenate(blocks).sentence_ids.tolist() == [0, 1, 1, 2]
+    assert ids.names == ("b", "a", "c")
+    third = tmp_path / "third"
+    third.write_text("a ||| z ||| LM0= 1\nb ||| z ||| LM0= 1\n")
+    with pytest.raises(FormatError, match=r"third:2: sentence 'b' comes after 'a', but precedes"):
+        list(open_blocks(third, ids=ids))
+
+
+def test_text_ids_are_numbered_in_small_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "list"
+    lines = [f"utt{n // 3} ||| word {n} ||| LM0= {n} ||| {n}" for n in range(60)]
+    path.write_text("\n".join(lines))
+    monkeypatch.setitem(nbest_files.read_nbest_blocks.__kwdefaults__, "block_bytes", 50)
+    ids = SentenceIds()
+    blocks = list(open_blocks(path, ids=ids))
+    assert len(blocks) > 5
+    whole = concatenate(blocks)
+    assert whole.sentence_ids.tolist() == [n // 3 for n in range(60)]
+    assert whole.lines.tolist() == list(range(1, 61))
+    assert ids.names == tuple(f"utt{n}" for n in range(20))
+
+
+def test_auto_names_the_formats_if_none_fits(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("once upon a time\nthere was a file\n")
+    with pytest.raises(FormatError) as caught:
+        detect_format(path)
+    message = str(caught.value)
+    assert "notes.txt" in message
+    assert "once upon a time" in message
+    assert all(name in message for name in FORMATS)
+
+
+def test_format_names() -> None:
+    assert split_format_name("moses") == ("moses", None)
+    for text in ("mosses", "", "moses:", "moses:0", "moses:-1", "moses:two", "moses:2"):
+        with pytest.raises(ValueError, match="list format"):
+            split_format_name(text)
+    with pytest.raises(ValueError, match="unknown list format 'mosses'"):
+        find_format("anywhere", "mosses")
+
+
+def test_a_format_can_be_registered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("formats.nbest.list_format._REGISTERED", dict(list_formats()))
+    moses = list_formats()["moses"]
+    own = ListFormat("own", "a test", lambda lines: lines[0] == b"own\n", moses.read_blocks)
+    register_format(own)
+    register_format(own)
+    assert list_formats()["own"] is own
+    with pytest.raises(ValueError, match="there is a list format own already"):
+        register_format(ListFormat("own", "another", own.recognises, own.read_blocks))
+    path = tmp_path / "list"
+    path.write_text("own\n")
+    assert detect_format(path) is own
