@@ -11,9 +11,14 @@ kbmira          the same with dense weights by number, ``F0``, ``F1``, as kbmira
 init.opt        three lines of numbers
 weights.txt     one line of numbers
 json            an object of dense and sparse weights
+json-flat       an object with a weight for each name
+equals          ``name=value`` words, on one line or several
+yaml            ``name: value`` lines
+tsv             ``name value`` lines below a header
 =============== ============================================================
 
-The file is read once, so it may be a pipe.
+Where single values have names, as in the last four, the names do not tell dense from sparse
+features. The file is read once, so it may be a pipe.
 """
 
 from __future__ import annotations
@@ -22,6 +27,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike, fspath
+from pathlib import PurePath
 from typing import Literal, get_args
 
 from formats.errors import FormatError, quote
@@ -39,13 +45,17 @@ from formats.weights.files import (
     read_sparse,
     read_weights_txt,
 )
+from formats.weights.flat import is_pairs, is_tsv, parse_pairs, parse_tsv
 from formats.weights.json_file import is_json, parse_json_weights
 from formats.weights.lines import decode, read_content_lines, read_weight_file
+from formats.weights.made_features import MadeFeatures, parse_made_features
+from formats.weights.yaml_file import is_yaml, parse_yaml
 
 __all__ = [
     "FORMATS",
     "Format",
     "WeightFile",
+    "find_weight_format",
     "name_as_in_graphs",
     "parse_weights",
     "read_weights",
@@ -62,10 +72,48 @@ Format = Literal[
     "init.opt",
     "weights.txt",
     "json",
+    "json-flat",
+    "equals",
+    "yaml",
+    "tsv",
 ]
 
 FORMATS: tuple[Format, ...] = get_args(Format)
 """All of them."""
+
+_FLAT: tuple[Format, ...] = ("sparse", "graph", "json-flat", "equals", "yaml", "tsv")
+"""Formats in which a name does not tell a dense from a sparse feature."""
+
+_OTHER_NAMES: Mapping[str, Format] = {"lines": "graph"}
+"""Further names of formats: what most scripts call ``name value`` lines."""
+
+_SUFFIXES: Mapping[str, Format] = {
+    ".json": "json",
+    ".yaml": "yaml",
+    ".yml": "yaml",
+    ".tsv": "tsv",
+    ".ini": "moses.ini",
+}
+
+
+def find_weight_format(name: str | None, path: str | PathLike[str] = "") -> Format:
+    """Return the format with this name.
+
+    Args:
+        name: a format, or ``lines`` for ``graph``; None: the format of the name of the file, which
+            is ``dense`` unless it ends in ``.json``, ``.yaml``, ``.yml``, ``.tsv`` or ``.ini``.
+        path: the file.
+
+    Raises:
+        ValueError: there is no such format.
+    """
+    if name is None:
+        return _SUFFIXES.get(PurePath(path).suffix, "dense")
+    found = _OTHER_NAMES.get(name, name)
+    if found not in FORMATS:
+        known = ", ".join([*FORMATS, *_OTHER_NAMES])
+        raise ValueError(f"unknown format {name!r} of weights; known: {known}")
+    return found
 
 
 @dataclass(frozen=True)
@@ -83,6 +131,7 @@ class WeightFile:
         ini: the configuration, if the file is one.
         second: sparse weights of a second file, which replace those of this one; None without a
             second file.
+        made: features that were not in the lists that the weights were learned from.
     """
 
     path: str
@@ -95,6 +144,12 @@ class WeightFile:
     maxima: tuple[float, ...] | None = None
     ini: MosesIni | None = None
     second: Mapping[str, float] | None = None
+    made: MadeFeatures = field(default_factory=MadeFeatures)
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether names do not tell dense from sparse features."""
+        return self.format in _FLAT
 
     @property
     def groups(self) -> Mapping[str, tuple[float, ...]]:
@@ -118,7 +173,14 @@ class WeightFile:
         features, so all of its names are dense.
         """
         named = tuple(hypergraph_names((n, len(v)) for n, v in self.groups.items()))
-        return (*named, *self.sparse) if self.format in ("sparse", "graph") else named
+        return (*named, *self.sparse) if self.is_flat else named
+
+    @cached_property
+    def single_values(self) -> Mapping[str, float]:
+        """The weights by names of single values, as ``TM0_1``, which other decoders use."""
+        names = hypergraph_names((name, len(values)) for name, values in self.groups.items())
+        values = (value for group in self.groups.values() for value in group)
+        return {**self.sparse, **dict(zip(names, values, strict=True))}
 
     @cached_property
     def all_sparse(self) -> Mapping[str, float]:
@@ -162,12 +224,13 @@ def parse_weights(
     lines = [line for _, line in read_content_lines(path, text, comments=True)]
     if not lines:
         raise FormatError("the file has no weights", path=path, remedy="Give a file of weights")
-    found = "json" if is_json(text) else _format_of(lines)
+    found: Format | None = "json" if is_json(text) else _format_of(lines)
     if found is None:
         raise FormatError(
             f"{quote(lines[0])} is not a line of a file of weights",
             path=path,
-            remedy="Give Name= value lines, name value lines, a line of numbers, or a moses.ini",
+            remedy="Give Name= value lines, name value lines, name=value words, a line of numbers, "
+            "YAML, JSON, or a moses.ini",
         )
     if found not in formats:
         raise FormatError(
@@ -175,7 +238,8 @@ def parse_weights(
             path=path,
             remedy=f"Give one of the formats {', '.join(formats)}",
         )
-    return _parse(found, text, path)
+    parsed = _parse(found, text, path)
+    return parsed if found == "json" else replace(parsed, made=parse_made_features(text))
 
 
 def name_as_in_graphs(show: ShowWeights, fixed: Mapping[str, float], path: str) -> dict[str, float]:
@@ -228,9 +292,18 @@ def _parse(found: Format, text: bytes, path: str) -> WeightFile:
             )
         case "weights.txt":
             return WeightFile(path, found, numbers=read_weights_txt(path, text))
-        case "json":
-            dense, sparse = parse_json_weights(path, text)
-            return WeightFile(path, found, _make_show_weights(dense.items()), sparse)
+        case "equals":
+            return _split_weights(path, found, parse_pairs(path, text))
+        case "tsv":
+            return _split_weights(path, found, parse_tsv(path, text))
+        case "yaml":
+            return _split_names(path, found, parse_yaml(path, text))
+        case "json" | "json-flat":
+            json = parse_json_weights(path, text)
+            if json.is_flat:
+                return _split_names(path, "json-flat", json.dense)
+            show = _make_show_weights(json.dense.items())
+            return WeightFile(path, found, show, json.sparse, made=json.made)
 
 
 def _split_dense(text: bytes) -> tuple[bytes, bytes]:
@@ -254,6 +327,12 @@ def _format_of(lines: Sequence[bytes]) -> Format | None:
         return "moses.ini"
     if all(_is_number(word) for line in lines for word in line.split()):
         return "weights.txt" if len(lines) == 1 else "init.opt"
+    if is_tsv(lines):
+        return "tsv"
+    if is_pairs(lines):
+        return "equals"
+    if is_yaml(lines):
+        return "yaml"
     words = lines[0].split()
     groups = sum(word.endswith(b"=") for word in words)
     if len(lines) == 1 and (groups > 1 or (groups and b"x" in words)):
@@ -324,6 +403,20 @@ def _split_weights(path: str, found: Format, known: Mapping[str, float]) -> Weig
         values[group].append(known[name])
     rest = {name: v for name, v in known.items() if name not in dense and name not in fixed}
     return WeightFile(path, found, _make_show_weights(values.items()), rest, fixed)
+
+
+def _split_names(
+    path: str, found: Format, known: Mapping[str, tuple[float | None, ...]]
+) -> WeightFile:
+    """Split weights by name into dense and sparse ones: these have one value and an underscore."""
+    dense: dict[str, tuple[float | None, ...]] = {}
+    sparse: dict[str, float] = {}
+    for name, values in known.items():
+        if "_" in name and len(values) == 1 and values[0] is not None:
+            sparse[name] = values[0]
+        else:
+            dense[name] = values
+    return WeightFile(path, found, _make_show_weights(dense.items()), sparse)
 
 
 def _spread(groups: Iterable[tuple[str, int]]) -> list[str]:

@@ -5,8 +5,11 @@
     {"dense": {"LM0": 0.5, "TranslationModel0": [0.1, 0.3]},
      "sparse": {"WT_auf~on": 7}}
 
+    {"lm": 0.5, "tm": 0.3}
+
 A dense feature has one number, or a list of them with null for a component that is not tuned.
-Either part may be missing.
+Either part may be missing. The second form, as scripts have it, does not tell dense from sparse
+features. ``added`` and ``derived`` of the first are those of ``formats.weights.made_features``.
 """
 
 from __future__ import annotations
@@ -14,12 +17,40 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from formats.errors import FormatError, quote
 from formats.text import StrPath
+from formats.weights.made_features import NOT_MADE, MadeFeatures
 
-__all__ = ["format_json_weights", "is_json", "parse_json_weights"]
+__all__ = [
+    "JsonWeights",
+    "format_flat_json",
+    "format_json_weights",
+    "is_json",
+    "parse_json_weights",
+]
+
+_PARTS = ("dense", "sparse", "added", "derived")
+
+
+@dataclass(frozen=True)
+class JsonWeights:
+    """The content of a file.
+
+    Attributes:
+        dense: the values of each dense feature, None for components that are not tuned; of a flat
+            file, all features.
+        sparse: the sparse weights.
+        made: the features that were not in the lists.
+        is_flat: whether the file does not tell dense from sparse features.
+    """
+
+    dense: Mapping[str, tuple[float | None, ...]]
+    sparse: Mapping[str, float]
+    made: MadeFeatures = field(default_factory=MadeFeatures)
+    is_flat: bool = False
 
 
 def is_json(text: bytes) -> bool:
@@ -28,18 +59,12 @@ def is_json(text: bytes) -> bool:
     return begin[:1] == b"{" and begin[1:].lstrip()[:1] in (b'"', b"}")
 
 
-def parse_json_weights(
-    path: StrPath, text: bytes
-) -> tuple[dict[str, tuple[float | None, ...]], dict[str, float]]:
+def parse_json_weights(path: StrPath, text: bytes) -> JsonWeights:
     """Parse weights.
 
     Args:
         path: the file, for error messages.
         text: its content.
-
-    Returns:
-        The values of each dense feature, None for components that are not tuned; and the sparse
-        weights.
 
     Raises:
         FormatError: the text is not JSON of this form, or has no weights.
@@ -51,37 +76,84 @@ def parse_json_weights(
     except (UnicodeDecodeError, RecursionError, ValueError) as error:
         raise FormatError(f"not JSON: {error}", path=path) from None
     parts = _unique(document, "the file", path)
-    if strange := [name for name in parts if name not in ("dense", "sparse")]:
+    is_flat = bool(parts) and all(_is_weight(name, value) for name, value in parts.items())
+    if is_flat:
+        return JsonWeights(_parse_dense(parts, path), {}, is_flat=True)
+    if strange := [name for name in parts if name not in _PARTS]:
         raise _format_error(f"unknown key {quote(strange[0])}", path)
+    dense = _parse_dense(_unique(parts.get("dense", _Pairs()), "dense", path), path)
+    sparse = {
+        name: _number(value, name, path)
+        for name, value in _unique(parts.get("sparse", _Pairs()), "sparse", path).items()
+    }
+    if not dense and not sparse:
+        raise FormatError("the file has no weights", path=path, remedy="Give a file of weights")
+    return JsonWeights(dense, sparse, _parse_made(parts, path))
+
+
+def _is_weight(name: str, value: object) -> bool:
+    """Return whether a pair is one of a flat file: a feature with a number, or a list of them."""
+    is_list = isinstance(value, list) and not isinstance(value, _Pairs)
+    return (is_list and name not in _PARTS) or isinstance(value, int | float)
+
+
+def _parse_dense(found: Mapping[str, Any], path: StrPath) -> dict[str, tuple[float | None, ...]]:
     dense = {
         name: tuple(
             None if each is None else _number(each, name, path)
             for each in (value if isinstance(value, list) else [value])
         )
-        for name, value in _unique(parts.get("dense", _Pairs()), "dense", path).items()
-    }
-    sparse = {
-        name: _number(value, name, path)
-        for name, value in _unique(parts.get("sparse", _Pairs()), "sparse", path).items()
+        for name, value in found.items()
     }
     if empty := [name for name, values in dense.items() if not values]:
         raise _format_error(f"{quote(empty[0])} has no weight", path)
-    if not dense and not sparse:
-        raise FormatError("the file has no weights", path=path, remedy="Give a file of weights")
-    return dense, sparse
+    return dense
+
+
+def _parse_made(parts: Mapping[str, Any], path: StrPath) -> MadeFeatures:
+    added = parts.get("added", [])
+    if type(added) is not list or not all(isinstance(name, str) for name in added):
+        raise _format_error("added is not a list of names", path)
+    derived = _unique(parts.get("derived", _Pairs()), "derived", path)
+    for name, expression in derived.items():
+        if not isinstance(expression, str):
+            raise _format_error(f"derived has no expression of {quote(name)}", path)
+    return MadeFeatures(tuple(added), derived)
 
 
 def format_json_weights(
-    dense: Iterable[tuple[str, Sequence[float | None]]], sparse: Mapping[str, float]
+    dense: Iterable[tuple[str, Sequence[float | None]]],
+    sparse: Mapping[str, float],
+    made: MadeFeatures = NOT_MADE,
 ) -> bytes:
     """Return weights as JSON, one feature a line, with all digits."""
-    values = {name: each[0] if len(each) == 1 else list(each) for name, each in dense}
-    parts = []
-    for part, weights in (("dense", values), ("sparse", dict(sparse))):
-        if weights:
-            lines = (f"  {json.dumps(name)}: {json.dumps(v)}" for name, v in weights.items())
-            parts.append(f' "{part}": {{\n' + ",\n".join(lines) + "\n }")
+    parts = [
+        f' "{part}": {{\n' + ",\n".join(_format_lines(weights, "  ")) + "\n }"
+        for part, weights in (("dense", _join_values(dense)), ("sparse", sparse))
+        if weights
+    ]
+    if made.added:
+        parts.append(f' "added": {json.dumps(made.added)}')
+    if made.derived:
+        parts.append(' "derived": {\n' + ",\n".join(_format_lines(made.derived, "  ")) + "\n }")
     return ("{\n" + ",\n".join(parts) + "\n}\n").encode()
+
+
+def format_flat_json(
+    dense: Iterable[tuple[str, Sequence[float | None]]], sparse: Mapping[str, float]
+) -> bytes:
+    """Return weights as a flat JSON object, one feature a line, with all digits."""
+    weights = {**_join_values(dense), **sparse}
+    weights |= {name: [None] for name, value in weights.items() if value is None}
+    return ("{\n" + ",\n".join(_format_lines(weights, " ")) + "\n}\n").encode()
+
+
+def _join_values(dense: Iterable[tuple[str, Sequence[float | None]]]) -> dict[str, Any]:
+    return {name: each[0] if len(each) == 1 else list(each) for name, each in dense}
+
+
+def _format_lines(pairs: Mapping[str, Any], indent: str) -> Iterable[str]:
+    return (f"{indent}{json.dumps(name)}: {json.dumps(v)}" for name, v in pairs.items())
 
 
 class _Pairs(list[tuple[str, Any]]):

@@ -7,22 +7,26 @@ from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formats.moses.ini import MosesIni
+from formats.weights.any_format import Format, read_weights
+from formats.weights.made_features import NOT_MADE, format_made_features
 from mosesplug.api.arrays import FeatureArrays, convert_features, number_sentences
 from mosesplug.api.nbest import NBest
 from mosesplug.api.table import Table
-from mosesplug.api.weights import WeightTable
+from mosesplug.api.weights import WeightTable, convert_table, find_format
 from mosesplug.errors import UsageError
 from mosesplug.evaluation.error_rates import display_score
 from mosesplug.learning.cross_validation import CrossValidation
 from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData
 from mosesplug.learning.optimize import OptimizeResult, bind_optimizer
 from mosesplug.learning.optimize import optimize as learn
+from mosesplug.learning.weights import format_weights
 from mosesplug.optimizers.problem import Progress, no_progress
 from mosesplug.settings.algorithm_options import find_idle_options
 from mosesplug.settings.learning import LearningSettings
@@ -34,7 +38,14 @@ if TYPE_CHECKING:
     from mosesplug.api.reranking import Reranked
     from mosesplug.learning.optimize import SeedResult
 
-__all__ = ["Fit", "ValidationTable", "check_settings", "fit_settings"]
+__all__ = [
+    "Fit",
+    "ValidationTable",
+    "check_settings",
+    "find_result_format",
+    "fit_settings",
+    "format_result",
+]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -86,7 +97,13 @@ class Fit:
 
     def _table(self, vector: NDArray[np.float64]) -> WeightTable:
         problem = self.result.data.problem
-        return WeightTable(self.result.data.space, vector, fixed=problem.fixed, config=self.config)
+        return WeightTable(
+            self.result.data.space,
+            vector,
+            fixed=problem.fixed,
+            config=self.config,
+            made=NOT_MADE,
+        )
 
     @property
     def vector(self) -> NDArray[np.float64]:
@@ -263,6 +280,58 @@ def _score_block(lists: NBest, weights: WeightTable) -> NDArray[np.float64]:
     from mosesplug.learning.weights import score_hypotheses
 
     return score_hypotheses(lists.block, weights.file)
+
+
+def find_result_format(
+    name: str | None, path: Path | None, init: Path | None
+) -> tuple[Format, MosesIni | None]:
+    """Return the format of a file of learned weights, and the configuration it is made from.
+
+    Args:
+        name: its name; None: by the name of the file. A name that ends in ``.ini`` asks for a
+            ``moses.ini`` only if the starting weights are those of one.
+        path: the file; None: stdout.
+        init: the file of the starting weights.
+
+    Raises:
+        UsageError: an unknown format, or one that needs a configuration or a file.
+    """
+    to = find_format(Path() if path is None else path, name)
+    if to != "moses.ini":
+        return to, None
+    config = read_weights(init).ini if init is not None and init.is_file() else None
+    if config is not None and path is not None:
+        return to, config
+    if name is None:
+        return "dense", None
+    needed = "--init, a moses.ini" if config is None else "--output"
+    raise UsageError(f"--weights-format {name} requires {needed}")
+
+
+def format_result(
+    fit: Fit, to: Format, config: MosesIni | None, path: Path | None
+) -> tuple[bytes, bytes]:
+    """Return the texts of a file with learned weights, and of one with sparse weights.
+
+    The second is empty if there are none, or the format holds them, too.
+
+    Args:
+        fit: the weights.
+        to: the format.
+        config: the configuration that a ``moses.ini`` is made from.
+        path: the file, if there is one; the second is ``PATH.sparse``.
+
+    Raises:
+        OptimizerError: a weight is not finite, or all of them are 0.
+        DataError: the format cannot hold a name, or the configuration has other features.
+    """
+    learned = fit.result.learning.solution.weights
+    dense, sparse = format_weights(fit.result.data.problem, learned)
+    if to == "dense":
+        return format_made_features(fit.weights.file.made) + dense, sparse
+    beside = Path(f"{path}.sparse")
+    found = convert_table(fit.weights, to, config=config, path=path, sparse_output=beside)
+    return found.text, found.sparse or b""
 
 
 def check_settings(settings: LearningSettings) -> list[str]:

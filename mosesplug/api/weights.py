@@ -5,20 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formats.moses.ini import MosesIni, read_moses_ini
 from formats.text import write_atomic
-from formats.weights.any_format import FORMATS, Format, WeightFile, read_weights
+from formats.weights.any_format import Format, WeightFile, find_weight_format, read_weights
 from formats.weights.files import ShowWeights, WeightGroup
+from formats.weights.made_features import NOT_MADE, MadeFeatures
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.reporting.tables import format_table, render_table
 
-__all__ = ["WeightTable", "find_format"]
+if TYPE_CHECKING:
+    from mosesplug.inspection.weights.convert import ConvertedWeights
+
+__all__ = ["WeightTable", "convert_table", "find_format"]
+
+_ONE_VALUE_EACH: tuple[Format, ...] = ("graph", "equals", "tsv")
+"""Formats that name each value, as ``TM0_1``."""
+
+_WITH_ANY_NAME: tuple[Format, ...] = ("json", "json-flat", "yaml")
+"""Formats that take a name that begins with # for a name."""
 
 _SHOWN_SPARSE = 20
 """Sparse weights that a table shows of itself, the largest ones."""
@@ -38,6 +48,8 @@ class WeightTable(Mapping[str, float | tuple[float, ...]]):
             None: none.
         config: the configuration of the decoder, whose weights ``save`` replaces in a
             ``moses.ini``; None: unknown.
+        made: the features that were not in the lists that the weights were learned from; None:
+            all were.
 
     Example:
         >>> import mosesplug
@@ -60,12 +72,18 @@ class WeightTable(Mapping[str, float | tuple[float, ...]]):
         *,
         fixed: NDArray[np.bool_] | None = None,
         config: MosesIni | None = None,
+        made: MadeFeatures | None = None,
     ) -> None:
         values = np.array(vector, dtype=np.float64)
         if values.shape != (len(space),):
             raise UsageError(f"vector has the shape {values.shape} for {len(space)} features")
         values.flags.writeable = False
-        self._space, self._vector, self._config = space, values, config
+        self._space, self._vector, self._config, self._made = (
+            space,
+            values,
+            config,
+            made or NOT_MADE,
+        )
         numbers: list[float] = values.tolist()
         tuned = np.ones(len(space), dtype=np.bool_) if fixed is None else ~fixed
         first = 0
@@ -105,7 +123,7 @@ class WeightTable(Mapping[str, float | tuple[float, ...]]):
         if file.numbers:
             raise UsageError(f"{fspath(path)} has numbers without names")
         table = cls.of_mapping(file.groups, file.all_sparse)
-        table._config = file.ini
+        table._config, table._made = file.ini, file.made
         return table
 
     @property
@@ -122,7 +140,8 @@ class WeightTable(Mapping[str, float | tuple[float, ...]]):
     def file(self) -> WeightFile:
         """The weights as ``formats`` reads them from a file."""
         groups = tuple(WeightGroup(name, values) for name, values in self._dense.items())
-        return WeightFile("the table", "dense", ShowWeights(groups), self._sparse)
+        show = ShowWeights(groups)
+        return WeightFile("the table", "dense", show, self._sparse, made=self._made)
 
     def __getitem__(self, name: str) -> float | tuple[float, ...]:
         if name in self._sparse:
@@ -157,9 +176,11 @@ class WeightTable(Mapping[str, float | tuple[float, ...]]):
 
         Args:
             path: the file.
-            format: ``json``, ``moses.ini``, ``dense``, ``show-weights``, ``overwrite``, ``sparse``,
-                ``graph``, ``kbmira``, ``init.opt`` or ``weights.txt``. None: by the name of the
-                file (``.json``, ``.ini``), else ``dense``.
+            format: ``dense``, ``json``, ``json-flat`` (a number for each name), ``yaml``, ``tsv``,
+                ``equals`` (``a=b c=d`` on one line), ``lines`` (``name value``), ``moses.ini``,
+                ``show-weights``, ``overwrite``, ``sparse``, ``graph``, ``kbmira``, ``init.opt`` or
+                ``weights.txt``. None: by the name of the file (``.json``, ``.yaml``, ``.tsv``,
+                ``.ini``), else ``dense``.
             config: the configuration that a ``moses.ini`` is made from; None: the file that the
                 weights came from, if it was one.
 
@@ -167,26 +188,11 @@ class WeightTable(Mapping[str, float | tuple[float, ...]]):
             UsageError: an unknown format, or one that needs a configuration.
             DataError: weights are all 0 or not finite, or the configuration has other features.
         """
-        from mosesplug.inspection.weights.convert import convert_weights
-        from mosesplug.inspection.weights.sources import ResolvedWeights
-        from mosesplug.tuning.weights import Weights
-
         path = Path(path)
         to = find_format(path, format if self._dense else format or "sparse")
         ini = self._config if config is None else read_moses_ini(config)
-        if to == "moses.ini" and ini is None:
-            raise UsageError(f"{path}: a moses.ini is made from another one: give config=FILE")
-        if to == "graph" and (hidden := [name for name in self._dense if "_" in name]):
-            raise DataError(f"{to} takes {hidden[0]!r} for a sparse feature: use format='json'")
-        if to != "json" and (comments := [name for name in self if name.startswith("#")]):
-            raise DataError(f"{to} takes {comments[0]!r} for a comment: use format='json'")
-        weights = Weights(
-            tuple(value for values in self._dense.values() for value in values),
-            {name: value for name, value in self._sparse.items() if value != 0.0},
-        )
-        resolved = ResolvedWeights("the table", "dense", self.file.show, weights)
         beside = Path(f"{path}.sparse")
-        converted = convert_weights(resolved, to, config=ini, sparse_output=beside)
+        converted = convert_table(self, to, config=ini, path=path, sparse_output=beside)
         write_atomic(path, converted.text)
         if converted.sparse is not None:
             write_atomic(beside, converted.sparse)
@@ -211,6 +217,46 @@ class WeightTable(Mapping[str, float | tuple[float, ...]]):
         return [f"and {rest} more sparse features"] if rest else []
 
 
+def convert_table(
+    table: WeightTable,
+    to: Format,
+    *,
+    config: MosesIni | None,
+    path: Path | None,
+    sparse_output: Path,
+) -> ConvertedWeights:
+    """Return the text of a file with the weights of a table.
+
+    Args:
+        table: the weights.
+        to: the format.
+        config: the configuration that a ``moses.ini`` is made from.
+        path: the file, for messages.
+        sparse_output: the file of the sparse weights that the format cannot hold.
+
+    Raises:
+        UsageError, DataError: as for ``WeightTable.save``.
+    """
+    from mosesplug.inspection.weights.convert import convert_weights
+    from mosesplug.inspection.weights.sources import ResolvedWeights
+    from mosesplug.tuning.weights import Weights
+
+    if to == "moses.ini" and config is None:
+        raise UsageError(f"{path}: a moses.ini is made from another one: give config=FILE")
+    if to in _ONE_VALUE_EACH:
+        for name, width in table.space.groups:
+            if "_" in name and width > 1:
+                raise DataError(f"{to} takes {name!r} for a sparse feature: use format='json'")
+    if to not in _WITH_ANY_NAME and (names := [name for name in table if name.startswith("#")]):
+        raise DataError(f"{to} takes {names[0]!r} for a comment: use format='json'")
+    file = table.file
+    weights = Weights(
+        file.dense, {name: value for name, value in file.sparse.items() if value != 0.0}
+    )
+    resolved = ResolvedWeights("the table", "dense", file.show, weights, made=file.made)
+    return convert_weights(resolved, to, config=config, sparse_output=sparse_output)
+
+
 def _convert_weights(name: str, value: Any) -> tuple[float, ...]:
     """Return one or several weights of a feature."""
     try:
@@ -229,10 +275,7 @@ def find_format(path: Path, format: str | None) -> Format:
     Raises:
         UsageError: an unknown format.
     """
-    if format is None:
-        suffixes: dict[str, Format] = {".json": "json", ".ini": "moses.ini"}
-        return suffixes.get(path.suffix, "dense")
-    for known in FORMATS:
-        if format == known:
-            return known
-    raise UsageError(f"unknown format {format!r} of weights; known: {', '.join(FORMATS)}")
+    try:
+        return find_weight_format(format, path)
+    except ValueError as error:
+        raise UsageError(f"{error}") from None

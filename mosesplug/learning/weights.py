@@ -56,7 +56,7 @@ def arrange_weights(file: WeightFile, space: FeatureSpace) -> StartingWeights:
         FormatError: the file lacks the weight of a dense feature, or a file of sparse weights that
             a ``moses.ini`` names cannot be read.
     """
-    tail = [file.all_sparse.get(name, 0.0) for name in space.sparse]
+    tail = _find_sparse(file, space)
     if not file.numbers:
         return StartingWeights(np.array([*_find_by_name(file, space), *tail], dtype=np.float64))
     if len(file.numbers) != space.n_dense:
@@ -127,22 +127,24 @@ def score_hypotheses(block: NBestList, weights: WeightFile) -> NDArray[np.float6
     return linear_scores(block.dense, sparse, vector)
 
 
-def _name_single_values(file: WeightFile) -> dict[str, float]:
-    """Return the weights by names of single values, as ``TM0_1``, which other decoders use."""
-    names = hypergraph_names((name, len(values)) for name, values in file.groups.items())
-    values = (value for group in file.groups.values() for value in group)
-    return {**file.sparse, **dict(zip(names, values, strict=True))}
+def _find_sparse(file: WeightFile, space: FeatureSpace) -> list[float]:
+    """Return the weights of the sparse features of ``space``; a missing one is 0."""
+    if not space.sparse:
+        return []  # nor read the files of sparse weights that a moses.ini names
+    known = {**file.single_values, **file.all_sparse} if file.is_flat else file.all_sparse
+    return [known.get(name, 0.0) for name in space.sparse]
 
 
 def _find_by_name(file: WeightFile, space: FeatureSpace) -> list[float]:
     """Return the weights of the dense features of ``space``, found by name."""
     known = file.groups
-    single = _name_single_values(file) if any("_" in name for name, _ in space.groups) else {}
     values: list[float] = []
     for name, width in space.groups:
-        if width == 1 and name not in known and name in single:
-            values.append(single[name])
-            continue
+        if name not in known and (width > 1 or "_" in name):
+            names = hypergraph_names([(name, width)])
+            if all(each in file.single_values for each in names):
+                values += [file.single_values[each] for each in names]
+                continue
         if name not in known:
             raise FormatError(
                 f"no weight of {name}, a feature of the lists",

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = ["average", "convert", "interpolate", "normalise"]
 
-_FORMATS = "moses.ini|dense|show-weights|overwrite|sparse|graph|kbmira|init.opt|weights.txt|json"
+_FORMATS = (
+    "dense|json|json-flat|yaml|tsv|equals|lines|moses.ini|show-weights|overwrite|sparse|graph|kbmira|"
+    "init.opt|weights.txt"
+)
 
 _Weights = Annotated[str, typer.Argument(metavar="WEIGHTS", help=WEIGHTS)]
 _To = Annotated[
@@ -204,14 +207,14 @@ def _write(
 
 
 def _parse_format(name: str | None, weights: ResolvedWeights) -> Format:
-    from formats.weights.any_format import FORMATS
+    from formats.weights.any_format import find_weight_format
 
     if name is None:
         return weights.format
-    for known in FORMATS:
-        if name == known:
-            return known
-    raise UsageError(f"--to takes {', '.join(FORMATS)}, not {name!r}")
+    try:
+        return find_weight_format(name)
+    except ValueError as error:
+        raise UsageError(f"--to {name}: {error}") from None
 
 
 def _fill_in(path: Path | None, x: float) -> Path | None:

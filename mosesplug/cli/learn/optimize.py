@@ -32,21 +32,29 @@ def _optimize(
         ),
     ] = None,
     output: Output = None,
+    weights_format: Annotated[
+        str | None,
+        typer.Option(
+            "--weights-format",
+            metavar="NAME",
+            help="Format of the result: json, yaml, lines, ... [by the name of FILE]",
+        ),
+    ] = None,
     quiet: Quiet = False,
     **given: Any,
 ) -> None:
     """Learn weights from existing n-best lists or search graphs, without a decoder.
 
     Prints the scores of the starting weights and of the result on the merged lists or the graphs.
-    Sparse weights go to OUTPUT.sparse. `mosesplug algorithms NAME` lists the settings of an
-    algorithm for --option.
+    Sparse weights that a format cannot hold go to OUTPUT.sparse. `mosesplug algorithms NAME` lists
+    the settings of an algorithm for --option, `mosesplug weights convert --help` all formats.
 
     Example: mosesplug optimize --from tuning --algorithm kbmira --folds 5 -o tuned
     """
     # Loaded here, since --help needs none of it.
-    from mosesplug.api.fit import check_settings, fit_settings
+    from mosesplug.api.fit import check_settings, find_result_format, fit_settings, format_result
     from mosesplug.cli.learn.optimize_report import print_report
-    from mosesplug.learning.weights import format_weights, write_weights
+    from mosesplug.learning.weights import write_weights
 
     values = take_values(list_settings(LearningSettings), given)
     if files:
@@ -56,6 +64,7 @@ def _optimize(
     # Fail now instead of after minutes of work.
     idle = check_settings(settings)
     check_output(output)
+    to, config = find_result_format(weights_format, output, settings.init)
     for warning in idle:
         print(f"warning: {warning}", file=sys.stderr)
     with progress_bar(quiet) as progress:
@@ -64,7 +73,7 @@ def _optimize(
         print(f"warning: {warning}", file=sys.stderr)
     if not quiet:
         print_report(fit.result, settings)
-    dense, sparse = format_weights(fit.result.data.problem, fit.vector)
+    dense, sparse = format_result(fit, to, config, output)
     if output is None:
         print_bytes(dense + sparse)
         return

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from formats.graphs.hypergraph import hypergraph_names
 from formats.moses.ini import MosesIni, with_weights
 from formats.moses.ini_features import feature_weights, sparse_weights
 from formats.weights.any_format import Format, name_as_in_graphs
@@ -23,7 +24,10 @@ from formats.weights.files import (
     format_weights_txt,
     weight_overwrite,
 )
-from formats.weights.json_file import format_json_weights
+from formats.weights.flat import format_pairs, format_tsv
+from formats.weights.json_file import format_flat_json, format_json_weights
+from formats.weights.made_features import format_made_features
+from formats.weights.yaml_file import format_yaml
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import spelled_groups
 from mosesplug.inspection.weights.algebra import check_usable
@@ -32,7 +36,16 @@ from mosesplug.inspection.weights.sources import ResolvedWeights
 __all__ = ["ConvertedWeights", "convert_weights"]
 
 _NAMELESS: tuple[Format, ...] = ("kbmira", "init.opt", "weights.txt")
-_WITH_SPARSE: tuple[Format, ...] = ("sparse", "graph", "kbmira", "json")
+_WITH_SPARSE: tuple[Format, ...] = (
+    *("sparse", "graph", "kbmira", "json"),
+    *("json-flat", "equals", "yaml", "tsv"),
+)
+_WITHOUT_FIXED: tuple[Format, ...] = (
+    *("dense", "overwrite", "json", "json-flat", "yaml", "equals", "tsv"),
+    *_NAMELESS,
+)
+_WITH_COMMENTS: tuple[Format, ...] = ("dense", "graph", "equals", "yaml", "tsv")
+"""Formats that can record which features were not in the lists; ``json`` does so in its own way."""
 
 
 @dataclass(frozen=True)
@@ -95,12 +108,15 @@ def convert_weights(
         sparse = format_sparse(weights.weights.sparse)
     if not weights.weights.dense and to not in _WITH_SPARSE:
         raise UsageError(f"{weights.source} has no dense weights for {to}: give --to sparse")
-    return ConvertedWeights(_format(weights, to), sparse, tuple(_list_notes(weights, to)))
+    comments = format_made_features(weights.made) if to in _WITH_COMMENTS else b""
+    text = comments + _format(weights, to)
+    return ConvertedWeights(text, sparse, tuple(_list_notes(weights, to)))
 
 
 def _format(weights: ResolvedWeights, to: Format) -> bytes:
     """Return the weights that the format can hold."""
-    dense, show = weights.weights.dense, weights.show
+    dense, show, sparse = weights.weights.dense, weights.show, weights.weights.sparse
+    groups = [(group.name, group.values) for group in show.groups]
     match to:
         case "dense":
             return format_dense(_tuned_groups(show).items())
@@ -115,14 +131,22 @@ def _format(weights: ResolvedWeights, to: Format) -> bytes:
         case "weights.txt":
             return format_weights_txt(dense, digits=None)
         case "json":
-            groups = ((group.name, group.values) for group in show.groups)
-            return format_json_weights(groups, weights.weights.sparse)
+            return format_json_weights(groups, sparse, weights.made)
+        case "json-flat":
+            return format_flat_json(groups, sparse)
+        case "yaml":
+            return format_yaml(groups, sparse)
         case "kbmira":
             numbered = {f"F{place}": value for place, value in enumerate(dense)}
-            return format_sparse({**numbered, **weights.weights.sparse})
+            return format_sparse({**numbered, **sparse})
+        case "equals" | "tsv":
+            tuned = _tuned_groups(show)
+            names = hypergraph_names((name, len(values)) for name, values in tuned.items())
+            named = {**dict(zip(names, dense, strict=True)), **sparse}
+            return format_pairs(named) if to == "equals" else format_tsv(named)
         case _:
             named = name_as_in_graphs(show, weights.fixed, weights.source)
-            return format_sparse({**named, **weights.weights.sparse})
+            return format_sparse({**named, **sparse})
 
 
 def _tuned_groups(show: ShowWeights) -> dict[str, tuple[float, ...]]:
@@ -149,8 +173,8 @@ def _list_notes(weights: ResolvedWeights, to: Format) -> list[str]:
         notes.append(f"the order of the numbers is {spelled_groups(groups)}")
     if to == "init.opt" and (weights.file is None or weights.file.minima is None):
         notes.append("the ranges of random starts are 0 to 1")
-    left = [*weights.show.untuneable] if to in ("dense", "overwrite", "json", *_NAMELESS) else []
-    if to in ("dense", *_NAMELESS):
+    left = [*weights.show.untuneable] if to in _WITHOUT_FIXED else []
+    if to in ("dense", "equals", "tsv", *_NAMELESS):
         left += [f"components of {g.name}" for g in weights.show.groups if None in g.values]
     if left:
         notes.append(f"not tuned, and left out: {', '.join(left)}")

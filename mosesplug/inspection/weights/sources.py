@@ -7,6 +7,7 @@
     tuning                        the result of the run in this directory
     tuning:3                      the weights that its iteration 3 was decoded with
     'LM0= 0.5 TM0= 0.1 0.3'       the weights themselves
+    'lm=0.5 tm=0.3'               the same for features of one value
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 
 from formats.weights.any_format import Format, WeightFile, parse_weights, read_weights
 from formats.weights.files import ShowWeights, WeightGroup, read_sparse
+from formats.weights.made_features import NOT_MADE, MadeFeatures
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.inspection.run import StoredRun, open_run
@@ -36,7 +38,7 @@ __all__ = [
 ]
 
 _ITERATION = re.compile(r"(.+):([0-9]+)", re.DOTALL)
-_STRING = re.compile(r"\S+=[ \t]+\S.*", re.DOTALL)
+_STRING = re.compile(r"\S+=[ \t]+\S.*|\S+=[-+.0-9]\S*([ \t]+\S+=\S+)*", re.DOTALL)
 _COLUMN = re.compile(r"(.+)_([0-9]+)")
 
 
@@ -51,6 +53,7 @@ class ResolvedWeights:
         weights: the tuned weights.
         fixed: known weights of features that are not tuned, by their names in search graphs.
         file: the file; None for a run.
+        made: features that were not in the lists that the weights were learned from.
     """
 
     source: str
@@ -59,6 +62,7 @@ class ResolvedWeights:
     weights: Weights
     fixed: Mapping[str, float] = field(default_factory=dict)
     file: WeightFile | None = None
+    made: MadeFeatures = NOT_MADE
 
     @property
     def is_named(self) -> bool:
@@ -163,7 +167,8 @@ def read_iteration_files(directory: Path) -> list[ResolvedWeights]:
 
 
 def _resolve_file(source: str, file: WeightFile) -> ResolvedWeights:
-    return ResolvedWeights(source, file.format, file.show, Weights.of_file(file), file.fixed, file)
+    weights = Weights.of_file(file)
+    return ResolvedWeights(source, file.format, file.show, weights, file.fixed, file, file.made)
 
 
 def _resolve_run(source: str, directory: Path, iteration: int | None) -> ResolvedWeights:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from formats.weights.any_format import read_weights
 from formats.weights.files import read_dense, read_sparse
 from mosesplug.cli.main import main
 from mosesplug.metrics import metric_names
@@ -69,6 +70,55 @@ def test_active_sparse_features_go_to_their_own_file(lists: Path) -> None:
     assert code == 0
     assert dict(read_dense(output)) == {"A": (1.0, 1.0), "B": (0.5,)}
     assert read_sparse(Path(f"{output}.sparse"))["S_w0"] > 0.0
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "begins"),
+    [
+        ("w.json", (), '{\n "dense": {\n  "A": ['),
+        ("w.yaml", (), "A: ["),
+        ("w.tsv", (), "feature\tweight\nA_1\t"),
+        ("w.json", ("--weights-format", "json-flat"), '{\n "A": ['),
+        ("w", ("--weights-format", "equals"), "A_1="),
+        ("w", ("--weights-format", "lines"), "A_1 "),
+        ("w.ini", (), "A= "),
+    ],
+)
+def test_the_result_is_written_in_any_format(
+    name: str, words: tuple[str, ...], begins: str, lists: Path
+) -> None:
+    """The same numbers as in the default format, and the sparse ones in the same file."""
+    same = ("--nbest", lists / "lists", "--refs", lists / "refs", "--algorithm", "kbmira")
+    path = lists / name
+    assert run(*same, *words, "-o", path, "--quiet") == 0
+    assert path.read_text().startswith(begins)
+    assert run(*same, "-o", lists / "plain", "--quiet") == 0
+    plain = read_weights(lists / "plain").with_sparse(lists / "plain.sparse")
+    found = read_weights(path)
+    if name == "w.ini":
+        found = found.with_sparse(lists / "w.ini.sparse")
+    else:
+        assert not Path(f"{path}.sparse").exists()
+    assert found.groups == plain.groups
+    assert found.all_sparse == plain.all_sparse
+    assert run(*same[:4], "--init", path, "-o", lists / "again", "--quiet") == 0
+
+
+def test_a_configuration_is_written_if_the_start_is_one(
+    lists: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ini = lists / "moses.ini"
+    ini.write_text("[feature]\nX name=A num-features=2\nY name=B\n[weight]\nA= 1 1\nB= 0.5\n[x]\n")
+    same = ("--nbest", lists / "lists", "--refs", lists / "refs", "--quiet")
+    assert run(*same, "--init", ini, "-o", lists / "tuned.ini") == 0
+    text = (lists / "tuned.ini").read_text()
+    assert text.startswith("[feature]\nX name=A num-features=2\nY name=B\n[weight]\nA= ")
+    assert run(*same, "--weights-format", "moses.ini", "-o", lists / "w") == 2
+    assert "--weights-format moses.ini requires --init, a moses.ini" in capsys.readouterr().err
+    assert run(*same, "--weights-format", "moses.ini", "--init", ini) == 2
+    assert "--weights-format moses.ini requires --output" in capsys.readouterr().err
+    assert run(*same, "--weights-format", "xml") == 2
+    assert "unknown format 'xml' of weights; known: " in capsys.readouterr().err
 
 
 def test_same_seed_same_weights(lists: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -40,6 +40,10 @@ TEXTS = {
     "init.opt": b"0.5 0.1\n0 0\n1 1\n",
     "weights.txt": b"0.5 0.1 \n",
     "json": b'{"dense": {"LM0": 0.5, "TM0": [0.1, null, 0.3]}, "sparse": {"WT_a~b": 7}}\n',
+    "json-flat": b'{"LM0": 0.5, "TM0": [0.1, 0.3], "WT_a~b": 7}\n',
+    "equals": b"LM0=0.5 TM0_1=0.1\n# mine\nTM0_2=0.3 WT_a~b=7\n",
+    "yaml": b'# mine\nLM0: 0.5\nTM0: [0.1, 0.3]\n"WT_a~b": 7.0\n',
+    "tsv": b"feature\tweight\nLM0\t0.5\nTM0_1\t0.1\nTM0_2\t0.3\nWT_a~b\t7\n",
 }
 
 
@@ -51,6 +55,8 @@ def test_every_format_is_detected_by_content() -> None:
         if "LM0" in text.decode():
             assert found.groups == {"LM0": (0.5,), "TM0": (0.1, 0.3)}
             assert found.numbers == ()
+        if "WT_a~b" in text.decode() and name != "moses.ini":
+            assert found.sparse["WT_a~b"] == 7
     dense = parse_weights(b"LM0= 0.5\r\nLM0= 0.25\r\n", "file")
     assert (dense.format, dense.groups) == ("dense", {"LM0": (0.5, 0.25)})
     init = parse_weights(TEXTS["init.opt"], "file")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from formats.errors import FormatError
 from formats.text import write_atomic
+from formats.weights.any_format import read_weights
 from formats.weights.files import (
     InitOpt,
     ShowWeights,
@@ -39,6 +40,9 @@ READERS: dict[str, Callable[[Path], object]] = {
     ".sparse-weights": read_sparse,
     ".init.opt": read_init_opt,
     ".weights.txt": read_weights_txt,
+    ".equals": read_weights,
+    ".yaml": read_weights,
+    ".tsv": read_weights,
 }
 
 finite = st.floats(allow_nan=False, allow_infinity=False)

@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formats.errors import FormatError
-from formats.weights.json_file import format_json_weights, parse_json_weights
+from formats.weights.json_file import (
+    JsonWeights,
+    format_flat_json,
+    format_json_weights,
+    parse_json_weights,
+)
+from formats.weights.made_features import MadeFeatures
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 names = st.text(st.characters(categories=("L", "N", "P", "S")), min_size=1)
@@ -20,15 +26,19 @@ names = st.text(st.characters(categories=("L", "N", "P", "S")), min_size=1)
     st.dictionaries(names, numbers),
 )
 def test_round_trip(dense: dict[str, tuple[float | None, ...]], sparse: dict[str, float]) -> None:
-    text = format_json_weights(dense.items(), sparse)
-    assert parse_json_weights("w.json", text) == (dense, sparse)
+    made = MadeFeatures(tuple(dense), {name: f"log({name})" for name in sparse})
+    text = format_json_weights(dense.items(), sparse, made)
+    assert parse_json_weights("w.json", text) == JsonWeights(dense, sparse, made)
     json.loads(text)
+    text = format_flat_json(dense.items(), {})
+    assert parse_json_weights("w.json", text) == JsonWeights(dense, {}, is_flat=True)
+    assert json.loads(text).keys() == dense.keys()
 
 
 def test_names_that_are_not_utf_8_survive_a_round_trip() -> None:
     name = b"WT_\xff".decode("utf-8", "surrogateescape")
     text = format_json_weights([], {name: 1.0})
-    assert parse_json_weights("w.json", text) == ({}, {name: 1.0})
+    assert parse_json_weights("w.json", text) == JsonWeights({}, {name: 1.0})
 
 
 @pytest.mark.parametrize(
@@ -43,7 +53,12 @@ def test_names_that_are_not_utf_8_survive_a_round_trip() -> None:
         (b'{"dense": {"A": 1, "A": 2}}', "the name 'A' is repeated"),
         (b'{"dense": {"A B": 1}}', "'A B' is not the name of a feature"),
         (b'{"dense": [1]}', "dense is not an object"),
-        (b'{"A": 1}', "unknown key 'A'"),
+        (b'{"A": {"B": 1}}', "unknown key 'A'"),
+        (b'{"dense": {"A": 1}, "B": 1}', "unknown key 'B'"),
+        (b'{"A": true}', "a weight of 'A' is not a finite number"),
+        (b'{"A": "1"}', "unknown key 'A'"),
+        (b'{"dense": {"A": 1}, "added": "A"}', "added is not a list of names"),
+        (b'{"dense": {"A": 1}, "derived": {"A": 1}}', "derived has no expression of 'A'"),
         (b'{"dense": {}}', "the file has no weights"),
         (b'{"dense": ' + b"[" * 100_000, "not JSON"),
         (b'{"dense": {"\xff": 1}}', "not JSON"),

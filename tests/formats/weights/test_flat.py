@@ -1,0 +1,128 @@
+"""Test weights as pairs, tables and YAML."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formats.errors import FormatError
+from formats.weights.any_format import find_weight_format, parse_weights
+from formats.weights.flat import format_pairs, format_tsv, parse_pairs, parse_tsv
+from formats.weights.made_features import (
+    MadeFeatures,
+    format_made_features,
+    parse_made_features,
+)
+from formats.weights.yaml_file import format_yaml, is_yaml, parse_yaml
+
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+names = st.text(st.characters(categories=("L", "N", "P", "S")), min_size=1)
+plain = names.filter(lambda name: not name.startswith("#"))
+
+
+@given(st.dictionaries(plain, numbers, min_size=1))
+def test_pairs_and_tables_survive_exactly(weights: dict[str, float]) -> None:
+    assert parse_pairs("w", format_pairs(weights)) == weights
+    assert parse_tsv("w", format_tsv(weights)) == weights
+    assert parse_weights(format_pairs(weights), "w").format == "equals"
+    table = parse_weights(format_tsv(weights), "w")
+    assert table.format == "tsv"
+    assert {**table.single_values, **table.fixed} == weights
+
+
+@given(
+    st.dictionaries(names, st.lists(st.none() | numbers, min_size=1).map(tuple), min_size=1),
+    st.dictionaries(names, numbers),
+)
+def test_yaml_survives_exactly(
+    dense: dict[str, tuple[float | None, ...]], sparse: dict[str, float]
+) -> None:
+    sparse = {name: value for name, value in sparse.items() if name not in dense}
+    text = format_yaml(dense.items(), sparse)
+    expected = {**dense, **{name: (value,) for name, value in sparse.items()}}
+    assert parse_yaml("w", text) == expected
+    assert parse_weights(text, "w").format == "yaml"
+
+
+@given(
+    st.dictionaries(names, st.lists(st.none() | numbers, min_size=1), min_size=1),
+    st.dictionaries(names, numbers),
+)
+def test_other_readers_of_yaml_find_the_same(
+    dense: dict[str, list[float | None]], sparse: dict[str, float]
+) -> None:
+    yaml = pytest.importorskip("yaml")
+    sparse = {name: value for name, value in sparse.items() if name not in dense}
+    found = yaml.safe_load(format_yaml(dense.items(), sparse))
+    single = {n: v[0] if len(v) == 1 and v[0] is not None else v for n, v in dense.items()}
+    assert found == {**single, **sparse}
+
+
+def test_yaml_as_people_write_it() -> None:
+    text = b"""\
+---
+# scales of the second pass
+lm:   -1e-5   # the language model
+'it''s': .5
+"a\\u00e4": +2
+b:c: [1, ~,  null, 2.5E+3]
+ # indented comments
+tm.x-1: 3
+...
+"""
+    assert parse_yaml("w", text) == {
+        "lm": (-1e-5,),
+        "it's": (0.5,),
+        "aä": (2.0,),
+        "b:c": (1.0, None, None, 2500.0),
+        "tm.x-1": (3.0,),
+    }
+
+
+def test_names_of_yaml_are_texts_to_every_reader() -> None:
+    texts = dict.fromkeys(("no", "NULL", "1", "ab", "a:b", "-", "é", "x_y", "1e5"), 1.0)
+    assert format_yaml([], texts).decode().splitlines() == [
+        *('"no": 1.0', '"NULL": 1.0', '"1": 1.0', "ab: 1.0", '"a:b": 1.0', '"-": 1.0'),
+        *('"é": 1.0', "x_y: 1.0", '"1e5": 1.0'),
+    ]
+    assert (
+        format_yaml([], {"a": 1e-5, "b": 1e22, "c": -0.0}) == b"a: 1.0e-05\nb: 1.0e+22\nc: -0.0\n"
+    )
+
+
+def test_sparse_features_that_end_in_a_colon_are_no_yaml() -> None:
+    assert not is_yaml([b"WT_a~: 0.5", b"WT_a~b 1"])
+    assert parse_weights(b"WT_a~: 0.5\nWT_a~b 1\n", "w").sparse == {"WT_a~:": 0.5, "WT_a~b": 1}
+
+
+@given(st.lists(plain), st.dictionaries(plain.map(lambda n: n.replace("=", "")), plain))
+def test_features_that_were_made_survive_as_comments(
+    added: list[str], derived: dict[str, str]
+) -> None:
+    made = MadeFeatures(tuple(added), {name: text for name, text in derived.items() if name})
+    text = format_made_features(made)
+    assert parse_made_features(text + b"LM0= 1\n") == made
+    assert parse_weights(text + b"LM0= 1\n", "w").made == made
+    assert parse_weights(text + b"LM0=1\n", "w").made == made
+    assert parse_weights(text + b"LM0: 1\n", "w").made == made
+
+
+def test_names_of_formats() -> None:
+    paths = ("w.json", "w.yaml", "w.yml", "w.tsv", "moses.ini", "run1.dense", "w", "")
+    expected = ["json", "yaml", "yaml", "tsv", "moses.ini", "dense", "dense", "dense"]
+    assert [find_weight_format(None, path) for path in paths] == expected
+    assert find_weight_format("lines", "w.json") == "graph"
+    assert find_weight_format("json-flat", Path("w.yaml")) == "json-flat"
+    with pytest.raises(
+        ValueError, match=r"unknown format 'xml' of weights; known: moses.ini, dense"
+    ):
+        find_weight_format("xml")
+
+
+@pytest.mark.parametrize("text", [b"a=1 b\n", b"a=1 b= 2\n", b"=1\n"])
+def test_other_words_are_rejected(text: bytes) -> None:
+    with pytest.raises(FormatError, match=r"f: .* is not a line of a file of weights"):
+        parse_weights(text, "f")
