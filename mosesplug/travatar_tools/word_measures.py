@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mosesplug.metrics.edit_distance import Wer
+from mosesplug.metrics.edit.wer import Wer
 from mosesplug.metrics.ter.moses import Ter
 from mosesplug.travatar_tools.measure import (
     Average,
