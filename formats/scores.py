@@ -1,0 +1,217 @@
+"""Read scores of hypotheses that another program computed: one line or row for each hypothesis.
+
+A line holds one number or several columns of numbers, ``0.8312`` or ``3 17``, alone or behind the
+id of the sentence, and the text, of its hypothesis::
+
+    0 ||| 0.8312
+    0 ||| the house is small ||| 0.8312
+
+Ids and text are returned for the caller to compare. A file may be compressed. NumPy's ``.npy``
+holds an array of one number or one row for each hypothesis.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from os import fspath
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.decimals import parse_numbers
+from formats.errors import FormatError, quote
+from formats.text import StrPath, open_text
+from formats.words import PAD, Bytes, pad_with_newlines
+
+__all__ = ["ScoreRows", "read_score_blocks", "read_score_width"]
+
+_CHUNK_BYTES = 1 << 20
+_CHUNK_ROWS = 1 << 16
+_BLANKS = b" \t\r\n\f\v"
+_NPY, _NPZ = b"\x93NUMPY", b"PK\x03\x04"
+_FORMS = "'NUMBERS', 'ID ||| NUMBERS' or 'ID ||| TEXT ||| NUMBERS'"
+
+
+@dataclass(frozen=True)
+class ScoreRows:
+    """Scores of successive hypotheses.
+
+    Attributes:
+        path: the file.
+        first: line of the first, from 1; rows of arrays count as lines.
+        values: float64 ``[n, k]``, finite.
+        ids: the sentence id of each, as it is spelled; None if the file has none.
+        texts: the text of each, without surrounding blanks; None if the file has none.
+    """
+
+    path: str
+    first: int
+    values: NDArray[np.float64]
+    ids: list[bytes] | None = None
+    texts: list[bytes] | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def read_score_width(path: StrPath) -> int:
+    """Return the number of columns of a file of scores, 1 or more.
+
+    Raises:
+        FormatError: as ``read_score_blocks``.
+    """
+    for rows in read_score_blocks(path, _chunk_bytes=1):
+        return int(rows.values.shape[1])
+    raise FormatError(
+        "the file of scores is empty",
+        path=path,
+        remedy="Give one line for each hypothesis of the lists",
+    )
+
+
+def read_score_blocks(path: StrPath, *, _chunk_bytes: int = _CHUNK_BYTES) -> Iterator[ScoreRows]:
+    """Yield the scores of a file, in bounded memory.
+
+    Raises:
+        FormatError: the file cannot be read, or a line has other columns than the first, or a value
+            that is not a finite number.
+    """
+    with open_text(path) as file:
+        magic = file.peek(len(_NPY))  # type: ignore[attr-defined]
+        if magic.startswith(_NPZ):
+            raise FormatError(
+                "this is an archive of arrays (.npz)",
+                path=path,
+                remedy="Write a single array with numpy.save",
+            )
+        if not magic.startswith(_NPY):
+            first, form = 1, None
+            while lines := file.readlines(_chunk_bytes):
+                rows, form = _parse_lines(lines, fspath(path), first, form)
+                yield rows
+                first += len(rows)
+            return
+        is_plain = Path(path).is_file() and not _is_compressed(path)
+        array = _load_array(path, None if is_plain else file.read())
+    for start in range(0, len(array), _CHUNK_ROWS):
+        values = np.array(array[start : start + _CHUNK_ROWS], dtype=np.float64)
+        _check_finite(values, path, start)
+        yield ScoreRows(fspath(path), start + 1, values)
+
+
+@dataclass(frozen=True)
+class _Form:
+    """The columns of a file, set by its first line: fields before the numbers, and numbers."""
+
+    fields: int
+    width: int
+
+
+def _parse_lines(
+    lines: list[bytes], path: str, first: int, form: _Form | None
+) -> tuple[ScoreRows, _Form]:
+    ids = texts = None
+    split = lines[0].count(b"|||") if form is None else form.fields
+    if split:
+        pieces = [line.split(b"|||") for line in lines]
+        for number, fields in enumerate(pieces, start=first):
+            if len(fields) != split + 1 or split > 2:
+                raise FormatError(
+                    f"{len(fields)} fields separated by |||", path=path, line=number,
+                    remedy=f"Write each line as {_FORMS}, all lines alike",
+                )  # fmt: skip
+        ids = [fields[0].strip(_BLANKS) for fields in pieces]
+        texts = [fields[1].strip(_BLANKS) for fields in pieces] if split == 2 else None
+        lines = [
+            fields[-1] if fields[-1].endswith(b"\n") else fields[-1] + b"\n" for fields in pieces
+        ]
+    elif any(b"|||" in line for line in lines):
+        place = next(n for n, line in enumerate(lines) if b"|||" in line)
+        raise FormatError(
+            f"not numbers alone, as in line 1: {quote(lines[place].strip(_BLANKS))}",
+            path=path,
+            line=first + place,
+            remedy=f"Write each line as {_FORMS}, all lines alike",
+        )
+    values = _parse_numbers(lines, path, first, None if form is None else form.width)
+    return ScoreRows(path, first, values, ids, texts), form or _Form(split, values.shape[1])
+
+
+def _parse_numbers(
+    lines: list[bytes], path: str, first: int, width: int | None
+) -> NDArray[np.float64]:
+    """Return the numbers of whole lines, float64 ``[n, width]``."""
+    padded: Bytes = pad_with_newlines(b"".join(lines))
+    filled = np.append(padded[PAD - 1 : -PAD] > 32, False)
+    starts = np.flatnonzero(filled[1:] & ~filled[:-1]) + PAD
+    ends = np.flatnonzero(filled[:-1] & ~filled[1:]) + PAD
+    bounds = np.cumsum([0, *map(len, lines)]) + PAD
+    counts = np.diff(np.searchsorted(starts, bounds))
+    width = int(counts[0]) if width is None else width
+    values = parse_numbers(padded, starts, ends)
+    is_sound = counts == width
+    if len(values):
+        owners = np.repeat(np.arange(len(lines)), counts)
+        is_sound[owners[np.isnan(values)]] = False
+    if width and is_sound.all():
+        return values.reshape(len(lines), width)
+    line = int(np.argmin(is_sound)) if width else 0
+    own = values[np.searchsorted(starts, bounds[line]) :][: counts[line]]
+    if not counts[line]:
+        message = "the line has no number"
+    elif np.isnan(own).any():
+        token = lines[line].split()[int(np.argmax(np.isnan(own)))]
+        message = f"{quote(token)} is not a finite number"
+    else:
+        message = f"{counts[line]} numbers, but line 1 has {width}"
+    raise FormatError(
+        message,
+        path=path,
+        line=first + line,
+        remedy="Give the same number of finite numbers for each hypothesis",
+    )
+
+
+def _is_compressed(path: StrPath) -> bool:
+    with Path(path).open("rb") as file:
+        return file.read(len(_NPY)) != _NPY
+
+
+def _load_array(path: StrPath, data: bytes | None) -> NDArray[Any]:
+    """Return the array of a file, mapped if it is not compressed, as ``[n, k]``."""
+    try:
+        array = (
+            np.load(path, mmap_mode="r", allow_pickle=False)
+            if data is None
+            else np.load(io.BytesIO(data), allow_pickle=False)
+        )
+    except (ValueError, OSError, EOFError, SyntaxError) as error:
+        raise FormatError(
+            f"the array cannot be read ({str(error).splitlines()[0]})",
+            path=path,
+            remedy="Write it again with numpy.save",
+        ) from error
+    shape = "x".join(map(str, array.shape)) or "single number"
+    if array.ndim not in (1, 2) or array.dtype.kind not in "biuf" or 0 in array.shape[1:]:
+        raise FormatError(
+            f"an array of {array.dtype} ({shape})",
+            path=path,
+            remedy="Give an array of one number, or one row of numbers, for each hypothesis",
+        )
+    rows: NDArray[Any] = array.reshape(len(array), -1)
+    return rows
+
+
+def _check_finite(values: NDArray[np.float64], path: StrPath, start: int) -> None:
+    finite = np.isfinite(values).all(axis=1)
+    if not finite.all():
+        row = int(np.argmin(finite))
+        raise FormatError(
+            f"row {start + row} (from 0) holds {values[row].tolist()}",
+            path=path,
+            remedy="Give finite numbers for each hypothesis",
+        )

@@ -1,0 +1,97 @@
+"""Scores from outside as settings name them: ``NAME=FILE[,FILE...][:error][:mean|:ratio]``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from mosesplug.errors import UsageError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from mosesplug.metrics.outside import Formula
+
+__all__ = ["ScoreSource", "list_score_names", "parse_score_sources"]
+
+_FORMULAS = ("mean", "ratio")
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreSource:
+    """Numbers for each hypothesis, in the order of the lists.
+
+    Attributes:
+        name: the name of the metric.
+        paths: files, one after the other as one sequence; empty with ``values``.
+        values: float64 ``[n, k]`` instead.
+        is_error_rate: whether less is better.
+        formula: ``mean`` or ``ratio``; None: by the number of columns, one or two.
+    """
+
+    name: str
+    paths: tuple[Path, ...] = ()
+    values: NDArray[Any] | None = None
+    is_error_rate: bool = False
+    formula: Formula | None = None
+
+    @property
+    def place(self) -> str:
+        """What messages call it."""
+        return ", ".join(map(str, self.paths)) if self.paths else f"the array of {self.name}"
+
+
+def parse_score_sources(
+    texts: Sequence[str | ScoreSource], option: str = "scores"
+) -> tuple[ScoreSource, ...]:
+    """Return the sources that texts name.
+
+    Args:
+        texts: ``COMET=run1.comet,run2.comet`` or ``TERX=counts.txt:error:ratio``; sources are
+            returned as they are.
+        option: the option, for messages.
+
+    Raises:
+        UsageError: a text has another form, or a name occurs twice.
+    """
+    found = tuple(each if isinstance(each, ScoreSource) else _parse(each, option) for each in texts)
+    names = [each.name for each in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(
+                f"--{option} names {name} twice: give several files of one metric as "
+                f"{name}=FILE,FILE"
+            )
+    return found
+
+
+def list_score_names(texts: Sequence[str | ScoreSource]) -> list[str]:
+    """Return the names of scores, without checking the rest."""
+    return [
+        each.name if isinstance(each, ScoreSource) else each.partition("=")[0] for each in texts
+    ]
+
+
+def _parse(text: str, option: str) -> ScoreSource:
+    name, equals, files = text.partition("=")
+    found = ScoreSource(name)
+    while True:
+        rest, colon, word = files.rpartition(":")
+        if not colon:
+            break
+        if word == "error" and not found.is_error_rate:
+            found = replace(found, is_error_rate=True)
+        elif word in _FORMULAS and found.formula is None:
+            found = replace(found, formula=cast("Formula", word))
+        else:
+            break
+        files = rest
+    paths = files.split(",")
+    if not (name and equals and all(paths)):
+        raise UsageError(
+            f"--{option}={text}: write NAME=FILE, as COMET=scores.txt, or "
+            "NAME=FILE:error for an error rate"
+        )
+    return replace(found, paths=tuple(map(Path, paths)))
