@@ -19,19 +19,21 @@ from mosesplug.learning.inputs import (
     make_list_data,
 )
 from mosesplug.learning.lists import (
+    NO_REFERENCES,
     References,
     find_dense_features,
     load_lists,
 )
+from mosesplug.learning.outside import arrange_held_out, find_metric_of
 from mosesplug.learning.stored import read_store
 from mosesplug.learning.weights import read_starting_weights
 from mosesplug.metrics import Metric
-from mosesplug.metrics import metric as find_metric
 from mosesplug.optimizers import Problem, Progress
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.optimizers.problem import no_progress
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.lists import ListSettings, parse_column_names
+from mosesplug.settings.scores import parse_score_sources
 from mosesplug.tuning_set import SparseRows, TuningSet
 
 __all__ = ["read_data", "read_held_out_lists"]
@@ -61,11 +63,17 @@ def read_data(
     elif settings.store is not None:
         data = read_store(settings, settings.store, progress, given)
     else:
-        references = given.references or settings.references
+        metric = given.metric or find_metric_of(
+            settings.metric,
+            settings.metric_settings,
+            parse_score_sources(settings.lists.scores),
+        )
+        references: References | None = given.references or settings.references
         if references is None:
-            raise UsageError("no reference is given: use --refs FILE")
+            if metric.needs_texts:
+                raise UsageError("no reference is given: use --refs FILE")
+            references = NO_REFERENCES
         read = _read_graphs if settings.graphs else _read_lists
-        metric = given.metric or find_metric(settings.metric or "BLEU", settings.metric_settings)
         data = read(settings, references, metric, progress, given)
     return data.select_features(settings.active, settings.ranges)
 
@@ -92,11 +100,19 @@ def read_held_out_lists(
         DataError: the lists have other dense features than the problem.
     """
     files = given.heldout_lists or settings.heldout_nbest
-    references = given.heldout_references or settings.heldout_refs
-    if not files or references is None:
+    references: References | None = given.heldout_references or settings.heldout_refs
+    if not files:
         return None
+    if references is None:
+        if problem.metric.needs_texts:
+            raise UsageError("the held-out lists have no references: use --heldout-refs FILE")
+        references = NO_REFERENCES
     space = problem.tuning_set.space
     options = _list_settings(settings, given)
+    if problem.metric.needs_outside or settings.heldout_scores:
+        sources = parse_score_sources(options.scores)
+        held_out = parse_score_sources(settings.heldout_scores, "heldout-scores")
+        options = replace(options, scores=arrange_held_out(sources, held_out))
     names_values = any(
         isinstance(file, Path) and find_format(file, options.format).names_values
         for file in files[:1]

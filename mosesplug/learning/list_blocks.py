@@ -12,7 +12,9 @@ from typing import Protocol
 from formats.nbest.block import NBestList
 from formats.nbest.list_format import ListOptions, SentenceIds, open_blocks
 from formats.text import StrPath
+from mosesplug.learning.outside import ScoreStep
 from mosesplug.settings.lists import ListSettings, parse_column_names, split_names
+from mosesplug.settings.scores import parse_score_sources
 
 __all__ = [
     "BlockStep",
@@ -37,9 +39,15 @@ class BlockStep(Protocol):
         """
 
 
-def make_steps(settings: ListSettings) -> list[BlockStep]:
-    """Return the steps that settings ask for, in the order in which blocks pass them."""
-    return []
+def make_steps(settings: ListSettings, ids: SentenceIds) -> list[BlockStep]:
+    """Return the steps that settings ask for, in the order in which blocks pass them.
+
+    ``ids`` are those of the reader.
+    """
+    steps: list[BlockStep] = []
+    if sources := parse_score_sources(settings.scores):
+        steps.append(ScoreStep(sources, ids))
+    return steps
 
 
 def make_list_options(settings: ListSettings, dense: Sequence[str] | None = None) -> ListOptions:
@@ -84,7 +92,7 @@ def read_list_blocks(
     """
     options = make_list_options(settings, dense)
     ids = SentenceIds() if ids is None else ids
-    steps = make_steps(settings) if steps is None else steps
+    steps = make_steps(settings, ids) if steps is None else steps
     for file in files:
         blocks: Iterator[NBestList] = (
             iter([file])

@@ -27,6 +27,7 @@ from mosesplug.store import NBestStore
 from mosesplug.tuning_set import TuningSet
 
 __all__ = [
+    "NO_REFERENCES",
     "MergedLists",
     "References",
     "StoredLists",
@@ -40,6 +41,9 @@ __all__ = [
 
 References = StrPath | Sequence[Sequence[bytes]]
 """The reference or the prefix of several, or their lines, ``[reference][line]``."""
+
+NO_REFERENCES: References = ()
+"""For metrics that use none."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,8 @@ def load_lists(
     Args:
         files: n-best lists of the same sentences, one for each iteration or shard: files, or lists
             that have been read.
-        references: the reference, the prefix of several, or their lines.
+        references: the reference, the prefix of several, or their lines; ``NO_REFERENCES`` for
+            metrics that use none.
         metric: scores the hypotheses.
         settings: how the lists are read.
         dense: names of the dense features of lists that name every value.
@@ -130,7 +135,7 @@ def store_lists(
                 blocks,
                 metric=metric,
                 references=prepared,
-                n_sentences=len(lines[0]),
+                n_sentences=prepared.n_sentences if prepared.n_references else None,
                 record={},
                 threads=threads,
             )

@@ -18,11 +18,19 @@ from formats.nbest.block import NBestList
 from formats.nbest.list_format import SentenceIds
 from formats.scores import ScoreRows, read_score_blocks, read_score_width
 from mosesplug.errors import UsageError
+from mosesplug.metrics import Metric
+from mosesplug.metrics import metric as find_metric
 from mosesplug.metrics.outside import WIDTHS, Formula, OutsideMetric, combine_fingerprints
 from mosesplug.settings.scores import ScoreSource
 from mosesplug.store import fingerprint_files
 
-__all__ = ["ScoreStep", "find_widths", "make_outside_metrics"]
+__all__ = [
+    "ScoreStep",
+    "arrange_held_out",
+    "find_metric_of",
+    "find_widths",
+    "make_outside_metrics",
+]
 
 _FORMULA_OF_WIDTH: dict[int, Formula] = {1: "mean", 2: "ratio"}
 
@@ -67,6 +75,58 @@ def make_outside_metrics(
         )
         first += width
     return tuple(metrics)
+
+
+def find_metric_of(
+    name: str | None, settings: str, sources: Sequence[ScoreSource], *, fingerprints: bool = False
+) -> Metric:
+    """Return the metric of a name, which may be that of scores from outside.
+
+    Args:
+        name: a name or weighted sum, as for ``mosesplug.metrics.metric``; None for the first of the
+            scores, and without any for BLEU.
+        settings: the metric's settings.
+        sources: the scores, in the order of their columns.
+        fingerprints: see ``make_outside_metrics``.
+
+    Raises:
+        UsageError: an unknown metric or setting.
+        FormatError: a file of scores cannot be read.
+    """
+    outside = make_outside_metrics(sources, fingerprints=fingerprints)
+    return find_metric(name or (outside[0].name if outside else "BLEU"), settings, outside)
+
+
+def arrange_held_out(
+    sources: Sequence[ScoreSource], held_out: Sequence[ScoreSource]
+) -> tuple[ScoreSource, ...]:
+    """Return the scores of held-out lists in the order of those to learn from.
+
+    Raises:
+        UsageError: the names or the numbers of columns differ.
+        FormatError: a file cannot be read.
+    """
+    known = {each.name: each for each in held_out}
+    names = [each.name for each in sources]
+    if unknown := [name for name in known if name not in names]:
+        raise UsageError(
+            f"--heldout-scores names {unknown[0]}, which --scores does not: give the scores of "
+            "both lists"
+        )
+    if missing := [name for name in names if name not in known]:
+        raise UsageError(
+            f"the held-out lists have no scores of {missing[0]}: add --heldout-scores "
+            f"{missing[0]}=FILE"
+        )
+    arranged = tuple(known[name] for name in names)
+    for source, other in zip(sources, arranged, strict=True):
+        ours, theirs = find_widths([source, other])
+        if ours != theirs:
+            raise UsageError(
+                f"{other.place} has {theirs} numbers for each hypothesis, but {source.place} has "
+                f"{ours}"
+            )
+    return arranged
 
 
 def find_widths(sources: Sequence[ScoreSource]) -> list[int]:

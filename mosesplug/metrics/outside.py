@@ -124,7 +124,7 @@ class OutsideMetric(UnsmoothedMetric):
         UsageError: an invalid name, formula, or number of columns.
     """
 
-    name: str
+    name: str = "SCORES"
     formula: Formula = "mean"
     is_error_rate: bool = False
     columns: tuple[int, ...] = field(default=(0,), compare=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ from mosesplug.settings.checks import check_fields, check_settings
 from mosesplug.settings.configuration import RunPlan, SelectRun
 from mosesplug.settings.declare import list_settings, parts, same_as, setting
 from mosesplug.settings.lists import ListSettings
+from mosesplug.settings.scores import ScoreSource, list_score_names
 from mosesplug.settings.sharding import Sharding
 
 __all__ = ["LearningSettings", "make_learning_settings"]
@@ -138,7 +140,7 @@ class LearningSettings:
             help="n-best lists of a held-out set; repeatable",
             panel="Held-out",
             metavar="FILE",
-            requires=("heldout-refs",),
+            requires=("heldout-refs or heldout-scores",),
             excludes=("graphs", "folds"),
         ),
     )
@@ -149,6 +151,16 @@ class LearningSettings:
             panel="Held-out",
             metavar="FILE",
             requires=("heldout-nbest",),
+        ),
+    )
+    heldout_scores: tuple[str | ScoreSource, ...] = field(
+        default=(),
+        metadata=setting(
+            help="Scores of --heldout-nbest, as --scores",
+            panel="Held-out",
+            metavar="NAME=FILE",
+            requires=("heldout-nbest",),
+            details="The names of --scores; :error and formulas are those of --scores.",
         ),
     )
     folds: int | None = field(
@@ -206,8 +218,17 @@ class LearningSettings:
             raise UsageError(
                 "nothing to learn from: use --nbest FILE..., --graphs DIR... or --from STORE"
             )
-        if self.store is None and self.references is None:
+        if self.store is None and self.references is None and self.needs_references:
             raise UsageError("no reference is given: use --refs FILE")
+
+    @property
+    def needs_references(self) -> bool:
+        """Whether the metric compares texts with references: not all of it is from --scores."""
+        known = list_score_names(self.lists.scores)
+        if not known or self.metric is None:
+            return not known
+        pieces = re.split("[+,]", self.metric)
+        return any(piece.partition(":")[0] not in known for piece in pieces)
 
     @property
     def input_paths(self) -> list[Path]:

@@ -8,6 +8,7 @@ from typing import Literal
 
 from mosesplug.errors import UsageError
 from mosesplug.settings.declare import setting
+from mosesplug.settings.scores import ScoreSource, parse_score_sources
 
 __all__ = ["NO_SETTINGS", "ListSettings", "parse_column_names", "parse_dense_names", "split_names"]
 
@@ -92,7 +93,24 @@ class ListSettings:
         ),
     )
 
+    scores: tuple[str | ScoreSource, ...] = field(
+        default=(),
+        metadata=setting(
+            help="Scores from outside, a line a hypothesis; repeatable",
+            panel="Data",
+            metavar="NAME=FILE",
+            excludes=("graphs",),
+            details="One number for each hypothesis, in the order of the lists: as text, "
+            "compressed, or as a NumPy array (.npy); NAME=FILE,FILE if there are several files. "
+            "NAME is then a metric, and the first NAME the default of --metric; the corpus score "
+            "is the mean over the chosen hypotheses. With two numbers for each hypothesis, it is "
+            "the sum of the first divided by the sum of the second. NAME=FILE:error: less is "
+            "better, and scores are 1 minus the value.",
+        ),
+    )
+
     def __post_init__(self) -> None:
+        parse_score_sources(self.scores)
         parse_column_names(self.names)
         parse_dense_names(self.dense)
         split_names(self.columns, "columns")
