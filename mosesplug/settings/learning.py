@@ -219,7 +219,9 @@ class LearningSettings:
                 "nothing to learn from: use --nbest FILE..., --graphs DIR... or --from STORE"
             )
         if self.store is None and self.references is None and self.needs_references:
-            raise UsageError("no reference is given: use --refs FILE")
+            known = list_score_names(self.lists.scores)
+            why = f" ({self.metric} is not of --scores {', '.join(known)} alone)" if known else ""
+            raise UsageError(f"no reference is given: use --refs FILE{why}")
 
     @property
     def needs_references(self) -> bool:

@@ -28,7 +28,7 @@ _WIDTH = 15
 
 _SHARED = frozenset(
     {"refs", "names", "init", "sparse-init", "metric", "metric-settings", "option", "held-out"}
-    | {"threads"}
+    | {"scores", "threads"}
 )
 _SETTINGS = tuple(each for each in list_settings(LearningSettings) if each.name in _SHARED)
 """Settings of ``optimize`` that make sense here."""
