@@ -12,7 +12,7 @@ are used together are counted together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import accumulate, pairwise
 from os import fspath
@@ -42,6 +42,7 @@ __all__ = [
     "dense_features",
     "format_entry",
     "format_list",
+    "frequent_features",
     "is_named",
     "iter_nbest",
     "read_nbest",
@@ -312,6 +313,16 @@ def dense_features(paths: Sequence[StrPath]) -> tuple[str, ...] | None:
             found = np.bincount(block.sparse_indices, minlength=len(block.sparse_names))
             for name, count in zip(block.sparse_names, found.tolist(), strict=True):
                 counts[name] = counts.get(name, 0) + count
+    return frequent_features(counts, n_lines)
+
+
+def frequent_features(counts: Mapping[str, int], n_lines: int) -> tuple[str, ...]:
+    """Return the names of the dense features.
+
+    Args:
+        counts: number of lines that have each feature.
+        n_lines: number of all lines.
+    """
     if len(counts) <= FEW:
         return tuple(counts)
     return tuple(name for name, count in counts.items() if 2 * count >= n_lines)

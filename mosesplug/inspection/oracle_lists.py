@@ -14,7 +14,8 @@ from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.inspection.run import open_run
 from mosesplug.learning.data import read_data
-from mosesplug.learning.lists import find_dense_features, store_lists
+from mosesplug.learning.list_blocks import find_dense_features
+from mosesplug.learning.lists import store_lists
 from mosesplug.learning.weights import read_starting_weights
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.nbest.list_format import find_format
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.inputs import (
@@ -18,12 +16,8 @@ from mosesplug.learning.inputs import (
     count_sentences,
     make_list_data,
 )
-from mosesplug.learning.lists import (
-    NO_REFERENCES,
-    References,
-    find_dense_features,
-    load_lists,
-)
+from mosesplug.learning.list_blocks import find_dense_features, names_values
+from mosesplug.learning.lists import NO_REFERENCES, References, load_lists
 from mosesplug.learning.outside import arrange_held_out, find_metric_of
 from mosesplug.learning.stored import read_store
 from mosesplug.learning.weights import read_starting_weights
@@ -113,16 +107,13 @@ def read_held_out_lists(
         sources = parse_score_sources(options.scores)
         held_out = parse_score_sources(settings.heldout_scores, "heldout-scores")
         options = replace(options, scores=arrange_held_out(sources, held_out))
-    names_values = any(
-        isinstance(file, Path) and find_format(file, options.format).names_values
-        for file in files[:1]
-    )
     lists = load_lists(
         files,
         references,
         problem.metric,
         options,
-        dense=[name for name, _ in space.groups] if names_values else None,
+        dense=[name for name, _ in space.groups] if names_values(files[0], options) else None,
+        is_held_out=True,
         threads=settings.threads,
         loaded=lambda done: progress(done, len(files), "held-out lists"),
     )
@@ -138,13 +129,12 @@ def _read_lists(
 ) -> LearningData:
     files = given.lists or settings.nbest
     options = _list_settings(settings, given)
-    paths = [file for file in files if isinstance(file, Path)]
     lists = load_lists(
         files,
         references,
         metric,
         options,
-        dense=find_dense_features(paths, options),
+        dense=find_dense_features(files, options),
         threads=settings.threads,
         loaded=lambda done: progress(done, len(files), "lists"),
     )

@@ -7,21 +7,36 @@ Everything that reads lists goes through ``read_list_blocks``: parse, then each 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
+import numpy as np
+
 from formats.nbest.block import NBestList
-from formats.nbest.list_format import ListOptions, SentenceIds, open_blocks
+from formats.nbest.files import frequent_features
+from formats.nbest.list_format import ListOptions, SentenceIds, find_format, open_blocks
 from formats.text import StrPath
+from mosesplug.learning.list_names import DropFeatures, RenameFeatures, original_names
 from mosesplug.learning.outside import ScoreStep
-from mosesplug.settings.lists import ListSettings, parse_column_names, split_names
+from mosesplug.settings.lists import (
+    ListSettings,
+    parse_column_names,
+    parse_dense_names,
+    split_names,
+)
 from mosesplug.settings.scores import parse_score_sources
 
 __all__ = [
     "BlockStep",
+    "ListScan",
     "apply_steps",
+    "find_dense_features",
     "make_list_options",
     "make_steps",
+    "names_values",
     "read_list_blocks",
+    "scan_lists",
 ]
 
 
@@ -39,14 +54,28 @@ class BlockStep(Protocol):
         """
 
 
-def make_steps(settings: ListSettings, ids: SentenceIds) -> list[BlockStep]:
+def make_steps(
+    settings: ListSettings, ids: SentenceIds, *, is_held_out: bool = False
+) -> list[BlockStep]:
     """Return the steps that settings ask for, in the order in which blocks pass them.
 
-    ``ids`` are those of the reader.
+    Args:
+        settings: how lists are read.
+        ids: those of the reader.
+        is_held_out: whether the lists are those of a held-out set, which may lack features.
     """
-    steps: list[BlockStep] = []
+    steps = _make_name_steps(settings, is_strict=not is_held_out)
     if sources := parse_score_sources(settings.scores):
         steps.append(ScoreStep(sources, ids))
+    return steps
+
+
+def _make_name_steps(settings: ListSettings, *, is_strict: bool) -> list[BlockStep]:
+    steps: list[BlockStep] = []
+    if settings.drop_feature:
+        steps.append(DropFeatures(settings.drop_feature, is_strict=is_strict))
+    if settings.rename:
+        steps.append(RenameFeatures(settings.rename, is_strict=is_strict))
     return steps
 
 
@@ -54,8 +83,8 @@ def make_list_options(settings: ListSettings, dense: Sequence[str] | None = None
     """Return the options of the reader.
 
     Args:
-        settings: the settings.
-        dense: names of the dense features of lists that name every value.
+        settings: how lists are read.
+        dense: names of the dense features of lists that name every value, after renaming.
 
     Raises:
         UsageError: names that cannot be used.
@@ -63,7 +92,7 @@ def make_list_options(settings: ListSettings, dense: Sequence[str] | None = None
     names = parse_column_names(settings.names)
     return ListOptions(
         names=None if names is None else tuple(names),
-        dense=None if dense is None else tuple(dense),
+        dense=None if dense is None else original_names(dense, settings.rename),
         columns=split_names(settings.columns, "columns"),
         word_scores=settings.word_scores,
     )
@@ -82,7 +111,7 @@ def read_list_blocks(
     Args:
         files: n-best lists: files, or lists that have been read, which are one block each.
         settings: how they are read.
-        dense: names of the dense features of lists that name every value.
+        dense: names of the dense features of lists that name every value, after renaming.
         ids: numbers sentence ids that are texts, in all files alike.
         steps: what blocks pass; None: the steps of the settings.
 
@@ -110,3 +139,82 @@ def apply_steps(blocks: Iterator[NBestList], steps: Sequence[BlockStep]) -> Iter
         for step in steps:
             block = step.apply(block)
         yield block
+
+
+def names_values(file: StrPath | NBestList, settings: ListSettings) -> bool:
+    """Return whether the format of a list leaves open which features are dense.
+
+    Raises:
+        FormatError: the file cannot be read, or has no known format.
+    """
+    if isinstance(file, NBestList):
+        return False
+    return find_format(file, settings.format).names_values
+
+
+@dataclass(frozen=True)
+class ListScan:
+    """What lists hold.
+
+    Attributes:
+        ids: the sentence ids that are texts, by their numbers.
+        sentences: the numbers of the sentences that have hypotheses, ascending.
+        counts: number of hypotheses that have each feature, after renaming.
+        hypotheses: number of hypotheses.
+    """
+
+    ids: tuple[str, ...]
+    sentences: tuple[int, ...]
+    counts: dict[str, int]
+    hypotheses: int
+
+
+def scan_lists(
+    files: Sequence[StrPath], settings: ListSettings, ids: SentenceIds | None = None
+) -> ListScan:
+    """Read lists once for what they hold; features of lists without names are not counted.
+
+    Args:
+        files: the lists.
+        settings: how they are read.
+        ids: known ids; those of the lists are added.
+
+    Raises:
+        FormatError: a file does not have its format.
+        UsageError: names that cannot be used.
+    """
+    ids = SentenceIds() if ids is None else ids
+    sentences, counts, hypotheses = set[int](), dict[str, int](), 0
+    steps = _make_name_steps(settings, is_strict=True)
+    for file in files:
+        names_all = find_format(file, settings.format).names_values
+        options = make_list_options(settings, () if names_all else None)
+        for block in apply_steps(open_blocks(file, settings.format, options, ids), steps):
+            hypotheses += len(block)
+            sentences.update(np.unique(block.sentence_ids).tolist())
+            found = np.bincount(block.sparse_indices, minlength=len(block.sparse_names))
+            for name, count in zip(block.sparse_names, found.tolist(), strict=True):
+                counts[name] = counts.get(name, 0) + count
+    return ListScan(ids.names, tuple(sorted(sentences)), counts, hypotheses)
+
+
+def find_dense_features(
+    files: Sequence[Path | NBestList], settings: ListSettings
+) -> tuple[str, ...] | None:
+    """Return the dense features of lists; None for lists whose format tells them.
+
+    Args:
+        files: the lists; those that have been read have their dense features.
+        settings: how they are read. Without names of dense features, the lists are counted.
+
+    Raises:
+        FormatError: a file does not have its format.
+        UsageError: names that cannot be used.
+    """
+    if settings.dense is not None:
+        return parse_dense_names(settings.dense)
+    paths = [file for file in files if not isinstance(file, NBestList)]
+    if not paths or not names_values(paths[0], settings):
+        return None
+    scan = scan_lists(paths, settings)
+    return frequent_features(scan.counts, scan.hypotheses)

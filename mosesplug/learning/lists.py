@@ -1,7 +1,7 @@
 """Read n-best lists from files, score them and merge them, as a tuning run does.
 
-A temporary store removes the duplicates. Lists of Joshua and cdec name every value: which of these
-features are dense follows from the names of given weights, or from the lists.
+A temporary store removes the duplicates. Some formats name every value: which of these features are
+dense follows from the names of given weights, or from the lists.
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ from pathlib import Path
 
 from formats.errors import FormatError
 from formats.nbest.block import NBestList
-from formats.nbest.files import dense_features, is_named
-from formats.nbest.list_format import find_format
 from formats.references import read_references
 from formats.text import StrPath
 from formats.weights.any_format import WeightFile
-from mosesplug.learning.list_blocks import read_list_blocks
+from mosesplug.learning.list_blocks import find_dense_features, make_steps, read_list_blocks
+from mosesplug.learning.list_references import check_reference_count, match_references
 from mosesplug.metrics import Metric
-from mosesplug.settings.lists import NO_SETTINGS, ListSettings, parse_dense_names
+from mosesplug.settings.lists import NO_SETTINGS, ListSettings
 from mosesplug.store import NBestStore
 from mosesplug.tuning_set import TuningSet
 
@@ -31,7 +30,6 @@ __all__ = [
     "MergedLists",
     "References",
     "StoredLists",
-    "find_dense_features",
     "load_lists",
     "name_references",
     "read_lines_of",
@@ -83,6 +81,7 @@ def load_lists(
     settings: ListSettings = NO_SETTINGS,
     *,
     dense: Sequence[str] | None = None,
+    is_held_out: bool = False,
     threads: int = 1,
     loaded: Callable[[int], None] = lambda done: None,
 ) -> MergedLists:
@@ -96,6 +95,7 @@ def load_lists(
         metric: scores the hypotheses.
         settings: how the lists are read.
         dense: names of the dense features of lists that name every value.
+        is_held_out: whether these are lists of a held-out set.
         threads: number of threads for reading and scoring.
         loaded: called with the number of files that have been read.
 
@@ -104,7 +104,14 @@ def load_lists(
         DataError: the lists have different sentences or features.
     """
     with store_lists(
-        files, references, metric, settings, dense=dense, threads=threads, loaded=loaded
+        files,
+        references,
+        metric,
+        settings,
+        dense=dense,
+        is_held_out=is_held_out,
+        threads=threads,
+        loaded=loaded,
     ) as stored:
         return MergedLists(stored.store.tuning_set(), stored.signature, stored.hypotheses)
 
@@ -117,18 +124,21 @@ def store_lists(
     settings: ListSettings = NO_SETTINGS,
     *,
     dense: Sequence[str] | None = None,
+    is_held_out: bool = False,
     threads: int = 1,
     loaded: Callable[[int], None] = lambda done: None,
 ) -> Iterator[StoredLists]:
     """Read and score n-best lists into a temporary store; see ``load_lists``."""
-    lines = read_lines_of(references)
+    name = name_references(references)
+    lines, ids = match_references(files, settings, read_lines_of(references), name)
     prepared = metric.prepare(lines)
     hypotheses = 0
     with (
         tempfile.TemporaryDirectory(prefix="mosesplug-") as directory,
         NBestStore.open(Path(directory) / "lists", writable=True) as store,
     ):
-        lists = read_list_blocks(files, settings, dense=dense)
+        steps = make_steps(settings, ids, is_held_out=is_held_out)
+        lists = read_list_blocks(files, settings, dense=dense, ids=ids, steps=steps)
         for number, blocks in enumerate(lists, start=1):
             report = store.add_iteration(
                 number,
@@ -141,6 +151,7 @@ def store_lists(
             )
             hypotheses += report.hypotheses
             loaded(number)
+        check_reference_count(ids, lines, name)
         yield StoredLists(store, prepared.signature, hypotheses)
 
 
@@ -156,39 +167,21 @@ def name_references(references: References) -> str:
     return f"{references}" if isinstance(references, str | PathLike) else "the list of references"
 
 
-def find_dense_features(paths: Sequence[Path], settings: ListSettings) -> tuple[str, ...] | None:
-    """Return the dense features of lists; None for lists whose format tells them.
-
-    Args:
-        paths: the lists.
-        settings: how they are read. Without names of dense features, the lists are counted.
-
-    Raises:
-        UsageError: a name is empty or occurs twice.
-        FormatError: a file is not an n-best list, or the lists have different formats.
-    """
-    if settings.dense is not None:
-        return parse_dense_names(settings.dense)
-    if not paths or not find_format(paths[0], settings.format).names_values:
-        return None
-    return dense_features(paths)
-
-
-def select_dense_features(path: Path, weights: WeightFile) -> tuple[str, ...] | None:
+def select_dense_features(
+    path: Path, weights: WeightFile, settings: ListSettings = NO_SETTINGS
+) -> tuple[str, ...] | None:
     """Return the dense features of a list by the names of its weights; see ``find_dense_features``.
 
     Raises:
         FormatError: the list cannot be read, or has none of the features of these weights.
     """
-    if not is_named(path):
-        return None
-    listed = dense_features([path])
+    listed = find_dense_features([path], settings)
     names = weights.value_names
-    if not names:  # numbers without names are in the order of the list
-        return listed
-    if not set(names) & set(listed or ()):
+    if settings.dense is not None or listed is None or not names:
+        return listed  # numbers without names are in the order of the list
+    if not set(names) & set(listed):
         raise FormatError(
-            f"its features are {', '.join(listed or ())[:200]}, and the weights are of "
+            f"its features are {', '.join(listed)[:200]}, and the weights are of "
             f"{', '.join(names)[:200]}",
             path=path,
             remedy=f"Give the weights of the system that made the list, not {weights.path}",

@@ -114,6 +114,12 @@ class ListSettings:
         parse_column_names(self.names)
         parse_dense_names(self.dense)
         split_names(self.columns, "columns")
+        renamed = parse_renames(self.rename)
+        for name in self.drop_feature:
+            if not name.strip("*"):
+                raise UsageError(f"--drop-feature {name!r}: give a name")
+            if name in renamed:
+                raise UsageError(f"--drop-feature {name} and --rename {name} exclude each other")
         if self.format != "auto":
             # Here and not above: it brings NumPy, which --help does not need.
             from formats.nbest.list_format import split_format_name
@@ -140,6 +146,25 @@ def parse_column_names(names: str | Sequence[str] | None) -> list[str] | None:
         if groups.count(group) > 1:
             raise UsageError(f"--names={names}: the columns of {group} are not adjacent")
     return columns
+
+
+def parse_renames(renames: Sequence[str]) -> dict[str, str]:
+    """Return the new names of ``--rename`` by the old ones.
+
+    Raises:
+        UsageError: a text is not ``OLD=NEW``, or a name occurs twice.
+    """
+    found: dict[str, str] = {}
+    for text in renames:
+        old, _, new = (part.strip() for part in text.partition("="))
+        if not (old and new) or any(map(str.isspace, new)) or new.endswith(("=", ":")):
+            raise UsageError(f"--rename {text!r}: give OLD=NEW, names without blanks")
+        if old in found:
+            raise UsageError(f"--rename {text}: {old} has the new name {found[old]} already")
+        if new in found.values():
+            raise UsageError(f"--rename {text}: another feature gets the name {new} already")
+        found[old] = new
+    return found
 
 
 def parse_dense_names(names: str | Sequence[str] | None) -> tuple[str, ...] | None:

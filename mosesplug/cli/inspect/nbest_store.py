@@ -121,7 +121,7 @@ def import_(
     """
     from mosesplug.cli.shared.output import progress_bar
     from mosesplug.inspection.importing import find_iterations, import_lists
-    from mosesplug.learning.lists import find_dense_features
+    from mosesplug.learning.list_blocks import find_dense_features
     from mosesplug.metrics import metric as find_metric
     from mosesplug.settings.lists import ListSettings, parse_column_names
 
