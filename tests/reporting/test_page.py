@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-import shutil
-import subprocess
 from dataclasses import replace
-from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
 
@@ -21,7 +18,7 @@ from mosesplug.reporting.data import LatticeFacts, LatticeLine, ReportData
 from mosesplug.reporting.figures import FIGURES, draw_figure, render_png, render_svg
 from mosesplug.reporting.page import render_page
 from tests.inspection.runs import REFERENCE, make_run, read_graph
-from tests.waiting import LIMIT
+from tests.reporting.pages import check_whole, open_in_browser
 
 pytest.importorskip("matplotlib")
 
@@ -36,32 +33,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> ReportData:
     return replace(found, sparse=(("WT_<a>~b", 0.25),), n_sparse=1)
 
 
-class _Reader(HTMLParser):
-    """Sees that elements are closed in order, and collects addresses."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.addresses: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.addresses += [value or "" for name, value in attrs if name in ("src", "href")]
-        if tag not in ("meta", "link"):
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.addresses += [value or "" for name, value in attrs if name in ("src", "href")]
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-
 def test_page_is_whole_and_needs_nothing_else(data: ReportData) -> None:
     text = render_page(data, "Tuning of <x>")
-    reader = _Reader()
-    reader.feed(text)
-    assert reader.open == []
-    assert all(not re.match("[a-z]+:|//", a) or a == "data:," for a in reader.addresses)
+    check_whole(text)
     assert "<title>Tuning of &lt;x&gt;</title>" in text
     assert "WT_&lt;a&gt;~b" in text
     assert "&lt;b&gt;zwei &amp; $x$&lt;/b&gt;" in text
@@ -156,16 +130,5 @@ def test_pictures(name: str, data: ReportData) -> None:
 
 
 def test_in_a_browser_without_complaints(data: ReportData, tmp_path: Path) -> None:
-    browser = shutil.which("chromium") or shutil.which("google-chrome")
-    if browser is None:
-        pytest.skip("there is no Chromium to open the page in")
-    path = tmp_path / "report.html"
-    path.write_text(render_page(data, "A run"))
-    profile = tmp_path / "profile"
-    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"]
-    command += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
-    command += [f"--user-data-dir={profile}", "--enable-logging=stderr", "--window-size=400,800"]
-    command += ["--dump-dom", path.as_uri()]
-    shown = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=True)
-    assert "CONSOLE" not in shown.stderr
-    assert shown.stdout.count("<svg") == len(FIGURES)
+    shown = open_in_browser(render_page(data, "A run"), tmp_path)
+    assert shown.count("<svg") == len(FIGURES)
