@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from formats.errors import FormatError
+    from mosesplug.api.analysis import Analysis, analyze
     from mosesplug.api.figures import report
     from mosesplug.api.fit import Fit
     from mosesplug.api.nbest import NBest, read_nbest, write_nbest
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Analysis",
     "DataError",
     "DecoderError",
     "Fit",
@@ -52,6 +54,7 @@ __all__ = [
     "WeightTable",
     "__version__",
     "algorithms",
+    "analyze",
     "compare",
     "cross_validate",
     "open_run",
@@ -65,6 +68,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "Analysis": "mosesplug.api.analysis",
     "DataError": "mosesplug.errors",
     "DecoderError": "mosesplug.errors",
     "Fit": "mosesplug.api.fit",
@@ -81,6 +85,7 @@ _MODULES = {
     "UsageError": "mosesplug.errors",
     "WeightTable": "mosesplug.api.weights",
     "algorithms": "mosesplug.api.optimize",
+    "analyze": "mosesplug.api.analysis",
     "compare": "mosesplug.api.scoring",
     "cross_validate": "mosesplug.api.optimize",
     "open_run": "mosesplug.api.run",

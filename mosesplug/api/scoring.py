@@ -31,7 +31,7 @@ from mosesplug.evaluation.scoring import (
 )
 from mosesplug.metrics import Metric
 
-__all__ = ["Scores", "compare", "compare_all", "score"]
+__all__ = ["Scores", "compare", "compare_all", "list_metrics", "load_systems", "score"]
 
 Score = TypeVar("Score", MetricScore, SystemScore)
 StrPath = str | PathLike[str]
@@ -140,7 +140,7 @@ def score(
         raise UsageError(f"select is {select!r}: give a rank from 1, or 'oracle'")
     if isinstance(select, int) and select < 1:
         raise UsageError(f"select is {select}: give a rank from 1, or 'oracle'")
-    prepared = prepare_metrics(_list_metrics(metrics), load_references(references))
+    prepared = prepare_metrics(list_metrics(metrics), load_references(references))
     source: Any
     if isinstance(hypotheses, NBest):
         source = hypotheses.block
@@ -200,20 +200,15 @@ def compare(
         >>> new.p_randomisation < 0.05
         True
     """
-    if len(systems) < 2:
-        raise UsageError("systems: give two systems or more, the baseline first")
     samples, trials = check_integer(samples, "samples", 1), check_integer(trials, "trials", 1)
     seed = check_integer(seed, "seed", 0)
     lines = load_references(references)
-    compared = [
-        System(name, tuple(_find_translations(value, f"systems[{name!r}]", len(lines[0]))))
-        for name, value in systems.items()
-    ]
+    compared = load_systems(systems, len(lines[0]))
     with open_progress(progress) as report:
         return compare_all(
             compared,
             lines,
-            _list_metrics(metrics),
+            list_metrics(metrics),
             samples=samples,
             trials=trials,
             seed=seed,
@@ -240,7 +235,12 @@ def compare_all(
     return Scores(scores)
 
 
-def _list_metrics(metrics: Sequence[str | Metric] | str | None) -> Sequence[str | Metric]:
+def list_metrics(metrics: Sequence[str | Metric] | str | None) -> Sequence[str | Metric]:
+    """Return the metrics of a call, those of ``score`` by default.
+
+    Raises:
+        UsageError: something else than metrics is given.
+    """
     if metrics is None:
         return DEFAULT_METRICS
     if isinstance(metrics, str):
@@ -253,6 +253,20 @@ def _list_metrics(metrics: Sequence[str | Metric] | str | None) -> Sequence[str 
         if not isinstance(each, str) and not hasattr(each, "prepare"):
             raise UsageError(f"metrics[{place}] is {each!r}: give a name, as 'BLEU', or a metric")
     return metrics
+
+
+def load_systems(systems: Mapping[str, Any], n_sentences: int) -> list[System]:
+    """Return the systems of ``compare``.
+
+    Raises:
+        UsageError: there are fewer than two, or one is no translation.
+    """
+    if len(systems) < 2:
+        raise UsageError("systems: give two systems or more, the baseline first")
+    return [
+        System(name, tuple(_find_translations(value, f"systems[{name!r}]", n_sentences)))
+        for name, value in systems.items()
+    ]
 
 
 def _find_translations(value: Any, what: str, n_sentences: int) -> list[Translation]:

@@ -1,0 +1,242 @@
+"""Analyse how systems differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from formats.text import write_atomic
+from mosesplug.api.arguments import Progress, check_integer, open_progress
+from mosesplug.api.arrays import encode_texts
+from mosesplug.api.inputs import load_references
+from mosesplug.api.scoring import list_metrics, load_systems
+from mosesplug.api.table import Column, ColumnType, Table
+from mosesplug.errors import UsageError
+from mosesplug.evaluation.analysis import (
+    Example,
+    NgramDifference,
+    SentenceBucket,
+    SystemAnalysis,
+    WordAccuracy,
+    analyse_systems,
+    measure_metric,
+    read_source,
+    read_systems,
+)
+from mosesplug.evaluation.comparison import System, SystemScore
+from mosesplug.evaluation.scoring import prepare_metrics
+from mosesplug.inspection.texts import decode_text, mark_invalid_utf8
+from mosesplug.metrics import Metric
+from mosesplug.reporting.analysis_page import render_analysis
+
+__all__ = ["Analysis", "analyze", "analyze_all"]
+
+StrPath = str | PathLike[str]
+
+_NUMBERS: dict[str, ColumnType] = {"int": "int64", "float": "float64"}
+"""Types of columns by annotation; all others are texts."""
+
+
+class Analysis:
+    """How systems differ, as tables and as a page: the result of ``analyze``.
+
+    Attributes:
+        facts: the records of the tables.
+
+    Example:
+        >>> import mosesplug
+        >>> systems = {"base": ["a house", "yes"], "new": ["the house", "yes"]}
+        >>> analysis = mosesplug.analyze(systems, ["the house", "yes"], "WER")
+        >>> [(row["bucket"], row["system"], row["f1"]) for row in analysis.words][-2:]
+        [('all', 'base', 0.6666666666666666), ('all', 'new', 1.0)]
+        >>> analysis.write_html("analysis.html").name
+        'analysis.html'
+    """
+
+    def __init__(self, facts: SystemAnalysis) -> None:
+        self.facts = facts
+
+    @property
+    def words(self) -> Table:
+        """Precision, recall and F1 of words by their frequency."""
+        return _tabulate(WordAccuracy, self.facts.words)
+
+    @property
+    def sentences(self) -> Table:
+        """Scores of sentences by length, by difference of length, and by sentence score."""
+        return _tabulate(SentenceBucket, self.facts.sentences)
+
+    @property
+    def ngrams(self) -> Table:
+        """N-grams that one system has right, or wrong, more often than the baseline."""
+        return _tabulate(NgramDifference, self.facts.ngrams)
+
+    @property
+    def examples(self) -> Table:
+        """Sentences whose scores differ most; several references are joined by line breaks."""
+        return _tabulate(Example, self.facts.examples)
+
+    def write_html(
+        self,
+        path: StrPath,
+        *,
+        scores: Sequence[SystemScore] = (),
+        title: str = "Comparison of systems",
+    ) -> Path:
+        """Write one HTML page with all tables and charts; it needs no other files.
+
+        Args:
+            path: the file.
+            scores: result of ``compare``, shown first.
+            title: title of the page.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        page = render_analysis(self.facts, title, scores)
+        write_atomic(path, mark_invalid_utf8(page).encode())
+        return Path(path)
+
+    def __repr__(self) -> str:
+        tables = (self.words, self.sentences, self.ngrams, self.examples)
+        return "\n\n".join(repr(table) for table in tables if len(table))
+
+    def _repr_html_(self) -> str:
+        tables = (self.words, self.sentences, self.ngrams, self.examples)
+        return "".join(table._repr_html_() for table in tables if len(table))
+
+
+def _tabulate(kind: type, records: Sequence[Any]) -> Table:
+    columns: dict[str, tuple[ColumnType, Column]] = {}
+    for field in fields(kind):
+        values = [getattr(record, field.name) for record in records]
+        number = _NUMBERS.get(str(field.type))
+        if number is None:
+            columns[field.name] = "text", list(map(_show, values))
+        else:
+            columns[field.name] = number, np.array(values, dtype=number)
+    return Table.of_columns(columns)
+
+
+def _show(value: str | bytes | tuple[bytes, ...] | None) -> str | None:
+    if isinstance(value, tuple):
+        return "\n".join(map(decode_text, value))
+    return decode_text(value) if isinstance(value, bytes) else value
+
+
+def analyze(
+    systems: Mapping[str, Any],
+    references: Any,
+    metrics: Sequence[str | Metric] | str | None = None,
+    *,
+    source: StrPath | Sequence[str] | Sequence[bytes] | None = None,
+    frequencies: StrPath | Mapping[str, int] | None = None,
+    ngrams: int = 10,
+    examples: int = 5,
+    progress: Progress = None,
+) -> Analysis:
+    """Analyse how systems differ from the first: words, sentences, n-grams and examples.
+
+    The reports are those of compare-mt (Neubig et al. 2019).
+
+    Args:
+        systems: as for ``compare``.
+        references: as for ``optimize``.
+        metrics: as for ``score``; sentence scores are those of the first one.
+        source: the source sentences, or their file; None leaves them out.
+        frequencies: how often words occur, 0 for others; or a file: a text, such as the training
+            text, or lines of word, tab and count. None: in the references.
+        ngrams: number of n-grams for each pair of systems, kind, and system that has more.
+        examples: number of sentences for each pair of systems, and system that is better.
+        progress: as for ``optimize``.
+
+    Returns:
+        The tables ``words``, ``sentences``, ``ngrams`` and ``examples``; ``write_html`` writes
+        them with charts as one page. Counts and scores of several runs are means.
+
+    Raises:
+        UsageError: fewer than two systems, or an unknown metric.
+        DataError: a system has another number of sentences than the references.
+        FormatError: a file cannot be read.
+
+    Example:
+        >>> import mosesplug
+        >>> references = ["the house is small", "yes it is", "we see the old town"]
+        >>> worse = [text.replace("the", "a") for text in references]
+        >>> analysis = mosesplug.analyze({"base": worse, "new": references}, references, "WER")
+        >>> first = analysis.ngrams[0]
+        >>> first["kind"], first["more"], first["ngram"], first["ratio"]
+        ('right', 'new', 'the', 0.75)
+        >>> analysis.examples[0]["sentence"], analysis.examples[0]["difference"]
+        (0, -0.25)
+    """
+    ngrams, examples = check_integer(ngrams, "ngrams", 0), check_integer(examples, "examples", 0)
+    lines = load_references(references)
+    n_sentences = len(lines[0])
+    compared = load_systems(systems, n_sentences)
+    if source is None:
+        sources = None
+    elif isinstance(source, str | PathLike):
+        sources = read_source(source, n_sentences)
+    else:
+        sources = encode_texts(source, "source", n_sentences)
+    with open_progress(progress) as report:
+        return analyze_all(
+            compared,
+            lines,
+            list_metrics(metrics),
+            source=sources,
+            frequencies=_check_frequencies(frequencies),
+            ngrams=ngrams,
+            examples=examples,
+            progress=report,
+        )
+
+
+def _check_frequencies(
+    frequencies: StrPath | Mapping[str, int] | None,
+) -> Mapping[bytes, int] | StrPath | None:
+    if frequencies is None or isinstance(frequencies, str | PathLike):
+        return frequencies
+    if not isinstance(frequencies, Mapping):
+        raise UsageError("frequencies must be a file, or a mapping from words to numbers")
+    words = encode_texts(list(frequencies), "frequencies")
+    return {
+        word: check_integer(count, f"frequencies[{key!r}]", 0)
+        for word, (key, count) in zip(words, frequencies.items(), strict=True)
+    }
+
+
+def analyze_all(
+    systems: Sequence[System],
+    references: Sequence[Sequence[bytes]],
+    metrics: Sequence[str | Metric],
+    *,
+    source: Sequence[bytes] | None,
+    frequencies: Mapping[bytes, int] | StrPath | None,
+    ngrams: int,
+    examples: int,
+    progress: Any,
+) -> Analysis:
+    """Return the analysis of systems; arguments and errors as for ``analyze``."""
+    texts = read_systems(systems, len(references[0]))
+    statistics = []
+    for each in prepare_metrics(metrics, references):
+        statistics.append(measure_metric(systems, each))
+        progress(len(statistics), len(metrics), "metrics of the analysis")
+    return Analysis(
+        analyse_systems(
+            texts,
+            references,
+            statistics,
+            source=source,
+            frequencies=frequencies,
+            ngrams=ngrams,
+            examples=examples,
+        )
+    )
