@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,10 +16,12 @@ from mosesplug.cli.shared.parameters import (
     Quiet,
     RequiredReferences,
     Seed,
+    Source,
 )
 from mosesplug.errors import UsageError
 
 if TYPE_CHECKING:
+    from mosesplug.evaluation.analysis import SystemAnalysis
     from mosesplug.evaluation.comparison import SystemScore
 
 __all__ = ["compare"]
@@ -51,6 +54,22 @@ def compare(
     layout: Annotated[
         TableFormat, typer.Option("--format", help="The format of the table.")
     ] = TableFormat.TEXT,
+    analysis: Annotated[
+        bool, typer.Option("--analysis", help="Analyse words, sentences, n-grams and examples.")
+    ] = False,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the analysis as an HTML page.")
+    ] = None,
+    frequency_text: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Text, or word<TAB>count, for word frequencies [the references].",
+        ),
+    ] = None,
+    source: Source = None,
+    ngrams: Annotated[int, typer.Option(min=0, help="N-grams in each table.")] = 10,
+    examples: Annotated[int, typer.Option(min=0, help="Examples of each kind.")] = 5,
     quiet: Quiet = False,
 ) -> None:
     """Test whether systems differ from the first by more than chance.
@@ -64,11 +83,14 @@ def compare(
     deviation over texts drawn from this one, s_opt that over the runs. For error rates (TER, WER,
     CER, MER, PER, CDER), less is better.
 
+    --analysis and --html show how the systems differ, after compare-mt (Neubig et al. 2019). The
+    first metric scores single sentences.
+
     Example: mosesplug compare base=b1.en,b2.en,b3.en new=n1.en,n2.en,n3.en --refs test.en
     """
     from formats.references import read_references
     from mosesplug.api.scoring import compare_all
-    from mosesplug.cli.shared.output import print_json, progress_bar
+    from mosesplug.cli.shared.output import check_output, progress_bar
     from mosesplug.evaluation.comparison import parse_systems
     from mosesplug.evaluation.scoring import DEFAULT_METRICS
 
@@ -76,21 +98,73 @@ def compare(
         raise UsageError("give two systems or more, the baseline first")
     if not samples:
         raise UsageError("--samples must be at least 1")
+    analysed = analysis or html is not None
+    for name, value in (("--source", source), ("--frequency-text", frequency_text)):
+        if value is not None and not analysed:
+            raise UsageError(f"{name} requires --analysis or --html")
+    check_output(html, "--html")
     compared, lines = parse_systems(systems), read_references(refs)
+    metrics = metric or DEFAULT_METRICS
+    found = None
     with progress_bar(quiet) as progress:
+        if analysed:
+            from mosesplug.api.analysis import analyze_all
+            from mosesplug.evaluation.analysis import read_source
+
+            # First, so that an error in its files shows before the tests, which take longer.
+            found = analyze_all(
+                compared,
+                lines,
+                metrics,
+                source=None if source is None else read_source(source, len(lines[0])),
+                frequencies=frequency_text,
+                ngrams=ngrams,
+                examples=examples,
+                progress=progress,
+            )
         scores = compare_all(
             compared,
             lines,
-            metric or DEFAULT_METRICS,
+            metrics,
             samples=samples,
             trials=trials,
             seed=seed,
             progress=progress,
         )
+    if found is not None and html is not None:
+        found.write_html(html, scores=scores)
+    facts = found.facts if found is not None and analysis else None
     if layout is TableFormat.JSON:
-        print_json([asdict(score) for score in scores])
+        _print_json(scores, facts)
     else:
         _print(scores, layout)
+        if facts is not None:
+            _print_analysis(facts, layout)
+
+
+def _print_json(scores: Sequence[SystemScore], analysis: SystemAnalysis | None) -> None:
+    """Print a list of scores; with an analysis, a document of both."""
+    from mosesplug.cli.shared.output import print_json
+
+    records = [asdict(score) for score in scores]
+    if analysis is None:
+        print_json(records)
+    else:
+        from mosesplug.cli.inspect.compare_analysis import describe_analysis
+
+        print_json({"scores": records, **describe_analysis(analysis)})
+
+
+def _print_analysis(analysis: SystemAnalysis, layout: TableFormat) -> None:
+    from mosesplug.cli.inspect import compare_analysis
+
+    match layout:
+        case TableFormat.MARKDOWN:
+            compare_analysis.print_markdown(analysis)
+        case TableFormat.LATEX:
+            compare_analysis.print_latex(analysis)
+        case _:
+            compare_analysis.print_analysis(analysis)
 
 
 def _print(scores: Sequence[SystemScore], layout: TableFormat) -> None:

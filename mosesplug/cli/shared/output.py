@@ -31,8 +31,8 @@ def is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-def check_output(path: Path | None) -> None:
-    """Check that an output file can be written.
+def check_output(path: Path | None, option: str = "--output") -> None:
+    """Check that the output file of an option can be written.
 
     Raises:
         UsageError: it is a directory, or no file can be created beside it.
@@ -48,7 +48,7 @@ def check_output(path: Path | None) -> None:
     elif not os.access(directory, os.W_OK | os.X_OK):
         reason = f"no file can be created in {directory}"
     if reason is not None:
-        raise UsageError(f"--output {path}: {reason}")
+        raise UsageError(f"{option} {path}: {reason}")
 
 
 def print_bytes(data: bytes) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from mosesplug.tuning.repeats.scores import Spread
 
 __all__ = [
+    "escape_latex",
+    "escape_markdown",
     "format_change",
     "format_latex",
     "format_markdown",
@@ -81,6 +84,14 @@ def _draw(head: Sequence[str], rows: Sequence[Sequence[str | Text]], texts: set[
     console.print(table, width=max(needed, console.width), crop=False)
 
 
+def escape_markdown(text: str) -> str:
+    """Return text with the characters escaped that Markdown or HTML read as marks.
+
+    Bars stay as they are, since the functions for tables escape them.
+    """
+    return re.sub(r"([\\`*_{}\[\]<>#~&])", r"\\\1", text)
+
+
 def format_markdown_row(cells: Sequence[str]) -> str:
     """Return one row of a Markdown table."""
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
@@ -98,13 +109,14 @@ def format_markdown(head: Sequence[str], rows: Iterable[Sequence[str]], left: in
 
 def format_latex(head: Sequence[str], rows: Iterable[Sequence[str]], left: int) -> list[str]:
     """Return the lines of a LaTeX tabular whose first ``left`` columns hold text."""
-    lines = [" & ".join(map(_escape_latex, row)) + r" \\" for row in (head, *rows)]
+    lines = [" & ".join(map(escape_latex, row)) + r" \\" for row in (head, *rows)]
     columns = "l" * left + "r" * (len(head) - left)
     begin, end = rf"\begin{{tabular}}{{{columns}}}", r"\end{tabular}"
     return [begin, r"\hline", lines[0], r"\hline", *lines[1:], r"\hline", end]
 
 
-def _escape_latex(text: str) -> str:
+def escape_latex(text: str) -> str:
+    """Return text with the characters escaped that LaTeX reads as commands."""
     special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
     special |= {character: "\\" + character for character in "&%$#_{}"}
     return "".join(special.get(character, character) for character in text)

@@ -1,0 +1,144 @@
+"""Print the analysis of ``mosesplug compare --analysis`` in the formats of its table."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+from mosesplug.cli.shared.tables import (
+    escape_latex,
+    escape_markdown,
+    format_latex,
+    format_markdown,
+    print_table,
+)
+from mosesplug.inspection.texts import decode_text
+from mosesplug.reporting.analysis_tables import (
+    AnalysisTable,
+    describe_example,
+    describe_examples,
+    group_examples,
+    list_texts,
+    tabulate_ngrams,
+    tabulate_sentences,
+    tabulate_words,
+)
+
+if TYPE_CHECKING:
+    from mosesplug.evaluation.analysis import Example, SystemAnalysis
+
+__all__ = ["describe_analysis", "print_analysis", "print_latex", "print_markdown"]
+
+
+def describe_analysis(analysis: SystemAnalysis) -> dict[str, Any]:
+    """Return the records of an analysis as JSON has them."""
+    records: dict[str, Sequence[Any]] = {
+        "words": analysis.words,
+        "sentences": analysis.sentences,
+        "ngrams": analysis.ngrams,
+        "examples": analysis.examples,
+    }
+    return {
+        name: [{key: _decode(value) for key, value in asdict(each).items()} for each in found]
+        for name, found in records.items()
+    }
+
+
+def _decode(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_decode(each) for each in value]
+    return decode_text(value) if isinstance(value, bytes) else value
+
+
+def _list_tables(analysis: SystemAnalysis) -> Iterator[AnalysisTable]:
+    yield tabulate_words(analysis)
+    for kind in ("length", "difference", "score"):
+        yield tabulate_sentences(analysis, kind)
+    yield from tabulate_ngrams(analysis)
+
+
+def print_analysis(analysis: SystemAnalysis) -> None:
+    """Print tables and examples as text."""
+
+    def print_heading(title: str, note: str) -> None:
+        print(f"\n{title}")
+        for line in wrap(note, _width(), break_on_hyphens=False):
+            print(line)
+        print()
+
+    for table in _list_tables(analysis):
+        print_heading(table.title, table.note)
+        if table.rows:
+            print_table(table.head, table.rows, left=table.left, last=table.last)
+        else:
+            print("none")
+    for names, examples in group_examples(analysis):
+        print_heading(describe_examples(*names), "")
+        print("\n\n".join(map(_format_example, examples)) or "none")
+
+
+def _width() -> int:
+    return max(40, shutil.get_terminal_size().columns)
+
+
+def _format_example(example: Example) -> str:
+    texts = list(list_texts(example))
+    left = min(max(len(what) for what, _, _ in texts), 16) + 4
+    lines = [describe_example(example)]
+    for what, text, _ in texts:
+        words = wrap(decode_text(text), _width() - left, break_on_hyphens=False) or [""]
+        label = f"  {what}"
+        if len(label) + 2 > left:
+            lines.append(label)
+            label = ""
+        lines.append(f"{label:{left}}{words[0]}".rstrip())
+        lines += [f"{'':{left}}{line}" for line in words[1:]]
+    return "\n".join(lines)
+
+
+def print_markdown(analysis: SystemAnalysis) -> None:
+    """Print tables and examples as Markdown."""
+    for table in _list_tables(analysis):
+        _print_lines(f"### {escape_markdown(table.title)}", escape_markdown(table.note))
+        head, *rows = _put_text_first(table, escape_markdown)
+        print("\n".join(format_markdown(head, rows, table.left + table.last)))
+    for names, examples in group_examples(analysis):
+        _print_lines(f"### {escape_markdown(describe_examples(*names))}")
+        for example in examples:
+            print(f"{escape_markdown(describe_example(example))}\n")
+            for what, text, _ in list_texts(example):
+                print(f"- {escape_markdown(what)}: {escape_markdown(decode_text(text))}")
+            print()
+
+
+def print_latex(analysis: SystemAnalysis) -> None:
+    """Print tables and examples as LaTeX."""
+    for table in _list_tables(analysis):
+        _print_lines(rf"\paragraph{{{escape_latex(table.title)}}}", escape_latex(table.note))
+        head, *rows = _put_text_first(table, str)
+        print("\n".join(format_latex(head, rows, table.left + table.last)))
+    for names, examples in group_examples(analysis):
+        _print_lines(rf"\paragraph{{{escape_latex(describe_examples(*names))}}}")
+        for example in examples:
+            print(rf"\noindent {escape_latex(describe_example(example))}")
+            print(r"\begin{description}")
+            for what, text, _ in list_texts(example):
+                print(rf"\item[{escape_latex(what)}] {escape_latex(decode_text(text))}")
+            print(r"\end{description}")
+
+
+def _print_lines(*lines: str) -> None:
+    """Print paragraphs, with blank lines around them."""
+    print("".join(f"\n{line}\n" for line in lines if line))
+
+
+def _put_text_first(
+    table: AnalysisTable, escape: Callable[[str], str]
+) -> Iterator[tuple[str, ...]]:
+    """Yield the head and the rows with the last columns first, if these hold text."""
+    for row in (table.head, *table.rows):
+        cells = tuple(map(escape, row))
+        yield (*cells[len(cells) - table.last :], *cells[: len(cells) - table.last])
