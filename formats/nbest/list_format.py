@@ -6,6 +6,7 @@ A format is one module of ``formats.nbest.readers`` with the object ``LIST_FORMA
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ import numpy as np
 
 from formats.errors import FormatError, quote
 from formats.nbest.block import NBestList
+from formats.plugins import find_plugin, list_plugins
 from formats.text import StrPath, open_text
 
 __all__ = [
@@ -33,6 +35,9 @@ __all__ = [
     "sentence_order_error",
     "split_format_name",
 ]
+
+PLUGINS = "mosesplug.formats"
+"""The group of entry points by which other packages add formats; ``auto`` asks them last."""
 
 AUTO = "auto"
 """The name that stands for the format of the first lines."""
@@ -139,13 +144,11 @@ def split_format_name(text: str) -> tuple[str, int | None]:
     """Return the name and the number of ``flat:8``; other names have no number.
 
     Raises:
-        ValueError: there is no such format, or its size is missing or not a positive integer.
+        ValueError: there is no such format, or its size is missing or not a positive integer; or
+            the plug-in of this name cannot be used.
     """
     name, colon, size = text.partition(":")
-    known = [AUTO, *list_formats()]
-    if name not in known:
-        raise ValueError(f"unknown list format {name!r}; known: {', '.join(known)}")
-    is_sized = name != AUTO and list_formats()[name].is_sized
+    is_sized = name != AUTO and _find_name(name).is_sized
     if not is_sized and not colon:
         return name, None
     if not is_sized:
@@ -159,11 +162,22 @@ def find_format(path: StrPath, format: str = AUTO) -> ListFormat:
     """Return the format with this name; of ``auto``, that of the first lines of a file.
 
     Raises:
-        ValueError: there is no such format.
+        ValueError: there is no such format, or the plug-in of this name cannot be used.
         FormatError: the file cannot be read, or no format recognises it.
     """
     name, _ = split_format_name(format)
-    return detect_format(path) if name == AUTO else list_formats()[name]
+    return detect_format(path) if name == AUTO else _find_name(name)
+
+
+def _find_name(name: str) -> ListFormat:
+    """Return the format with this name, of this package or a plug-in."""
+    own = list_formats()
+    if name in own:
+        return own[name]
+    if (plugin := find_plugin(PLUGINS, name, ListFormat)) is not None:
+        return plugin
+    others = [each.name for each in list_plugins(PLUGINS) if each.name not in own]
+    raise ValueError(f"unknown list format {name!r}; known: {', '.join([AUTO, *own, *others])}")
 
 
 _FIRST_BYTES = 1 << 16
@@ -198,6 +212,12 @@ def detect_format(path: StrPath) -> ListFormat:
     for found in formats.values():
         if found.recognises(lines):
             return found
+    for entry in list_plugins(PLUGINS):
+        # A plug-in that does not work must not hide that the list may be another one's.
+        with contextlib.suppress(Exception):
+            plugin = None if entry.name in formats else entry.load(ListFormat)
+            if plugin is not None and plugin.recognises(lines):
+                return plugin
     raise FormatError(
         f"no format of n-best lists begins like this: {quote(lines[0])}",
         path=path,

@@ -13,9 +13,11 @@ from mosesplug.decoders.moses import MosesDecoder
 
 __all__ = [
     "ASK",
+    "PLUGIN",
     "WEIGHT_FILE_DECODERS",
     "DecodedGraphs",
     "DecoderDescription",
+    "NamedDecoder",
     "OutsideDecoder",
 ]
 
@@ -73,11 +75,53 @@ class OutsideDecoder:
         return None
 
 
+@dataclass(frozen=True)
+class NamedDecoder:
+    """A decoder that another package registers, called in this process.
+
+    Attributes:
+        name: the name that it is registered under.
+        argument: what it is opened with.
+    """
+
+    name: str
+    argument: str = ""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """How the settings and the files of a run name it."""
+        return (f"{PLUGIN}{self.name}{':' if self.argument else ''}{self.argument}",)
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """None: there is no program."""
+        return ()
+
+    @property
+    def input_type(self) -> int | None:
+        """None: the input is text."""
+        return None
+
+    @property
+    def weights_format(self) -> WeightsFormat:
+        """The format of the files of weights of a run."""
+        return "dense"
+
+    @classmethod
+    def parse(cls, text: str) -> NamedDecoder:
+        """Return the decoder of ``plugin:NAME`` or ``plugin:NAME:ARGUMENT``."""
+        name, _, argument = text.removeprefix(PLUGIN).partition(":")
+        return cls(name, argument)
+
+
 ASK = "ask:"
 """What the setting ``decoder`` calls an ``OutsideDecoder``."""
 
-DecoderDescription = MosesDecoder | DecodedGraphs | DecoderCommand | OutsideDecoder
+PLUGIN = "plugin:"
+"""What the setting ``decoder`` of a ``NamedDecoder`` begins with."""
+
+DecoderDescription = MosesDecoder | DecodedGraphs | DecoderCommand | OutsideDecoder | NamedDecoder
 """Each has ``words`` (how the files of a run name it), ``flags`` and an ``input_type``."""
 
-WEIGHT_FILE_DECODERS = (DecoderCommand, OutsideDecoder)
-"""Descriptions of decoders that read weights from a file instead of their command line."""
+WEIGHT_FILE_DECODERS = (DecoderCommand, OutsideDecoder, NamedDecoder)
+"""Descriptions of decoders that do not read weights from their command line."""

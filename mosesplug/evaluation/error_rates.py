@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mosesplug.metrics.plugin import is_error_rate_plugin
+
 __all__ = ["display_score", "explain_signature", "is_error_rate"]
 
 _ERROR_RATES = frozenset({"CDER", "CER", "MER", "PER", "TER", "TER-SACREBLEU", "WER"})
@@ -10,7 +12,7 @@ _ERROR_RATES = frozenset({"CDER", "CER", "MER", "PER", "TER", "TER-SACREBLEU", "
 
 def is_error_rate(metric: str) -> bool:
     """Return whether people read the metric as a rate of errors, where less is better."""
-    return metric in _ERROR_RATES
+    return metric in _ERROR_RATES or is_error_rate_plugin(metric)
 
 
 def display_score(metric: str, score: float) -> float:
@@ -21,8 +23,8 @@ def display_score(metric: str, score: float) -> float:
 def explain_signature(signature: str) -> str:
     """Return a metric's signature; for error rates, add that scores are 1 minus the rate."""
     names = signature.partition("|")[0].split(",")
-    if not _ERROR_RATES.intersection(names):
+    if not any(map(is_error_rate, names)):
         return signature
-    parts = [f"1 - {name}" if name in _ERROR_RATES else name for name in names]
+    parts = [f"1 - {name}" if is_error_rate(name) else name for name in names]
     what = parts[0] if len(parts) == 1 else f"a weighted sum of {' and '.join(parts)}"
     return f"{signature} (scores are {what}: larger is better)"

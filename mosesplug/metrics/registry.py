@@ -22,6 +22,7 @@ from mosesplug.metrics.interpolated import Interpolated
 from mosesplug.metrics.normalization import Normalization, parse_normalization
 from mosesplug.metrics.outside import FORMULAS, WIDTHS, OutsideMetric
 from mosesplug.metrics.per import Per
+from mosesplug.metrics.plugin import find_metric_plugin, metric_plugin_names
 from mosesplug.metrics.protocol import Metric
 from mosesplug.metrics.ter.moses import Ter
 from mosesplug.metrics.ter.sacrebleu import TerSacrebleu
@@ -118,7 +119,7 @@ def settings_of_signature(signature: str) -> tuple[str, str]:
     """
     name, *fields = signature.split("|")
     outside = {each.name for each in outside_of_signature(signature)}
-    own = [_entry(part) for part in name.split(",") if part not in outside]
+    own = [_entry_of_signature(part, signature) for part in name.split(",") if part not in outside]
     known = {"weights"} | {setting for entry in own for setting in entry.settings}
     settings = {}
     for field in fields:
@@ -126,14 +127,25 @@ def settings_of_signature(signature: str) -> tuple[str, str]:
         if setting == "tok":
             setting, value = "tokenize", tokenizer_of_signature(field)
         # BLEU has ``smooth:none``; CHRF has a number under the same key.
-        if setting in known and value != "none":
+        if setting in known and f"{setting}:{value}" not in ("smooth:none", "tokenize:none"):
             settings[setting] = _SPELLED.get(field, value)
     return name, ",".join(f"{setting}:{value}" for setting, value in settings.items())
 
 
+def _entry_of_signature(name: str, signature: str) -> _Entry:
+    """Return the metric of that name, which computed statistics with this signature."""
+    try:
+        return _entry(name)
+    except UsageError as error:
+        raise UsageError(
+            f"{error}. The statistics are those of {name} ({signature}): install the package whose"
+            " plug-in it is, or name another metric"
+        ) from error
+
+
 def metric_names() -> tuple[str, ...]:
-    """Return the names of single metrics that ``metric`` knows, sorted."""
-    return tuple(sorted(_ENTRIES))
+    """Return the names of single metrics that ``metric`` knows, with those of plug-ins; sorted."""
+    return tuple(sorted({*_ENTRIES, *metric_plugin_names()}))
 
 
 def parse_settings(settings: str) -> dict[str, str]:
@@ -167,14 +179,16 @@ def _outside_entry(metric: OutsideMetric) -> _Entry:
 
 def _entry(name: str, outside: Iterable[str] = ()) -> _Entry:
     """Return the metric of that name."""
+    if name in _ENTRIES:
+        return _ENTRIES[name]
+    if (plugin := find_metric_plugin(name)) is not None:
+        return _Entry(plugin.settings, plugin.make)
     known = f"known metrics: {', '.join((*outside, *metric_names()))}"
     if name in _REFUSED:
         raise UsageError(f"the metric {name} is not supported: {_REFUSED[name]}; {known}")
-    if name not in _ENTRIES:
-        spelled = name.upper().replace("_", "-")
-        hint = f" (did you mean {spelled}?)" if spelled in _ENTRIES else ""
-        raise UsageError(f"unknown metric {name!r}{hint}; {known}")
-    return _ENTRIES[name]
+    spelled = name.upper().replace("_", "-")
+    hint = f" (did you mean {spelled}?)" if spelled in _ENTRIES else ""
+    raise UsageError(f"unknown metric {name!r}{hint}; {known}")
 
 
 def _refuse_others(metric: str, settings: Mapping[str, str], known: tuple[str, ...]) -> None:

@@ -1,5 +1,7 @@
 """All optimizers by name. To add one, write its module and add one line here.
 
+Other packages add theirs by entry points of the group ``mosesplug.algorithms``.
+
 The command line, the conformance tests and the benchmarks take their algorithms from here. A module
 is imported only when one of its algorithms is requested, so that a program that runs one algorithm
 starts fast.
@@ -19,6 +21,7 @@ from numpy.typing import NDArray
 from mosesplug.errors import UsageError, suggest
 from mosesplug.optimizers.online.options import OnlineOptions
 from mosesplug.optimizers.problem import Problem, Progress, Solution, no_progress
+from mosesplug.plugins import ALGORITHMS, load_plugin, load_plugins, plugin_names
 
 if TYPE_CHECKING:
     from mosesplug.optimizers.online.learner import Learner
@@ -163,22 +166,31 @@ _MODULES = {
 
 class _Algorithms(Mapping[str, Algorithm]):
     def __getitem__(self, name: str) -> Algorithm:
+        if name not in _MODULES:
+            return self._plugins()[name]
         module = import_module(f"mosesplug.optimizers.{_MODULES[name]}")
         entries: tuple[Algorithm, ...] = module.ALGORITHMS
         return next(entry for entry in entries if entry.name == name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_MODULES)
+        yield from _MODULES
+        yield from self._plugins()
 
     def __len__(self) -> int:
-        return len(_MODULES)
+        return len(_MODULES) + len(self._plugins())
 
     def __contains__(self, name: object) -> bool:
-        return name in _MODULES
+        return name in _MODULES or name in self._plugins()
+
+    @staticmethod
+    def _plugins() -> dict[str, Algorithm]:
+        """Return the plug-ins that can be used; warnings name the others."""
+        found = load_plugins(ALGORITHMS, Algorithm, _MODULES)
+        return {entry.name: plugin for entry, plugin, _ in found if plugin is not None}
 
 
 def algorithms() -> Mapping[str, Algorithm]:
-    """Return all optimizers by name. Names alone import no optimizer."""
+    """Return all optimizers by name. Names alone import no optimizer but those of plug-ins."""
     return _Algorithms()
 
 
@@ -186,12 +198,29 @@ def algorithm(name: str) -> Algorithm:
     """Return the optimizer of that name.
 
     Raises:
-        UsageError: unknown name; the message lists the known ones, and suggests one.
+        UsageError: unknown name; the message lists the known ones, and suggests one. Or a plug-in
+            of this name cannot be used.
     """
-    if name not in _MODULES:
-        known = ", ".join(sorted(_MODULES))
-        raise UsageError(f"unknown algorithm {name!r}; known: {known}{suggest(name, _MODULES)}")
-    return algorithms()[name]
+    if name in _MODULES:
+        return algorithms()[name]
+    if (plugin := load_plugin(ALGORITHMS, name, Algorithm)) is not None:
+        _check_options(plugin)
+        return plugin
+    known = sorted([*_MODULES, *plugin_names(ALGORITHMS, _MODULES)])
+    raise UsageError(f"unknown algorithm {name!r}; known: {', '.join(known)}{suggest(name, known)}")
+
+
+def _check_options(plugin: Algorithm) -> None:
+    """Reject a plug-in whose settings are not declared as those of mosesplug are."""
+    options: object = plugin.options
+    fields = getattr(options, "__dataclass_fields__", {"options": None})
+    wrong = [name for name, each in fields.items() if "help" not in getattr(each, "metadata", ())]
+    if wrong or not isinstance(options, type):
+        raise UsageError(
+            f"the plug-in algorithm {plugin.name} must declare its settings as a dataclass whose"
+            f" fields are made by mosesplug.optimizers.options.option, but {', '.join(wrong)} is"
+            " not. Repair or uninstall its package"
+        )
 
 
 def _by_name(entry: Algorithm) -> tuple[Callable[[str], Algorithm], tuple[str]]:

@@ -11,11 +11,14 @@ from formats.references import reference_files
 from mosesplug.decoders.command import DecoderCommand, parse_command
 from mosesplug.decoders.description import (
     ASK,
+    PLUGIN,
     DecodedGraphs,
     DecoderDescription,
+    NamedDecoder,
     OutsideDecoder,
 )
 from mosesplug.decoders.moses import MosesDecoder, PostEditing, Queue, parse_flags
+from mosesplug.decoders.plugin import find_decoder_plugin
 from mosesplug.errors import UsageError
 from mosesplug.settings.arguments import (
     find_decoder,
@@ -38,6 +41,11 @@ _NEED_DECODER = (
     *("cache-model", "filter-command", "lattice-samples"),
 )
 """Settings that have no effect if the lists come from outside."""
+_NEED_PROGRAM = (
+    *("decoder-flags", "decoder-timeout", "input-type", "jobs", "multi-moses", "spe-symal"),
+    *("cache-model", "filter-command", "lattice-samples", "forest", "heldout-decoder"),
+)
+"""Settings that have no effect if a plug-in decodes."""
 _Values = Mapping[str, Any]
 _Path = tuple[str, ...]
 
@@ -101,7 +109,7 @@ def make_decoding(values: _Values, spelled: Callable[[str], str]) -> dict[_Path,
 
 def _other_decoder(
     values: _Values, spelled: Callable[[str], str]
-) -> DecoderCommand | OutsideDecoder | None:
+) -> DecoderCommand | NamedDecoder | OutsideDecoder | None:
     """Return the decoder if it is not called as Moses is, and no search graphs."""
     kind, option = values.get("weights-format", "dense"), spelled("decode-command")
     if values.get("decoder") == ASK:
@@ -111,6 +119,15 @@ def _other_decoder(
                 " leave it out"
             )
         return OutsideDecoder(kind)
+    if str(values.get("decoder", "")).startswith(PLUGIN):
+        if idle := [name for name in _NEED_PROGRAM if values.get(name)]:
+            raise UsageError(
+                f"{spelled(idle[0])} needs a decoder that is a program, and {values['decoder']} is"
+                " a plug-in: leave it out"
+            )
+        named = NamedDecoder.parse(values["decoder"])
+        find_decoder_plugin(named.name)
+        return named
     if "decode-command" not in values:
         return None
     if values.get("lattice-samples"):
@@ -217,6 +234,8 @@ def collect_decoder_values(configuration: Configuration) -> dict[str, Any]:
                 "weights-format": command.weights_format,
                 "decoder-timeout": command.timeout,
             }
+        case NamedDecoder() as named:
+            found = {"decoder": named.words[0]}
         case OutsideDecoder() as outside:
             found = {"decoder": ASK, "weights-format": outside.weights_format}
     return {**found, "heldout-decoder": None if other is None else other.words[0]}

@@ -27,13 +27,14 @@ class _DecoderSettings:
 
     decoder: str = field(
         metadata=setting(
-            help="The decoder, or forest:DIR with search graphs",
+            help="The decoder, forest:DIR with search graphs, or plugin:NAME",
             panel="Data",
             is_argument=True,
             script="decoder",
             note="or the third argument",
             details="moses, mosesplug-decoder, ...; or forest:DIR, where DIR is the working "
-            "directory of a run with --forest, or holds search graphs that Moses wrote. Any other "
+            "directory of a run with --forest, or holds search graphs that Moses wrote; or "
+            "plugin:NAME:ARGUMENT, a decoder of another package. Any other "
             "decoder is a --decode-command. A run by `mosesplug ask` and `mosesplug tell` has "
             "`ask:` here.",
         )

@@ -21,8 +21,9 @@ from mosesplug.decoders.batch import BatchDecoder
 from mosesplug.decoders.batch_process import ProcessDecoder
 from mosesplug.decoders.command import DecoderCommand
 from mosesplug.decoders.command_process import CommandProcess
-from mosesplug.decoders.description import DecodedGraphs, OutsideDecoder
+from mosesplug.decoders.description import DecodedGraphs, NamedDecoder, OutsideDecoder
 from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.decoders.plugin import PluginBatches, open_plugin
 from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics import Metric, Prepared
 from mosesplug.settings.configuration import Configuration
@@ -183,6 +184,8 @@ def _open_decoder(
         case DecoderCommand() as command:
             directory = configuration.working_directory
             return CommandProcess(command, config, directory, 1, "heldout", execute)
+        case NamedDecoder() as named:
+            return PluginBatches(named, open_plugin(named), 1)
         case OutsideDecoder():
             raise UsageError(
                 "a run by ask and tell has no decoder for a held-out set: leave out --heldout"

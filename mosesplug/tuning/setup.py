@@ -14,7 +14,7 @@ from formats.text import read_lines, require_regular_file
 from formats.weights.any_format import read_weights
 from formats.weights.files import ShowWeights, read_sparse
 from mosesplug.decoders.command import DecoderCommand
-from mosesplug.decoders.description import DecodedGraphs, OutsideDecoder
+from mosesplug.decoders.description import DecodedGraphs, NamedDecoder, OutsideDecoder
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.protocol import Decoder
 from mosesplug.errors import UsageError
@@ -31,6 +31,7 @@ from mosesplug.store import NBestStore, fingerprint_files
 from mosesplug.tuning.context import Context, RunData, RunFiles
 from mosesplug.tuning.decoding.absent import AbsentDecoder
 from mosesplug.tuning.decoding.command import CommandDecoder
+from mosesplug.tuning.decoding.plugin import open_run_decoder
 from mosesplug.tuning.decoding.prepare import (
     announce_features,
     prepare_config,
@@ -249,19 +250,24 @@ def _open_decoder(
             return CommandDecoder(
                 command, configuration, workspace, features, references.n_sentences, watch
             )
+        case NamedDecoder() as named:
+            features = read_features(configuration, workspace)
+            return open_run_decoder(
+                named, configuration, workspace, features, references.n_sentences, watch
+            )
         case OutsideDecoder():
             return AbsentDecoder(read_features(configuration, workspace))
 
 
 def _check_regime(configuration: Configuration, algorithm: Algorithm) -> None:
     """Reject settings that exclude each other, or that the algorithm does not support."""
-    online_learners = sorted(each.name for each in algorithms().values() if each.learner)
     if configuration.select == "best-heldout" and configuration.held_out is None:
         raise UsageError("the best weights on held-out text need such text: give --heldout, too")
     check_graphs(configuration, algorithm)
     if configuration.online is None:
         return
     if algorithm.learner is None:
+        online_learners = sorted(each.name for each in algorithms().values() if each.learner)
         raise UsageError(
             f"{algorithm.name} learns from all lists at once, so it cannot learn while decoding:"
             f" leave out --online, or take one of {', '.join(online_learners)}"

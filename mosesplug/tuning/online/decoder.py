@@ -9,7 +9,7 @@ from pathlib import Path
 from mosesplug.decoders.batch import BatchDecoder
 from mosesplug.decoders.batch_process import ProcessDecoder
 from mosesplug.decoders.command import DecoderCommand
-from mosesplug.decoders.description import DecodedGraphs
+from mosesplug.decoders.description import DecodedGraphs, NamedDecoder
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.server import ServerDecoder
 from mosesplug.errors import UsageError
@@ -51,6 +51,8 @@ def check_online(configuration: Configuration, online: OnlineSettings) -> None:
             "--decode-command is run for each mini-batch and cannot be a server: leave out"
             " --online-decoder"
         )
+    if isinstance(decoding.decoder, NamedDecoder) and online.decoder == "server":
+        raise UsageError("a plug-in decodes in this process: leave out --online-decoder")
     if (sharding := optimising.sharding) is None:
         return
     if sharding.directory is not None:

@@ -1,0 +1,96 @@
+"""Objects that installed packages register through entry points.
+
+Looking an entry point up reads the metadata of every installed package, which takes milliseconds;
+importing one runs foreign code. Callers therefore ask for a plug-in only after their own names, and
+import only those that are used or shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+__all__ = ["PluginEntry", "PluginError", "find_plugin", "list_plugins"]
+
+T = TypeVar("T")
+
+
+class PluginError(ValueError):
+    """A plug-in cannot be used; the message names its package and entry point."""
+
+
+@dataclass(frozen=True)
+class PluginEntry:
+    """An entry point of an installed package, which is not imported yet.
+
+    Attributes:
+        group: the group of entry points, as ``mosesplug.formats``.
+        name: the name that it registers.
+        package: name and version of the package that registers it.
+        value: the module and the object in it, as ``acme.lists:FORMAT``.
+    """
+
+    group: str
+    name: str
+    package: str
+    value: str
+    _entry: Any = field(repr=False, compare=False)
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.package} (entry point {self.group}: {self.value})"
+
+    def load(self, kind: type[T]) -> T:
+        """Import the object.
+
+        Raises:
+            PluginError: importing it fails, it is not a ``kind``, or it has another name.
+        """
+        try:
+            found = self._entry.load()
+        except (Exception, SystemExit) as error:
+            why = " ".join(f"{type(error).__name__}: {error}".split())
+            raise PluginError(
+                f"the plug-in {self} cannot be imported: {why}. Repair or uninstall the package"
+            ) from error
+        if not isinstance(found, kind):
+            raise PluginError(
+                f"the plug-in {self} is a {type(found).__name__}, but must be a {kind.__name__}"
+                f" of {kind.__module__}. Repair or uninstall the package"
+            )
+        own = getattr(found, "name", None)
+        if own != self.name:
+            raise PluginError(
+                f"the plug-in {self} calls itself {own!r}: both names must be the same. Repair or"
+                " uninstall the package"
+            )
+        return found
+
+
+def list_plugins(group: str) -> tuple[PluginEntry, ...]:
+    """Return the entry points of a group, sorted by name; none is imported."""
+    from importlib.metadata import entry_points  # takes longer than most commands' other imports
+
+    found = {
+        (entry.name, entry.value): PluginEntry(
+            group,
+            entry.name,
+            f"{entry.dist.name} {entry.dist.version}" if entry.dist else "an unnamed package",
+            entry.value,
+            entry,
+        )
+        for entry in entry_points(group=group)
+    }
+    return tuple(found[key] for key in sorted(found))
+
+
+def find_plugin(group: str, name: str, kind: type[T]) -> T | None:
+    """Return what a package registers under a name, or None.
+
+    Raises:
+        PluginError: it cannot be used, or several packages register the name.
+    """
+    found = [each for each in list_plugins(group) if each.name == name]
+    if len(found) > 1:
+        named = " and ".join(map(str, found))
+        raise PluginError(f"two plug-ins have the same name: {named}. Uninstall one of them")
+    return found[0].load(kind) if found else None

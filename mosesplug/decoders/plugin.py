@@ -1,0 +1,242 @@
+"""Decoders of other packages: entry points of the group ``mosesplug.decoders``.
+
+A plug-in decodes in this process: it gets sentences and weights, and returns hypotheses with their
+feature values. Nothing passes through files or a command line.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from formats.errors import FormatError
+from formats.nbest.entry import NBestEntry, format_entry
+from formats.nbest.files import NBestList
+from mosesplug.decoders.batch import BatchDecoder, ModelWeights, parse_lists
+from mosesplug.decoders.description import NamedDecoder
+from mosesplug.errors import DecoderError, MosesplugError, UsageError
+from mosesplug.plugins import DECODERS, load_plugin, plugin_names
+
+__all__ = [
+    "DecoderPlugin",
+    "Hypothesis",
+    "PluginBatches",
+    "PluginDecoder",
+    "PluginRecipe",
+    "decode_entries",
+    "find_decoder_plugin",
+    "open_plugin",
+]
+
+EXACT_DIGITS = 9
+"""Digits that preserve a float32."""
+
+
+class Hypothesis(NamedTuple):
+    """A hypothesis of a plug-in.
+
+    Attributes:
+        text: the translation, tokens separated by blanks.
+        features: value, or values, of each feature by name. It must have every dense feature that
+            the starting weights name; the others are sparse.
+        score: the model score; None: computed from the weights.
+    """
+
+    text: str
+    features: Mapping[str, float | Sequence[float]]
+    score: float | None = None
+
+
+class PluginDecoder(Protocol):
+    """An open decoder of a plug-in, which one thread calls at a time."""
+
+    def decode(
+        self, sentences: Sequence[bytes], weights: ModelWeights, nbest: int
+    ) -> Iterable[Sequence[Hypothesis]]:
+        """Yield the hypotheses of each sentence in order, best first.
+
+        The same sentence and weights give the same hypotheses in every call.
+
+        Args:
+            sentences: source sentences, without line ends.
+            weights: to decode with.
+            nbest: most hypotheses of a sentence.
+        """
+
+    def close(self) -> None:
+        """Release what the decoder holds."""
+
+
+@dataclass(frozen=True)
+class DecoderPlugin:
+    """What a package registers: how to open a decoder.
+
+    Attributes:
+        name: NAME of the decoder ``plugin:NAME:ARGUMENT``.
+        summary: one sentence of at most 60 characters.
+        open: returns the decoder for ARGUMENT, which is empty without one. It raises
+            ``UsageError`` if it cannot use it.
+    """
+
+    name: str
+    summary: str
+    open: Callable[[str], PluginDecoder]
+
+
+def find_decoder_plugin(name: str) -> DecoderPlugin:
+    """Return the decoder that a package registers under this name.
+
+    Raises:
+        UsageError: there is none, or it cannot be used.
+    """
+    found = load_plugin(DECODERS, name, DecoderPlugin)
+    if found is None:
+        known = ", ".join(plugin_names(DECODERS)) or "none is installed"
+        raise UsageError(
+            f"unknown decoder plug-in {name!r}; known: {known}. Install the package that has it"
+        )
+    return found
+
+
+def open_plugin(named: NamedDecoder) -> PluginDecoder:
+    """Return the open decoder of a plug-in. The caller closes it.
+
+    Raises:
+        UsageError: there is no such plug-in, or it cannot use its argument.
+        DecoderError: it failed.
+    """
+    plugin = find_decoder_plugin(named.name)
+    try:
+        return plugin.open(named.argument)
+    except MosesplugError:
+        raise
+    except Exception as error:
+        raise _failure(named, error) from error
+
+
+def decode_entries(
+    decoder: PluginDecoder,
+    named: NamedDecoder,
+    sentences: Sequence[bytes],
+    weights: ModelWeights,
+    nbest: int,
+) -> Iterator[list[NBestEntry]]:
+    """Yield the n-best list of each sentence, numbered from 0; it may be empty.
+
+    Raises:
+        DecoderError: the decoder failed, or its lists have other sentences or features.
+    """
+    done = 0
+    try:
+        lists = decoder.decode(sentences, weights, nbest)
+        for done, found in enumerate(lists, start=1):
+            if done <= len(sentences):
+                yield [_entry(done - 1, each, weights) for each in list(found)[:nbest]]
+    except MosesplugError:
+        raise
+    except Exception as error:
+        raise _failure(named, error) from error
+    if done != len(sentences):
+        raise DecoderError(
+            f"the decoder {named.words[0]} returned {done} n-best lists for {len(sentences)}"
+            " sentences. Report it to the author of the plug-in"
+        )
+
+
+def _failure(named: NamedDecoder, error: Exception) -> DecoderError:
+    why = " ".join(f"{type(error).__name__}: {error}".split())
+    return DecoderError(f"the decoder {named.words[0]} failed: {why}")
+
+
+def _entry(sentence: int, hypothesis: Hypothesis, weights: ModelWeights) -> NBestEntry:
+    """Return a hypothesis as an entry of a list, with its dense features in the usual order."""
+    text, features, score = hypothesis
+    values = {
+        name: (float(value),) if isinstance(value, int | float) else tuple(map(float, value))
+        for name, value in features.items()
+    }
+    dense = []
+    for name, width in weights.columns:
+        if len(values.get(name, ())) != width:
+            raise ValueError(
+                f"hypothesis {text!r} has {len(values.get(name, ()))} values of {name}, and the"
+                f" weights have {width}"
+            )
+        dense.append((name, values.pop(name)))
+    sparse = []
+    for name, found in values.items():
+        if len(found) != 1:
+            raise ValueError(f"the sparse feature {name} must have one value, not {len(found)}")
+        sparse.append((name, found[0]))
+    if score is None:
+        score = math.fsum(
+            value * weight
+            for (_, found), group in zip(dense, _tuned_groups(weights), strict=True)
+            for value, weight in zip(found, group, strict=True)
+        ) + math.fsum(value * weights.sparse.get(name, 0.0) for name, value in sparse)
+    return NBestEntry(sentence, text.encode(), tuple(dense), tuple(sparse), score)
+
+
+def _tuned_groups(weights: ModelWeights) -> list[list[float]]:
+    """Return the tuned values of each dense group, as ``weights.columns`` counts them."""
+    values = ([value for value in group.values if value is not None] for group in weights.groups)
+    return [group for group in values if group]
+
+
+@dataclass(frozen=True)
+class PluginBatches(BatchDecoder):
+    """A ``BatchDecoder`` of a plug-in.
+
+    Attributes:
+        named: how the settings name it.
+        decoder: the open decoder, which ``close`` closes.
+        nbest: length of the n-best lists.
+    """
+
+    named: NamedDecoder
+    decoder: PluginDecoder
+    nbest: int
+
+    def decode(
+        self, sentences: Sequence[tuple[int, bytes]], weights: ModelWeights
+    ) -> list[NBestList]:
+        """Decode sentences, as ``BatchDecoder.decode``."""
+        texts = [text for _, text in sentences]
+        lists = decode_entries(self.decoder, self.named, texts, weights, self.nbest)
+        try:
+            lines = b"".join(
+                format_entry(entry, digits=EXACT_DIGITS) for found in lists for entry in found
+            )
+        except FormatError as error:
+            raise DecoderError(f"the decoder {self.named.words[0]} failed: {error}") from error
+        numbers = [number for number, _ in sentences]
+        return parse_lists(lines, numbers, weights.columns, self.named.words[0], any_layout=True)
+
+    def close(self) -> None:
+        """Close the decoder."""
+        self.decoder.close()
+
+
+@dataclass(frozen=True)
+class PluginRecipe:
+    """A ``DecoderRecipe`` for a plug-in: each shard or worker opens its own.
+
+    Attributes:
+        named: how the settings name it.
+        nbest: length of the n-best lists.
+    """
+
+    named: NamedDecoder
+    nbest: int
+
+    def make(
+        self,
+        prefix: str,
+        note: Callable[[str], None],
+        beat: Callable[[int], None] | None = None,
+    ) -> PluginBatches:
+        """See ``DecoderRecipe.make``."""
+        del prefix, note, beat
+        return PluginBatches(self.named, open_plugin(self.named), self.nbest)

@@ -1,0 +1,76 @@
+"""Metrics, list formats, decoders and algorithms of other installed packages.
+
+A package registers each by an entry point of its group, and one that does not work is an error of
+the commands that use it only. Commands that list names leave it out, with a warning.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterator
+from typing import TypeVar
+
+from formats.plugins import PluginEntry, PluginError, find_plugin, list_plugins
+from mosesplug.errors import UsageError
+
+__all__ = [
+    "ALGORITHMS",
+    "DECODERS",
+    "FORMATS",
+    "METRICS",
+    "load_plugin",
+    "load_plugins",
+    "plugin_names",
+]
+
+METRICS = "mosesplug.metrics"
+FORMATS = "mosesplug.formats"
+DECODERS = "mosesplug.decoders"
+ALGORITHMS = "mosesplug.algorithms"
+
+T = TypeVar("T")
+
+_warned: set[str] = set()
+
+
+def load_plugin(group: str, name: str, kind: type[T]) -> T | None:
+    """Return what a package registers under a name, or None.
+
+    Raises:
+        UsageError: it cannot be used.
+    """
+    try:
+        return find_plugin(group, name, kind)
+    except PluginError as error:
+        raise UsageError(str(error)) from error
+
+
+def plugin_names(group: str, built_in: Collection[str] = ()) -> list[str]:
+    """Return the names that packages register, without those of mosesplug's own; sorted."""
+    return sorted({each.name for each in list_plugins(group)} - set(built_in))
+
+
+def load_plugins(
+    group: str, kind: type[T], built_in: Collection[str] = ()
+) -> Iterator[tuple[PluginEntry, T | None, str]]:
+    """Yield each plug-in of a group, its object, and why it cannot be used.
+
+    The object is None and the reason a sentence, or the reason is empty. Reasons are also logged as
+    warnings, once each.
+    """
+    for entry in list_plugins(group):
+        problem, found = "", None
+        if entry.name in built_in:
+            problem = (
+                f"the plug-in {entry} is ignored: mosesplug has {entry.name} itself. Rename the"
+                " plug-in or uninstall the package"
+            )
+        else:
+            try:
+                found = find_plugin(group, entry.name, kind)
+            except PluginError as error:
+                problem = str(error)
+        if problem and problem not in _warned:
+            _warned.add(problem)
+            logging.getLogger("mosesplug").warning("warning: %s", problem)
+        yield entry, found, problem
