@@ -39,6 +39,7 @@ def optimize(
     options: Mapping[str, object] | None = None,
     active: Sequence[str] | None = None,
     ranges: Sequence[str] | Mapping[str, tuple[float, float]] = (),
+    bounds: Sequence[str] | Mapping[str, Any] = (),
     seed: int = 1,
     held_out: float | None = None,
     heldout_lists: ListSource | Sequence[ListSource] | None = None,
@@ -92,6 +93,9 @@ def optimize(
         options: settings of the algorithm by name.
         active: names of the features to tune; None: all dense ones (some algorithms: all).
         ranges: ranges of random starts, ``{"LM0": (-1, 1)}`` or ``["LM0:-1..1"]``.
+        bounds: limits that the learned weights keep, by feature or group: ``{"LM0": (0, None),
+            "TM0": ">0", "Words": 1.0}`` or ``["LM0:0..", "TM0:>0", "Words:=1"]``; a number fixes
+            a weight.
         seed: seed of all random choices.
         held_out: share of the sentences to hold out, as 0.2.
         heldout_lists, heldout_references: lists of a held-out set, and their references.
@@ -161,6 +165,7 @@ def cross_validate(
     options: Mapping[str, object] | None = None,
     active: Sequence[str] | None = None,
     ranges: Sequence[str] | Mapping[str, tuple[float, float]] = (),
+    bounds: Sequence[str] | Mapping[str, Any] = (),
     seed: int = 1,
     threads: int | None = None,
     sharding: Mapping[str, object] | None = None,

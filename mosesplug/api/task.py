@@ -46,6 +46,7 @@ _SETTING_NAMES = {
     "sparse_initial": "sparse-init",
     "options": "option",
     "ranges": "range",
+    "bounds": "bound",
     "asynchronous": "async",
     "directory": "shard-directory",
 }
@@ -211,6 +212,9 @@ def _make_settings(values: dict[str, Any]) -> LearningSettings:
     if isinstance(values.get("ranges"), Mapping):
         pairs = values["ranges"].items()
         values["ranges"] = [_spell_range(name, interval) for name, interval in pairs]
+    if isinstance(values.get("bounds"), Mapping):
+        limits = values["bounds"].items()
+        values["bounds"] = [_spell_bound(name, limit) for name, limit in limits]
     if isinstance(values.get("graphs"), str | PathLike):
         values["graphs"] = [values["graphs"]]
     if values.get("runs") is None and values.get("select") == "median":
@@ -244,6 +248,22 @@ def _spell_range(name: str, interval: Any) -> str:
     except (TypeError, ValueError):
         raise UsageError(f"ranges[{name!r}] is {interval!r}: give (lowest, highest)") from None
     return f"{name}:{low!r}..{high!r}"
+
+
+def _spell_bound(name: str, limit: Any) -> str:
+    if isinstance(limit, str):
+        return f"{name}:{limit}"
+    try:
+        if np.ndim(limit) == 0:
+            return f"{name}:={float(limit)!r}"
+        ends = ["" if end is None else repr(float(end)) for end in limit]
+        low, high = ends
+    except (TypeError, ValueError):
+        raise UsageError(
+            f"bounds[{name!r}] is {limit!r}: give (lowest, highest) with None for no limit, a text "
+            "such as '>0', or a number"
+        ) from None
+    return f"{name}:{low}..{high}" if low or high else f"{name}:-inf..inf"
 
 
 def _make_start(

@@ -69,7 +69,7 @@ def read_data(
             references = NO_REFERENCES
         read = _read_graphs if settings.graphs else _read_lists
         data = read(settings, references, metric, progress, given)
-    return data.select_features(settings.active, settings.ranges)
+    return data.select_features(settings.active, settings.ranges, settings.bounds)
 
 
 def read_held_out_lists(

@@ -13,6 +13,7 @@ from formats.nbest.block import NBestList
 from formats.weights.any_format import WeightFile
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
+from mosesplug.learning.bounds import describe_moves, parse_bounds
 from mosesplug.learning.weights import StartingWeights
 from mosesplug.metrics import Metric
 from mosesplug.optimizers import Problem
@@ -33,6 +34,7 @@ class LearningData:
         signature: the metric with its settings and the number of references.
         sentences: int64, positions of the sentences that have hypotheses, ascending.
         restrict: returns a problem that has only the sentences at some positions.
+        notes: what a user should know about the data.
     """
 
     problem: Problem
@@ -41,6 +43,7 @@ class LearningData:
     signature: str
     sentences: NDArray[np.int64]
     restrict: Callable[[Problem, NDArray[np.int64]], Problem]
+    notes: tuple[str, ...] = ()
 
     @property
     def space(self) -> FeatureSpace:
@@ -52,16 +55,22 @@ class LearningData:
         return self.restrict(self.problem, positions)
 
     def select_features(
-        self, active: Sequence[str] | None = None, bounds: Sequence[str] = ()
+        self,
+        active: Sequence[str] | None = None,
+        ranges: Sequence[str] = (),
+        bounds: Sequence[str] = (),
     ) -> LearningData:
-        """Return the same data with some features active and a box of random starts.
+        """Return the same data with some features active, and limits of starts and weights.
+
+        Starting weights are moved into the bounds.
 
         Args:
             active: names of features or groups to tune; None: all dense ones.
-            bounds: ``NAME:MIN..MAX`` texts; none: the box of the starting weights.
+            ranges: ``NAME:MIN..MAX`` texts of random starts; none: the box of the starting weights.
+            bounds: texts for ``parse_bounds``.
 
         Raises:
-            UsageError: an unknown feature, or bounds that cannot be read.
+            UsageError: an unknown feature, or a text that cannot be read.
         """
         space = self.space
         mask = None
@@ -74,13 +83,16 @@ class LearningData:
                     f"{', '.join(space.names[:30])}"
                 ) from error
         minima, maxima = self.start.minima, self.start.maxima
-        if bounds:
-            low, high = parse_ranges(tuple(bounds), space.group_names)
+        if ranges:
+            low, high = parse_ranges(tuple(ranges), space.group_names)
             minima = np.concatenate([low, np.zeros(space.n_sparse)])
             maxima = np.concatenate([high, np.ones(space.n_sparse)])
-        return replace(
-            self, problem=replace(self.problem, active=mask, minima=minima, maxima=maxima)
-        )
+        limits, start, notes = parse_bounds(bounds, space, mask), self.start, self.notes
+        if limits is not None:
+            notes = (*notes, *describe_moves(limits, start.weights, space.labels))
+            start = replace(start, weights=limits.project(start.weights))
+        problem = replace(self.problem, active=mask, minima=minima, maxima=maxima, bounds=limits)
+        return replace(self, problem=problem, start=start, notes=notes)
 
 
 @dataclass(frozen=True)

@@ -108,10 +108,14 @@ def bind_optimizer(settings: LearningSettings) -> Optimizer:
     """Return the algorithm that settings name, with its own settings.
 
     Raises:
-        UsageError: an unknown algorithm or option, or an invalid value.
+        UsageError: an unknown algorithm or option, an invalid value, or bounds of weights that the
+            algorithm cannot keep.
     """
     algorithm = find_algorithm(settings.algorithm)
-    return algorithm.bind(make_options(algorithm, settings.options))
+    optimizer = algorithm.bind(make_options(algorithm, settings.options))
+    if settings.bounds:
+        optimizer.require_bounds()
+    return optimizer
 
 
 def optimize(
@@ -151,7 +155,7 @@ def optimize(
     return OptimizeResult(
         data,
         result,
-        find_warnings(data.problem.tuning_set, result),
+        [*data.notes, *find_warnings(data.problem.tuning_set, result)],
         loaded - began,
         time.perf_counter() - loaded,
         time.process_time() - cpu,
@@ -298,6 +302,8 @@ def _choose_run(runs: list[SeedResult], select: SelectRun) -> SeedResult | None:
 
 def _average_runs(problem: Problem, runs: list[SeedResult]) -> Solution:
     mean = np.mean([normalise(problem, run.solution.weights) for run in runs], axis=0)
+    if problem.bounds is not None:
+        mean = problem.bounds.project(mean)  # rounding
     if not mean.any():
         raise OptimizerError("the average of the runs' weights is 0: use --select median")
     return replace(runs[0].solution, weights=mean, score=corpus_score(problem, mean), history=())

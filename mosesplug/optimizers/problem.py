@@ -30,6 +30,7 @@ from mosesplug.optimizers.batch.mira.search import (
     first_best_bleu,
     first_best_statistics,
 )
+from mosesplug.optimizers.bounds import Bounds
 from mosesplug.optimizers.line_search.space import SpaceSource
 from mosesplug.tuning_set import TuningSet
 
@@ -82,6 +83,8 @@ class Problem:
             ``UnknownWordPenalty0`` in search graphs: never active or scaled; None: none.
         keeps_scale: do not scale the weights: fixed ones that count in every choice would get
             another proportion.
+        bounds: of the result's weights, which also end searches on the way; None: none. A weight
+            with one possible value is never active.
     """
 
     tuning_set: TuningSet
@@ -96,6 +99,7 @@ class Problem:
     search: HopeFearSearch | None = None
     fixed: NDArray[np.bool_] | None = None
     keeps_scale: bool = False
+    bounds: Bounds | None = None
 
     @property
     def active_mask(self) -> NDArray[np.bool_]:
@@ -103,15 +107,29 @@ class Problem:
         space, active = self.tuning_set.space, self.active
         if active is None:
             active = np.arange(len(space)) < space.n_dense
+        if self.bounds is not None:
+            active = active & ~self.bounds.fixed
         return active if self.fixed is None else active & ~self.fixed
 
     @property
     def box(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """``(minima, maxima)``; by default 0 and 1, as in ``mert-moses.pl``."""
+        if self.bounds is not None:
+            return self.bounds.start_box(self.minima, self.maxima)
         size = len(self.tuning_set.space)
         minima = np.zeros(size) if self.minima is None else self.minima
         maxima = np.ones(size) if self.maxima is None else self.maxima
         return minima, maxima
+
+    @property
+    def has_free_scale(self) -> bool:
+        """Whether the bounds let all weights be multiplied by any positive factor."""
+        return self.bounds is None or self.bounds.is_cone()
+
+    @property
+    def has_conic_bounds(self) -> bool:
+        """The same for the active weights: each limit is 0 or infinite."""
+        return self.bounds is None or self.bounds.is_cone(self.active_mask)
 
 
 @dataclass(frozen=True)
@@ -168,10 +186,13 @@ def normalise(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.floa
 
     This changes no decision of the decoder and makes weights of different runs comparable. Fixed
     weights are not scaled: a penalty of unknown words outweighs the rest at any scale. Weights are
-    not scaled if some dense ones are inactive, which determine the scale, or with ``keeps_scale``.
+    not scaled if some dense ones are inactive, which determine the scale, with ``keeps_scale``, or
+    if bounds have a limit other than 0.
     """
     n_dense = problem.tuning_set.space.n_dense
     norm = np.abs(weights[:n_dense]).sum()
+    if not problem.has_free_scale:
+        return weights
     if problem.keeps_scale or not (problem.active_mask[:n_dense].all() and norm > 0.0):
         return weights
     if problem.fixed is None:
@@ -182,8 +203,19 @@ def normalise(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.floa
 def score_solution(
     problem: Problem, weights: NDArray[np.float64], history: tuple[Mapping[str, Any], ...]
 ) -> Solution:
-    """Return the weights, normalised, with their score."""
+    """Return the weights, normalised, with their score.
+
+    Raises:
+        OptimizerError: the bounds leave only weights that are all zero.
+    """
     weights = normalise(problem, weights)
+    if problem.bounds is not None:
+        weights = problem.bounds.project(weights)  # rounding may have moved one beyond its limit
+        if not weights.any():
+            raise OptimizerError(
+                "the best weights inside the bounds are all zero; use other bounds, another start, "
+                "or another algorithm"
+            )
     return Solution(weights, corpus_score(problem, weights), history)
 
 
@@ -195,17 +227,20 @@ def activate_sparse(problem: Problem) -> Problem:
 
 
 def check_weights(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return a float64 copy of the weights if a search can start from them.
+    """Return a float64 copy of the weights, moved into the bounds, if a search can start there.
 
     Raises:
         OptimizerError: wrong number, NaN, infinite or enormous values, here or among the problem's
-            further starts; an invalid box; features that are not finite; no hypotheses; no active
-            feature.
+            further starts; an invalid box; invalid bounds; features that are not finite; no
+            hypotheses; no active feature.
     """
     space = problem.tuning_set.space
     weights = _check_start(space, weights)
     for start in problem.starts:
         _check_start(space, start)
+    if problem.bounds is not None:
+        _check_bounds(problem.bounds, space)
+        weights = problem.bounds.project(weights)
     _check_box(problem)
     tuning_set = problem.tuning_set
     if tuning_set.n_hyps == 0 and problem.source is None and problem.search is None:
@@ -253,6 +288,20 @@ def _check_box(problem: Problem) -> None:
         )
 
 
+def _check_bounds(bounds: Bounds, space: FeatureSpace) -> None:
+    if len(bounds) != len(space):
+        raise OptimizerError(f"bounds of {len(bounds)} weights for {len(space)} features")
+    low, high = bounds.box
+    usable = (bounds.low <= bounds.high) & (low <= LARGEST) & (high >= -LARGEST)
+    usable &= ~((bounds.low == bounds.high) & (bounds.above | bounds.below))
+    if not usable.all():
+        column = int(np.argmin(usable))
+        raise OptimizerError(
+            f"no weight of {space.labels[column]} is from {bounds.low[column]:g} to "
+            f"{bounds.high[column]:g}"
+        )
+
+
 Vector = NDArray[np.float64]
 
 
@@ -269,9 +318,15 @@ def starting_points(
     """
     active = problem.active_mask
     minima, maxima = (bound[active] for bound in problem.box)
-    historic = (normalise(problem, np.asarray(start, np.float64)) for start in problem.starts)
+    historic = (_place_start(problem, np.asarray(start, np.float64)) for start in problem.starts)
     given = [initial[active], *(start[active] for start in historic)]
     return given, [rng.uniform(minima, maxima) for _ in range(restarts)]
+
+
+def _place_start(problem: Problem, start: Vector) -> Vector:
+    """Return a further start, normalised and inside the bounds."""
+    start = normalise(problem, start)
+    return start if problem.bounds is None else problem.bounds.project(start)
 
 
 def choose_best(

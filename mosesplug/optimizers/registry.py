@@ -51,6 +51,8 @@ class Algorithm:
         tunes_sparse: whether it tunes sparse features unless told which features are active.
         order_matters: whether its random choices depend on the order of sentences, so that
             another order gives other weights. (Where False, only rounding differs.)
+        keeps_bounds: whether its result is the best that it finds inside the problem's bounds;
+            otherwise it refuses bounds.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Algorithm:
     needs_bleu: bool = False
     tunes_sparse: bool = True
     order_matters: bool = False
+    keeps_bounds: bool = False
 
     def bind(self, options: object) -> Optimizer:
         """Return the algorithm with its settings, an instance of ``self.options``."""
@@ -95,7 +98,14 @@ class Optimizer:
         rng: np.random.Generator,
         progress: Progress = no_progress,
     ) -> Solution:
-        """Optimize weights from ``initial``, float64 ``[n_features]``."""
+        """Optimize weights from ``initial``, float64 ``[n_features]``.
+
+        Raises:
+            UsageError: the problem has bounds that the algorithm cannot keep.
+            OptimizerError: no usable weights were found.
+        """
+        if problem.bounds is not None:
+            self.require_bounds()
         return self.algorithm.optimize(problem, initial, rng, self.options, progress)
 
     @property
@@ -113,6 +123,16 @@ class Optimizer:
         if not isinstance(self.options, OnlineOptions):
             raise UsageError(f"{self.name} does not learn from mini-batches")
         return self.options
+
+    def require_bounds(self) -> None:
+        """Check that the algorithm keeps bounds of weights.
+
+        Raises:
+            UsageError: it does not; the message lists those that do.
+        """
+        if not self.algorithm.keeps_bounds:
+            able = ", ".join(each.name for each in algorithms().values() if each.keeps_bounds)
+            raise UsageError(f"{self.name} cannot keep bounds of weights; choose one of {able}")
 
     def learner(self) -> Learner:
         """Return a new online learner.

@@ -120,6 +120,18 @@ class LearningSettings:
     options: Mapping[str, object] = field(default_factory=dict, metadata=same_as(RunPlan, "option"))
     active: tuple[str, ...] | None = field(default=None, metadata=same_as(RunPlan, "active"))
     ranges: tuple[str, ...] = field(default=(), metadata=same_as(RunPlan, "range"))
+    bounds: tuple[str, ...] = field(
+        default=(),
+        metadata=setting(
+            name="bound",
+            help="Bounds of weights: LM:0..1, LM:>0, LM:=1",
+            panel="Learning",
+            metavar="NAME:BOUND",
+            details="MIN..MAX, MIN.., ..MAX, >X, >=X, <X, <=X or =X, of a feature or of all values "
+            "of a group; or one bound for each value, with commas. The learned weights are inside. "
+            "=X fixes a weight. mosesplug algorithms lists the algorithms that keep bounds.",
+        ),
+    )
     seed: int = field(
         default=1, metadata=same_as(RunPlan, "seed", shown="", minimum=0, excludes=())
     )

@@ -28,7 +28,8 @@ def list_algorithms(
     """List the algorithms that --algorithm takes, or explain one and its settings.
 
     All learn from n-best lists. The table says which also learn from search graphs, tune sparse
-    features, and learn online, from mini-batches (--online and --shards).
+    features, learn online, from mini-batches (--online and --shards), and keep bounds of weights
+    (optimize --bound).
 
     Examples: mosesplug algorithms; mosesplug algorithms mira
     """
@@ -61,6 +62,7 @@ def _describe(algorithm: Algorithm) -> dict[str, Any]:
         "graphs": algorithm.graphs is not None,
         "sparse": algorithm.tunes_sparse,
         "online": algorithm.learner is not None,
+        "bounds": algorithm.keeps_bounds,
         "metrics": ["BLEU"] if algorithm.needs_bleu else None,
     }
 
@@ -68,14 +70,19 @@ def _describe(algorithm: Algorithm) -> dict[str, Any]:
 def _table(algorithms: list[Algorithm]) -> Iterator[str]:
     """Yield the lines of the table, two for each algorithm."""
     width = max(len(each.name) for each in algorithms) + 2
-    yield f"{'':{width}}  graphs  sparse  online  summary (paper)"
+    yield f"{'':{width}}  graphs sparse online bounds  summary (paper)"
     family = ""
     for each in algorithms:
         if each.family != family:
             family = each.family
             yield f"{family[0].upper()}{family[1:]}"
-        abilities = (each.graphs is not None, each.tunes_sparse, each.learner is not None)
-        marks = "  ".join(f"{'yes' if able else '-':6}" for able in abilities)
+        abilities = (
+            each.graphs is not None,
+            each.tunes_sparse,
+            each.learner is not None,
+            each.keeps_bounds,
+        )
+        marks = " ".join(f"{'yes' if able else '-':6}" for able in abilities)
         head = f"  {each.name:{width - 2}}  {marks}"
         lines = wrap(f"{each.summary} ({each.source})", _WIDTH - len(head) - 2)
         for line in lines:
@@ -99,7 +106,8 @@ def _page(algorithm: Algorithm, settings: list[dict[str, Any]]) -> Iterator[str]
     yield f"Source:       {algorithm.source}"
     yield f"Family:       {algorithm.family}"
     yield f"Learns from:  {', '.join(sources)}"
-    yield f"Tunes:        {features} features, by {metrics}"
+    bounds = "" if algorithm.keeps_bounds else "; cannot keep bounds"
+    yield f"Tunes:        {features} features, by {metrics}{bounds}"
     yield ""
     yield "Settings, given as --option NAME=VALUE:"
     for setting in settings:

@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
+from mosesplug.optimizers.bounds import Bounds
 from mosesplug.optimizers.lists.scaled import ScaledLists
 from mosesplug.optimizers.problem import Problem
+from mosesplug.optimizers.solvers.bounded import Box, minimise_over_scale
 
-__all__ = ["MarginFit", "WeightFit", "fit_active", "fit_in_proportion", "fit_scaled"]
+__all__ = ["FitFunction", "MarginFit", "WeightFit", "fit_active", "fit_in_proportion", "fit_scaled"]
 
 Floats = NDArray[np.float64]
 FitT = TypeVar("FitT", bound="WeightFit")
@@ -56,9 +58,12 @@ class MarginFit(WeightFit):
         return self.loss - self.bound
 
 
-def fit_in_proportion(
-    fixed: Floats, length: float, fit: Callable[[Floats | None, Floats | float], WeightFit]
-) -> WeightFit:
+FitFunction = Callable[..., WeightFit]
+"""``(column, offsets)`` to the weights with the smallest loss; ``(column, offsets, box)`` if the
+problem has bounds. A column is one more feature, whose weight comes last."""
+
+
+def fit_in_proportion(fixed: Floats, length: float, fit: FitFunction) -> WeightFit:
     """Fit weights in proportion to inactive ones, which keep their values.
 
     Inactive weights have a scale of their own. So their score becomes one more feature, that of a
@@ -68,8 +73,7 @@ def fit_in_proportion(
     Args:
         fixed: float64 ``[n]``, score of the inactive weights in each row.
         length: of the vector of inactive weights.
-        fit: ``(column, offsets)`` to the weights with the smallest loss. A column is one more
-            feature, whose weight comes last.
+        fit: from ``(column, offsets)``.
     """
     if not fixed.any():
         return fit(None, 0.0)
@@ -79,11 +83,46 @@ def fit_in_proportion(
     return fit(None, fixed)
 
 
+def fit_in_bounds(
+    bounds: Bounds | None, fixed: Floats, length: float, fit: FitFunction
+) -> WeightFit:
+    """Fit weights inside bounds, in proportion to inactive ones.
+
+    Only the proportions of weights decide, and their scale is part of the fit. If the limits are 0
+    or infinite, it is fitted as without bounds. Otherwise limits and inactive score are multiplied
+    by a scale, the one of the smallest loss, by which the weights are divided in the end.
+
+    Args:
+        bounds: of the fitted weights; None: none.
+        fixed: float64 ``[n]``, score of the inactive weights in each row.
+        length: of the vector of inactive weights.
+        fit: with a box if there are bounds.
+    """
+    if bounds is None:
+        return fit_in_proportion(fixed, length, fit)
+    low, high = bounds.box
+    if bounds.is_cone():
+
+        def conic(column: Floats | None, offsets: Floats | float) -> WeightFit:
+            if column is None:
+                return fit(None, offsets, (low, high))
+            return fit(column, offsets, (np.append(low, 0.0), np.append(high, np.inf)))
+
+        return fit_in_proportion(fixed, length, conic)
+
+    def scaled(scale: float) -> WeightFit:
+        return fit(None, scale * fixed, (scale * low, scale * high))
+
+    scale, _ = minimise_over_scale(scaled, lambda each: each.loss)
+    found = scaled(scale)
+    return replace(found, weights=found.weights / scale)
+
+
 def fit_active(
     problem: Problem,
     initial: Floats,
     rows_of: Callable[[Floats], Floats],
-    fit: Callable[[Floats | None, Floats | float], WeightFit],
+    fit: FitFunction,
 ) -> tuple[Floats, WeightFit]:
     """Return all weights, and the fit that the active ones come from.
 
@@ -101,7 +140,8 @@ def fit_active(
     active = problem.active_mask
     fixed = np.where(active, 0.0, initial)
     scores = rows_of(problem.tuning_set.model_scores(fixed))
-    found = fit_in_proportion(scores, float(np.linalg.norm(fixed)), fit)
+    bounds = None if problem.bounds is None else problem.bounds.take(active)
+    found = fit_in_bounds(bounds, scores, float(np.linalg.norm(fixed)), fit)
     weights = initial.copy()
     weights[active] = found.weights
     if not weights.any():
@@ -112,7 +152,7 @@ def fit_active(
 
 
 def fit_scaled(
-    problem: Problem, initial: Floats, lists: ScaledLists, fit: Callable[[ScaledLists], FitT]
+    problem: Problem, initial: Floats, lists: ScaledLists, fit: Callable[..., FitT]
 ) -> tuple[Floats, FitT]:
     """Return all weights, and the fit that the active ones come from.
 
@@ -122,23 +162,26 @@ def fit_scaled(
         problem: hypotheses and active features.
         initial: float64 ``[n_features]``, checked.
         lists: the hypotheses with scaled features.
-        fit: from lists to weights in their units.
+        fit: from lists, and a box if the problem has bounds, to weights in their units.
 
     Raises:
         OptimizerError: the fitted weights are all zero.
     """
     latest: list[FitT] = []
 
-    def unscaled(column: Floats | None, others: Floats | float) -> WeightFit:
+    def unscaled(
+        column: Floats | None, others: Floats | float, box: Box | None = None
+    ) -> WeightFit:
         own = replace(lists, fixed=np.zeros(len(lists.fixed)) + others)
         if column is not None:
             own = lists.with_fixed_column(column)
-        found = fit(own)
+        found = fit(own) if box is None else fit(own, (box[0] * own.units, box[1] * own.units))
         latest[:] = [found]
         return replace(found, weights=found.weights / own.units)
 
     length = float(np.linalg.norm(np.where(problem.active_mask, 0.0, initial)))
-    found = fit_in_proportion(lists.fixed, length, unscaled)
+    bounds = None if problem.bounds is None else problem.bounds.take(lists.columns)
+    found = fit_in_bounds(bounds, lists.fixed, length, unscaled)
     weights = np.where(problem.active_mask, 0.0, initial)
     weights[lists.columns] = found.weights
     if not weights[lists.columns].any():

@@ -18,9 +18,7 @@ from mosesplug.optimizers.online.epochs import (
     mean_weights,
     run_epoch,
 )
-from mosesplug.optimizers.online.learner import (
-    Learner,
-)
+from mosesplug.optimizers.online.learner import Learner, keep_bounds
 from mosesplug.optimizers.online.options import OnlineOptions
 from mosesplug.optimizers.problem import (
     Problem,
@@ -108,6 +106,8 @@ def optimize_online(
         initial = check_weights(problem, initial)
         plan = Plan(int(rng.integers(1 << 62)), options.batch, problem.metric, problem.active_mask)
         learner = learner_of(options)
+        if problem.bounds is not None:
+            learner = keep_bounds(learner, problem.bounds)
         if options.averaging == "all":
             learner = add_averaging(learner)
         source = StoredSource(problem.tuning_set)
@@ -140,4 +140,5 @@ def online_algorithm(
         optimize=optimize_online(learner),
         learner=learner,
         order_matters=True,
+        keeps_bounds=True,
     )

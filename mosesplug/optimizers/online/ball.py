@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
+from mosesplug.optimizers.bounds import Bounds
 from mosesplug.optimizers.online.learner import Change, LearnerState, Step
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "exponential_rate",
     "init_state",
     "present_weights",
+    "project_all",
     "shrink_factor",
     "take_step",
 ]
@@ -87,6 +89,18 @@ def all_weights(state: LearnerState) -> NDArray[np.float64]:
     """Return all weights, float64 ``[n_features]``, a new array."""
     weights = state.vectors["weights"]
     return np.where(state.vectors["fixed"] > 0.0, weights, state.memory["scale"] * weights)
+
+
+def project_all(state: LearnerState, change: Change, step: Step, bounds: Bounds) -> LearnerState:
+    """Move all weights into bounds, and recompute the norm if one has moved."""
+    weights = all_weights(state)
+    inside = bounds.project(weights)
+    if np.array_equal(weights, inside):
+        return state
+    state.vectors["weights"][:] = inside
+    moving = inside[step.active]
+    memory = {"scale": np.array(1.0), "square": np.array(float((moving * moving).sum()))}
+    return replace(state, memory={**state.memory, **memory})
 
 
 def take_step(

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
 from mosesplug.metrics.protocol import Metric
+from mosesplug.optimizers.bounds import Bounds
 from mosesplug.tuning_set import Batch
 
 __all__ = [
@@ -32,6 +33,8 @@ __all__ = [
     "apply_finite_sum",
     "apply_sum",
     "grow_state",
+    "keep_bounds",
+    "project_changed",
 ]
 
 
@@ -94,6 +97,19 @@ class Change:
     report: Mapping[str, float] = field(default_factory=dict)
 
 
+def project_changed(
+    state: LearnerState, change: Change, step: Step, bounds: Bounds
+) -> LearnerState:
+    """Move the weights that an update changed into bounds; at the end of an epoch, all of them."""
+    weights = state.vectors["weights"]
+    if step.number % step.per_epoch == 0:
+        weights[:] = bounds.project(weights)
+    else:
+        columns = change.columns
+        weights[columns] = bounds.take(columns).project(weights[columns])
+    return state
+
+
 @dataclass(frozen=True)
 class Learner:
     """An online learner with its options bound: four functions.
@@ -107,6 +123,8 @@ class Learner:
             batch, not on all features.
         weights: ``(state) -> float64 [n_features]``: the weights to decode with, a new array, with
             all regularisation that is due; the state is only read.
+        project: ``(state, change, step, bounds) -> LearnerState``: moves weights of the state into
+            bounds after an update; it may overwrite the state.
     """
 
     fills: Mapping[str, float]
@@ -114,6 +132,7 @@ class Learner:
     change: Callable[[LearnerState, Batch, Step], Change]
     apply: Callable[[LearnerState, Change, Step], LearnerState]
     weights: Callable[[LearnerState], NDArray[np.float64]]
+    project: Callable[[LearnerState, Change, Step, Bounds], LearnerState] = project_changed
 
     def update(self, state: LearnerState, batch: Batch, step: Step) -> LearnerState:
         """Compute a change and apply it; the state may be overwritten."""
@@ -171,3 +190,21 @@ def apply_finite_sum(state: LearnerState, change: Change, step: Step) -> Learner
             "the weights overflow. Choose a lower slack or smaller feature values."
         )
     return apply_sum(state, change, step)
+
+
+def keep_bounds(learner: Learner, bounds: Bounds) -> Learner:
+    """Return a learner whose weights stay inside bounds: it projects them after each update.
+
+    Regularisation that is due is applied when weights are read, and moves them towards 0. So
+    they are projected there, too.
+    """
+
+    def apply(state: LearnerState, change: Change, step: Step) -> LearnerState:
+        return learner.project(learner.apply(state, change, step), change, step, bounds)
+
+    return replace(
+        learner,
+        init=lambda weights: learner.init(bounds.project(weights)),
+        apply=apply,
+        weights=lambda state: bounds.project(learner.weights(state)),
+    )

@@ -79,6 +79,7 @@ def pegasos_learner(options: PegasosOptions) -> Learner:
         change=make_change(options, ball.present_weights, summed=False),
         apply=apply,
         weights=ball.all_weights,
+        project=ball.project_all,
     )
 
 

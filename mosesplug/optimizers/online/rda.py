@@ -19,6 +19,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.optimizers.bounds import Bounds
 from mosesplug.optimizers.online.algorithms import online_algorithm
 from mosesplug.optimizers.online.descent import (
     DescentOptions,
@@ -111,6 +112,16 @@ def rda_learner(options: RdaOptions) -> Learner:
             memory["complete"] = np.array([state.updates], dtype=np.float64)
         return state
 
+    def project(state: LearnerState, change: Change, step: Step, bounds: Bounds) -> LearnerState:
+        """Move weights into bounds, and their origins so that they give these weights."""
+        weights = present(state, slice(None))
+        outside = bounds.find_outside(weights)
+        moves, doses = parts(state, outside)
+        inside = bounds.take(outside).project(weights[outside])
+        state.vectors["origin"][outside] = inside + moves + np.sign(inside) * doses
+        state.vectors["weights"][outside] = inside
+        return state
+
     def init(weights: NDArray[np.float64]) -> LearnerState:
         vectors = {**initial_vectors(fills, weights), "origin": np.array(weights, dtype=np.float64)}
         return LearnerState(vectors, {"complete": np.zeros(1)})
@@ -131,6 +142,7 @@ def rda_learner(options: RdaOptions) -> Learner:
         ),
         apply=ignore_overflow(apply),
         weights=lambda state: present(state, slice(None)),
+        project=project,
     )
 
 

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.errors import DataError
+from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers import Optimizer
 from mosesplug.optimizers.online.algorithms import EpochOutcome, solve_in_epochs, weight_facts
@@ -221,11 +221,14 @@ def optimize_sharded(
         has ``rho``, how far the mixed weights are from the old ones (0) to the mean (1).
 
     Raises:
-        UsageError: the algorithm does not learn online, or there are too many shards.
+        UsageError: the algorithm does not learn online, there are too many shards, or the problem
+            has bounds of weights.
         DataError: workers died, or a cluster does not answer.
         OptimizerError: no epoch ended with usable weights.
     """
     optimizer.learner()  # rejects batch optimizers
+    if problem.bounds is not None:
+        raise UsageError("bounds of weights cannot be kept by shards: learn without shards")
     options = optimizer.online
     problem = activate_sparse(problem)
     initial = check_weights(problem, initial)

@@ -35,12 +35,17 @@ def test_table_fits_a_screen_and_has_every_algorithm(capsys: pytest.CaptureFixtu
     assert len(lines) <= 100
     assert max(map(len, lines)) <= 80
     named = [line.split() for line in lines if line[:3].strip()]
-    rows = {words[0]: words[1:4] for words in named}
+    rows = {words[0]: words[1:5] for words in named}
     for name, algorithm in algorithms().items():
-        able = (algorithm.graphs is not None, algorithm.tunes_sparse, algorithm.learner is not None)
+        able = (
+            algorithm.graphs is not None,
+            algorithm.tunes_sparse,
+            algorithm.learner is not None,
+            algorithm.keeps_bounds,
+        )
         assert rows[name] == ["yes" if each else "-" for each in able]
         assert joined(f"{algorithm.summary} ({algorithm.source})") in joined(
-            table.replace(" " * 41, "")
+            table.replace(" " * 46, "")
         )
 
 

@@ -110,6 +110,7 @@ def nelder_mead(
         space.spread,
         space.fixed_spread,
         options.simplex_step,
+        None if problem.bounds is None else problem.bounds.take(problem.active_mask),
     )
     given, random = starting_points(problem, initial, rng, options.restarts)
     starts = [*given, *random]
@@ -153,5 +154,6 @@ ALGORITHMS = (
         optimize=nelder_mead,
         restarts=True,
         tunes_sparse=False,
+        keeps_bounds=True,
     ),
 )

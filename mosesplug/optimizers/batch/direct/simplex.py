@@ -24,6 +24,8 @@ from typing import Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.optimizers.bounds import Bounds
+
 __all__ = ["Plane", "Search", "SimplexResult", "SimplexSettings", "run_together", "simplex_search"]
 
 Vector = NDArray[np.float64]
@@ -60,6 +62,7 @@ class SimplexSettings:
             decide alike.
         step: replacement of the worst point: by reflection (Nelder & Mead 1965), or by an inexact
             line search (after Zhao & Chen 2009).
+        bounds: of the active weights; points outside are moved to the nearest inside. None: none.
     """
 
     size: float
@@ -68,6 +71,12 @@ class SimplexSettings:
     spread: Vector
     fixed_spread: float
     step: Literal["amoeba", "armijo"] = "amoeba"
+    bounds: Bounds | None = None
+
+    @property
+    def has_free_scale(self) -> bool:
+        """Whether multiples of the active weights decide alike and are allowed."""
+        return self.fixed_spread == 0.0 and (self.bounds is None or self.bounds.is_cone())
 
 
 @dataclass(frozen=True)
@@ -99,6 +108,7 @@ class Plane:
         spread: float64 ``[n_active]``; contributions over it are weights.
         length: of the centre, fixed weights included, or 1 if that is 0; the unit of coordinates.
         at_origin: float64 ``[n_active]``, the weights there.
+        bounds: of the weights; None: none.
     """
 
     centre: Vector
@@ -106,6 +116,7 @@ class Plane:
     spread: Vector
     length: float
     at_origin: Vector
+    bounds: Bounds | None = None
 
     @classmethod
     def at(cls, weights: Vector, settings: SimplexSettings, rng: np.random.Generator) -> Plane:
@@ -118,22 +129,28 @@ class Plane:
         length = float(np.hypot(np.linalg.norm(centre), settings.fixed_spread))
         n = int(np.count_nonzero(matters))
         directions = rng.standard_normal((n, n))
-        touching = settings.fixed_spread == 0.0 and length > 0.0 and n > 0
+        touching = settings.has_free_scale and length > 0.0 and n > 0
         if touching:
             directions[:, 0] = centre[matters]
         basis = np.zeros((len(weights), n))
         basis[matters] = np.linalg.qr(directions)[0]
         return cls(
-            centre, basis[:, int(touching) :], settings.spread, length or 1.0, weights.copy()
+            centre,
+            basis[:, int(touching) :],
+            settings.spread,
+            length or 1.0,
+            weights.copy(),
+            settings.bounds,
         )
 
     def weights(self, coordinates: Vector) -> Vector:
         """Return weights at ``coordinates``, float64 ``[m, n_coordinates]``: ``[m, n_active]``."""
         moved = self.length * (coordinates @ self.basis.T)
         matters = self.spread > 0.0
-        return np.where(
+        found = np.where(
             matters, (self.centre + moved) / np.where(matters, self.spread, 1.0), self.at_origin
         )
+        return found if self.bounds is None else self.bounds.project(found)
 
 
 def simplex_search(

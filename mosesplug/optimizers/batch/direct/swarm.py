@@ -12,7 +12,7 @@ sphere, where they cannot drift along their own scale.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -107,13 +107,15 @@ class Swarm:
         """The particle that has seen the best place; the first in a tie."""
         return int(np.argmax(self.own_scores))
 
-    def move(self, options: PsoOptions, rng: np.random.Generator, *, on_sphere: bool) -> Swarm:
+    def move(
+        self, options: PsoOptions, rng: np.random.Generator, place: Callable[[Vector], Vector]
+    ) -> Swarm:
         """Return the particles after a move, not scored yet.
 
             v <- inertia v + r1 own_pull (own - x) + r2 swarm_pull (best - x);  x <- x + v
 
         with ``r1`` and ``r2`` uniform from 0 to 1, drawn for each coordinate (Suzuki et al. 2011,
-        after Kennedy & Eberhart 1995).
+        after Kennedy & Eberhart 1995). ``place`` moves new places to allowed ones.
         """
         own, swarm = rng.random((2, *self.places.shape))
         velocities = (
@@ -122,9 +124,7 @@ class Swarm:
             + options.swarm_pull * swarm * (self.own[self.best] - self.places)
         )
         places = self.places + velocities
-        return replace(
-            self, places=project_to_sphere(places) if on_sphere else places, velocities=velocities
-        )
+        return replace(self, places=place(places), velocities=velocities)
 
     def with_scores(self, scores: Vector) -> Swarm:
         """Return the swarm with what its places score, float64 ``[n_particles]``."""
@@ -168,7 +168,12 @@ def pso(
     # A weight without effect keeps its scale, and all particles have the same value of it.
     matters = space.spread > 0.0
     scale = np.where(matters, space.spread, 1.0)
-    on_sphere = space.fixed_spread == 0.0
+    on_sphere = space.fixed_spread == 0.0 and problem.has_conic_bounds
+    bounds = None if problem.bounds is None else problem.bounds.take(problem.active_mask)
+
+    def place(places: Vector) -> Vector:
+        inside = places if bounds is None else bounds.project(places / scale) * scale
+        return project_to_sphere(inside) if on_sphere else inside
 
     def scores(places: Vector) -> Vector:
         return decoder.scores(places / scale)
@@ -179,8 +184,7 @@ def pso(
     places = np.array([*given, *random[:n_random]]) * scale
     goals = np.array(random[-options.particles :]) * scale
     places[:, ~matters] = goals[:, ~matters] = 0.0
-    if on_sphere:
-        places, goals = project_to_sphere(places), project_to_sphere(goals)
+    places, goals = place(places), place(goals)
     swarm = Swarm(
         places, 0.5 * (goals - places), places, np.full(options.particles, -np.inf)
     ).with_scores(scores(places))
@@ -188,7 +192,7 @@ def pso(
     idle = 0
     for move in range(1, options.moves + 1):
         before = float(swarm.own_scores[swarm.best])
-        swarm = swarm.move(options, rng, on_sphere=on_sphere)
+        swarm = swarm.move(options, rng, place)
         swarm = swarm.with_scores(scores(swarm.places))
         history.append(_step(move, swarm))
         progress(move, options.moves, "moves")
@@ -221,5 +225,6 @@ ALGORITHMS = (
         optimize=pso,
         restarts=True,
         tunes_sparse=False,
+        keeps_bounds=True,
     ),
 )

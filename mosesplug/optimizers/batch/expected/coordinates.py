@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.optimizers.problem import Problem
+from mosesplug.optimizers.solvers.bounded import Box
 from mosesplug.tuning_set import TuningSet
 
 __all__ = ["Coordinates", "variance_in_lists"]
@@ -36,6 +37,8 @@ class Coordinates:
             of model scores within lists is 1; 0 if scores do not differ.
         length: of the given inactive weights.
         held: whether the weight of the inactive score is fixed.
+        box: limits of the coordinates, each float64 ``[n_coordinates]``; None: none.
+        unit: coordinates over weights, if the box fixes the scale of the weights; else None.
     """
 
     active: NDArray[np.bool_]
@@ -44,6 +47,8 @@ class Coordinates:
     start: Floats
     length: float
     held: bool = False
+    box: Box | None = None
+    unit: float | None = None
 
     @classmethod
     def of(cls, problem: Problem, initial: Floats) -> Coordinates:
@@ -60,13 +65,24 @@ class Coordinates:
             if variance > 0.0:
                 inactive = fixed / length
                 variances, start = np.append(variances, variance), np.append(start, length)
-        size = float(np.abs(start).max(initial=0.0))
+        given, size, spread = start, float(np.abs(start).max(initial=0.0)), 0.0
         if size > 0.0:
             start = start / size
             weights = _spread(active, inactive, start)
             spread = variance_in_lists(tuning_set.offsets, tuning_set.model_scores(weights))
             start = start / np.sqrt(spread) if spread > 0.0 else 0.0 * start
-        return cls(active, inactive, variances, start, length)
+        if problem.bounds is None:
+            return cls(active, inactive, variances, start, length)
+        low, high = problem.bounds.take(active).box
+        if problem.has_conic_bounds:
+            if inactive is not None:
+                low, high = np.append(low, 0.0), np.append(high, np.inf)
+            return cls(active, inactive, variances, start, length, box=(low, high))
+        unit = float(1.0 / (size * np.sqrt(spread))) if spread > 0.0 else 1.0
+        if inactive is not None:
+            low, high = np.append(low, length), np.append(high, length)
+        box = (unit * low, unit * high)
+        return cls(active, inactive, variances, unit * given, length, box=box, unit=unit)
 
     def weights(self, x: Floats) -> Floats:
         """Return the weights of the distribution, float64 ``[n_features]``."""
@@ -89,9 +105,13 @@ class Coordinates:
     def decoder_weights(self, x: Floats, initial: Floats) -> Floats:
         """Return the decoder's weights, float64 ``[n_features]``, inactive ones unchanged.
 
-        Without an inactive score any scale is valid, and the weights get that of the start.
+        Without an inactive score any scale is valid, and the weights get that of the start, unless
+        bounds fix the scale.
         """
         weights = initial.copy()
+        if self.unit is not None:
+            weights[self.active] = (x if self.inactive is None else x[:-1]) / self.unit
+            return weights
         if self.inactive is not None:
             weights[self.active] = x[:-1] * (self.length / x[-1])
             return weights

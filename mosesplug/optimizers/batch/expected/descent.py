@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from mosesplug.optimizers.batch.expected.coordinates import Coordinates
 from mosesplug.optimizers.batch.expected.objectives import Objective, evaluate_scaled
+from mosesplug.optimizers.solvers.bounded import minimise_in_box, minimise_in_box_with_l1
 from mosesplug.optimizers.solvers.quasi_newton import Minimum, minimise_smooth, minimise_with_l1
 
 __all__ = ["DescentSettings", "StageResult", "minimise_stage"]
@@ -108,10 +109,17 @@ def minimise_stage(
 
     minimise: Callable[..., Minimum] = minimise_smooth
     first = np.append(start / units, [math.log(scale)] if settings.learns_scale else [])
+    penalties = settings.l1 * np.where(free, units, 0.0)
+    penalties = np.append(penalties, np.zeros(len(first) - n))
     if settings.l1 > 0.0:
-        penalties = settings.l1 * np.where(free, units, 0.0)
-        penalties = np.append(penalties, np.zeros(len(first) - n))
         minimise = partial(minimise_with_l1, penalties=penalties)
+    if coordinates.box is not None:
+        unlimited = np.full(len(first) - n, np.inf)
+        low = np.append(coordinates.box[0] / units, -unlimited)
+        high = np.append(coordinates.box[1] / units, unlimited)
+        minimise = partial(minimise_in_box, box=(low, high))
+        if settings.l1 > 0.0:
+            minimise = partial(minimise_in_box_with_l1, box=(low, high), penalties=penalties)
     found = minimise(
         function,
         first,

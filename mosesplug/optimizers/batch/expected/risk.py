@@ -210,6 +210,7 @@ ALGORITHMS = (
         family="expectation",
         options=RiskOptions,
         optimize=risk,
+        keeps_bounds=True,
     ),
     Algorithm(
         name="linear-bleu",
@@ -218,6 +219,7 @@ ALGORITHMS = (
         family="expectation",
         options=LinearBleuOptions,
         optimize=expected_linear_bleu,
+        keeps_bounds=True,
         needs_bleu=True,
     ),
 )

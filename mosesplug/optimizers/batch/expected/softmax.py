@@ -124,7 +124,7 @@ def softmax(
     settings = DescentSettings(
         l1=options.l1,
         l2=options.l2,
-        learns_scale=False,
+        learns_scale=not problem.has_conic_bounds,
         iterations=options.iterations,
         tolerance=options.flatness,
     )
@@ -167,5 +167,6 @@ ALGORITHMS = (
         family="expectation",
         options=SoftmaxOptions,
         optimize=softmax,
+        keeps_bounds=True,
     ),
 )

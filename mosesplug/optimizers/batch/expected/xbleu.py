@@ -75,6 +75,7 @@ ALGORITHMS = (
         family="expectation",
         options=XbleuOptions,
         optimize=xbleu,
+        keeps_bounds=True,
         needs_bleu=True,
     ),
 )

@@ -46,6 +46,7 @@ from mosesplug.optimizers.problem import (
     score_solution,
 )
 from mosesplug.optimizers.registry import Algorithm
+from mosesplug.optimizers.solvers.bounded import Box, minimise_in_box
 
 __all__ = ["ALGORITHMS", "Contrast", "RegressionOptions", "fit_differences", "regression"]
 
@@ -140,7 +141,11 @@ def contrast_means(offsets: NDArray[np.int64]) -> Contrast:
 
 
 def fit_differences(
-    lists: ScaledLists, gains: Floats, contrast: Contrast, regularization: float
+    lists: ScaledLists,
+    gains: Floats,
+    contrast: Contrast,
+    regularization: float,
+    box: Box | None = None,
 ) -> WeightFit:
     """Return the weights with the least loss, in their features' units.
 
@@ -149,6 +154,7 @@ def fit_differences(
         gains: float64 ``[n_hyps]``.
         contrast: from hypotheses to examples.
         regularization: lambda.
+        box: limits of the weights; None: none.
     """
     # SciPy takes a tenth of a second to import, and other algorithms do not need it.
     from scipy.sparse.linalg import LinearOperator, lsqr
@@ -162,6 +168,18 @@ def fit_differences(
     def backward(values: Any) -> Floats:
         return lists.combine(contrast.transposed(np.ascontiguousarray(values.reshape(-1))))
 
+    if box is not None:
+        size = max(1, len(targets))
+
+        def value_and_gradient(weights: Floats) -> tuple[float, Floats]:
+            misses = forward(weights) - targets
+            value = float(misses @ misses) / size + regularization * float(weights @ weights)
+            return value, 2.0 * (backward(misses) / size + regularization * weights)
+
+        least = minimise_in_box(
+            value_and_gradient, np.zeros(len(lists.columns)), box, memory=20, decrease=1e-14
+        )
+        return WeightFit(least.x, least.value, least.iterations, least.converged)
     shape = (len(targets), len(lists.columns))
     operator = LinearOperator(shape, matvec=forward, rmatvec=backward, dtype=np.float64)
     damp = float(np.sqrt(regularization * len(targets)))
@@ -199,7 +217,7 @@ def regression(
         problem,
         initial,
         lists,
-        lambda own: fit_differences(own, gains, contrast, options.regularization),
+        lambda own, box=None: fit_differences(own, gains, contrast, options.regularization, box),
     )
     progress(2, 2, "steps")
     step = {
@@ -244,5 +262,6 @@ ALGORITHMS = (
         family="margin",
         options=RegressionOptions,
         optimize=regression,
+        keeps_bounds=True,
     ),
 )

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.optimizers.bounds import Bounds
 from mosesplug.optimizers.line_search.space import (
     IntervalChoice,
     LineSearcher,
@@ -62,6 +63,7 @@ class ClimbSettings:
         give_up: the climb ends if this many more gains like its last would not reach the bound.
         positive: bool ``[n_active]``, weights that are and must stay above 0; None: none.
         symmetric: draw random directions from -1/2 to 1/2, not from the box.
+        bounds: of the active weights, which the start keeps and every step must; None: none.
     """
 
     minima: Vector
@@ -73,6 +75,27 @@ class ClimbSettings:
     give_up: float = 0.0
     positive: NDArray[np.bool_] | None = None
     symmetric: bool = False
+    bounds: Bounds | None = None
+
+    def place(self, weights: Vector) -> Vector:
+        """Return the weights, moving those that must be positive or inside bounds."""
+        weights = make_positive(weights, self.positive)
+        return weights if self.bounds is None else self.bounds.project(weights)
+
+    def room(self, weights: Vector, direction: Vector) -> tuple[float, float]:
+        """Return how far a step may go, either way, before a weight meets a limit."""
+        low, high = _room(weights, direction, self.positive)
+        if self.bounds is None:
+            return low, high
+        least, most = self.bounds.box
+        moving = direction != 0.0
+        along = direction[moving]
+        to_least = (least[moving] - weights[moving]) / along
+        to_most = (most[moving] - weights[moving]) / along
+        return (
+            max(low, float(np.minimum(to_least, to_most).max(initial=-np.inf))),
+            min(high, float(np.maximum(to_least, to_most).min(initial=np.inf))),
+        )
 
 
 @dataclass(frozen=True)
@@ -146,8 +169,7 @@ def try_random_point(
     """Return a random point if it beats the start (Moses' ``RandomOptimizer``)."""
     origin = _Place.start(space, start, settings.choice)
     somewhere = rng.uniform(settings.minima, settings.maxima)
-    somewhere = make_positive(somewhere, settings.positive)
-    point = _Place.start(space, somewhere, settings.choice)
+    point = _Place.start(space, settings.place(somewhere), settings.choice)
     better = max(origin, point, key=lambda place: place.score)
     return Climb(better.weights, origin.score, better.score, 1)
 
@@ -224,7 +246,7 @@ def climb_from_perturbation(
     perturbed = start + np.divide(noise, spread, out=np.zeros_like(noise), where=spread > 0.0)
     searcher = space.searcher(1)
     start_score = _Place.start(space, start, settings.choice).score
-    place = _Place.start(space, make_positive(perturbed, settings.positive), settings.choice)
+    place = _Place.start(space, settings.place(perturbed), settings.choice)
     rounds = 0
     while True:
         rounds += 1
@@ -299,9 +321,11 @@ def _steps(
     steps = []
     for direction, number, (thresholds, scores) in zip(directions, numbers, surfaces, strict=True):
         furthest = reach / np.abs(direction).sum()
-        within = _room(place.weights, direction, settings.positive)
+        within = settings.room(place.weights, direction)
         point = best_point(thresholds, scores, settings.choice, furthest, within)
         if point is not None:
             step = place.weights + point.step * direction
+            if settings.bounds is not None:
+                step = settings.bounds.project(step)  # rounding
             steps.append(_Step(step, point.merit, int(number)))
     return steps

@@ -156,6 +156,9 @@ def mert(
     dense weight is active, the given starts and the result are divided by their L1 norms, as in
     Moses; the lengths of the line search suit weights of that size.
 
+    Bounds of weights are kept exactly: each line is searched where it is inside them, and starts
+    and perturbations are moved into them.
+
     Raises:
         OptimizerError: the problem cannot be tuned (see ``check_weights``), or only zero weights
             were found.
@@ -240,6 +243,7 @@ def _settings(problem: Problem, options: MertOptions) -> ClimbSettings:
         options.tolerance,
         positive=positive,
         symmetric=options.directions == "symmetric",
+        bounds=None if problem.bounds is None else problem.bounds.take(problem.active_mask),
     )
 
 
@@ -273,5 +277,6 @@ ALGORITHMS = (
         graphs="source",
         restarts=True,
         tunes_sparse=False,
+        keeps_bounds=True,
     ),
 )

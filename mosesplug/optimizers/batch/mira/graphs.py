@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.batch.mira.kbmira import LARGEST, KbmiraOptions
+from mosesplug.optimizers.batch.mira.kbmira import LARGEST, KbmiraOptions, single_limits
 from mosesplug.optimizers.batch.mira.search import (
     HopeAndFear,
     HopeFearSearch,
@@ -27,6 +27,7 @@ from mosesplug.optimizers.batch.mira.step import (
     update_background,
     update_weights,
 )
+from mosesplug.optimizers.bounds import Bounds
 
 __all__ = ["SearchMiraLearner", "SearchVisits", "subtract_features"]
 
@@ -67,6 +68,7 @@ class SearchMiraLearner:
         initial: NDArray[np.float64],
         options: KbmiraOptions,
         active: NDArray[np.bool_] | None = None,
+        bounds: Bounds | None = None,
     ) -> None:
         """Start from the initial weights.
 
@@ -77,6 +79,7 @@ class SearchMiraLearner:
             initial: float64 ``[n_features]``.
             options: ``epochs`` and ``shuffle`` are not used.
             active: bool ``[n_features]``, the weights that may change; None: all.
+            bounds: of the weights; None: none.
 
         Raises:
             OptimizerError: the weights are not finite, or too large for single precision.
@@ -94,6 +97,7 @@ class SearchMiraLearner:
             options.background == "model",
             options.safe_hope,
             np.ones(len(weights), np.bool_) if active is None else np.array(active, np.bool_),
+            *single_limits(bounds, len(weights)),
         )
         self.state = MiraState(
             weights,

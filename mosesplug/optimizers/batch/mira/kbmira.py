@@ -35,6 +35,7 @@ from mosesplug.optimizers.batch.mira.step import (
     visit_sentence,
     visit_sentences,
 )
+from mosesplug.optimizers.bounds import Bounds
 from mosesplug.optimizers.lists.single_precision import MiraLists, mira_lists
 from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import Problem, activate_sparse, check_weights
@@ -47,6 +48,7 @@ __all__ = [
     "Ordering",
     "VisitLosses",
     "run_epochs",
+    "single_limits",
 ]
 
 LARGEST = 1e15
@@ -190,6 +192,7 @@ class ListMiraLearner:
             options.background == "model",
             options.safe_hope,
             np.array(problem.active_mask, dtype=np.bool_),
+            *single_limits(problem.bounds, len(weights)),
         )
         self.state = MiraState(
             weights,
@@ -302,6 +305,14 @@ def run_epochs(
             weights=weights,
             total_updates=int(learner.state.updates[0]),
         )
+
+
+def single_limits(
+    bounds: Bounds | None, size: int
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return the limits of ``size`` weights, float32 ``[size]`` each; infinite without bounds."""
+    low, high = (bounds or Bounds.none(size)).box
+    return low.astype(np.float32), high.astype(np.float32)
 
 
 def _single(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.float32]:

@@ -48,6 +48,8 @@ def kbmira(
             other than BLEU, or the weights overflow or become all zero.
     """
     problem = activate_sparse(problem)
+    if problem.bounds is not None:
+        initial = check_weights(problem, initial)  # which moves them into the bounds
     learner = _learner(problem, initial, options)
     numbers = np.arange(learner.n_sentences)
 
@@ -83,7 +85,9 @@ def _learner(
         )
     weights = check_weights(problem, initial)
     n_dense = problem.tuning_set.space.n_dense
-    return SearchMiraLearner(problem.search, n_dense, weights, options, problem.active_mask)
+    return SearchMiraLearner(
+        problem.search, n_dense, weights, options, problem.active_mask, problem.bounds
+    )
 
 
 ALGORITHMS = (
@@ -96,5 +100,6 @@ ALGORITHMS = (
         optimize=kbmira,
         graphs="search",
         order_matters=True,
+        keeps_bounds=True,
     ),
 )

@@ -48,6 +48,8 @@ class MiraSettings(NamedTuple):
         model_background: the model's best hypothesis joins the background, not the hope.
         safe_hope: limit the model score in the hope.
         active: bool ``[n_features]``; other weights never change.
+        low: float32 ``[n_features]``, lower limits of the weights.
+        high: float32 ``[n_features]``, upper limits.
     """
 
     step_cap: np.float32
@@ -55,6 +57,8 @@ class MiraSettings(NamedTuple):
     model_background: bool
     safe_hope: bool
     active: NDArray[np.bool_]
+    low: NDArray[np.float32]
+    high: NDArray[np.float32]
 
 
 class MiraState(NamedTuple):
@@ -213,7 +217,7 @@ def update_weights(
         rate = settings.step_cap
         if norm > 0.0:
             rate = min(rate, loss / norm)
-        _update(state, settings.active, columns, values, rate)
+        _update(state, settings, columns, values, rate)
     return loss
 
 
@@ -301,15 +305,19 @@ def _difference(
 @kernel
 def _update(
     state: MiraState,
-    active: NDArray[np.bool_],
+    settings: MiraSettings,
     columns: NDArray[np.int32],
     values: NDArray[np.float32],
     rate: np.float32,
 ) -> None:
     state.updates[0] += 1
     for entry in range(len(columns)):
-        if active[columns[entry]]:
-            _add(state, columns[entry], values[entry] * rate)
+        column, change = columns[entry], values[entry] * rate
+        if settings.active[column]:
+            if not settings.low[column] <= state.weights[column] + change <= settings.high[column]:
+                limit = settings.low[column] if change < 0.0 else settings.high[column]
+                change = limit - state.weights[column]
+            _add(state, column, change)
 
 
 @kernel

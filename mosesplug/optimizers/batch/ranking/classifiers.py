@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.errors import UsageError
 from mosesplug.optimizers.batch.fits import WeightFit, fit_active
 from mosesplug.optimizers.batch.ranking.hinge import HingeFit, fit_hinge
 from mosesplug.optimizers.batch.ranking.logistic import fit_logistic
@@ -20,6 +21,7 @@ from mosesplug.optimizers.batch.ranking.pairs import RankedPairs, differences
 from mosesplug.optimizers.batch.ranking.perceptron import fit_perceptron
 from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import Problem
+from mosesplug.optimizers.solvers.bounded import Box
 
 __all__ = ["ClassifierOptions", "describe_fit", "fit_pairs"]
 
@@ -76,16 +78,21 @@ def fit_pairs(
 
     Raises:
         OptimizerError: the fitted weights are all zero.
+        UsageError: the perceptron with bounds other than 0, since its loss prefers no scale.
     """
+    if options.classifier == "perceptron" and not problem.has_conic_bounds:
+        raise UsageError(
+            "the perceptron keeps bounds of 0 only; choose the classifier logistic or hinge"
+        )
     from scipy.sparse import csr_array, hstack
 
     examples = differences(problem.tuning_set, pairs, problem.active_mask)
 
-    def fit(column: Floats | None, offsets: Floats | float) -> WeightFit:
+    def fit(column: Floats | None, offsets: Floats | float, box: Box | None = None) -> WeightFit:
         own = examples
         if column is not None:
             own = hstack([examples, csr_array(column[:, None])], format="csr")
-        return _fit(own, offsets, options, rng)
+        return _fit(own, offsets, options, rng, box)
 
     return fit_active(
         problem, initial, lambda scores: scores[pairs.better] - scores[pairs.worse], fit
@@ -97,14 +104,16 @@ def _fit(
     offsets: Floats | float,
     options: ClassifierOptions,
     rng: np.random.Generator,
+    box: Box | None,
 ) -> WeightFit:
     precision = 0.5 * options.prior_precision
     if options.classifier == "hinge":
-        return fit_hinge(examples, precision=precision, offsets=offsets)
+        return fit_hinge(examples, precision=precision, offsets=offsets, box=box)
     if options.classifier == "perceptron":
-        return fit_perceptron(examples, rng, offsets=offsets, epochs=options.perceptron_epochs)
+        epochs = options.perceptron_epochs
+        return fit_perceptron(examples, rng, offsets=offsets, epochs=epochs, box=box)
     labels = np.ones(examples.shape[0])
-    return fit_logistic(examples, labels, precision=precision, offsets=offsets)
+    return fit_logistic(examples, labels, precision=precision, offsets=offsets, box=box)
 
 
 def describe_fit(

@@ -46,6 +46,7 @@ from mosesplug.optimizers.problem import (
     sentence_scores,
 )
 from mosesplug.optimizers.registry import Algorithm
+from mosesplug.optimizers.solvers.bounded import Box
 
 __all__ = [
     "ALGORITHMS",
@@ -138,9 +139,11 @@ def cross_entropy(
     progress(1, 2, "steps")
     loss = cross_entropy_loss(offsets, goals)
 
-    def minimised(rows: Any, second: FeatureMoments, fixed: Floats | float) -> WeightFit:
+    def minimised(
+        rows: Any, second: FeatureMoments, fixed: Floats | float, box: Box | None
+    ) -> WeightFit:
         return minimise_score_loss(
-            rows, loss, second, precision=options.prior_precision, offsets=fixed
+            rows, loss, second, precision=options.prior_precision, offsets=fixed, box=box
         )
 
     weights, fit = fit_score_loss(problem, initial, minimised)
@@ -232,5 +235,6 @@ ALGORITHMS = (
         family="ranking",
         options=CrossEntropyOptions,
         optimize=cross_entropy,
+        keeps_bounds=True,
     ),
 )

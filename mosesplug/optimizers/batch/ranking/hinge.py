@@ -33,6 +33,7 @@ from mosesplug.optimizers.batch.ranking.linear import (
     compute_moments,
     minimise_score_loss,
 )
+from mosesplug.optimizers.solvers.bounded import Box
 
 __all__ = ["HingeFit", "HingeLosses", "fit_hinge", "minimise_hinge"]
 
@@ -82,6 +83,7 @@ def minimise_hinge(
     offsets: Floats | float = 0.0,
     tolerance: float = 1e-3,
     max_iterations: int = 200,
+    box: Box | None = None,
 ) -> HingeFit:
     """Find the weights with the smallest hinge loss and prior.
 
@@ -92,10 +94,13 @@ def minimise_hinge(
         precision: of the prior.
         offsets: float64 ``[n]``, scores that are not fitted.
         tolerance: largest gap, as a share of the loss.
-        max_iterations: maximum Newton steps.
+        max_iterations: maximum Newton steps; in a box, of each rounding's L-BFGS.
+        box: limits of the weights; None: none.
     """
     width, fit, iterations = _WIDEST, HingeFit(np.zeros(rows.shape[1]), np.inf, 0, False), 0
-    while not fit.converged and width > _NARROWEST and iterations < max_iterations:
+    while not fit.converged and width > _NARROWEST:
+        if box is None and iterations >= max_iterations:
+            break
         rounded = losses.rounded(width)
         found = minimise_score_loss(
             rows,
@@ -106,17 +111,18 @@ def minimise_hinge(
             start=fit.weights,
             # More precision than the gap can show is useless.
             steepness=0.01 * tolerance,
-            max_iterations=max_iterations - iterations,
+            max_iterations=max_iterations - (iterations if box is None else 0),
+            box=box,
         )
         iterations += found.iterations
         scores = np.asarray(rows @ found.weights + offsets)
         value = losses.exact(scores) + 0.5 * precision * float(found.weights @ found.weights)
-        if precision > 0.0:
+        if precision > 0.0 and box is None:
             slopes = rounded(scores).derivatives
             pull = np.asarray(rows.T @ slopes)
             bound = losses.pulled(width, scores) + float(np.sum(slopes * offsets))
             bound -= 0.5 / precision * float(pull @ pull)
-        else:  # no such dual point, but the rounded loss is never larger
+        else:  # no such dual point is known, but the rounded loss is never larger
             bound = found.loss if found.converged else -np.inf
         gap = max(0.0, value - bound)
         fit = HingeFit(found.weights, value, iterations, gap <= tolerance * value, gap)
@@ -132,6 +138,7 @@ def fit_hinge(
     precision: float = 1.0,
     offsets: Floats | float = 0.0,
     tolerance: float = 1e-3,
+    box: Box | None = None,
 ) -> HingeFit:
     """Fit a support vector machine: ``sum max(0, 1 - x . w - offset)`` and a prior.
 
@@ -141,6 +148,7 @@ def fit_hinge(
         precision: of the prior, ``1 / C``.
         offsets: float64 ``[n_examples]``, added to the margins.
         tolerance: largest duality gap, as a share of the loss.
+        box: limits of the weights; None: none.
     """
 
     return minimise_hinge(
@@ -150,6 +158,7 @@ def fit_hinge(
         precision=precision,
         offsets=offsets,
         tolerance=tolerance,
+        box=box,
     )
 
 

@@ -13,13 +13,16 @@ down L-BFGS: it works on weights in units of the curvature at 0.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.optimizers.batch.fits import WeightFit
-from mosesplug.optimizers.solvers.quasi_newton import minimise_smooth
+from mosesplug.optimizers.solvers.bounded import Box, minimise_in_box
+from mosesplug.optimizers.solvers.quasi_newton import Minimum, minimise_smooth
 
 __all__ = ["fit_logistic", "logistic_loss"]
 
@@ -57,6 +60,7 @@ def fit_logistic(
     precision: float = 1.0,
     offsets: NDArray[np.float64] | float = 0.0,
     max_iterations: int = 1000,
+    box: Box | None = None,
 ) -> WeightFit:
     """Fit the weights.
 
@@ -66,6 +70,7 @@ def fit_logistic(
         precision: of the prior, 1 over its variance; ``megam -lambda``, whose default is 1.
         offsets: float64 ``[n_examples]``, added to the margins.
         max_iterations: of L-BFGS; ``megam -maxi``.
+        box: limits of the weights; None: none.
     """
     n_examples, n_features = examples.shape
     curvature = 0.25 * np.asarray(examples.multiply(examples).sum(axis=0)) + precision
@@ -75,7 +80,10 @@ def fit_logistic(
         loss, gradient = logistic_loss(unit * scaled, examples, labels, precision, offsets)
         return loss, unit * gradient
 
-    found = minimise_smooth(
+    minimise: Callable[..., Minimum] = minimise_smooth
+    if box is not None:
+        minimise = partial(minimise_in_box, box=(box[0] / unit, box[1] / unit))
+    found = minimise(
         scaled_loss,
         np.zeros(n_features),
         memory=_MEMORY,

@@ -132,7 +132,8 @@ def pareto(
                 "n-best lists, or fewer metrics"
             )
         weights, fit = fit_pairs(problem, initial, pairs, options, rng)
-        found.append(normalise(problem, weights))
+        weights = normalise(problem, weights)
+        found.append(weights if problem.bounds is None else problem.bounds.project(weights))
         steps.append(describe_fit(pairs, fit, options))
         progress(drawn + 1, options.draws, "draws")
     judged = np.array([[corpus_score(part, weights) for part in parts] for weights in found])
@@ -258,6 +259,7 @@ ALGORITHMS = (
         family="ranking",
         options=ParetoOptions,
         optimize=pareto,
+        keeps_bounds=True,
         order_matters=True,
     ),
 )

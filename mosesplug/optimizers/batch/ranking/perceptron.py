@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
 from mosesplug.optimizers.batch.fits import WeightFit
+from mosesplug.optimizers.solvers.bounded import Box
 
 __all__ = ["fit_perceptron"]
 
@@ -26,6 +27,7 @@ def fit_perceptron(
     *,
     offsets: Floats | float = 0.0,
     epochs: int = 10,
+    box: Box | None = None,
 ) -> WeightFit:
     """Return weights averaged over all steps.
 
@@ -34,6 +36,7 @@ def fit_perceptron(
         rng: of the order in each pass.
         offsets: float64 ``[n_examples]``, added to the margins.
         epochs: maximum passes over the examples; a pass without a mistake is the last.
+        box: limits of the weights after each step, and so of the average; None: none.
 
     Returns:
         ``loss`` is the sum of the margins below 0, ``iterations`` counts passes, and ``converged``
@@ -43,11 +46,13 @@ def fit_perceptron(
     indptr, indices = examples.indptr.astype(np.int64), examples.indices.astype(np.int64)
     given = np.ascontiguousarray(np.broadcast_to(offsets, n_examples), dtype=np.float64)
     weights, late = np.zeros(n_features), np.zeros(n_features)
+    low, high = box or (np.full(n_features, -np.inf), np.full(n_features, np.inf))
+    weights[:] = np.clip(weights, low, high)
     mistakes, epoch = 1, 0
     while epoch < epochs and mistakes:
         mistakes = _pass(
             indptr, indices, examples.data, given, rng.permutation(n_examples), weights, late,
-            epoch * n_examples,
+            epoch * n_examples, low, high,
         )  # fmt: skip
         epoch += 1
     average = weights - late / max(1, epoch * n_examples)
@@ -65,6 +70,8 @@ def _pass(
     weights: NDArray[np.float64],
     late: NDArray[np.float64],
     steps: int,
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
 ) -> int:
     """Make one pass; return the number of mistakes.
 
@@ -78,6 +85,8 @@ def _pass(
         late: in and output, float64 ``[n_features]``: each change of the weights times the steps
             before it, which the average lacks.
         steps: before this pass.
+        low: float64 ``[n_features]``, lower limits of the weights.
+        high: float64 ``[n_features]``, upper limits.
     """
     mistakes = 0
     for example in order:
@@ -88,7 +97,11 @@ def _pass(
         if margin <= 0.0 and last > first:
             mistakes += 1
             for entry in range(first, last):
-                weights[indices[entry]] += data[entry]
-                late[indices[entry]] += steps * data[entry]
+                column, change = indices[entry], data[entry]
+                if not low[column] <= weights[column] + change <= high[column]:
+                    limit = low[column] if change < 0.0 else high[column]
+                    change = limit - weights[column]
+                weights[column] += change
+                late[column] += steps * change
         steps += 1
     return mistakes

@@ -175,6 +175,7 @@ ALGORITHMS = (
         family="Moses",
         options=ProOptions,
         optimize=pro,
+        keeps_bounds=True,
         order_matters=True,
     ),
     Algorithm(

@@ -41,6 +41,7 @@ from mosesplug.optimizers.problem import (
     sentence_scores,
 )
 from mosesplug.optimizers.registry import Algorithm
+from mosesplug.optimizers.solvers.bounded import Box
 
 __all__ = ["ALGORITHMS", "RankAllOptions", "rank_all"]
 
@@ -115,8 +116,10 @@ def rank_all(
         )
     progress(1, 2, "steps")
 
-    def fit(rows: Any, second: FeatureMoments, offsets: Floats | float) -> WeightFit:
-        return _fit(pairs, rows, second, offsets, options)
+    def fit(
+        rows: Any, second: FeatureMoments, offsets: Floats | float, box: Box | None
+    ) -> WeightFit:
+        return _fit(pairs, rows, second, offsets, options, box)
 
     weights, found = fit_score_loss(problem, initial, fit)
     progress(2, 2, "steps")
@@ -137,13 +140,14 @@ def _fit(
     second: FeatureMoments,
     offsets: Floats | float,
     options: RankAllOptions,
+    box: Box | None,
 ) -> WeightFit:
     precision = options.prior_precision
     if options.pair_loss == "hinge":
         losses = all_pairs_hinge(pairs)
-        return minimise_hinge(rows, losses, second, precision=precision, offsets=offsets)
+        return minimise_hinge(rows, losses, second, precision=precision, offsets=offsets, box=box)
     return minimise_score_loss(
-        rows, squared_hinge(pairs), second, precision=precision, offsets=offsets
+        rows, squared_hinge(pairs), second, precision=precision, offsets=offsets, box=box
     )
 
 
@@ -155,5 +159,6 @@ ALGORITHMS = (
         family="ranking",
         options=RankAllOptions,
         optimize=rank_all,
+        keeps_bounds=True,
     ),
 )

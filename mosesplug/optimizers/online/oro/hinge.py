@@ -26,6 +26,7 @@ from mosesplug.optimizers.online.ball import (
     exponential_rate,
     init_state,
     present_weights,
+    project_all,
     shrink_factor,
     take_step,
 )
@@ -243,7 +244,14 @@ def make_learner(
             from_zero=options.zero_start,
         )
 
-    return Learner(fills=FILLS, init=init_state, change=change, apply=apply, weights=all_weights)
+    return Learner(
+        fills=FILLS,
+        init=init_state,
+        change=change,
+        apply=apply,
+        weights=all_weights,
+        project=project_all,
+    )
 
 
 def _pairs(view: BatchView, batch: Batch) -> OraclePairs:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mosesplug.errors import UsageError
-from mosesplug.optimizers.batch.direct.swarm import PsoOptions, Swarm, pso
+from mosesplug.optimizers.batch.direct.swarm import PsoOptions, Swarm, project_to_sphere, pso
 from mosesplug.optimizers.problem import corpus_score
 from tests.optimizers.problems import planted
 
@@ -21,7 +21,7 @@ def test_a_move_is_inertia_and_two_pulls() -> None:
     own = np.array([[2.0, 0.0], [0.0, 3.0]])
     swarm = Swarm(places, velocities, own, np.array([0.2, 0.5]))
     options = PsoOptions(inertia=0.5, own_pull=1.0, swarm_pull=2.0)
-    moved = swarm.move(options, np.random.default_rng(1), on_sphere=False)
+    moved = swarm.move(options, np.random.default_rng(1), lambda places: places)
     r = np.random.default_rng(1).random((2, 2, 2))
     for particle in range(2):
         for axis in range(2):
@@ -32,7 +32,7 @@ def test_a_move_is_inertia_and_two_pulls() -> None:
             )
             assert moved.velocities[particle, axis] == pytest.approx(expected, rel=1e-15)
     np.testing.assert_array_equal(moved.places, places + moved.velocities)
-    on_sphere = swarm.move(options, np.random.default_rng(1), on_sphere=True)
+    on_sphere = swarm.move(options, np.random.default_rng(1), project_to_sphere)
     np.testing.assert_allclose(np.linalg.norm(on_sphere.places, axis=1), 1.0)
     np.testing.assert_allclose(
         on_sphere.places * np.linalg.norm(moved.places, axis=1)[:, np.newaxis], moved.places
