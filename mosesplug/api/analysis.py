@@ -32,6 +32,7 @@ from mosesplug.evaluation.comparison import System, SystemScore
 from mosesplug.evaluation.scoring import prepare_metrics
 from mosesplug.inspection.texts import decode_text, mark_invalid_utf8
 from mosesplug.metrics import Metric
+from mosesplug.metrics.outside import OutsideMetric
 from mosesplug.reporting.analysis_page import render_analysis
 
 __all__ = ["Analysis", "analyze", "analyze_all"]
@@ -216,6 +217,7 @@ def analyze_all(
     systems: Sequence[System],
     references: Sequence[Sequence[bytes]],
     metrics: Sequence[str | Metric],
+    outside: Sequence[OutsideMetric] = (),
     *,
     source: Sequence[bytes] | None,
     frequencies: Mapping[bytes, int] | StrPath | None,
@@ -223,10 +225,14 @@ def analyze_all(
     examples: int,
     progress: Any,
 ) -> Analysis:
-    """Return the analysis of systems; arguments and errors as for ``analyze``."""
+    """Return the analysis of systems.
+
+    Arguments and errors are as for ``analyze``; ``outside`` are metrics of the scores from outside
+    that systems have.
+    """
     texts = read_systems(systems, len(references[0]))
     statistics = []
-    for each in prepare_metrics(metrics, references):
+    for each in prepare_metrics(metrics, references, outside):
         statistics.append(measure_metric(systems, each))
         progress(len(statistics), len(metrics), "metrics of the analysis")
     return Analysis(

@@ -21,7 +21,7 @@ from mosesplug.api.nbest import NBest
 from mosesplug.api.table import Table
 from mosesplug.api.weights import WeightTable, convert_table, find_format
 from mosesplug.errors import UsageError
-from mosesplug.evaluation.error_rates import display_score
+from mosesplug.evaluation.error_rates import is_error_rate
 from mosesplug.learning.cross_validation import CrossValidation
 from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData
 from mosesplug.learning.optimize import OptimizeResult, bind_optimizer
@@ -251,8 +251,8 @@ class Fit:
 
     def _summary(self) -> str:
         learned, away = self.result.learning.sentences
-        metric, _, details = self.signature.partition("|")
-        if display_score(metric, 0.0) or "rate:yes" in details.split("|"):
+        metric = self.signature.partition("|")[0]
+        if is_error_rate(self.signature):
             metric = f"1 - {metric}"
         text = (
             f"{self.settings.algorithm}: {metric} {self.score:.4f} on {learned} sentences, "

@@ -30,6 +30,7 @@ from mosesplug.evaluation.scoring import (
     score_translation,
 )
 from mosesplug.metrics import Metric
+from mosesplug.metrics.outside import OutsideMetric
 
 __all__ = ["Scores", "compare", "compare_all", "list_metrics", "load_systems", "score"]
 
@@ -220,14 +221,19 @@ def compare_all(
     systems: Sequence[System],
     references: Sequence[Sequence[bytes]],
     metrics: Sequence[str | Metric],
+    outside: Sequence[OutsideMetric] = (),
     *,
     samples: int,
     trials: int,
     seed: int,
     progress: Any,
 ) -> Scores[SystemScore]:
-    """Return the scores of systems by all metrics; arguments and errors as for ``compare``."""
-    prepared = prepare_metrics(metrics, references)
+    """Return the scores of systems by all metrics.
+
+    Arguments and errors are as for ``compare``; ``outside`` are metrics of the scores from outside
+    that systems have.
+    """
+    prepared = prepare_metrics(metrics, references, outside)
     scores: list[SystemScore] = []
     for each in prepared:
         scores += compare_systems(systems, each, samples=samples, trials=trials, seed=seed)

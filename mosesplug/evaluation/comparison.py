@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from mosesplug.evaluation.significance import (
     estimate_variation,
     paired_bootstrap,
 )
+from mosesplug.moses_tools.scoring import ScorerInput
 from mosesplug.tuning.repeats.files import find_run_directories
 from mosesplug.tuning.workdir.summary import StoredSummary
 from mosesplug.tuning.workdir.workspace import Workspace
@@ -35,10 +37,17 @@ __all__ = [
 
 @dataclass(frozen=True)
 class System:
-    """A system: its name, and the translations of each of its runs."""
+    """A system: its name, and the translations of each of its runs.
+
+    Attributes:
+        name: its name.
+        translations: the translation of each run.
+        outside: scores from outside of each run, float64 ``[n_sentences, k]``; empty without any.
+    """
 
     name: str
     translations: tuple[Translation, ...]
+    outside: tuple[NDArray[np.float64], ...] = ()
 
 
 def parse_systems(words: Sequence[str]) -> list[System]:
@@ -163,34 +172,41 @@ def compare_systems(
     return found
 
 
-def measure_systems(
-    systems: Sequence[System], metric: PreparedMetric
-) -> list[list[NDArray[np.int32]]]:
-    """Return the statistics of each run of each system, int32 ``[n_sentences, n_statistics]``.
+def measure_systems(systems: Sequence[System], metric: PreparedMetric) -> list[list[NDArray[Any]]]:
+    """Return the statistics of each run of each system, ``[n_sentences, n_statistics]``.
 
     Raises:
         FormatError: a translation cannot be read, or does not fit the references.
     """
-    n_sentences = metric.prepared.n_sentences
     return [
-        [metric.statistics(read_translation(path, n_sentences)) for path in system.translations]
+        [_measure_run(system, run, metric) for run in range(len(system.translations))]
         for system in systems
     ]
 
 
+def _measure_run(system: System, run: int, metric: PreparedMetric) -> NDArray[Any]:
+    outside = system.outside[run] if system.outside else None
+    if metric.metric.needs_texts:
+        texts = read_translation(system.translations[run], metric.prepared.n_sentences)
+    else:
+        count = 0 if outside is None else len(outside)
+        texts = ScorerInput.of_lines([b""] * count, np.arange(count))
+    return metric.statistics(texts, outside=outside)
+
+
 def _score_system(
     system: System,
-    runs: Sequence[NDArray[np.int32]],
+    runs: Sequence[NDArray[Any]],
     metric: PreparedMetric,
-    baseline: tuple[SystemScore, Sequence[NDArray[np.int32]]] | None,
+    baseline: tuple[SystemScore, Sequence[NDArray[Any]]] | None,
     samples: int,
     trials: int,
     seed: int,
 ) -> SystemScore:
-    name = metric.metric.name
+    signature = metric.prepared.signature
     variation = estimate_variation(metric.metric, runs, samples, np.random.default_rng(seed))
-    score = display_score(name, variation.mean)
-    low, high = sorted([display_score(name, variation.low), display_score(name, variation.high)])
+    score = display_score(signature, variation.mean)
+    ends = display_score(signature, variation.low), display_score(signature, variation.high)
     difference = p_randomisation = p_bootstrap = wins = None
     if baseline is not None:
         first, base_runs = baseline
@@ -203,16 +219,16 @@ def _score_system(
                 metric.metric, base_runs[0], runs[0], samples, np.random.default_rng(seed)
             )
     return SystemScore(
-        metric=name,
+        metric=metric.metric.name,
         system=system.name,
         runs=len(runs),
         score=score,
-        interval=(low, high),
+        interval=(min(ends), max(ends)),
         s_sel=variation.selection,
         s_opt=variation.optimizer,
         difference=difference,
         p_bootstrap=p_bootstrap,
         wins=wins,
         p_randomisation=p_randomisation,
-        signature=metric.prepared.signature,
+        signature=signature,
     )

@@ -9,22 +9,50 @@ __all__ = ["display_score", "explain_signature", "is_error_rate"]
 _ERROR_RATES = frozenset({"CDER", "CER", "MER", "PER", "TER", "TER-SACREBLEU", "WER"})
 """Metrics whose scores are 1 minus the error rate, as in Moses' scorers."""
 
+_RATE = "rate:yes"
+"""The field in signatures of error rates that this package does not compute."""
+
 
 def is_error_rate(metric: str) -> bool:
-    """Return whether people read the metric as a rate of errors, where less is better."""
-    return metric in _ERROR_RATES or is_error_rate_plugin(metric)
+    """Return whether people read the metric as a rate of errors, where less is better.
+
+    Args:
+        metric: its signature, or the name of a metric of this package. A weighted sum is none.
+    """
+    name = metric.partition("|")[0]
+    return "," not in name and _find_rates(metric) == {name}
 
 
 def display_score(metric: str, score: float) -> float:
-    """Return the score as people know it: for an error rate, the rate."""
+    """Return the score as people know it: for an error rate, the rate.
+
+    Args:
+        metric: as for ``is_error_rate``.
+        score: the score, larger is better.
+    """
     return 1.0 - score if is_error_rate(metric) else score
 
 
 def explain_signature(signature: str) -> str:
     """Return a metric's signature; for error rates, add that scores are 1 minus the rate."""
     names = signature.partition("|")[0].split(",")
-    if not any(map(is_error_rate, names)):
+    rates = _find_rates(signature)
+    if not rates:
         return signature
-    parts = [f"1 - {name}" if is_error_rate(name) else name for name in names]
+    parts = [f"1 - {name}" if name in rates else name for name in names]
     what = parts[0] if len(parts) == 1 else f"a weighted sum of {' and '.join(parts)}"
     return f"{signature} (scores are {what}: larger is better)"
+
+
+def _find_rates(signature: str) -> set[str]:
+    """Return the names of the error rates in a signature."""
+    first, *fields = signature.split("|")
+    names, owner = first.split(","), first
+    rates = {name for name in names if name in _ERROR_RATES or is_error_rate_plugin(name)}
+    for field in fields:
+        owner = field if field in names else owner
+        if field.startswith("outside:"):  # its name may be that of another metric
+            rates -= {owner}
+        elif field == _RATE:
+            rates |= {owner}
+    return rates

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from mosesplug.evaluation.significance import bootstrap_interval
 from mosesplug.features import FeatureSpace
 from mosesplug.inspection.lists import sentence_scores
 from mosesplug.metrics import Metric, Prepared, metric
+from mosesplug.metrics.outside import OutsideMetric, compute_statistics
 from mosesplug.moses_tools.scoring import ScorerInput, check_sentences
 from mosesplug.optimizers.oracles import corpus_oracles
 from mosesplug.tuning_set import TuningSet
@@ -48,14 +49,27 @@ class PreparedMetric:
     metric: Metric
     prepared: Prepared
 
-    def statistics(self, hypotheses: ScorerInput, threads: int | None = None) -> NDArray[np.int32]:
-        """Return the statistics of each hypothesis, int32 ``[n, n_statistics]``."""
-        return self.metric.statistics(
+    def statistics(
+        self,
+        hypotheses: ScorerInput,
+        threads: int | None = None,
+        outside: NDArray[np.float64] | None = None,
+    ) -> NDArray[Any]:
+        """Return the statistics of each hypothesis, ``[n, n_statistics]``.
+
+        Args:
+            hypotheses: their texts.
+            threads: number of threads; None: all.
+            outside: float64 ``[n, k]``, their scores from outside; or None.
+        """
+        return compute_statistics(
+            self.metric,
             self.prepared,
             hypotheses.sentence_ids,
             hypotheses.buffer,
             hypotheses.starts,
             hypotheses.ends,
+            outside,
             threads=threads or os.cpu_count() or 1,
         )
 
@@ -80,12 +94,19 @@ class MetricScore:
 
 
 def prepare_metrics(
-    specifications: Sequence[str | Metric], references: Sequence[Sequence[bytes]]
+    specifications: Sequence[str | Metric],
+    references: Sequence[Sequence[bytes]],
+    outside: Sequence[OutsideMetric] = (),
 ) -> list[PreparedMetric]:
     """Return metrics, or those of specifications such as ``BLEU`` or ``CHRF beta:2``.
 
+    Args:
+        specifications: names with settings, or metrics.
+        references: ``[reference][line]``; none for metrics of scores from outside.
+        outside: metrics of scores from outside, which specifications may name.
+
     Raises:
-        UsageError: a metric or setting is unknown.
+        UsageError: a metric or setting is unknown, or a metric needs references.
         DataError: a metric cannot use these references.
     """
     found = []
@@ -96,7 +117,9 @@ def prepare_metrics(
         name, _, settings = specification.strip().partition(" ")
         if not name:
             raise UsageError("--metric needs a name, such as BLEU or 'CHRF beta:2'")
-        made = metric(name, settings)
+        made = metric(name, settings, outside)
+        if made.needs_texts and not references:
+            raise UsageError(f"{made.name} compares texts with references: give references")
         found.append(PreparedMetric(made, made.prepare(references)))
     return found
 
@@ -130,19 +153,19 @@ def score_translation(
             statistics = select_hypotheses(path, each, selection or 1, names=names)
         else:
             raise UsageError("a rank or the oracle is of n-best lists, not of a translation")
-        name, interval = each.metric.name, None
+        signature, interval = each.prepared.signature, None
         if samples:
             rng = np.random.default_rng(seed)
             low, high, _ = bootstrap_interval(each.metric, statistics, samples, rng)
-            low, high = sorted([display_score(name, low), display_score(name, high)])
+            low, high = sorted([display_score(signature, low), display_score(signature, high)])
             interval = low, high
         yield MetricScore(
-            metric=name,
-            score=display_score(name, float(each.metric.score(statistics.sum(axis=0)))),
+            metric=each.metric.name,
+            score=display_score(signature, float(each.metric.score(statistics.sum(axis=0)))),
             interval=interval,
-            signature=each.prepared.signature,
+            signature=signature,
             sentences=tuple(
-                display_score(name, score)
+                display_score(signature, score)
                 for score in sentence_scores(each.metric, statistics).tolist()
             ),
         )

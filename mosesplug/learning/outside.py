@@ -55,7 +55,8 @@ def make_outside_metrics(
         formula = source.formula or _FORMULA_OF_WIDTH.get(width)
         if formula is None or WIDTHS[formula] != width:
             raise UsageError(
-                f"{source.place}: {width} number(s) for each hypothesis, but mean takes 1 and ratio 2"
+                f"{source.place}: {width} number(s) for each hypothesis, but mean takes 1 and "
+                "ratio 2"
             )
         fingerprint = ""
         if fingerprints:

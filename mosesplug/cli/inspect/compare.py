@@ -14,7 +14,7 @@ from mosesplug.cli.shared.parameters import (
     BootstrapSamples,
     Metrics,
     Quiet,
-    RequiredReferences,
+    References,
     Seed,
     Source,
 )
@@ -44,8 +44,15 @@ def compare(
             help="The baseline first: FILE,... or NAME=FILE,... or a working directory.",
         ),
     ],
-    refs: RequiredReferences,
+    refs: References = None,
     metric: Metrics = None,
+    scores: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=FILE,...",
+            help="Scores from outside: a file a system, a number a sentence.",
+        ),
+    ] = None,
     samples: BootstrapSamples = 1000,
     trials: Annotated[
         int, typer.Option(min=1, help="Trials of approximate randomisation.")
@@ -83,16 +90,23 @@ def compare(
     deviation over texts drawn from this one, s_opt that over the runs. For error rates (TER, WER,
     CER, MER, PER, CDER), less is better.
 
+    --scores adds a metric that another program computed, such as COMET: one file for each
+    translation, in their order. NAME=FILE,...:error is an error rate.
+
     --analysis and --html show how the systems differ, after compare-mt (Neubig et al. 2019). The
     first metric scores single sentences.
 
-    Example: mosesplug compare base=b1.en,b2.en,b3.en new=n1.en,n2.en,n3.en --refs test.en
+    Examples: mosesplug compare base=b1.en,b2.en,b3.en new=n1.en,n2.en,n3.en --refs test.en;
+    mosesplug compare b.en n.en --scores COMET=b.comet,n.comet
     """
     from formats.references import read_references
     from mosesplug.api.scoring import compare_all
     from mosesplug.cli.shared.output import check_output, progress_bar
     from mosesplug.evaluation.comparison import parse_systems
+    from mosesplug.evaluation.outside import attach_scores
     from mosesplug.evaluation.scoring import DEFAULT_METRICS
+    from mosesplug.learning.outside import make_outside_metrics
+    from mosesplug.settings.scores import parse_score_sources
 
     if len(systems) < 2:
         raise UsageError("give two systems or more, the baseline first")
@@ -103,8 +117,15 @@ def compare(
         if value is not None and not analysed:
             raise UsageError(f"{name} requires --analysis or --html")
     check_output(html, "--html")
-    compared, lines = parse_systems(systems), read_references(refs)
-    metrics = metric or DEFAULT_METRICS
+    sources = parse_score_sources(scores or ())
+    if refs is None and not sources:
+        raise UsageError("there are no references: give --refs FILE, or --scores NAME=FILE,...")
+    if refs is None and analysed:
+        raise UsageError("--analysis and --html compare with references: add --refs FILE")
+    compared = attach_scores(parse_systems(systems), sources)
+    outside = make_outside_metrics(sources)
+    lines = [] if refs is None else read_references(refs)
+    metrics = metric or [*(DEFAULT_METRICS if lines else ()), *(each.name for each in outside)]
     found = None
     with progress_bar(quiet) as progress:
         if analysed:
@@ -116,28 +137,30 @@ def compare(
                 compared,
                 lines,
                 metrics,
+                outside,
                 source=None if source is None else read_source(source, len(lines[0])),
                 frequencies=frequency_text,
                 ngrams=ngrams,
                 examples=examples,
                 progress=progress,
             )
-        scores = compare_all(
+        results = compare_all(
             compared,
             lines,
             metrics,
+            outside,
             samples=samples,
             trials=trials,
             seed=seed,
             progress=progress,
         )
     if found is not None and html is not None:
-        found.write_html(html, scores=scores)
+        found.write_html(html, scores=results)
     facts = found.facts if found is not None and analysis else None
     if layout is TableFormat.JSON:
-        _print_json(scores, facts)
+        _print_json(results, facts)
     else:
-        _print(scores, layout)
+        _print(results, layout)
         if facts is not None:
             _print_analysis(facts, layout)
 

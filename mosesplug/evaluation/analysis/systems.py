@@ -46,21 +46,21 @@ def measure_metric(systems: Sequence[System], metric: PreparedMetric) -> SystemS
     Raises:
         FormatError: a translation cannot be read, or does not fit the references.
     """
-    name = metric.metric.name
+    signature = metric.prepared.signature
     statistics = measure_systems(systems, metric)
 
     def score(statistics: NDArray[Any]) -> float:
         totals = statistics.sum(axis=0, dtype=np.float64)
-        return display_score(name, float(metric.metric.score(totals)))
+        return display_score(signature, float(metric.metric.score(totals)))
 
     def score_sentences(statistics: NDArray[Any]) -> NDArray[np.float64]:
         scores = sentence_scores(metric.metric, statistics)
-        return 1.0 - scores if is_error_rate(name) else scores
+        return 1.0 - scores if is_error_rate(signature) else scores
 
     return SystemStatistics(
-        metric=name,
+        metric=metric.metric.name,
         sentence_metric=metric.metric.sentence_metric,
-        is_error_rate=is_error_rate(name),
+        is_error_rate=is_error_rate(signature),
         statistics=tuple(tuple(runs) for runs in statistics),
         sentence_scores=tuple(tuple(map(score_sentences, runs)) for runs in statistics),
         score=score,
