@@ -103,10 +103,10 @@ def read_held_out_lists(
         references = NO_REFERENCES
     space = problem.tuning_set.space
     options = _list_settings(settings, given)
-    if problem.metric.needs_outside or settings.heldout_scores:
-        sources = parse_score_sources(options.scores)
-        held_out = parse_score_sources(settings.heldout_scores, "heldout-scores")
-        options = replace(options, scores=arrange_held_out(sources, held_out))
+    own = parse_score_sources(settings.heldout_scores, "heldout-scores")
+    if problem.metric.needs_outside or own:
+        own = arrange_held_out(parse_score_sources(options.scores), own)
+    options = replace(options, scores=own)
     lists = load_lists(
         files,
         references,
