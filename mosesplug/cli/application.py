@@ -206,7 +206,7 @@ _COMMANDS: _Table = {
     "install-tools": _Command(
         "mosesplug.cli.moses.install",
         "install_tools",
-        "Write launchers under the names of Moses' own programs.",
+        "Write launchers under the names of other toolkits' programs.",
     ),
 }
 

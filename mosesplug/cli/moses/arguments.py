@@ -9,6 +9,7 @@ boost      Boost's ``program_options``: same spelling, but only an option with a
            values may be repeated
 one dash   ``-name value``, whole names only, as in ``megam``; the first argument that is
            not an option ends the options
+anywhere   the same, but options may also follow other arguments, as in Travatar
 =========  ==============================================================================
 
 A program is a table of its options; parsing, checks and the ``--help`` text are derived from it.
@@ -25,7 +26,7 @@ from enum import Enum
 from typing import Any, NoReturn
 
 from mosesplug.cli.shared.exits import exit_code
-from mosesplug.errors import UsageError
+from mosesplug.errors import UsageError, suggest
 
 __all__ = [
     "Arguments",
@@ -48,6 +49,12 @@ class Style(Enum):
     GETOPT = "getopt"
     BOOST = "boost"
     ONE_DASH = "one dash"
+    ONE_DASH_ANYWHERE = "anywhere"
+
+    @property
+    def is_one_dash(self) -> bool:
+        """Whether long names follow a single dash."""
+        return self in (Style.ONE_DASH, Style.ONE_DASH_ANYWHERE)
 
 
 def parse_integer(text: str) -> int:
@@ -142,7 +149,7 @@ class Program:
 
     def usage(self) -> str:
         """Return the text of ``--help``."""
-        dash = "-" if self.style is Style.ONE_DASH else "--"
+        dash = "-" if self.style.is_one_dash else "--"
         lines = [f"usage: {self.name} [options] {self.others}".rstrip(), "", self.summary, ""]
         lines.append("options:")
         for option in (*self.options, _help_option(self)):
@@ -236,12 +243,12 @@ class _Reading:
 
     def arguments(self) -> Arguments:
         """Parse all words."""
-        one_dash = self._program.style is Style.ONE_DASH
+        one_dash = self._program.style.is_one_dash
         while self._waiting:
             word = self._waiting.pop(0)
             if not word.startswith("-") or word == "-":
                 self._others.append(word)
-                if one_dash:
+                if self._program.style is Style.ONE_DASH:
                     break
             elif word == "--":
                 break
@@ -269,10 +276,14 @@ class _Reading:
         """Parse ``--name`` or ``--name=value``."""
         name, equals, value = text.partition("=")
         found = [option for option in self._options if option.name == name]
+        if not found and not abbreviated and name:
+            found = [option for option in self._options if option.short == name]
         if not found and abbreviated and name:
             found = [option for option in self._options if option.name.startswith(name)]
         if not found:
-            raise UsageError(f"unknown option {word.partition('=')[0]}{self._hint()}")
+            known = [f"-{option.name}" for option in self._options]
+            similar = "" if abbreviated else suggest(f"-{name}", known)
+            raise UsageError(f"unknown option {word.partition('=')[0]}{self._hint()}{similar}")
         if len(found) > 1:
             names = ", ".join(f"--{option.name}" for option in found)
             raise UsageError(f"--{name} may be any of {names}: write the whole name")
@@ -299,13 +310,19 @@ class _Reading:
             self._given.append((option.name, True))
             return
         if text is None:
-            if not self._waiting:
+            if not self._waiting or self._is_option(self._waiting[0]):
                 raise UsageError(f"{spelling} needs a value: {option.value}")
             text = self._waiting.pop(0)
         try:
             self._given.append((option.name, option.read(text)))
         except ValueError as error:
             raise UsageError(f"{spelling} {error}") from None
+
+    def _is_option(self, word: str) -> bool:
+        """Return whether a word that should be a value is an option instead."""
+        if self._program.style is not Style.ONE_DASH_ANYWHERE:
+            return False
+        return word in {f"-{option.name}" for option in self._options}
 
     def _hint(self) -> str:
         return f" ({self._program.name} --help lists them)"

@@ -1,6 +1,7 @@
-"""``mosesplug install-tools``: write launchers with the names of Moses' programs.
+"""``mosesplug install-tools``: write launchers with the names of other toolkits' programs.
 
-``mert-moses.pl --mertdir DIRECTORY`` then finds every program that it runs. A launcher is a shell
+``mert-moses.pl --mertdir DIRECTORY`` then finds every program that it runs, and scripts that call
+``$TRAVATAR_DIR/src/bin/batch-tune`` find it in ``TRAVATAR_DIR=DIRECTORY``. A launcher is a shell
 script of two lines that starts this Python. Its ``-P`` keeps Python from importing modules from
 the current directory, the one of the tuning run.
 """
@@ -14,15 +15,18 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from mosesplug.errors import UsageError
 
-__all__ = ["LAUNCHERS", "install_tools", "launcher", "write_launchers"]
+__all__ = ["LAUNCHERS", "PEERS", "Peer", "install_tools", "launcher", "write_launchers"]
 
-LAUNCHERS: Mapping[str, tuple[str, str]] = MappingProxyType(
+Launchers = Mapping[str, tuple[str, str]]
+Peer = Literal["moses", "travatar"]
+
+LAUNCHERS: Launchers = MappingProxyType(
     {
         "extractor": ("mosesplug.cli.moses.extractor", "main"),
         "mert": ("mosesplug.cli.moses.mert", "main"),
@@ -36,7 +40,26 @@ LAUNCHERS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "mert-moses.pl": ("mosesplug.cli.run.mert_moses", "main"),
     }
 )
-"""Module and function that each launcher runs."""
+"""Module and function that each launcher of Moses' programs runs."""
+
+_TRAVATAR: Launchers = MappingProxyType(
+    {
+        "batch-tune": ("mosesplug.cli.peers.batch_tune", "main"),
+        "rescorer": ("mosesplug.cli.peers.rescorer", "main"),
+    }
+)
+
+PEERS: Mapping[Peer, Launchers] = MappingProxyType(
+    {
+        "moses": LAUNCHERS,
+        # Scripts call the programs in the tree that Travatar is compiled in.
+        "travatar": {
+            **_TRAVATAR,
+            **{f"src/bin/{name}": _TRAVATAR[name] for name in _TRAVATAR},
+        },
+    }
+)
+"""The launchers of each toolkit, by their paths below the directory."""
 
 _MARK = b"# launcher of mosesplug"
 
@@ -48,32 +71,42 @@ def install_tools(
     force: Annotated[
         bool, typer.Option("--force", help="Replace files of these names not written by mosesplug.")
     ] = False,
+    peer: Annotated[
+        Peer, typer.Option("--peer", help="Toolkit whose programs are replaced.")
+    ] = "moses",
 ) -> None:
-    """Write launchers under the names of Moses' own programs.
+    """Write launchers under the names of another toolkit's own programs.
 
     They take the same command lines and read and write the same files. mert-moses.pl --mertdir DIR
-    runs them instead of Moses' programs; DIR/mert-moses.pl replaces the tuning script itself.
+    runs them instead of Moses' programs; DIR/mert-moses.pl replaces the tuning script itself. With
+    --peer travatar, TRAVATAR_DIR=DIR makes scripts run DIR/src/bin/batch-tune.
     """
-    write_launchers(directory, force=force)
-    print(f"{len(LAUNCHERS)} launchers in {directory.absolute()}: {', '.join(LAUNCHERS)}")
-    print(f"use them with: mert-moses.pl --mertdir {shlex.quote(str(directory.absolute()))} ...")
+    write_launchers(directory, force=force, peer=peer)
+    place, launchers = directory.absolute(), PEERS[peer]
+    print(f"{len(launchers)} launchers in {place}: {', '.join(launchers)}")
+    path = shlex.quote(str(place))
+    usage = {"moses": f"mert-moses.pl --mertdir {path} ...", "travatar": f"TRAVATAR_DIR={path} ..."}
+    print(f"use them with: {usage[peer]}")
 
 
-def write_launchers(directory: Path, *, force: bool = False) -> None:
+def write_launchers(directory: Path, *, force: bool = False, peer: Peer = "moses") -> None:
     """Write all launchers, or none.
 
     Args:
         directory: the directory for the launchers; created if missing.
         force: replace files of these names that mosesplug did not write.
+        peer: the toolkit whose programs are replaced.
 
     Raises:
         UsageError: a file or directory is in the way.
         OSError: the directory cannot be written.
     """
-    _check(directory, force)
-    directory.mkdir(parents=True, exist_ok=True)
-    for name, (module, function) in LAUNCHERS.items():
-        _put(directory / name, launcher(module, function))
+    launchers = PEERS[peer]
+    _check(directory, force, launchers)
+    for name, (module, function) in launchers.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _put(path, launcher(module, function))
 
 
 def launcher(module: str, function: str) -> bytes:
@@ -87,11 +120,13 @@ def launcher(module: str, function: str) -> bytes:
     )
 
 
-def _check(directory: Path, force: bool) -> None:
+def _check(directory: Path, force: bool, launchers: Launchers) -> None:
     """Check that every launcher can be written, before any is."""
-    if directory.exists() and not directory.is_dir():
-        raise UsageError(f"{directory} is not a directory: choose a directory or a new name")
-    paths = [directory / name for name in LAUNCHERS]
+    paths = [directory / name for name in launchers]
+    folders = [directory, *(directory / each for name in launchers for each in Path(name).parents)]
+    for folder in folders:
+        if folder.exists() and not folder.is_dir():
+            raise UsageError(f"{folder} is not a directory: choose a directory or a new name")
     blocked = [path for path in paths if path.is_dir() and not path.is_symlink()]
     if blocked:
         raise UsageError(f"{blocked[0]} is a directory: remove it, or install elsewhere")

@@ -12,24 +12,27 @@ from pathlib import Path
 import pytest
 
 from mosesplug.cli.main import main as mosesplug
-from mosesplug.cli.moses.install import LAUNCHERS, launcher, write_launchers
+from mosesplug.cli.moses.install import LAUNCHERS, PEERS, Peer, launcher, write_launchers
 from mosesplug.errors import UsageError
 
 NAMES = {
     *("extractor", "mert", "pro", "kbmira", "evaluator", "sentence-bleu", "sentence-bleu-nbest"),
     *("hgdecode", "megam_i686.opt", "mert-moses.pl"),
 }
+TRAVATAR = {"batch-tune", "rescorer"}
 
 
 def start(program: Path, *words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run([program, *words], cwd=cwd, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("name", sorted(LAUNCHERS))
-def test_every_launcher_helps(name: str, tmp_path: Path) -> None:
-    module, function = LAUNCHERS[name]
+@pytest.mark.parametrize(
+    ("peer", "name"), [(peer, name) for peer, each in PEERS.items() for name in sorted(each)]
+)
+def test_every_launcher_helps(peer: Peer, name: str, tmp_path: Path) -> None:
+    module, function = PEERS[peer][name]
     assert callable(getattr(importlib.import_module(module), function))
-    write_launchers(tmp_path)
+    write_launchers(tmp_path, peer=peer)
     done = start(tmp_path / name, "--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("usage: ")
@@ -48,6 +51,22 @@ def test_install(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert f"--mertdir {directory}" in said
     # Again, over what is there already.
     write_launchers(directory)
+
+
+def test_install_for_travatar(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        mosesplug(["install-tools", "--peer", "travatar", str(tmp_path)])
+    assert ended.value.code == 0
+    programs = {str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file()}
+    assert programs == {*TRAVATAR, *(f"src/bin/{name}" for name in TRAVATAR)}
+    assert f"TRAVATAR_DIR={tmp_path} ..." in capsys.readouterr().out
+    (tmp_path / "src" / "bin" / "rescorer").write_bytes(b"\x7fELF")
+    with pytest.raises(UsageError, match=r"rescorer in .*--force"):
+        write_launchers(tmp_path, peer="travatar")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "src").write_text("x")
+    with pytest.raises(UsageError, match=r"other/src is not a directory"):
+        write_launchers(tmp_path / "other", peer="travatar")
 
 
 def test_odd_characters_in_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,1 @@
+"""Programs with the names and command lines of other toolkits' tuning programs."""
