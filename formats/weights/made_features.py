@@ -32,6 +32,11 @@ class MadeFeatures:
     added: tuple[str, ...] = ()
     derived: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all of them."""
+        return (*self.added, *self.derived)
+
     def __bool__(self) -> bool:
         return bool(self.added or self.derived)
 

@@ -25,6 +25,11 @@ from mosesplug.metrics import Metric
 from mosesplug.optimizers import Problem, Progress
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.optimizers.problem import no_progress
+from mosesplug.settings.features import (
+    AddedFeature,
+    arrange_held_out_features,
+    parse_added_features,
+)
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.lists import ListSettings, parse_column_names
 from mosesplug.settings.scores import parse_score_sources
@@ -106,7 +111,8 @@ def read_held_out_lists(
     own = parse_score_sources(settings.heldout_scores, "heldout-scores")
     if problem.metric.needs_outside or own:
         own = arrange_held_out(parse_score_sources(options.scores), own)
-    options = replace(options, scores=own)
+    added = _find_held_out_features(settings, options)
+    options = replace(options, scores=own, add_feature=added)
     lists = load_lists(
         files,
         references,
@@ -146,6 +152,13 @@ def _read_lists(
     return make_list_data(
         lists.tuning_set, metric, start, lists.signature, lists.hypotheses, settings.threads
     )
+
+
+def _find_held_out_features(
+    settings: LearningSettings, options: ListSettings
+) -> tuple[AddedFeature, ...]:
+    held_out = parse_added_features(settings.heldout_add_feature, "heldout-add-feature")
+    return arrange_held_out_features(parse_added_features(options.add_feature), held_out)
 
 
 def _list_settings(settings: LearningSettings, given: GivenData) -> ListSettings:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -17,8 +17,12 @@ from formats.nbest.block import NBestList
 from formats.nbest.files import frequent_features
 from formats.nbest.list_format import ListOptions, SentenceIds, find_format, open_blocks
 from formats.text import StrPath
+from mosesplug.learning.feature_steps import AddFeatures, DeriveFeatures
 from mosesplug.learning.list_names import DropFeatures, RenameFeatures, original_names
 from mosesplug.learning.outside import ScoreStep
+from mosesplug.learning.transforming import Transform
+from mosesplug.settings.arguments import check_transform
+from mosesplug.settings.features import parse_added_features, parse_derived_features
 from mosesplug.settings.lists import (
     ListSettings,
     parse_column_names,
@@ -30,6 +34,8 @@ from mosesplug.settings.scores import parse_score_sources
 __all__ = [
     "BlockStep",
     "ListScan",
+    "Step",
+    "StreamStep",
     "apply_steps",
     "find_dense_features",
     "make_list_options",
@@ -54,9 +60,23 @@ class BlockStep(Protocol):
         """
 
 
+@runtime_checkable
+class StreamStep(Protocol):
+    """A change of blocks that needs those of a whole file at once, in bounded memory."""
+
+    def stream(self, blocks: Iterator[NBestList]) -> Iterator[NBestList]:
+        """Yield the changed blocks of a file."""
+
+    def finish(self) -> None:
+        """As for ``BlockStep``."""
+
+
+Step = BlockStep | StreamStep
+
+
 def make_steps(
     settings: ListSettings, ids: SentenceIds, *, is_held_out: bool = False
-) -> list[BlockStep]:
+) -> list[Step]:
     """Return the steps that settings ask for, in the order in which blocks pass them.
 
     Args:
@@ -64,9 +84,16 @@ def make_steps(
         ids: those of the reader.
         is_held_out: whether the lists are those of a held-out set, which may lack features.
     """
-    steps = _make_name_steps(settings, is_strict=not is_held_out)
+    steps: list[Step] = [*_make_name_steps(settings, is_strict=not is_held_out)]
+    if added := parse_added_features(settings.add_feature):
+        steps.append(AddFeatures(added, ids))
+    if derived := parse_derived_features(settings.derive):
+        steps.append(DeriveFeatures(derived))
     if sources := parse_score_sources(settings.scores):
         steps.append(ScoreStep(sources, ids))
+    # The last, since files of values may repeat the texts of the lists.
+    if (command := check_transform(settings.transform, "--transform")) is not None:
+        steps.append(Transform(command))
     return steps
 
 
@@ -84,12 +111,16 @@ def make_list_options(settings: ListSettings, dense: Sequence[str] | None = None
 
     Args:
         settings: how lists are read.
-        dense: names of the dense features of lists that name every value, after renaming.
+        dense: names of the dense features of lists that name every value, after renaming; those
+            that steps add do not count.
 
     Raises:
         UsageError: names that cannot be used.
     """
     names = parse_column_names(settings.names)
+    if dense is not None:
+        made = settings.made.names
+        dense = [name for name in dense if name not in made]
     return ListOptions(
         names=None if names is None else tuple(names),
         dense=None if dense is None else original_names(dense, settings.rename),
@@ -104,7 +135,7 @@ def read_list_blocks(
     *,
     dense: Sequence[str] | None = None,
     ids: SentenceIds | None = None,
-    steps: Sequence[BlockStep] | None = None,
+    steps: Sequence[Step] | None = None,
 ) -> Iterator[Iterator[NBestList]]:
     """Yield the blocks of each file; read those of one file before you ask for the next.
 
@@ -133,12 +164,11 @@ def read_list_blocks(
         step.finish()
 
 
-def apply_steps(blocks: Iterator[NBestList], steps: Sequence[BlockStep]) -> Iterator[NBestList]:
-    """Yield blocks after all steps."""
-    for block in blocks:
-        for step in steps:
-            block = step.apply(block)
-        yield block
+def apply_steps(blocks: Iterator[NBestList], steps: Sequence[Step]) -> Iterator[NBestList]:
+    """Yield the blocks of a file after all steps."""
+    for step in steps:
+        blocks = step.stream(blocks) if isinstance(step, StreamStep) else map(step.apply, blocks)
+    return blocks
 
 
 def names_values(file: StrPath | NBestList, settings: ListSettings) -> bool:

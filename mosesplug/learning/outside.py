@@ -7,17 +7,17 @@ ids and texts that the files repeat, and at the end that none is left.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from formats.errors import FormatError, quote
+from formats.errors import FormatError
 from formats.nbest.block import NBestList
 from formats.nbest.list_format import SentenceIds
-from formats.scores import ScoreRows, read_score_blocks, read_score_width
+from formats.scores import ScoreRows, read_score_width
 from mosesplug.errors import UsageError
+from mosesplug.learning.value_columns import ValueColumn
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
 from mosesplug.metrics.outside import WIDTHS, Formula, OutsideMetric, combine_fingerprints
@@ -146,8 +146,18 @@ class ScoreStep:
     """Attaches the columns of several sources to blocks, in their order."""
 
     def __init__(self, sources: Sequence[ScoreSource], ids: SentenceIds) -> None:
-        self._columns = [_Column(source, ids) for source in sources]
-        self._taken = 0
+        self._columns = [
+            ValueColumn(
+                source.paths,
+                source.values,
+                ids,
+                place=source.place,
+                what="score",
+                option=f"--scores {source.name}",
+                check=_check_divisors,
+            )
+            for source in sources
+        ]
 
     def apply(self, block: NBestList) -> NBestList:
         """Return the block with its scores, after those that it has.
@@ -156,8 +166,7 @@ class ScoreStep:
             FormatError: there are too few scores, or they belong to another list.
         """
         parts = [] if block.outside is None else [block.outside]
-        parts += [column.take(block, self._taken) for column in self._columns]
-        self._taken += len(block)
+        parts += [column.take(block) for column in self._columns]
         return replace(block, outside=np.concatenate(parts, axis=1))
 
     def finish(self) -> None:
@@ -167,128 +176,16 @@ class ScoreStep:
             FormatError: there are more scores than hypotheses.
         """
         for column in self._columns:
-            column.finish(self._taken)
+            column.finish()
 
 
-class _Column:
-    """The scores of one source that no block has taken yet."""
-
-    def __init__(self, source: ScoreSource, ids: SentenceIds) -> None:
-        self._source = source
-        self._ids = ids
-        self._spelled: tuple[bytes, ...] = ()
-        self._blocks = _read_blocks(source)
-        self._rest: ScoreRows | None = None
-        self._width: int | None = None
-
-    def take(self, block: NBestList, taken: int) -> NDArray[np.float64]:
-        """Return the scores of the next hypotheses, float64 ``[len(block), k]``."""
-        parts = []
-        row = 0
-        while row < len(block):
-            rows = self._next(len(block) - row)
-            if rows is None:
-                raise FormatError(
-                    f"this hypothesis has no score: {self._source.place} has only {taken + row}",
-                    path=block.path,
-                    line=int(block.lines[row]),
-                    remedy=f"Give --scores {self._source.name} one line for each hypothesis, in "
-                    "the order of the lists",
-                )
-            self._compare(rows, block, row)
-            parts.append(rows.values)
-            row += len(rows)
-        return np.concatenate(parts)
-
-    def finish(self, taken: int) -> None:
-        """Check that no score is left."""
-        rows = self._next(1)
-        if rows is not None:
-            raise FormatError(
-                f"a score without a hypothesis: the lists have {taken}",
-                path=rows.path,
-                line=rows.first,
-                remedy=f"Give --scores {self._source.name} one line for each hypothesis, in the "
-                "order of the lists",
-            )
-
-    def _next(self, count: int) -> ScoreRows | None:
-        """Return up to ``count`` rows; None at the end."""
-        rows = self._rest if self._rest is not None else next(self._blocks, None)
-        self._rest = None
-        if rows is None:
-            return None
-        width = rows.values.shape[1]
-        if self._width not in (None, width):
-            raise FormatError(
-                f"{width} numbers, but {self._source.place} has {self._width}",
-                path=rows.path,
-                line=rows.first,
-                remedy="Give files with the same columns",
-            )
-        self._width = width
-        if width == 2 and (rows.values[:, 1] < 0).any():
-            place = int(np.argmax(rows.values[:, 1] < 0))
-            raise FormatError(
-                f"the second number is {rows.values[place, 1]:g}, but it divides the first",
-                path=rows.path,
-                line=rows.first + place,
-                remedy="Give numbers from 0, such as numbers of words",
-            )
-        if len(rows) > count:
-            self._rest = _take_rows(rows, count, len(rows))
-            rows = _take_rows(rows, 0, count)
-        return rows
-
-    def _compare(self, rows: ScoreRows, block: NBestList, start: int) -> None:
-        """Check ids and texts of the file of scores against the hypotheses from ``start`` on."""
-        if rows.ids is None:
-            return
-        own = block.sentence_ids[start : start + len(rows)].tolist()
-        if len(self._ids) != len(self._spelled):
-            self._spelled = tuple(name.encode() for name in self._ids.names)
-        for place, (number, spelled) in enumerate(zip(own, rows.ids, strict=True)):
-            expected = self._spelled[number] if number < len(self._spelled) else b"%d" % number
-            if spelled != expected:
-                raise self._other_list("sentence", spelled, expected, rows, block, start, place)
-            if rows.texts is not None and block.has_texts:
-                text = block.text(start + place)
-                if rows.texts[place] != text:
-                    raise self._other_list(
-                        "hypothesis", rows.texts[place], text, rows, block, start, place
-                    )
-
-    def _other_list(
-        self,
-        what: str,
-        found: bytes,
-        expected: bytes,
-        rows: ScoreRows,
-        block: NBestList,
-        start: int,
-        place: int,
-    ) -> FormatError:
-        return FormatError(
-            f"the {what} is {quote(found)}, but {quote(expected)} in "
-            f"{block.path}:{block.lines[start + place]}",
+def _check_divisors(rows: ScoreRows) -> None:
+    """Check that the second of two numbers can divide the first."""
+    if rows.values.shape[1] == 2 and (rows.values[:, 1] < 0).any():
+        place = int(np.argmax(rows.values[:, 1] < 0))
+        raise FormatError(
+            f"the second number is {rows.values[place, 1]:g}, but it divides the first",
             path=rows.path,
             line=rows.first + place,
-            remedy="Give the scores of these lists, in their order",
+            remedy="Give numbers from 0, such as numbers of words",
         )
-
-
-def _read_blocks(source: ScoreSource) -> Iterator[ScoreRows]:
-    if source.values is not None:
-        yield ScoreRows(source.place, 1, source.values)
-    for path in source.paths:
-        yield from read_score_blocks(path)
-
-
-def _take_rows(rows: ScoreRows, begin: int, end: int) -> ScoreRows:
-    return ScoreRows(
-        rows.path,
-        rows.first + begin,
-        rows.values[begin:end],
-        None if rows.ids is None else rows.ids[begin:end],
-        None if rows.texts is None else rows.texts[begin:end],
-    )

@@ -13,6 +13,7 @@ from mosesplug.errors import UsageError
 from mosesplug.settings.checks import check_fields, check_settings
 from mosesplug.settings.configuration import RunPlan, SelectRun
 from mosesplug.settings.declare import list_settings, parts, same_as, setting
+from mosesplug.settings.features import AddedFeature
 from mosesplug.settings.lists import ListSettings
 from mosesplug.settings.scores import ScoreSource, list_score_names
 from mosesplug.settings.sharding import Sharding
@@ -173,6 +174,15 @@ class LearningSettings:
             metavar="NAME=FILE",
             requires=("heldout-nbest",),
             details="The names of --scores; :error and formulas are those of --scores.",
+        ),
+    )
+    heldout_add_feature: tuple[str | AddedFeature, ...] = field(
+        default=(),
+        metadata=setting(
+            help="Values of --add-feature for --heldout-nbest",
+            panel="Held-out",
+            metavar="NAME=FILE",
+            requires=("heldout-nbest",),
         ),
     )
     folds: int | None = field(

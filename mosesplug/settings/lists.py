@@ -6,8 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from formats.weights.made_features import MadeFeatures
 from mosesplug.errors import UsageError
 from mosesplug.settings.declare import setting
+from mosesplug.settings.features import (
+    AddedFeature,
+    DerivedFeature,
+    parse_added_features,
+    parse_derived_features,
+)
 from mosesplug.settings.scores import ScoreSource, parse_score_sources
 
 __all__ = ["NO_SETTINGS", "ListSettings", "parse_column_names", "parse_dense_names", "split_names"]
@@ -93,6 +100,42 @@ class ListSettings:
         ),
     )
 
+    add_feature: tuple[str | AddedFeature, ...] = field(
+        default=(),
+        metadata=setting(
+            help="Add a feature, a line a hypothesis; repeatable",
+            panel="Data",
+            metavar="NAME=FILE",
+            excludes=("graphs", "from"),
+            details="A number for each hypothesis, or several, in the order of the lists: as text, "
+            "compressed, or as a NumPy array (.npy); NAME=FILE,FILE if there are several files, "
+            "which are read as one.",
+        ),
+    )
+    derive: tuple[str | DerivedFeature, ...] = field(
+        default=(),
+        metadata=setting(
+            help="Compute a feature: lm_norm=lm/words; repeatable",
+            panel="Data",
+            metavar="NAME=EXPRESSION",
+            excludes=("graphs", "from"),
+            details="From dense features, those derived before, words and chars (of the "
+            "hypothesis), numbers, + - * / ** and log, exp, sqrt, abs. Quote names with other "
+            "characters than letters, digits, points and underscores.",
+        ),
+    )
+    transform: str | None = field(
+        default=None,
+        metadata=setting(
+            help="Command that changes hypotheses before scoring, or bpe",
+            panel="Data",
+            metavar="COMMAND",
+            excludes=("graphs", "from"),
+            details="A shell command or script that reads hypotheses, one a line, and writes as "
+            "many lines; or bpe to join subwords at @@. Features are those of the lists as they "
+            "are.",
+        ),
+    )
     scores: tuple[str | ScoreSource, ...] = field(
         default=(),
         metadata=setting(
@@ -110,6 +153,13 @@ class ListSettings:
     )
 
     def __post_init__(self) -> None:
+        if self.transform is not None:
+            # Here and not above: it brings the decoders, which --help does not need.
+            from mosesplug.settings.arguments import check_transform
+
+            check_transform(self.transform, "--transform")
+        parse_added_features(self.add_feature)
+        parse_derived_features(self.derive)
         parse_score_sources(self.scores)
         parse_column_names(self.names)
         parse_dense_names(self.dense)
@@ -128,6 +178,14 @@ class ListSettings:
                 split_format_name(self.format)
             except ValueError as error:
                 raise UsageError(f"--format: {error}") from error
+
+    @property
+    def made(self) -> MadeFeatures:
+        """The features that are not in the lists: those that are added, and derived ones."""
+        return MadeFeatures(
+            tuple(each.name for each in parse_added_features(self.add_feature)),
+            {each.name: each.text for each in parse_derived_features(self.derive)},
+        )
 
 
 def parse_column_names(names: str | Sequence[str] | None) -> list[str] | None:

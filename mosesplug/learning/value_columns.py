@@ -1,0 +1,174 @@
+"""Numbers from outside for each hypothesis, taken block by block in the order of the lists.
+
+The numbers of all lists of a command are one sequence: those of the first list in the order of its
+lines, then those of the second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.errors import FormatError, quote
+from formats.nbest.block import NBestList
+from formats.nbest.list_format import SentenceIds
+from formats.scores import ScoreRows, read_score_blocks
+
+__all__ = ["ValueColumn"]
+
+
+class ValueColumn:
+    """The rows of some files, or of an array, that no block has taken yet.
+
+    Args:
+        paths: files, one after the other as one sequence.
+        values: ``[n]`` or ``[n, k]`` in the place of files.
+        ids: numbers of sentence ids that are texts, as the reader of the lists has them.
+        place: where the values are, for messages.
+        what: one value, for messages.
+        option: the option that names them, for messages.
+        check: called with rows before they are used, to reject some.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        values: NDArray[Any] | None,
+        ids: SentenceIds,
+        *,
+        place: str,
+        what: str,
+        option: str,
+        check: Callable[[ScoreRows], None],
+    ) -> None:
+        self._place, self._what, self._option, self._check = place, what, option, check
+        self._ids = ids
+        self._spelled: tuple[bytes, ...] = ()
+        self._blocks = _read_blocks(paths, values, place)
+        self._rest: ScoreRows | None = None
+        self._width: int | None = None
+        self._taken = 0
+
+    def take(self, block: NBestList) -> NDArray[np.float64]:
+        """Return the values of the next hypotheses, float64 ``[len(block), k]``.
+
+        Ids and texts that the files repeat are compared with those of the hypotheses.
+
+        Raises:
+            FormatError: there are too few values, or they belong to another list.
+        """
+        parts = []
+        row = 0
+        while row < len(block):
+            rows = self._next(len(block) - row)
+            if rows is None:
+                raise FormatError(
+                    f"this hypothesis has no {self._what}: {self._place} has only "
+                    f"{self._taken + row}",
+                    path=block.path,
+                    line=int(block.lines[row]),
+                    remedy=f"Give {self._option} one line for each hypothesis, in the order of the "
+                    "lists",
+                )
+            self._compare(rows, block, row)
+            parts.append(rows.values)
+            row += len(rows)
+        self._taken += len(block)
+        return np.concatenate(parts)
+
+    def finish(self) -> None:
+        """Check that no value is left.
+
+        Raises:
+            FormatError: there are more values than hypotheses.
+        """
+        rows = self._next(1)
+        if rows is not None:
+            raise FormatError(
+                f"a {self._what} without a hypothesis: the lists have {self._taken}",
+                path=rows.path,
+                line=rows.first,
+                remedy=f"Give {self._option} one line for each hypothesis, in the order of the "
+                "lists",
+            )
+
+    def _next(self, count: int) -> ScoreRows | None:
+        """Return up to ``count`` rows; None at the end."""
+        rows = self._rest if self._rest is not None else next(self._blocks, None)
+        self._rest = None
+        if rows is None:
+            return None
+        width = rows.values.shape[1]
+        if self._width not in (None, width):
+            raise FormatError(
+                f"{width} numbers, but {self._place} has {self._width}",
+                path=rows.path,
+                line=rows.first,
+                remedy="Give files with the same columns",
+            )
+        self._width = width
+        self._check(rows)
+        if len(rows) > count:
+            self._rest = _take_rows(rows, count, len(rows))
+            rows = _take_rows(rows, 0, count)
+        return rows
+
+    def _compare(self, rows: ScoreRows, block: NBestList, start: int) -> None:
+        """Check ids and texts of the file against the hypotheses from ``start`` on."""
+        if rows.ids is None:
+            return
+        own = block.sentence_ids[start : start + len(rows)].tolist()
+        if len(self._ids) != len(self._spelled):
+            self._spelled = tuple(name.encode() for name in self._ids.names)
+        for place, (number, spelled) in enumerate(zip(own, rows.ids, strict=True)):
+            expected = self._spelled[number] if number < len(self._spelled) else b"%d" % number
+            if spelled != expected:
+                raise self._other_list("sentence", spelled, expected, rows, block, start, place)
+            if rows.texts is not None and block.has_texts:
+                text = block.text(start + place)
+                if rows.texts[place] != text:
+                    raise self._other_list(
+                        "hypothesis", rows.texts[place], text, rows, block, start, place
+                    )
+
+    def _other_list(
+        self,
+        what: str,
+        found: bytes,
+        expected: bytes,
+        rows: ScoreRows,
+        block: NBestList,
+        start: int,
+        place: int,
+    ) -> FormatError:
+        return FormatError(
+            f"the {what} is {quote(found)}, but {quote(expected)} in "
+            f"{block.path}:{block.lines[start + place]}",
+            path=rows.path,
+            line=rows.first + place,
+            remedy=f"Give the {self._what}s of these lists, in their order",
+        )
+
+
+def _read_blocks(
+    paths: Sequence[Path], values: NDArray[Any] | None, place: str
+) -> Iterator[ScoreRows]:
+    if values is not None:
+        table = np.asarray(values, dtype=np.float64)
+        yield ScoreRows(place, 1, table[:, np.newaxis] if table.ndim == 1 else table)
+    for path in paths:
+        yield from read_score_blocks(path)
+
+
+def _take_rows(rows: ScoreRows, begin: int, end: int) -> ScoreRows:
+    return ScoreRows(
+        rows.path,
+        rows.first + begin,
+        rows.values[begin:end],
+        None if rows.ids is None else rows.ids[begin:end],
+        None if rows.texts is None else rows.texts[begin:end],
+    )

@@ -1,0 +1,168 @@
+"""Features that settings add to lists: ``NAME=FILE`` with values, and ``NAME=EXPRESSION``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mosesplug.errors import UsageError
+from mosesplug.settings.expressions import (
+    BUILT_IN,
+    Expression,
+    ExpressionError,
+    parse_expression,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = [
+    "AddedFeature",
+    "DerivedFeature",
+    "arrange_held_out_features",
+    "is_feature_name",
+    "parse_added_features",
+    "parse_derived_features",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class AddedFeature:
+    """A feature with values from outside, for each hypothesis in the order of the lists.
+
+    Attributes:
+        name: its name.
+        paths: files, one after the other as one sequence; empty with ``values``.
+        values: float64 ``[n]`` or ``[n, k]`` instead.
+        option: how messages call it.
+    """
+
+    name: str
+    paths: tuple[Path, ...] = ()
+    values: NDArray[Any] | None = None
+    option: str = "add-feature"
+
+    @property
+    def place(self) -> str:
+        """Where its values are, for messages."""
+        return ",".join(map(str, self.paths)) if self.paths else f"the array of {self.name}"
+
+
+@dataclass(frozen=True)
+class DerivedFeature:
+    """A feature that is computed from others.
+
+    Attributes:
+        name: its name.
+        text: the expression as it was given.
+        expression: the same, parsed.
+    """
+
+    name: str
+    text: str
+    expression: Expression
+
+
+def parse_added_features(
+    texts: Sequence[str | AddedFeature], option: str = "add-feature"
+) -> tuple[AddedFeature, ...]:
+    """Return the features that texts name.
+
+    Args:
+        texts: ``LM=run1.lm,run2.lm``, or ``LM= FILE`` as names are written in lists; features are
+            returned as they are.
+        option: the option, for messages.
+
+    Raises:
+        UsageError: a text has another form, or a name occurs twice.
+    """
+    found = tuple(
+        each if isinstance(each, AddedFeature) else _parse(each, option) for each in texts
+    )
+    names = [each.name for each in found]
+    for each in found:
+        if names.count(each.name) > 1:
+            raise UsageError(
+                f"--{option} {each.name}={each.place}: another --{option} has a feature "
+                f"{each.name} already: give another name, or several files as {each.name}=FILE,FILE"
+            )
+    return found
+
+
+def arrange_held_out_features(
+    features: Sequence[AddedFeature], held_out: Sequence[AddedFeature]
+) -> tuple[AddedFeature, ...]:
+    """Return the added features of held-out lists in the order of those to learn from.
+
+    Raises:
+        UsageError: the names differ.
+    """
+    known = {each.name: each for each in held_out}
+    names = [each.name for each in features]
+    if unknown := [name for name in known if name not in names]:
+        raise UsageError(
+            f"--heldout-add-feature names {unknown[0]}, which --add-feature does not: give the "
+            "values for both lists"
+        )
+    if missing := [name for name in names if name not in known]:
+        raise UsageError(
+            f"the held-out lists have no values of {missing[0]}: add --heldout-add-feature "
+            f"{missing[0]}=FILE"
+        )
+    return tuple(known[name] for name in names)
+
+
+def parse_derived_features(
+    texts: Sequence[str | DerivedFeature] | Mapping[str, str],
+) -> tuple[DerivedFeature, ...]:
+    """Return the derived features that texts define.
+
+    Args:
+        texts: ``len=words``, ``lm_norm=lm/len``; or expressions by name.
+
+    Raises:
+        UsageError: a text has another form, or a name occurs twice.
+    """
+    if isinstance(texts, Mapping):
+        texts = [f"{name}={expression}" for name, expression in texts.items()]
+    found = tuple(each if isinstance(each, DerivedFeature) else _derive(each) for each in texts)
+    names = [each.name for each in found]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise UsageError(f"--derive names {twice[0]} twice: give each feature another name")
+    return found
+
+
+def is_feature_name(name: str) -> bool:
+    """Return whether a feature can have this name."""
+    return bool(name) and not any(map(str.isspace, name)) and "=" not in name and "|||" not in name
+
+
+def _parse(text: str, option: str) -> AddedFeature:
+    name, equals, files = text.partition("=")
+    paths = [path.strip() for path in files.split(",")]
+    if not (equals and is_feature_name(name) and all(paths)):
+        raise UsageError(
+            f"--{option} {text!r}: give NAME=FILE, or NAME=FILE,FILE for several lists, with a "
+            "name without blanks"
+        )
+    return AddedFeature(name, tuple(map(Path, paths)), option=option)
+
+
+def _derive(text: str) -> DerivedFeature:
+    name, equals, expression = (part.strip() for part in text.partition("="))
+    if not (equals and is_feature_name(name)):
+        raise UsageError(
+            f"--derive {text!r}: give NAME=EXPRESSION, as len=words or lm_norm=lm/words, with a "
+            "name without blanks"
+        )
+    if name in BUILT_IN:
+        raise UsageError(
+            f"--derive {text!r}: {name} is the number of {name} in expressions: give the feature "
+            "another name"
+        )
+    try:
+        return DerivedFeature(name, expression, parse_expression(expression))
+    except ExpressionError as error:
+        raise UsageError(f"--derive {text!r}, {error}") from None
