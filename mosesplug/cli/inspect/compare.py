@@ -75,8 +75,8 @@ def compare(
         ),
     ] = None,
     source: Source = None,
-    ngrams: Annotated[int, typer.Option(min=0, help="N-grams in each table.")] = 10,
-    examples: Annotated[int, typer.Option(min=0, help="Examples of each kind.")] = 5,
+    ngrams: Annotated[int, typer.Option(min=0, metavar="N", help="N-grams in each table.")] = 10,
+    examples: Annotated[int, typer.Option(min=0, metavar="N", help="Examples of each kind.")] = 5,
     quiet: Quiet = False,
 ) -> None:
     """Test whether systems differ from the first by more than chance.

@@ -16,6 +16,8 @@ _DECIMALS = 9
 """Values are rounded to this many decimals, so that 1 - 0.7 counts as 0.3."""
 
 _MOST_RANGES = 10
+_LEAST_RANGE = 1e-7
+"""Scores that differ by less share one bound."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +82,8 @@ def score_buckets(scores: NDArray[np.float64], *, from_zero: bool = False) -> Bu
         return _label_scores([place / 10 for place in range(1, 10)])
     # Single scores far from the others share the open ranges.
     low, high = np.percentile(scores, [1.0, 99.0]).tolist()
-    if low == high:
-        return _label_scores([low])
+    if high - low < _LEAST_RANGE:
+        return _label_scores([round(low, _DECIMALS)])
     width = _round_up((high - low) / _MOST_RANGES)
     places = range(math.floor(low / width) + 1, math.floor(high / width) + 1)
     return _label_scores([round(place * width, _DECIMALS) for place in places])

@@ -47,6 +47,7 @@ def test_labels(buckets: Buckets, value: float, label: str) -> None:
         ([0.2, 2.5], True, ["0.2 to 0.3", "0.9 or more"]),
         ([0.5] * 3, False, ["0.5 to 0.6"]),
         ([7.0] * 3, False, ["7 or more"]),
+        ([-2.0, -2.0 + 1e-12], False, ["-2 or more"]),
         # 98 % of the scores are between -0.488 and 0.688: ranges of 0.2, not of 0.1.
         (np.linspace(-0.5, 0.7, 101).tolist(), False, ["below -0.4", "-0.4 to -0.2"]),
         (np.linspace(-50, 50, 101).tolist(), False, ["below -40", "-40 to -30"]),
