@@ -178,25 +178,28 @@ def analyze(
     """
     ngrams, examples = check_integer(ngrams, "ngrams", 0), check_integer(examples, "examples", 0)
     lines = load_references(references)
-    n_sentences = len(lines[0])
-    compared = load_systems(systems, n_sentences)
-    if source is None:
-        sources = None
-    elif isinstance(source, str | PathLike):
-        sources = read_source(source, n_sentences)
-    else:
-        sources = encode_texts(source, "source", n_sentences)
+    compared = load_systems(systems, len(lines[0]))
     with open_progress(progress) as report:
         return analyze_all(
             compared,
             lines,
             list_metrics(metrics),
-            source=sources,
+            source=source,
             frequencies=_check_frequencies(frequencies),
             ngrams=ngrams,
             examples=examples,
             progress=report,
         )
+
+
+def _load_source(
+    source: StrPath | Sequence[str] | Sequence[bytes] | None, n_sentences: int
+) -> list[bytes] | None:
+    if source is None:
+        return None
+    if isinstance(source, str | PathLike):
+        return read_source(source, n_sentences)
+    return encode_texts(source, "source", n_sentences)
 
 
 def _check_frequencies(
@@ -219,7 +222,7 @@ def analyze_all(
     metrics: Sequence[str | Metric],
     outside: Sequence[OutsideMetric] = (),
     *,
-    source: Sequence[bytes] | None,
+    source: StrPath | Sequence[str] | Sequence[bytes] | None,
     frequencies: Mapping[bytes, int] | StrPath | None,
     ngrams: int,
     examples: int,
@@ -228,9 +231,11 @@ def analyze_all(
     """Return the analysis of systems.
 
     Arguments and errors are as for ``analyze``; ``outside`` are metrics of the scores from outside
-    that systems have.
+    that systems have. Without references, there are only sentence scores and examples.
     """
-    texts = read_systems(systems, len(references[0]))
+    n_sentences = len(references[0]) if references else len(systems[0].outside[0])
+    texts = read_systems(systems, n_sentences)
+    sources = _load_source(source, n_sentences)
     statistics = []
     for each in prepare_metrics(metrics, references, outside):
         statistics.append(measure_metric(systems, each))
@@ -240,7 +245,7 @@ def analyze_all(
             texts,
             references,
             statistics,
-            source=source,
+            source=sources,
             frequencies=frequencies,
             ngrams=ngrams,
             examples=examples,

@@ -11,6 +11,7 @@ from mosesplug.evaluation.analysis.sentences import BucketKind
 from mosesplug.evaluation.comparison import SystemScore
 from mosesplug.inspection.texts import decode_text
 from mosesplug.reporting.analysis_tables import (
+    KINDS,
     AnalysisTable,
     describe_example,
     describe_examples,
@@ -30,7 +31,6 @@ from mosesplug.reporting.tables import render_table
 __all__ = ["render_analysis"]
 
 _NONE = '<p class="note">none</p>\n'
-_KINDS: tuple[BucketKind, ...] = ("length", "difference", "score")
 
 _STYLE = (
     """
@@ -71,21 +71,26 @@ def render_analysis(
 def _render_body(analysis: SystemAnalysis) -> Iterator[str]:
     """Yield the sections below the scores."""
     legend = render_legend(analysis.systems)
-    words = tabulate_words(analysis)
-    content = _pair(_draw_words(analysis), words)
-    yield render_section(words.title, f"{words.note} The bars show F1.", legend + content)
-    for kind in _KINDS:
+    if analysis.words:
+        words = tabulate_words(analysis)
+        content = _pair(_draw_words(analysis), words)
+        yield render_section(words.title, f"{words.note} The bars show F1.", legend + content)
+    for kind in KINDS:
         table = tabulate_sentences(analysis, kind)
+        if not table.rows:
+            continue
         if kind == "length":
             note, chart = f"The bars show {analysis.metrics[0]}.", _draw_scores(analysis)
         else:
             note, chart = "The bars show the number of sentences.", _draw_sizes(analysis, kind)
         yield render_section(table.title, note, legend + _pair(chart, table))
-    ngrams = list(tabulate_ngrams(analysis))
-    content = "".join(map(_render_ngrams, ngrams))
-    yield render_section("N-grams", ngrams[0].note, f'<div class="pair">{content}</div>')
+    if ngrams := list(tabulate_ngrams(analysis)):
+        content = "".join(map(_render_ngrams, ngrams))
+        yield render_section("N-grams", ngrams[0].note, f'<div class="pair">{content}</div>')
+    note = f"By {analysis.sentence_metric}."
+    if analysis.words:
+        note += " Underlined: words that no reference has."
     for names, examples in group_examples(analysis):
-        note = f"By {analysis.sentence_metric}. Underlined: words that no reference has."
         content = "\n".join(map(_render_example, examples)) or _NONE
         yield render_section(describe_examples(*names), note, content)
 
@@ -158,7 +163,9 @@ def _render_ngrams(table: AnalysisTable) -> str:
 
 
 def _render_example(example: Example) -> str:
-    known = {word for text in example.references for word in text.split(b" ")}
+    known = None
+    if example.references:
+        known = {word for text in example.references for word in text.split(b" ")}
     terms = "".join(
         f"<dt>{escape(what)}</dt><dd>{_mark_words(text, known) if is_output else _show(text)}</dd>"
         for what, text, is_output in list_texts(example)
@@ -170,8 +177,10 @@ def _show(text: bytes) -> str:
     return escape(decode_text(text))
 
 
-def _mark_words(text: bytes, known: set[bytes]) -> str:
-    """Return a translation as HTML with the words marked that no reference has."""
+def _mark_words(text: bytes, known: set[bytes] | None) -> str:
+    """Return a translation as HTML with marks around words that are not ``known``."""
+    if known is None:
+        return _show(text)
     words = (word for word in text.split(b" ") if word)
     return " ".join(
         _show(word) if word in known else f"<mark>{_show(word)}</mark>" for word in words

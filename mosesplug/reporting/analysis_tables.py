@@ -12,6 +12,7 @@ from mosesplug.evaluation.analysis.sentences import BucketKind
 from mosesplug.inspection.texts import decode_text, mark_invalid_utf8
 
 __all__ = [
+    "KINDS",
     "AnalysisTable",
     "describe_example",
     "describe_examples",
@@ -45,6 +46,9 @@ class AnalysisTable:
     left: int = 0
     last: int = 0
 
+
+KINDS: tuple[BucketKind, ...] = ("length", "difference", "score")
+"""The kinds of buckets of sentences, in their order."""
 
 _NGRAMS = (
     "Ratio: the share of the system that has the n-gram more often, (more + 1) / (both + 2). An "
@@ -118,8 +122,10 @@ def _drop_repeated(rows: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, ...]]
 def tabulate_ngrams(analysis: SystemAnalysis) -> Iterator[AnalysisTable]:
     """Yield a table for each pair of systems, kind of n-grams, and system that has more.
 
-    The first one has a note on all of them.
+    The first one has a note on all of them. Without references there are none.
     """
+    if not analysis.words:
+        return
     baseline, note = analysis.systems[0], _NGRAMS
     for system in analysis.systems[1:]:
         for kind, verb in (("right", "gets right"), ("wrong", "produces wrongly")):

@@ -120,8 +120,8 @@ def compare(
     sources = parse_score_sources(scores or ())
     if refs is None and not sources:
         raise UsageError("there are no references: give --refs FILE, or --scores NAME=FILE,...")
-    if refs is None and analysed:
-        raise UsageError("--analysis and --html compare with references: add --refs FILE")
+    if frequency_text is not None and refs is None:
+        raise UsageError("--frequency-text requires --refs")
     compared = attach_scores(parse_systems(systems), sources)
     outside = make_outside_metrics(sources)
     lines = [] if refs is None else read_references(refs)
@@ -130,7 +130,6 @@ def compare(
     with progress_bar(quiet) as progress:
         if analysed:
             from mosesplug.api.analysis import analyze_all
-            from mosesplug.evaluation.analysis import read_source
 
             # First, so that an error in its files shows before the tests, which take longer.
             found = analyze_all(
@@ -138,7 +137,7 @@ def compare(
                 lines,
                 metrics,
                 outside,
-                source=None if source is None else read_source(source, len(lines[0])),
+                source=source,
                 frequencies=frequency_text,
                 ngrams=ngrams,
                 examples=examples,

@@ -17,6 +17,7 @@ from mosesplug.cli.shared.tables import (
 )
 from mosesplug.inspection.texts import decode_text
 from mosesplug.reporting.analysis_tables import (
+    KINDS,
     AnalysisTable,
     describe_example,
     describe_examples,
@@ -54,9 +55,9 @@ def _decode(value: Any) -> Any:
 
 
 def _list_tables(analysis: SystemAnalysis) -> Iterator[AnalysisTable]:
-    yield tabulate_words(analysis)
-    for kind in ("length", "difference", "score"):
-        yield tabulate_sentences(analysis, kind)
+    tables = [tabulate_words(analysis), *(tabulate_sentences(analysis, kind) for kind in KINDS)]
+    # Without references there are only sentence scores.
+    yield from (table for table in tables if table.rows)
     yield from tabulate_ngrams(analysis)
 
 

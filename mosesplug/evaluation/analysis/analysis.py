@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from formats.text import StrPath
 from formats.word_frequencies import read_word_frequencies
@@ -33,7 +33,7 @@ class SystemAnalysis:
         metrics: names of the metrics.
         sentence_metric: name of the metric of the sentence scores.
         frequencies: where the frequency of a word was counted.
-        words: accuracy of words by their frequency.
+        words: accuracy of words by their frequency; empty without references, as ``ngrams``.
         sentences: scores of sentences by length, difference of length, and sentence score.
         ngrams: n-grams that one system has right, or wrong, more often than the baseline.
         examples: sentences whose scores differ most.
@@ -65,7 +65,8 @@ def analyse_systems(
 
     Args:
         systems: ``[name][run][sentence]``, the baseline first.
-        references: ``[reference][sentence]``.
+        references: ``[reference][sentence]``; without any, words, lengths and n-grams are left
+            out.
         metrics: statistics of the systems; sentence scores are those of the first metric.
         source: the source sentences.
         frequencies: how often words occur, 0 for others; or a file, see
@@ -76,27 +77,36 @@ def analyse_systems(
     Raises:
         FormatError: the file of frequencies cannot be read.
     """
-    corpus = Corpus.of_lines(references, systems)
     by = metrics[0]
+    analysis = SystemAnalysis(
+        systems=tuple(systems),
+        runs=tuple(map(len, systems.values())),
+        n_sentences=len(next(iter(systems.values()))[0]),
+        metrics=tuple(each.metric for each in metrics),
+        sentence_metric=by.sentence_metric,
+        frequencies="the references",
+        words=(),
+        sentences=bucket_by_score(tuple(systems), metrics, by),
+        ngrams=(),
+        examples=find_examples(references, systems, by, source=source, most=examples),
+    )
+    if not references:
+        return analysis
+    corpus = Corpus.of_lines(references, systems)
     if frequencies is None:
         origin, counted = "the references", None
     elif isinstance(frequencies, Mapping):
         origin, counted = "another text", frequencies
     else:
         origin, counted = str(frequencies), read_word_frequencies(frequencies, corpus.vocabulary)
-    return SystemAnalysis(
-        systems=tuple(systems),
-        runs=tuple(map(len, systems.values())),
-        n_sentences=corpus.n_sentences,
-        metrics=tuple(each.metric for each in metrics),
-        sentence_metric=by.sentence_metric,
+    return replace(
+        analysis,
         frequencies=origin,
         words=measure_words(corpus, counted),
         sentences=(
             *bucket_by_length(corpus, metrics),
             *bucket_by_difference(corpus, metrics),
-            *bucket_by_score(corpus, metrics, by),
+            *analysis.sentences,
         ),
         ngrams=compare_ngrams(corpus, count_ngrams(corpus), ngrams),
-        examples=find_examples(references, systems, by, source=source, most=examples),
     )

@@ -82,9 +82,10 @@ def bucket_by_length(
     places = buckets.assign(lengths)
     assignment = [[places] * len(runs) for runs in corpus.systems.values()]
     every = [[np.zeros_like(places)] * len(runs) for runs in corpus.systems.values()]
+    names = list(corpus.systems)
     return (
-        *_score_buckets("length", corpus, metrics, assignment, buckets.labels),
-        *_score_buckets("length", corpus, metrics, every, (ALL,)),
+        *_score_buckets("length", names, metrics, assignment, buckets.labels),
+        *_score_buckets("length", names, metrics, every, (ALL,)),
     )
 
 
@@ -96,7 +97,8 @@ def bucket_by_difference(
         [buckets.assign(_find_difference(corpus, run)) for run in runs]
         for runs in corpus.systems.values()
     ]
-    return _score_buckets("difference", corpus, metrics, assignment, buckets.labels)
+    names = list(corpus.systems)
+    return _score_buckets("difference", names, metrics, assignment, buckets.labels)
 
 
 def _find_difference(corpus: Corpus, run: Text) -> NDArray[np.int64]:
@@ -108,7 +110,7 @@ def _find_difference(corpus: Corpus, run: Text) -> NDArray[np.int64]:
 
 
 def bucket_by_score(
-    corpus: Corpus,
+    systems: Sequence[str],
     metrics: Sequence[SystemStatistics],
     by: SystemStatistics,
     buckets: Buckets | None = None,
@@ -116,7 +118,7 @@ def bucket_by_score(
     """Return the scores of sentences by their sentence score.
 
     Args:
-        corpus: the texts.
+        systems: names of the systems.
         metrics: the metrics that score each bucket.
         by: the metric whose sentence scores are the buckets.
         buckets: ranges of scores; None: see ``score_buckets``.
@@ -125,12 +127,12 @@ def bucket_by_score(
         scores = np.concatenate([run for runs in by.sentence_scores for run in runs])
         buckets = score_buckets(scores, from_zero=by.is_error_rate)
     assignment = [[buckets.assign(run) for run in runs] for runs in by.sentence_scores]
-    return _score_buckets("score", corpus, metrics, assignment, buckets.labels)
+    return _score_buckets("score", systems, metrics, assignment, buckets.labels)
 
 
 def _score_buckets(
     kind: BucketKind,
-    corpus: Corpus,
+    systems: Sequence[str],
     metrics: Sequence[SystemStatistics],
     assignment: _Assignment,
     labels: Sequence[str],
@@ -144,7 +146,7 @@ def _score_buckets(
     for place, label in enumerate(labels):
         if not any(size[place] for size in sizes):
             continue
-        for number, system in enumerate(corpus.systems):
+        for number, system in enumerate(systems):
             for each in metrics:
                 runs = zip(each.statistics[number], assignment[number], strict=True)
                 chosen = [statistics[run == place] for statistics, run in runs]

@@ -76,8 +76,8 @@ def read_source(path: StrPath, n_sentences: int) -> list[bytes]:
     lines = read_reference(path)
     if len(lines) != n_sentences:
         raise FormatError(
-            f"{len(lines)} lines, but the references have {n_sentences}",
+            f"{len(lines)} lines, but the translations have {n_sentences}",
             path=path,
-            remedy="Line N must be the source sentence of line N of the references",
+            remedy="Line N must be the source sentence of line N of the translations",
         )
     return lines

@@ -103,6 +103,50 @@ def test_scores_and_analysis_in_one_document(run: Run) -> None:
     assert document["examples"][0]["references"] == ["the cat sees a_dog"]
 
 
+def test_scores_from_outside(run: Run) -> None:
+    Path("a").write_text("-0.5\n0.25\n3\n")
+    Path("b").write_text("-1\n0.75\n3\n")
+    code, out, _ = run("--scores", "QE=a,b", "--metric", "QE", "--analysis")
+    assert code == 0
+    lines = out.splitlines()
+    start = lines.index("Sentences by sentence score (QE)")
+    # The range of the scores is -0.975 to 3, in steps of 0.5.
+    assert [line.split() for line in lines[start + 3 : start + 7]] == [
+        ["below", "-0.5", "base", "0"],
+        ["new", "1", "-1.0000"],
+        ["-0.5", "to", "0", "base", "1", "-0.5000"],
+        ["new", "0"],
+    ]
+    start = lines.index("Sentences where new is better than base")
+    assert lines[start + 2] == "sentence 1: QE 0.2500 to 0.7500 (+0.5000)"
+
+
+def test_scores_without_references(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    del run
+    Path("a").write_text("0.5\n0.25\n3\n")
+    Path("b").write_text("1\n0\n3\n")
+    words = "compare base new --scores QE=a,b:error --trials 9 --analysis --html page.html"
+    with pytest.raises(SystemExit) as end:
+        main([*words.split(), "--source", "ref"])
+    assert not end.value.code
+    _, *sections = capsys.readouterr().out.split("\nSentences ")
+    heads = [section.splitlines()[0] for section in sections]
+    assert heads == [
+        "by sentence score (QE)",
+        "where new is better than base",
+        "where base is better than new",
+    ]
+    assert "sentence 1: QE 0.2500 to 0.0000 (-0.2500)" in sections[1]
+    assert "sentence 0: QE 0.5000 to 1.0000 (+0.5000)" in sections[2]
+    assert "  source  it is <b>here</b> |\n  base\n  new     it is $there$ |\n" in sections[1]
+    page = Path("page.html").read_text()
+    assert "<mark>" not in page
+    assert "N-grams" not in page
+    with pytest.raises(SystemExit):
+        main([*words.split(), "--frequency-text", "ref"])
+    assert "--frequency-text requires --refs" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
@@ -110,7 +154,7 @@ def test_scores_and_analysis_in_one_document(run: Run) -> None:
         (("--frequency-text", "ref"), 2, "--frequency-text requires --analysis or --html"),
         (("--html", "none/page.html"), 2, "--html none/page.html: there is no directory"),
         (("--html", "."), 2, "--html .: it is a directory"),
-        (("--analysis", "--source", "short"), 1, "short: 2 lines, but the references have 3"),
+        (("--analysis", "--source", "short"), 1, "short: 2 lines, but the translations have 3"),
         (("--analysis", "--source", "none"), 1, "none: "),
         (("--analysis", "--frequency-text", "counts"), 1, "counts:101: 'cat 1' is not a word"),
         (("short", "--analysis"), 1, "short: 2 lines, but the references have 3"),

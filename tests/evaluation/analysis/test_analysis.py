@@ -254,7 +254,7 @@ def test_sentence_buckets_by_hand() -> None:
     empty = [each for each in by_difference if not each.sentences]
     assert len(empty) == 2
     assert all(math.isnan(each.score) for each in empty)
-    by_score = bucket_by_score(corpus, [metric], metric)
+    by_score = bucket_by_score(list(corpus.systems), [metric], metric)
     assert [describe(each, *keys) for each in by_score if each.sentences] == [
         ("below 0.1", "new", 1, 0.0),
         ("0.2 to 0.3", "base", 1, 0.25),
@@ -268,7 +268,7 @@ def test_sentence_buckets_by_hand() -> None:
 def test_sentence_buckets_of_several_runs() -> None:
     corpus = Corpus.of_lines([[b"a", b"b"]], {"base": [[b"a", b"b"]] * 2})
     metric = make_statistics([[0.0, 0.5], [0.5, 0.5]])
-    found = bucket_by_score(corpus, [metric], metric)
+    found = bucket_by_score(list(corpus.systems), [metric], metric)
     assert [describe(each, "bucket", "sentences", "score") for each in found] == [
         ("below 0.1", 0.5, 0.0),
         ("0.5 to 0.6", 1.5, 0.5),
