@@ -1,0 +1,173 @@
+"""The checks of algorithms: planted weights, seeds, odd arrays, errors, declared settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass, replace
+from types import MappingProxyType
+
+import numpy as np
+
+from mosesplug.errors import OptimizerError
+from mosesplug.optimizers.problem import Problem, corpus_score, no_progress
+from mosesplug.optimizers.registry import Algorithm
+from mosesplug.testing.checks import require, require_error, run_checks, unaligned
+from mosesplug.testing.problems import planted_for, tuning_set
+from mosesplug.tuning_set import SparseRows
+
+__all__ = ["ALGORITHM_CHECKS", "START", "check_algorithm", "solve"]
+
+START = np.full(5, 0.2)
+"""As a decoder's weights are when tuning begins: L1-normalised, as defaults expect."""
+START.flags.writeable = False
+
+LEAST_SCORE = 0.95
+"""Score that default settings must reach where the planted weights score 1."""
+
+
+def check_algorithm(tuner: Algorithm) -> None:
+    """Check that an algorithm behaves as ``mosesplug.optimizers.problem`` says.
+
+    It runs with its default settings, on small problems.
+
+    Raises:
+        AssertionError: a check fails.
+
+    Example:
+        >>> from mosesplug.optimizers import algorithm
+        >>> from mosesplug.testing import check_algorithm
+        >>> check_algorithm(algorithm("mert"))
+    """
+    run_checks(ALGORITHM_CHECKS, tuner, f"algorithm {tuner.name}")
+
+
+def solve(tuner: Algorithm, problem: Problem, seed: int = 0) -> tuple[bytes, float]:
+    """Return the bytes of the weights, and their score."""
+    solution = tuner.optimize(
+        problem, START, np.random.default_rng(seed), tuner.options(), no_progress
+    )
+    require(bool(np.isfinite(solution.weights).all()), "weights must be finite")
+    require(bool(solution.weights.any()), "weights must not all be 0")
+    return solution.weights.tobytes(), solution.score
+
+
+def _planted_weights(tuner: Algorithm) -> None:
+    # Its arrays are read-only: an algorithm that writes to its input fails.
+    problem = planted_for(tuner, 11, n_sentences=300)
+    problem = replace(problem, minima=-np.ones(5), maxima=np.ones(5))
+    before = corpus_score(problem, START)
+    _, score = solve(tuner, problem)
+    require(
+        score > before and score > LEAST_SCORE,
+        f"the score is {score:.4f} from {before:.4f}, but must exceed {LEAST_SCORE}: hidden weights"
+        " score 1",
+    )
+
+
+def _seeds_and_threads(tuner: Algorithm) -> None:
+    problem = planted_for(tuner, 12, noise=1.0)
+    first = solve(tuner, problem)
+    require(solve(tuner, problem) == first, "the same seed gives other weights")
+    require(solve(tuner, replace(problem, threads=3)) == first, "threads change the weights")
+
+
+def _odd_arrays(tuner: Algorithm) -> None:
+    problem = planted_for(tuner, 13, noise=1.0)
+    made = problem.tuning_set
+    shifted = replace(
+        made,
+        offsets=unaligned(made.offsets),
+        dense=unaligned(made.dense),
+        stats=unaligned(made.stats),
+        lengths=unaligned(made.lengths),
+    )
+    found = solve(tuner, replace(problem, tuning_set=shifted))
+    require(found == solve(tuner, problem), "unaligned arrays change the weights")
+
+
+def _not_finite(tuner: Algorithm) -> None:
+    problem = planted_for(tuner, 14)
+    dense = problem.tuning_set.dense.copy()
+    dense[3, 2] = np.nan
+    bad = replace(problem, tuning_set=replace(problem.tuning_set, dense=dense))
+    error = require_error(OptimizerError, lambda: solve(tuner, bad), "a feature value NaN")
+    require("F2" in str(error), f"the error must name the feature F2: {error}")
+    start = np.array([1.0, np.inf, 1.0, 1.0, 1.0])
+    error = require_error(
+        OptimizerError,
+        lambda: tuner.optimize(
+            problem, start, np.random.default_rng(0), tuner.options(), no_progress
+        ),
+        "an infinite starting weight",
+    )
+    require("F1" in str(error), f"the error must name the feature F1: {error}")
+
+
+def _without_solution(tuner: Algorithm) -> None:
+    problem = planted_for(tuner, 15)
+    fixed = replace(problem, active=np.zeros(5, dtype=np.bool_))
+    none = tuning_set([0, 0], np.zeros((0, 5)), np.zeros(0))
+    empty = replace(problem, tuning_set=none)
+    cases = (
+        ("4 weights for 5 features", problem, np.ones(4), "5 features"),
+        ("no active feature", fixed, np.ones(5), "nothing to tune"),
+        ("no hypotheses", empty, np.ones(5), "no hypotheses"),
+    )
+    for what, case, start, message in cases:
+        error = require_error(
+            OptimizerError,
+            lambda case=case, start=start: tuner.optimize(  # type: ignore[misc]
+                case, start, np.random.default_rng(0), tuner.options(), no_progress
+            ),
+            what,
+        )
+        require(message in str(error), f"the error must say {message!r}: {error}")
+
+
+def _sparse_features(tuner: Algorithm) -> None:
+    problem = planted_for(tuner, 16)
+    made = problem.tuning_set
+    rows = SparseRows(
+        np.arange(0, 2 * made.n_hyps + 1, 2),
+        np.tile(np.array([0, 1], dtype=np.int32), made.n_hyps),
+        made.dense[:, 3:].ravel(),
+    )
+    sizes = np.diff(made.offsets).tolist()
+    sparse = tuning_set(
+        sizes, made.dense[:, :3], np.zeros(made.n_hyps), rows, ("sparse_a", "sparse_b")
+    )
+    problem = replace(problem, tuning_set=replace(sparse, stats=made.stats))
+    start = np.array([0.2, 0.2, 0.2, 0.0, 0.0])
+    found = tuner.optimize(problem, start, np.random.default_rng(0), tuner.options(), no_progress)
+    require(
+        bool(found.weights[3:].any()) == tuner.tunes_sparse,
+        f"tunes_sparse is {tuner.tunes_sparse}, but the sparse weights are {found.weights[3:]}",
+    )
+
+
+def _settings(tuner: Algorithm) -> None:
+    require(is_dataclass(tuner.options), "options must be a dataclass")
+    require(bool(tuner.family), "family is empty")
+    require(0 < len(tuner.summary) <= 60, "summary must have 1 to 60 characters")
+    require(bool(tuner.source), "source is empty")
+    for setting in fields(tuner.options):
+        for key in ("help", "source"):
+            require(
+                bool(setting.metadata.get(key)),
+                f"the setting {setting.name} has no {key}: declare it by"
+                " mosesplug.optimizers.options.option",
+            )
+
+
+ALGORITHM_CHECKS: Mapping[str, Callable[[Algorithm], None]] = MappingProxyType(
+    {
+        "declared settings": _settings,
+        "planted weights": _planted_weights,
+        "seeds and threads": _seeds_and_threads,
+        "unaligned arrays": _odd_arrays,
+        "values that are not finite": _not_finite,
+        "problems without solution": _without_solution,
+        "sparse features": _sparse_features,
+    }
+)
+"""The checks of ``check_algorithm`` by name."""
