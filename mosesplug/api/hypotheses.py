@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from mosesplug.metrics import Metric
 from mosesplug.tuning.decoding.lists import read_decoded
 from mosesplug.tuning_set import SparseRows, TuningSet
 
-__all__ = ["Hypotheses", "make_lists", "parse_lists", "score_hypotheses"]
+__all__ = ["ArrayLists", "Hypotheses", "make_lists", "parse_lists", "score_hypotheses"]
 
 
 @dataclass(frozen=True)
@@ -74,25 +74,46 @@ class Hypotheses:
         )
 
 
+class ArrayLists(NamedTuple):
+    """Arrays as n-best lists.
+
+    Attributes:
+        block: the lists, grouped by sentence.
+        references: ``[reference][line]``; None without any.
+        order: int64 ``[n_hyps]``, the caller's row of each hypothesis.
+    """
+
+    block: NBestList
+    references: list[list[bytes]] | None
+    order: NDArray[np.int64]
+
+
 def make_lists(
     features: FeatureArrays, sentence_ids: Any, hypotheses: Any, references: Any
-) -> tuple[NBestList, list[list[bytes]]]:
-    """Return arrays as n-best lists, and their references as ``[reference][line]``.
+) -> ArrayLists:
+    """Return arrays as n-best lists.
+
+    Args:
+        features: their values.
+        sentence_ids, hypotheses, references: see ``optimize``; texts and references may be None.
 
     Raises:
         UsageError, DataError: as for ``optimize``.
     """
     count = len(features)
-    texts = encode_texts(hypotheses, "hypotheses", count)
-    if isinstance(references, Mapping):
+    texts = None if hypotheses is None else encode_texts(hypotheses, "hypotheses", count)
+    lines: list[list[bytes]] | None = None
+    if isinstance(references, Mapping) or references is None:
         sentences = number_sentences(sentence_ids, count)
-        lines = arrange_references(references, sentences)
+        if references is not None:
+            lines = arrange_references(references, sentences)
     else:
         lines = load_references(references)
         sentences = number_sentences(sentence_ids, count, len(lines[0]))
     order = sentences.order
-    in_order = [texts[row] for row in order.tolist()]
-    return make_block(sentences.numbers[order], in_order, features.take(order)), lines
+    in_order = None if texts is None else [texts[row] for row in order.tolist()]
+    block = make_block(sentences.numbers[order], in_order, features.take(order))
+    return ArrayLists(block, lines, order)
 
 
 def score_hypotheses(

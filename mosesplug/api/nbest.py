@@ -206,6 +206,8 @@ class NBest:
                 extra_starts=block.extra_starts[wanted],
                 extra_ends=block.extra_ends[wanted],
                 lines=block.lines[wanted],
+                outside=None if block.outside is None else block.outside[wanted],
+                has_texts=block.has_texts,
             )
         )
 
@@ -321,7 +323,7 @@ def _texts(block: NBestList) -> Iterator[tuple[int, bytes]]:
 
 def make_block(
     sentence_ids: NDArray[np.int64],
-    texts: Sequence[bytes],
+    texts: Sequence[bytes] | None,
     features: FeatureArrays,
     scores: NDArray[np.float64] | None = None,
 ) -> NBestList:
@@ -329,12 +331,13 @@ def make_block(
 
     Args:
         sentence_ids: int64 ``[n]``, never decreasing.
-        texts: the hypotheses.
+        texts: the hypotheses; None: unknown.
         features: their values.
         scores: float64 ``[n]``; None: unknown.
     """
+    n, has_texts = len(sentence_ids), texts is not None
+    texts = [b""] * n if texts is None else texts
     ends = np.cumsum([0, *map(len, texts)], dtype=np.int64)
-    n = len(texts)
     return NBestList(
         path="the hypotheses",
         sentence_ids=sentence_ids,
@@ -351,6 +354,7 @@ def make_block(
         extra_starts=ends[1:],
         extra_ends=ends[1:],
         lines=np.arange(1, n + 1),
+        has_texts=has_texts,
     )
 
 

@@ -44,6 +44,7 @@ def optimize(
     held_out: float | None = None,
     heldout_lists: ListSource | Sequence[ListSource] | None = None,
     heldout_references: Any = None,
+    heldout_scores: Mapping[str, Any] | None = None,
     folds: int | None = None,
     runs: int | None = None,
     select: str = "median",
@@ -70,7 +71,12 @@ def optimize(
         references: a file or the prefix of several; a text for each sentence; several sequences of
             texts, ``[reference][sentence]``; or a mapping of sentence ids to one or several texts.
         scores: ``[n_hyps]``, a number for each hypothesis, larger for better ones. The corpus score
-            is the mean of the chosen hypotheses.
+            is the mean of the chosen hypotheses. Or scores by name, ``{"COMET": numbers}``, as
+            ``--scores``: numbers or a file for the hypotheses of all lists, in their order;
+            ``metric`` may name them, also in a sum with metrics of texts, as
+            ``"COMET:0.7+CHRF:0.3"`` (None: the first). Two columns are a ratio of sums;
+            ``{"TERX:error": ...}`` is an error rate. Hypotheses with the same text, features and
+            scores then count once.
         statistics: ``[n_hyps, n_statistics]``, the statistics of each hypothesis; ``metric`` scores
             their sum.
         names: name of each column of ``features``, or of each value of a file without labels;
@@ -99,6 +105,7 @@ def optimize(
         seed: seed of all random choices.
         held_out: share of the sentences to hold out, as 0.2.
         heldout_lists, heldout_references: lists of a held-out set, and their references.
+        heldout_scores: scores by name of ``heldout_lists``, as ``scores``.
         folds: number of folds of a cross-validation before learning.
         runs: number of runs, with seeds ``seed``, ``seed + 1``, ...
         select: the weights of several runs: ``median``, ``best-heldout`` or ``average``.

@@ -14,6 +14,7 @@ from mosesplug.api.arguments import Progress, check_integer, open_progress
 from mosesplug.api.arrays import encode_texts
 from mosesplug.api.inputs import load_references
 from mosesplug.api.nbest import NBest
+from mosesplug.api.sentence_scores import attach_named_scores
 from mosesplug.api.table import Column, ColumnType, Table
 from mosesplug.errors import UsageError
 from mosesplug.evaluation.comparison import (
@@ -160,9 +161,10 @@ def score(
 
 def compare(
     systems: Mapping[str, Any],
-    references: Any,
+    references: Any = None,
     metrics: Sequence[str | Metric] | str | None = None,
     *,
+    scores: Mapping[str, Mapping[str, Any]] | None = None,
     samples: int = 1000,
     trials: int = 10_000,
     seed: int = 1,
@@ -174,8 +176,11 @@ def compare(
         systems: by name, the baseline first: a translation for each sentence, its file, or the
             working directory of a tuning run; or, for several runs of a system with other optimizer
             seeds, a sequence of these (``Path`` objects or sequences of texts).
-        references: as for ``optimize``.
-        metrics: as for ``score``.
+        references: as for ``optimize``; optional with ``scores``.
+        metrics: as for ``score``; names of ``scores``, too. None: also all of ``scores``.
+        scores: scores that another program computed, by metric and system: ``{"COMET": {"base":
+            numbers, "new": numbers}}``, a number for each sentence, or a file of them; of several
+            runs, a list of these. Names are as for ``optimize``.
         samples: bootstrap samples.
         trials: trials of approximate randomisation.
         seed: seed of all draws.
@@ -203,13 +208,22 @@ def compare(
     """
     samples, trials = check_integer(samples, "samples", 1), check_integer(trials, "trials", 1)
     seed = check_integer(seed, "seed", 0)
-    lines = load_references(references)
-    compared = load_systems(systems, len(lines[0]))
+    if references is None and not scores:
+        raise UsageError("references is missing: give references, or scores")
+    lines = [] if references is None else load_references(references)
+    compared = load_systems(systems, len(lines[0]) if lines else None)
+    outside: Sequence[OutsideMetric] = ()
+    if scores:
+        compared, outside = attach_named_scores(compared, scores)
+    chosen = list_metrics(metrics)
+    if metrics is None:
+        chosen = [*(chosen if lines else ()), *(each.name for each in outside)]
     with open_progress(progress) as report:
         return compare_all(
             compared,
             lines,
-            list_metrics(metrics),
+            chosen,
+            outside,
             samples=samples,
             trials=trials,
             seed=seed,
@@ -261,7 +275,7 @@ def list_metrics(metrics: Sequence[str | Metric] | str | None) -> Sequence[str |
     return metrics
 
 
-def load_systems(systems: Mapping[str, Any], n_sentences: int) -> list[System]:
+def load_systems(systems: Mapping[str, Any], n_sentences: int | None) -> list[System]:
     """Return the systems of ``compare``.
 
     Raises:
@@ -275,7 +289,7 @@ def load_systems(systems: Mapping[str, Any], n_sentences: int) -> list[System]:
     ]
 
 
-def _find_translations(value: Any, what: str, n_sentences: int) -> list[Translation]:
+def _find_translations(value: Any, what: str, n_sentences: int | None) -> list[Translation]:
     """Return the translations of each run of a system."""
     if isinstance(value, str | PathLike):
         path = Path(value)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,11 @@ from numpy.typing import NDArray
 
 from mosesplug.api.arrays import check_column, convert_numbers
 from mosesplug.errors import DataError, UsageError
+from mosesplug.metrics.outside import divide_sums
 from mosesplug.metrics.protocol import Prepared, UnsmoothedMetric
+from mosesplug.settings.scores import ScoreSource, split_marks
 
-__all__ = ["StatisticsMetric", "convert_scores", "convert_statistics"]
+__all__ = ["StatisticsMetric", "convert_named_scores", "convert_scores", "convert_statistics"]
 
 _LARGEST_COUNT = 1 << 30
 """Counts up to this size are int32; differences of two of them must fit."""
@@ -130,10 +134,6 @@ class StatisticsMetric(UnsmoothedMetric):
             ) from error
 
 
-def _mean(totals: NDArray[np.float64]) -> NDArray[np.float64]:
-    return totals[..., 0] / np.maximum(totals[..., 1], 1.0)
-
-
 def convert_scores(scores: Any, count: int) -> tuple[StatisticsMetric, NDArray[np.float64]]:
     """Return scores of hypotheses as statistics whose metric is the mean of the chosen.
 
@@ -146,8 +146,48 @@ def convert_scores(scores: Any, count: int) -> tuple[StatisticsMetric, NDArray[n
         DataError: a score is not finite.
     """
     column = check_column(scores, "scores", count)
-    metric = StatisticsMetric(_mean, "MEAN-SCORE", columns=("score", "hypotheses"))
+    metric = StatisticsMetric(divide_sums, "MEAN-SCORE", columns=("score", "hypotheses"))
     return metric, np.column_stack([column, np.ones(count)])
+
+
+def convert_named_scores(
+    scores: Mapping[str, Any], what: str = "scores", count: int | None = None
+) -> tuple[ScoreSource, ...]:
+    """Return scores by name as the sources of metrics.
+
+    Args:
+        scores: by name, or ``NAME:error`` and ``NAME:ratio``: ``[n]`` or ``[n, k]`` numbers, or a
+            file.
+        what: the argument, for messages.
+        count: number of hypotheses; None if it is not known yet.
+
+    Raises:
+        UsageError: a wrong shape or type.
+        DataError: a value is not finite.
+    """
+    found = []
+    for key, values in scores.items():
+        if not isinstance(key, str):
+            raise UsageError(f"{what} has the key {key!r}: give the name of a metric, as 'COMET'")
+        name, source = split_marks(key)
+        source = replace(source, name=name)
+        if isinstance(values, str | PathLike):
+            found.append(replace(source, paths=(Path(values),)))
+            continue
+        array = convert_numbers(values, f"{what}[{key!r}]")
+        rows = array.astype(np.float64).reshape(len(array), -1) if array.ndim in (1, 2) else None
+        if rows is None or not rows.shape[1] or (count is not None and len(rows) != count):
+            wanted = "hypothesis" if count is None else f"of {count} hypotheses"
+            raise UsageError(
+                f"{what}[{key!r}] has the shape {array.shape}: give a number for each {wanted}"
+            )
+        if not np.isfinite(rows).all():
+            place = int(np.argmin(np.isfinite(rows).all(axis=1)))
+            raise DataError(f"{what}[{key!r}][{place}] is {array[place]}: give finite numbers")
+        found.append(replace(source, values=rows))
+    if not found:
+        raise UsageError(f"{what} is empty: give an array for each metric")
+    return tuple(found)
 
 
 def convert_statistics(statistics: Any, count: int) -> NDArray[np.int32] | NDArray[np.float64]:

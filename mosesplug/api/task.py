@@ -16,10 +16,10 @@ from formats.nbest.block import NBestList
 from formats.weights.any_format import WeightFile, read_weights
 from mosesplug.api.arguments import check_keyword
 from mosesplug.api.arrays import convert_features
-from mosesplug.api.hypotheses import Hypotheses, make_lists, score_hypotheses
+from mosesplug.api.hypotheses import ArrayLists, Hypotheses, make_lists, score_hypotheses
 from mosesplug.api.inputs import arrange_initial, load_references, make_weight_file
 from mosesplug.api.nbest import NBest, read_nbest
-from mosesplug.api.statistics import StatisticsMetric
+from mosesplug.api.statistics import StatisticsMetric, convert_named_scores
 from mosesplug.api.weights import WeightTable
 from mosesplug.errors import DataError, UsageError, suggest
 from mosesplug.features import FeatureSpace, spelled_groups
@@ -29,6 +29,7 @@ from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
 from mosesplug.settings.declare import list_settings
 from mosesplug.settings.learning import LearningSettings, make_learning_settings
+from mosesplug.settings.scores import parse_score_sources
 
 __all__ = ["ListSource", "StrPath", "Task", "make_task", "spell_argument"]
 
@@ -84,6 +85,7 @@ def make_task(
     initial: Any = None,
     heldout_lists: Any = None,
     heldout_references: Any = None,
+    heldout_scores: Mapping[str, Any] | None = None,
     **values: Any,
 ) -> Task:
     """Return the task of the arguments of ``optimize``; ``values`` are its other settings.
@@ -93,12 +95,17 @@ def make_task(
         DataError, FormatError: as for ``optimize``.
     """
     source = _find_source(lists=lists, features=features, **values)
+    named = scores if isinstance(scores, Mapping) else None
+    scores = None if named is not None else scores
+    if named is not None and statistics is not None:
+        raise UsageError("scores and statistics exclude each other: give one of them")
     _check_metric(metric, values.get("metric_settings"), scores, statistics, references)
     _check_requirements(
         source,
         {"sentence_ids": sentence_ids, "hypotheses": hypotheses, "dense": dense},
         references=references,
         is_scored=scores is not None or statistics is not None,
+        is_named=named is not None,
     )
     if isinstance(initial, str | PathLike):
         values["initial"] = initial
@@ -107,6 +114,12 @@ def make_task(
     settings = _make_settings(values)
     if isinstance(metric, str) and statistics is not None:
         metric = find_metric(metric, settings.metric_settings)
+    if named is not None:
+        settings = _add_scores(settings, named, heldout_scores)
+        if references is None and (isinstance(metric, str) and settings.needs_references):
+            raise UsageError(f"references is missing: {metric} is not of the scores alone")
+    elif heldout_scores is not None:
+        raise UsageError("heldout_scores requires scores by name, as scores={'COMET': ...}")
     held_out = _find_held_out(settings, source, heldout_lists, heldout_references)
 
     arrays = None if features is None else convert_features(features, names, dense)
@@ -131,8 +144,9 @@ def make_task(
         start=None if initial is None else start,
     )
     if arrays is not None:
-        block, lines = make_lists(arrays, sentence_ids, hypotheses, references)
-        return Task(settings, replace(given, lists=(block,), references=lines), columns, config)
+        made = make_lists(arrays, sentence_ids, hypotheses, references)
+        given = replace(given, lists=(made.block,), references=made.references)
+        return Task(_arrange_scores(settings, made), given, columns, config)
     if references is not None:
         given = replace(given, references=load_references(references))
     if source == "lists":
@@ -143,6 +157,31 @@ def make_task(
         wanted = tuple(initial) if is_exact else ()
         given = replace(given, graph_start=make_weight_file(initial), graph_names=wanted)
     return Task(settings, given, config=config)
+
+
+def _add_scores(
+    settings: LearningSettings, named: Mapping[str, Any], held_out: Mapping[str, Any] | None
+) -> LearningSettings:
+    """Return settings with scores by name."""
+    sources = convert_named_scores(named)
+    others = () if held_out is None else convert_named_scores(held_out, "heldout_scores")
+    lists = replace(settings.lists, scores=sources)
+    return replace(settings, lists=lists, heldout_scores=others)
+
+
+def _arrange_scores(settings: LearningSettings, made: ArrayLists) -> LearningSettings:
+    """Return settings whose scores are in the order of lists that were made of arrays."""
+    arranged = []
+    for source in parse_score_sources(settings.lists.scores):
+        if source.values is not None:
+            if len(source.values) != len(made.order):
+                raise UsageError(
+                    f"scores[{source.name!r}] has {len(source.values)} rows: give a number for "
+                    f"each of {len(made.order)} hypotheses"
+                )
+            source = replace(source, values=source.values[made.order])
+        arranged.append(source)
+    return replace(settings, lists=replace(settings.lists, scores=tuple(arranged)))
 
 
 def _find_source(**arguments: Any) -> str:
@@ -159,7 +198,12 @@ def _find_source(**arguments: Any) -> str:
 
 
 def _check_requirements(
-    source: str, arrays: Mapping[str, object], *, references: object, is_scored: bool
+    source: str,
+    arrays: Mapping[str, object],
+    *,
+    references: object,
+    is_scored: bool,
+    is_named: bool,
 ) -> None:
     """Check that what belongs to the source of the data is there, and nothing else."""
     allowed = {"features": ("sentence_ids", "hypotheses", "dense"), "lists": ("dense",)}
@@ -171,6 +215,10 @@ def _check_requirements(
     if is_scored:
         if source in ("store", "graphs"):
             raise UsageError(f"scores and statistics are of lists or features, not of {source}")
+        return
+    if is_named:
+        if source == "graphs":
+            raise UsageError("scores are of lists, features or a store, not of graphs")
         return
     if source == "features" and arrays["hypotheses"] is None:
         raise UsageError("features requires hypotheses and references, or scores, or statistics")
@@ -289,7 +337,10 @@ def _find_held_out(
     """Return the held-out lists."""
     if settings.select == "best-heldout" and not (settings.held_out or lists is not None):
         raise UsageError("select='best-heldout' requires held_out or heldout_lists")
-    if (lists is None) != (references is None):
+    has_scores = bool(settings.heldout_scores)
+    if lists is None and has_scores:
+        raise UsageError("heldout_scores requires heldout_lists")
+    if (lists is None) != (references is None) and not (has_scores and lists is not None):
         raise UsageError("heldout_lists and heldout_references require each other")
     if lists is None:
         return GivenData()
@@ -299,7 +350,9 @@ def _find_held_out(
             raise UsageError(f"heldout_lists and {name} exclude each other: use one of them")
     return GivenData(
         heldout_lists=_take_lists(lists, "heldout_lists"),
-        heldout_references=load_references(references, "heldout_references"),
+        heldout_references=(
+            None if references is None else load_references(references, "heldout_references")
+        ),
     )
 
 

@@ -66,8 +66,14 @@ def attach_arrays(
         return list(systems)
     length = len(columns[0][0][0])
     for column in columns:
+        width = column[0][0].shape[1]
         for system, runs in zip(systems, column, strict=True):
             for run in runs:
+                if run.shape[1] != width:
+                    raise DataError(
+                        f"{run.shape[1]} numbers for each sentence of the system {system.name}, "
+                        f"but {width} of {systems[0].name}: give the same columns"
+                    )
                 if len(run) != length:
                     raise DataError(
                         f"{len(run)} scores of the system {system.name}, but {length} of "

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from mosesplug.metrics.outside import Formula
 
-__all__ = ["ScoreSource", "list_score_names", "parse_score_sources"]
+__all__ = ["ScoreSource", "list_score_names", "parse_score_sources", "split_marks"]
 
 _FORMULAS = ("mean", "ratio")
 
@@ -74,24 +74,27 @@ def list_score_names(texts: Sequence[str | ScoreSource]) -> list[str]:
     ]
 
 
-def _parse(text: str, option: str) -> ScoreSource:
-    name, equals, files = text.partition("=")
-    found = ScoreSource(name)
+def split_marks(text: str) -> tuple[str, ScoreSource]:
+    """Split ``:error``, ``:mean`` and ``:ratio`` off the end, and return a source that has them."""
+    found = ScoreSource("")
     while True:
-        rest, colon, word = files.rpartition(":")
-        if not colon:
-            break
-        if word == "error" and not found.is_error_rate:
+        rest, colon, word = text.rpartition(":")
+        if colon and word == "error" and not found.is_error_rate:
             found = replace(found, is_error_rate=True)
-        elif word in _FORMULAS and found.formula is None:
+        elif colon and word in _FORMULAS and found.formula is None:
             found = replace(found, formula=cast("Formula", word))
         else:
-            break
-        files = rest
+            return text, found
+        text = rest
+
+
+def _parse(text: str, option: str) -> ScoreSource:
+    name, equals, files = text.partition("=")
+    files, found = split_marks(files)
     paths = files.split(",")
     if not (name and equals and all(paths)):
         raise UsageError(
             f"--{option}={text}: write NAME=FILE, as COMET=scores.txt, or "
             "NAME=FILE:error for an error rate"
         )
-    return replace(found, paths=tuple(map(Path, paths)))
+    return replace(found, name=name, paths=tuple(map(Path, paths)))
