@@ -36,9 +36,9 @@ _STYLE = (
     """
 body { max-width: 78rem; }
 .pair { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0 2rem; align-items: start; }
-@media (min-width: 64rem) { .pair { grid-template-columns: minmax(0, 5fr) minmax(0, 6fr); } }
+@media (min-width: 64rem) { .pair { grid-template-columns: minmax(0, 4fr) minmax(0, 5fr); } }
 .chart svg { margin-bottom: .75rem; } .chart td:first-child { white-space: nowrap; }
-td:nth-child(2):not(.n) { min-width: 7rem; }
+td:nth-child(2):not(.n) { min-width: 6rem; }
 h3 { font-size: 1rem; margin: 1.25rem 0 .4rem; overflow-wrap: anywhere; }
 dd mark { background: none; color: inherit; text-decoration: underline wavy #dc2626;
   text-underline-offset: .2em; }
