@@ -12,14 +12,18 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import DataError, UsageError
 from mosesplug.learning.inputs import GivenData, LearningData, make_list_data
-from mosesplug.learning.lists import References, name_references, read_lines_of
+from mosesplug.learning.lists import NO_REFERENCES, References, name_references, read_lines_of
+from mosesplug.learning.outside import find_metric_of
+from mosesplug.learning.scores_by_text import find_scores
 from mosesplug.learning.weights import read_starting_weights
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
+from mosesplug.metrics.outside import compute_statistics
 from mosesplug.metrics.registry import metric_of_signature
 from mosesplug.moses_tools.scoring import ScorerInput
 from mosesplug.optimizers import Progress
 from mosesplug.settings.learning import LearningSettings
+from mosesplug.settings.scores import ScoreSource, parse_score_sources
 from mosesplug.store import NBestStore
 from mosesplug.tuning.workdir.records import read_start
 from mosesplug.tuning.workdir.stores import open_run_store
@@ -64,10 +68,15 @@ def read_store(
         selected = select_iterations(settings.iterations, len(records))
         signature = records[-1].signature
         stored_metric = metric = metric_of_signature(signature)
+        sources = parse_score_sources(settings.lists.scores)
         if given.metric is not None:
             metric = given.metric
+        elif sources:
+            metric = find_metric_of(settings.metric, settings.metric_settings, sources)
         elif settings.metric is not None or settings.metric_settings:
             metric = find_metric(settings.metric or stored_metric.name, settings.metric_settings)
+        if references is None and not metric.needs_texts and metric.needs_outside and sources:
+            references = NO_REFERENCES
         if references is None and metric != stored_metric:
             raise UsageError(
                 f"the store has statistics of {signature}: to optimise {metric.signature()}, use "
@@ -76,8 +85,9 @@ def read_store(
         lists = opened.tuning_set(selected)
         if references is not None:
             lists, signature = _score_again(
-                opened, path, selected, lists, metric, references, settings.threads, progress
-            )
+                opened, path, selected, lists, metric, references, sources, settings.threads,
+                progress,
+            )  # fmt: skip
         decoded_with = read_start(records[selected[0] - 1]).weights
         if given.start is not None:
             start = given.start(lists.space)
@@ -99,13 +109,14 @@ def _score_again(
     lists: TuningSet,
     metric: Metric,
     references: References,
+    sources: Sequence[ScoreSource],
     threads: int,
     progress: Progress,
 ) -> tuple[TuningSet, str]:
-    """Return lists with statistics computed from the stored texts, and the metric's signature."""
+    """Return lists with statistics of the stored texts and of scores, and the signature."""
     prepared = metric.prepare(read_lines_of(references))
     n_sentences = store.iterations()[-1].n_sentences
-    if prepared.n_sentences != n_sentences:
+    if prepared.n_references and prepared.n_sentences != n_sentences:
         raise DataError(
             f"{name_references(references)} has {prepared.n_sentences} lines, the store at {path} "
             f"has {n_sentences} sentences"
@@ -116,12 +127,20 @@ def _score_again(
         progress(sentence + 1, n_sentences, "sentences")
     owners: NDArray[np.int64] = np.repeat(lists.sentence_ids, np.diff(lists.offsets))
     hypotheses = ScorerInput.of_lines(texts, owners)
-    statistics = metric.statistics(
+    if metric.needs_texts and texts and not any(texts):
+        raise DataError(
+            f"the store at {path} has lists without texts, which {metric.name} compares with the "
+            "references: use --scores NAME=FILE"
+        )
+    outside = find_scores(sources, owners, texts) if metric.needs_outside else None
+    statistics = compute_statistics(
+        metric,
         prepared,
         hypotheses.sentence_ids,
         hypotheses.buffer,
         hypotheses.starts,
         hypotheses.ends,
+        outside,
         threads=threads,
     )
     return replace(lists, stats=statistics), prepared.signature
