@@ -23,6 +23,7 @@ __all__ = [
     "mark_zero_bytes",
     "pad_with_newlines",
     "stand_at",
+    "strip_blanks",
     "view_words",
 ]
 
@@ -32,6 +33,7 @@ PAD = 16
 EACH_BYTE = np.uint64(0x0101010101010101)
 """Multiplied by a byte: that byte in all eight places of a word."""
 
+_BLANK = ord(" ")
 _U64 = np.uint64
 _FIRST = np.array([2 ** (8 * n) - 1 for n in range(9)], dtype=np.uint64)  # the first n bytes
 
@@ -78,6 +80,20 @@ def count_before_blank(words: Words) -> Positions:
 def mark_zero_bytes(words: Words) -> Words:
     """1 in each byte that was zero: exact for the first, and nothing before it."""
     return (((words - EACH_BYTE) & ~words) >> _U64(7)) & EACH_BYTE
+
+
+def strip_blanks(text: Bytes, starts: Positions, ends: Positions) -> tuple[Positions, Positions]:
+    """Strip the blanks, and all bytes below them, at both ends of ranges of a text."""
+    starts, ends = starts.copy(), ends.copy()
+    rows = np.flatnonzero(starts < ends)
+    while len(rows := rows[text[starts[rows]] <= _BLANK]):
+        starts[rows] += 1
+        rows = rows[starts[rows] < ends[rows]]
+    rows = np.flatnonzero(starts < ends)
+    while len(rows := rows[text[ends[rows] - 1] <= _BLANK]):
+        ends[rows] -= 1
+        rows = rows[starts[rows] < ends[rows]]
+    return starts, ends
 
 
 def hash_tokens(text: Bytes, starts: Positions, ends: Positions) -> Words:

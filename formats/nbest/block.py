@@ -35,7 +35,7 @@ from formats.nbest.fields import (
     parse_tokens,
     split_tokens,
 )
-from formats.words import PAD, Bytes, Positions, pad_with_newlines
+from formats.words import PAD, Bytes, Positions, pad_with_newlines, strip_blanks
 
 __all__ = ["NBestList", "concatenate", "parse_block", "parse_block_fast"]
 
@@ -246,18 +246,18 @@ def parse_block_fast(text: bytes, layout: Layout, path: str, first_line: int) ->
     if fields is None:
         return None
     features = _parse_features(padded, *fields.features, layout)
-    sentence_ids = parse_integers(padded, *_strip(padded, *fields.sentence_ids))
+    sentence_ids = parse_integers(padded, *strip_blanks(padded, *fields.sentence_ids))
     score_starts, score_ends = fields.scores
     scored = np.flatnonzero(fields.n_separators > 2 + layout.skipped)
     scores = np.full(len(sentence_ids), np.nan)
     scores[scored] = parse_numbers(
-        padded, *_strip(padded, score_starts[scored], score_ends[scored])
+        padded, *strip_blanks(padded, score_starts[scored], score_ends[scored])
     )
     usable = np.abs(scores[scored]) < FLOAT32_LIMIT
     in_order = (np.diff(sentence_ids, prepend=0) >= 0).all()  # -1 (not a number) fails, too
     if features is None or not in_order or not usable.all():
         return None
-    text_starts, text_ends = _strip(padded, *fields.texts)
+    text_starts, text_ends = strip_blanks(padded, *fields.texts)
     return NBestList(
         path=path,
         sentence_ids=sentence_ids,
@@ -335,18 +335,6 @@ def _split_lines(padded: Bytes, layout: Layout) -> _Fields | None:
         scores=own if layout.score_first else next_one,
         extra=(np.where(count > before + 2, fifth + 3, line_ends), line_ends),
     )
-
-
-def _strip(padded: Bytes, starts: Positions, ends: Positions) -> tuple[Positions, Positions]:
-    """Strip the blanks at both ends of ranges."""
-    starts, ends = starts.copy(), ends.copy()
-    rows = np.arange(len(starts))
-    while len(rows := rows[(padded[starts[rows]] <= BLANKS[-1]) & (starts[rows] < ends[rows])]):
-        starts[rows] += 1
-    rows = np.arange(len(starts))
-    while len(rows := rows[(padded[ends[rows] - 1] <= BLANKS[-1]) & (starts[rows] < ends[rows])]):
-        ends[rows] -= 1
-    return starts, ends
 
 
 def _parse_block_slowly(text: bytes, layout: Layout, path: str, first_line: int) -> NBestList:

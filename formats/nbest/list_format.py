@@ -114,7 +114,7 @@ class ListFormat:
     is_sized: bool = False
 
 
-_MODULES = ("travatar", "marian", "joshua", "cdec", "moses")
+_MODULES = ("jsonl", "travatar", "marian", "joshua", "cdec", "moses")
 """The modules of ``formats.nbest.readers``, in the order in which ``auto`` asks them."""
 
 _REGISTERED: dict[str, ListFormat] = {}
@@ -200,12 +200,16 @@ def read_first_lines(path: StrPath) -> list[bytes]:
 
 
 def detect_format(path: StrPath) -> ListFormat:
-    """Return the format of a file by its first lines; an empty file or a pipe counts as Moses'.
+    """Return the format of a file by its first lines.
+
+    An empty file or a pipe counts as Moses', a directory as one of Kaldi's archives.
 
     Raises:
         FormatError: the file cannot be read, or no format recognises it.
     """
     formats = list_formats()
+    if Path(path).is_dir():
+        return formats["kaldi"]
     lines = read_first_lines(path)
     if not lines:
         return formats["moses"]

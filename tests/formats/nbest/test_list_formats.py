@@ -3,13 +3,15 @@
 A new format enters by being registered, with files in ``valid/nbest/NAME`` and
 ``invalid/nbest/NAME``. Beside each file FILE there may be FILE.options (JSON, the fields of
 ``ListOptions``, and "format" for a name such as ``flat:2``). FILE.expected has a JSON object for
-each hypothesis; FILE.error has part of the message.
+each hypothesis; FILE.error has part of the message, or if it begins with : or /, what follows the
+name of the file. FILE may be a directory.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+import shutil
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -20,6 +22,7 @@ import pytest
 
 from formats.errors import FormatError
 from formats.nbest import files as nbest_files
+from formats.nbest import regroup
 from formats.nbest.block import NBestList, concatenate
 from formats.nbest.list_format import (
     AUTO,
@@ -75,9 +78,11 @@ def spell_row(block: NBestList, row: int, ids: SentenceIds) -> dict[str, Any]:
     score = float(block.scores[row])
     return {
         "id": ids.names[number] if ids.names else number,
-        "text": block.text(row).decode(),
+        "text": block.text(row).decode("utf-8", "surrogateescape"),
         "features": features,
         "score": None if np.isnan(score) else score,
+        "line": int(block.lines[row]),
+        "has_texts": block.has_texts,
     }
 
 
@@ -87,7 +92,8 @@ def assert_expected(blocks: Iterator[NBestList], ids: SentenceIds, path: Path) -
     assert len(found) == len(expected)
     for one, other in zip(found, expected, strict=True):
         wanted = {name: np.float32(values).tolist() for name, values in other["features"].items()}
-        assert one == {**other, "features": wanted}
+        assert {name: one[name] for name in other} == {**other, "features": wanted}
+        assert one["has_texts"] == other.get("has_texts", True)
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -99,14 +105,26 @@ def test_every_format_has_files(name: str) -> None:
     assert 0 < len(found.summary) <= 60
 
 
+def pack(path: Path, packed: Path) -> Path:
+    """Compress a file, or each file of a directory."""
+    if not path.is_dir():
+        packed.write_bytes(gzip.compress(path.read_bytes()))
+        return packed
+    shutil.copytree(path, packed)
+    for file in [each for each in packed.rglob("*") if each.is_file()]:
+        pack(file, file.with_name(f"{file.name}.gz"))
+        file.unlink()
+    return packed
+
+
 @pytest.mark.parametrize("path", VALID, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_valid(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     format, options = read_options(path)
     ids = SentenceIds()
     assert_expected(open_blocks(path, format, options, ids), ids, path)
     # Blocks are whole sentences, whatever their size, and archives read as the plain file does.
-    packed = tmp_path / "packed.gz"
-    packed.write_bytes(gzip.compress(path.read_bytes()))
+    packed = pack(path, tmp_path / "packed.gz")
+    monkeypatch.setattr(regroup, "BLOCK_BYTES", 16)
     ids = SentenceIds()
     blocks = list(open_blocks(packed, format, options, ids))
     assert_expected(iter(blocks), ids, path)
@@ -116,8 +134,9 @@ def test_valid(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert (np.diff(whole.sentence_ids) >= 0).all()
     assert whole.dense.dtype == np.float32
     assert whole.dense.shape == (len(whole), sum(width for _, width in whole.groups))
-    lines = path.read_bytes().count(b"\n") + 1
-    assert ((whole.lines >= 1) & (whole.lines <= lines)).all()
+    if path.is_file():
+        lines = path.read_bytes().count(b"\n") + 1
+        assert ((whole.lines >= 1) & (whole.lines <= lines)).all()
 
 
 @pytest.mark.parametrize("path", VALID, ids=lambda path: f"{path.parent.name}/{path.name}")
@@ -137,7 +156,10 @@ def test_invalid(path: Path) -> None:
         list(open_blocks(path, format, options))
     expected = Path(f"{path}.error").read_text().strip()
     assert expected
+    if expected.startswith((":", "/")):
+        assert str(caught.value).startswith(f"{path}{expected}")
     assert expected in str(caught.value)
+    assert "\n" not in str(caught.value)
     assert caught.value.path is not None
     assert caught.value.remedy
 
@@ -147,7 +169,7 @@ def test_another_file_is_an_error_with_its_place(name: str, tmp_path: Path) -> N
     path = tmp_path / "picture"
     path.write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00\n|| ||\n")
     with pytest.raises(FormatError, match="picture"):
-        list(open_blocks(path, name, ListOptions(group_size=3)))
+        list(open_blocks(path, f"{name}:3" if list_formats()[name].is_sized else name))
 
 
 def test_ids_have_one_number_in_all_files(tmp_path: Path) -> None:
@@ -189,6 +211,14 @@ def test_auto_names_the_formats_if_none_fits(tmp_path: Path) -> None:
     assert "notes.txt" in message
     assert "once upon a time" in message
     assert all(name in message for name in FORMATS)
+
+
+def test_auto_asks_for_the_size_of_groups(tmp_path: Path) -> None:
+    path = tmp_path / "beams.tsv"
+    path.write_text("the house\t-3.5\nthe mouse\t-4\n")
+    assert detect_format(path).name == "nemo"
+    with pytest.raises(FormatError, match=r"beams\.tsv: .* is unknown\. Give it: --format nemo:N"):
+        list(open_blocks(path))
 
 
 def test_format_names() -> None:

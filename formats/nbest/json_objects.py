@@ -1,0 +1,348 @@
+"""The grammar of n-best lists in JSON: one object a line, of one hypothesis or of one sentence.
+
+    {"id": "utt-1", "hyp": "a b", "scores": {"asr": -3.5, "lm": {"forward": -7, "backward": -8}}}
+    {"id": "utt-1", "hyp": "a b", "asr": -3.5, "lm": -7}
+    {"id": "utt-1", "hyps": [{"text": "a b", "scores": {"asr": -3.5}}, {"text": "a c", ...}]}
+    {"id": "utt-1", "hyps": ["a b", "a c"], "scores": {"asr": [-3.5, -4]}}
+
+The first line sets the form. With an object ``scores``, all numbers in it are features, and a
+number ``score`` beside it is the model score. Without it, all numbers of the object are features,
+and other values are ignored. Scores of scores have names with points (``lm.forward``). A list of
+numbers holds the scores of words, whose number varies. Every hypothesis must have the features of
+the first one, unless the caller names the dense ones: the value of a missing log probability is
+not 0.
+
+``formats.nbest.json_structs`` parses whole blocks faster and leaves all errors to this module.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from formats.errors import quote
+from formats.nbest.entry import BLANKS, FLOAT32_LIMIT, Place
+from formats.nbest.list_format import ListOptions
+
+__all__ = ["ID_KEYS", "LIST_KEYS", "TEXT_KEYS", "Hypothesis", "ListForm", "iter_hypotheses"]
+
+ID_KEYS = ("id", "utt_id")
+TEXT_KEYS = ("hyp", "text", "hypothesis")
+LIST_KEYS = ("hyps", "nbest", "hypotheses")
+
+LARGEST_ID = 10**18
+
+_EXAMPLE = 'A line has the form: {"id": "utt-1", "hyp": "a b", "scores": {"lm": -3.5}}'
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """One hypothesis.
+
+    Attributes:
+        sentence: its id; the number of the line if sentences have none.
+        text: without surrounding blanks; line breaks are blanks.
+        dense: values of the features of the form.
+        sparse: all other features.
+        score: the model score, or NaN.
+    """
+
+    sentence: str | int
+    text: bytes
+    dense: tuple[float, ...]
+    sparse: dict[str, float]
+    score: float
+
+
+@dataclass(frozen=True)
+class ListForm:
+    """The form that all lines of a list share.
+
+    Attributes:
+        id_key: the key of the sentence id; None: sentences are numbered.
+        is_named: whether ids are texts.
+        list_key: the key of the hypotheses of a sentence; None: one hypothesis a line.
+        text_key: the key of the text; None: there are no texts.
+        is_nested: whether the features are in ``scores``.
+        names: the dense features.
+        is_open: whether a hypothesis may have other features, which are sparse, and lack some.
+        selects: whether other features are ignored.
+        sums_words: whether scores of words are summed, instead of ignored.
+        has_score: whether hypotheses have a model score beside their features.
+    """
+
+    id_key: str | None
+    is_named: bool
+    list_key: str | None
+    text_key: str | None
+    is_nested: bool
+    names: tuple[str, ...]
+    is_open: bool
+    selects: bool
+    sums_words: bool
+    has_score: bool
+
+    @classmethod
+    def of_object(cls, found: Any, options: ListOptions, place: Place) -> ListForm:
+        """Determine the form from the object of the first line.
+
+        Raises:
+            FormatError: it is no object with hypotheses.
+        """
+        _require_object(found, place)
+        list_key = next((key for key in LIST_KEYS if isinstance(found.get(key), list)), None)
+        id_key = next((key for key in ID_KEYS if key in found), None)
+        if id_key is None and list_key is None:
+            raise place.error(
+                f"the object has no id, only {_spell(found)}",
+                f"{_EXAMPLE}. Lists without ids: --format flat:N",
+            )
+        first = found if list_key is None else _hypotheses(found, list_key, place)[0]
+        is_nested = "scores" in first
+        sums_words = options.word_scores == "sum"
+        selected: tuple[str, ...] | None = None
+        if options.columns is not None:
+            selected = tuple(n for n in options.columns if n not in (*ID_KEYS, *TEXT_KEYS))
+            names = selected
+        elif options.dense is not None:
+            names = tuple(dict.fromkeys(options.dense))
+        else:
+            names = tuple(_features(first, is_nested, sums_words, None, place))
+        return cls(
+            id_key=id_key,
+            is_named=id_key is not None and isinstance(found[id_key], str),
+            list_key=list_key,
+            text_key=next((key for key in TEXT_KEYS if key in first), None),
+            is_nested=is_nested,
+            names=names,
+            is_open=options.dense is not None and selected is None,
+            selects=selected is not None,
+            sums_words=sums_words,
+            has_score=is_nested and first.get("score") is not None,
+        )
+
+
+def iter_hypotheses(found: Any, form: ListForm, number: int, place: Place) -> Iterator[Hypothesis]:
+    """Yield the hypotheses of the object of a line.
+
+    Args:
+        found: what the line holds.
+        form: that of the first line.
+        number: number of objects before this one.
+        place: of the line.
+
+    Raises:
+        FormatError: the line does not have this form.
+    """
+    _require_object(found, place)
+    sentence = number if form.id_key is None else _sentence(found, form, place)
+    rows = [found] if form.list_key is None else _hypotheses(found, form.list_key, place)
+    selected = form.names if form.selects else None
+    for row in rows:
+        values = _features(row, form.is_nested, form.sums_words, selected, place)
+        dense = tuple(values.pop(name, math.nan) for name in form.names)
+        if form.is_open:
+            dense = tuple(0.0 if math.isnan(value) else value for value in dense)
+        elif any(map(math.isnan, dense)):
+            name = form.names[[*map(math.isnan, dense)].index(True)]
+            raise place.error(
+                f"the hypothesis has no feature {quote(name)[1:-1]}",
+                "All hypotheses need the features of the first one. If this one is 0 where it is "
+                "missing, name the dense features (--dense)",
+            )
+        if values and not form.is_open:
+            raise place.error(
+                f"the feature {quote(next(iter(values)))[1:-1]} is not in the first hypothesis",
+                "All hypotheses need the same features. Choose some (--columns id,hyp,NAME,...), "
+                "or name the dense ones (--dense): all others are then sparse",
+            )
+        score = math.nan
+        if form.has_score and row.get("score") is not None:
+            score = _number(row["score"], "the score", place)
+        yield Hypothesis(sentence, _text(row, form, place), dense, values, score)
+
+
+def _require_object(found: Any, place: Place) -> None:
+    if not isinstance(found, dict):
+        raise place.error(f"the line is a JSON {_kind(found)}, not an object", _EXAMPLE)
+
+
+def _sentence(found: Mapping[str, Any], form: ListForm, place: Place) -> str | int:
+    value = found.get(form.id_key or "")
+    if form.is_named:
+        if isinstance(value, str):
+            _encode(value, "the id", place)
+            return value
+        expected = "a string, as in the first line"
+    else:
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < LARGEST_ID:
+            return value
+        expected = "an integer from 0 or a string"
+    shown = "missing" if form.id_key not in found else quote(str(value)[:100])
+    raise place.error(f"the id is {shown}, not {expected}", _EXAMPLE)
+
+
+def _hypotheses(
+    found: Mapping[str, Any], list_key: str, place: Place
+) -> Sequence[Mapping[str, Any]]:
+    """Return the hypotheses of a sentence as objects, at least one."""
+    rows = found.get(list_key)
+    if not isinstance(rows, list):
+        state = "missing" if list_key not in found else f"a JSON {_kind(rows)}"
+        raise place.error(f"{list_key} is {state}, not a list of hypotheses", "Add the list")
+    if not rows:
+        raise place.error(
+            f"{list_key} is empty: the sentence has no hypothesis",
+            "Give it an empty one, or remove the sentence and its reference",
+        )
+    if any(isinstance(row, str) for row in rows):
+        rows = _zip(found, list_key, rows, place)
+    for row in rows:
+        if not isinstance(row, dict):
+            raise place.error(
+                f"a hypothesis is a JSON {_kind(row)}, not an object",
+                'A hypothesis has the form: {"text": "a b", "scores": {"lm": -3.5}}',
+            )
+    return rows
+
+
+def _zip(
+    found: Mapping[str, Any], list_key: str, texts: list[Any], place: Place
+) -> list[dict[str, Any]]:
+    """Return one object for each text, with its values of the lists beside the texts."""
+    for text in texts:
+        if not isinstance(text, str):
+            raise place.error(
+                f"a hypothesis is a JSON {_kind(text)}, not a string like another one",
+                "Write all hypotheses of a line alike",
+            )
+    scores = found.get("scores", found)
+    if isinstance(scores, list):
+        scores = {"score": scores}
+    if not isinstance(scores, dict):
+        raise place.error(f"scores is a JSON {_kind(scores)}", "Give one number a hypothesis")
+    columns = {
+        name: values
+        for name, values in scores.items()
+        if name != list_key and (scores is not found or isinstance(values, list))
+    }
+    for name, values in columns.items():
+        if not isinstance(values, list) or len(values) != len(texts):
+            count = len(values) if isinstance(values, list) else "no list of"
+            raise place.error(
+                f"{quote(name)[1:-1]} has {count} values, and {list_key} has {len(texts)}",
+                "Give one number a hypothesis",
+            )
+    return [
+        {"text": text, "scores": {name: values[row] for name, values in columns.items()}}
+        for row, text in enumerate(texts)
+    ]
+
+
+def _features(
+    row: Mapping[str, Any],
+    is_nested: bool,
+    sums_words: bool,
+    selected: Container[str] | None,
+    place: Place,
+) -> dict[str, float]:
+    """Return the features of a hypothesis by name, or those selected."""
+    values: dict[str, float] = {}
+    for name, value in _leaves(row, place) if is_nested else row.items():
+        is_list = isinstance(value, list)
+        if not is_nested and (name in ID_KEYS or not (is_list or _is_number(value))):
+            continue
+        if (is_list and not sums_words) or not (selected is None or name in selected):
+            continue
+        if is_list and not is_nested and not all(map(_is_number, value)):
+            continue
+        if name in values:
+            raise place.error(f"the feature {quote(name)[1:-1]} appears twice", "Rename one")
+        what = f"the value of {name}"
+        if is_list:
+            value = sum(_number(each, f"a value of {name}", place) for each in value)
+            what = f"the sum of {name}"
+        values[_name(name, place)] = _number(value, what, place)
+    return values
+
+
+def _leaves(row: Mapping[str, Any], place: Place) -> Iterator[tuple[str, Any]]:
+    """Yield names and values of the scores of a hypothesis; scores of scores have points."""
+    scores = row.get("scores")
+    if not isinstance(scores, dict):
+        raise place.error(
+            "scores is missing" if scores is None else f"scores is a JSON {_kind(scores)}", _EXAMPLE
+        )
+    waiting: list[tuple[str, Any]] = [*reversed(scores.items())]
+    while waiting:
+        name, value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += [(f"{name}.{inner}", each) for inner, each in reversed(value.items())]
+        else:
+            yield name, value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _number(value: Any, what: str, place: Place) -> float:
+    """Return a finite number within the range of float32, or raise the error."""
+    kind = "not a number"
+    if _is_number(value):
+        if -FLOAT32_LIMIT < value < FLOAT32_LIMIT:
+            return float(value)
+        kind = "too large" if math.isfinite(_as_float(value)) else "not finite"
+        kind = "too large" if isinstance(value, int) else kind
+    shown = "null" if value is None else str(value)[:100]
+    raise place.error(
+        f"{quote(what)[1:-1]} is {kind}: {quote(shown)}",
+        "Weights cannot be tuned on it: write a number that stands for it, or drop the hypothesis",
+    )
+
+
+def _as_float(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def _name(name: str, place: Place) -> str:
+    """Return the name of a feature that a file of weights can hold."""
+    if not name or any(character.isspace() or character < " " for character in name):
+        raise place.error(
+            f"the feature name {quote(name)} is empty or has a blank", "Rename the feature"
+        )
+    _encode(name, "a feature name", place)
+    return name
+
+
+def _text(row: Mapping[str, Any], form: ListForm, place: Place) -> bytes:
+    if form.text_key is None:
+        return b""
+    value = row.get(form.text_key)
+    if not isinstance(value, str):
+        state = "missing" if form.text_key not in row else f"a JSON {_kind(value)}, not a string"
+        raise place.error(f"the text of the hypothesis ({form.text_key}) is {state}", _EXAMPLE)
+    return _encode(value, "the text", place).replace(b"\n", b" ").strip(BLANKS)
+
+
+def _encode(text: str, what: str, place: Place) -> bytes:
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise place.error(
+            f"{what} has half of a surrogate pair (\\ud800 to \\udfff)", "Write the whole character"
+        ) from None
+
+
+def _kind(value: Any) -> str:
+    kinds = {dict: "object", list: "list", str: "string", bool: "boolean", type(None): "null"}
+    return kinds.get(type(value), "number")
+
+
+def _spell(found: Mapping[str, Any]) -> str:
+    return ", ".join(quote(key) for key in [*found][:10]) or "nothing"

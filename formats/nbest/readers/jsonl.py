@@ -1,0 +1,112 @@
+"""Lists in JSON lines: one object a line; see ``formats.nbest.json_objects``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from os import fspath
+from typing import Any
+
+import numpy as np
+
+from formats.nbest.block import NBestList
+from formats.nbest.entry import BLANKS, Place
+from formats.nbest.json_objects import Hypothesis, ListForm, iter_hypotheses
+from formats.nbest.list_format import ListFormat, ListOptions, SentenceIds
+from formats.nbest.regroup import iter_line_blocks, join_sentences, make_block, pack_texts
+from formats.text import StrPath
+
+__all__ = ["LIST_FORMAT"]
+
+
+def _recognises(lines: Sequence[bytes]) -> bool:
+    return lines[0].lstrip(BLANKS).startswith(b"{")
+
+
+def _read_blocks(path: StrPath, options: ListOptions, ids: SentenceIds) -> Iterator[NBestList]:
+    return join_sentences(_parse(path, options, ids))
+
+
+def _parse(path: StrPath, options: ListOptions, ids: SentenceIds) -> Iterator[NBestList]:
+    """Yield blocks that may end within a sentence."""
+    from formats.nbest.json_structs import StructParser, make_parser  # msgspec takes 10 ms
+
+    name = fspath(path)
+    form: ListForm | None = None
+    parser: StructParser | None = None
+    n_objects = 0
+    for text, first_line in iter_line_blocks(path):
+        if form is None and (first := _first_object(text, name, first_line)) is not None:
+            form = ListForm.of_object(*first[:1], options, first[1])
+            parser = make_parser(first[0], form, name)
+        if form is None:
+            continue
+        block = None if parser is None else parser.parse(text, first_line, ids)
+        if block is None:
+            block = _parse_slowly(text, form, Place(name, first_line), n_objects, ids)
+        if form.id_key is None:
+            n_objects = int(block.sentence_ids[-1]) + 1 if len(block) else n_objects
+        yield block
+
+
+def _first_object(text: bytes, path: str, first_line: int) -> tuple[Any, Place] | None:
+    """Return what the first line holds that is not empty, and its place."""
+    for number, line in enumerate(text.split(b"\n"), start=first_line):
+        if line.strip(BLANKS):
+            place = Place(path, number)
+            return _decode(line, place), place
+    return None
+
+
+def _decode(line: bytes, place: Place) -> Any:
+    """Return what a line holds; bytes that are no UTF-8 are kept."""
+    try:
+        return json.loads(line.decode("utf-8", "surrogateescape"), parse_int=_integer)
+    except (ValueError, RecursionError) as error:
+        reason = (
+            str(error) if isinstance(error, json.JSONDecodeError) else "it is nested too deeply"
+        )
+        raise place.error(
+            f"the line is not JSON: {reason}",
+            'Each line is one object, as {"id": "utt-1", "hyp": "a b", "scores": {"lm": -3.5}}',
+        ) from None
+
+
+def _integer(digits: str) -> int:
+    """Return an integer, or one that is also too large if it has too many digits for Python."""
+    return int(digits[:400])
+
+
+def _parse_slowly(
+    text: bytes, form: ListForm, first: Place, n_objects: int, ids: SentenceIds
+) -> NBestList:
+    """Parse line by line, and raise the error of the first invalid line."""
+    rows: list[Hypothesis] = []
+    lines: list[int] = []
+    for number, line in enumerate(text.split(b"\n"), start=first.line):
+        if line.strip(BLANKS):
+            place = Place(first.path, number)
+            found = list(iter_hypotheses(_decode(line, place), form, n_objects, place))
+            rows += found
+            lines += [number] * len(found)
+            n_objects += 1
+    sentences = [s if isinstance(s := row.sentence, int) else ids.number(s) for row in rows]
+    dense = np.array([row.dense for row in rows], dtype=np.float64)
+    return make_block(
+        first.path,
+        np.array(sentences, dtype=np.int64),
+        pack_texts([row.text for row in rows]) if form.text_key is not None else None,
+        form.names,
+        dense.reshape(len(rows), len(form.names)),
+        np.array(lines, dtype=np.int64),
+        scores=np.array([row.score for row in rows], dtype=np.float64),
+        sparse=[row.sparse for row in rows] if form.is_open else (),
+    )
+
+
+LIST_FORMAT = ListFormat(
+    name="jsonl",
+    summary='{"id": "utt-1", "hyp": "a b", "scores": {"lm": -3.5}}',
+    recognises=_recognises,
+    read_blocks=_read_blocks,
+)
