@@ -114,7 +114,10 @@ class ListFormat:
     is_sized: bool = False
 
 
-_MODULES = ("jsonl", "travatar", "marian", "joshua", "cdec", "moses")
+_MODULES = (
+    *("jsonl", "fairseq", "travatar", "marian", "joshua", "cdec", "moses", "kaldi", "tsv"),
+    *("nemo", "flat"),
+)
 """The modules of ``formats.nbest.readers``, in the order in which ``auto`` asks them."""
 
 _REGISTERED: dict[str, ListFormat] = {}

@@ -36,6 +36,7 @@ from formats.nbest.list_format import (
     register_format,
     split_format_name,
 )
+from formats.nbest.readers import fairseq, kaldi
 
 DATA = Path(__file__).parents[2] / "data"
 FORMATS = sorted(list_formats())
@@ -125,6 +126,8 @@ def test_valid(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     # Blocks are whole sentences, whatever their size, and archives read as the plain file does.
     packed = pack(path, tmp_path / "packed.gz")
     monkeypatch.setattr(regroup, "BLOCK_BYTES", 16)
+    monkeypatch.setattr(fairseq, "BLOCK_BYTES", 16)
+    monkeypatch.setattr(kaldi, "BLOCK_ROWS", 1)
     ids = SentenceIds()
     blocks = list(open_blocks(packed, format, options, ids))
     assert_expected(iter(blocks), ids, path)

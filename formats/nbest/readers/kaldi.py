@@ -1,0 +1,258 @@
+"""n-best archives of Kaldi: texts in one archive, and one archive for each cost beside it.
+
+``nbest-to-linear`` and scripts such as ``steps/rnnlmrescore.sh`` leave them in a directory:
+
+    archives.1/words_text    utt-1 the house      (the first hypothesis of the utterance ``utt``)
+    archives.1/acwt          utt-1 2345.6
+    archives.1/lmwt.nolm     utt-1 31.5
+    archives.1/lmwt.rnn      utt-1 40.2
+
+Every file of the directory with one number for each hypothesis is a feature with the name of the
+file. Costs are negative log probabilities: their signs are changed, so that weights are positive
+scales. A directory with ``archives.1``, ``archives.2``, ... is read as one list.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from os import fspath
+from pathlib import Path
+from typing import BinaryIO, TypeVar
+
+import numpy as np
+
+from formats.decimals import parse_number
+from formats.errors import FormatError, quote
+from formats.nbest.block import NBestList
+from formats.nbest.entry import BLANKS, FLOAT32_LIMIT, Place
+from formats.nbest.list_format import ListFormat, ListOptions, SentenceIds
+from formats.nbest.readers.tsv import check_columns
+from formats.nbest.regroup import join_sentences, make_block, pack_texts
+from formats.nbest.tables import ID_NAMES, TEXT_NAMES
+from formats.text import StrPath, open_text, require_regular_file
+
+__all__ = ["LIST_FORMAT"]
+
+_TEXTS = ("words_text", "text")
+_SYMBOLS = "words"
+_KEY = re.compile(rb"(.+)-([0-9]+)", re.DOTALL)
+_PART = re.compile(r"archives\.([0-9]+)")
+BLOCK_ROWS = 20_000
+
+
+def _recognises(lines: Sequence[bytes]) -> bool:
+    keys = [line.split(None, 1)[0] for line in lines[:-1] or lines]
+    found = [_KEY.fullmatch(key) for key in keys]
+    return (
+        all(found)
+        and found[0] is not None
+        and found[0][2] == b"1"
+        and not any(b"|||" in line or b"\t" in line for line in lines)
+    )
+
+
+@dataclass(frozen=True)
+class _Archives:
+    """The files of some utterances: their texts, and their costs by name."""
+
+    texts: Path
+    costs: dict[str, Path]
+
+
+def _read_blocks(path: StrPath, options: ListOptions, ids: SentenceIds) -> Iterator[NBestList]:
+    return join_sentences(_parse(Path(path), options, ids))
+
+
+def _parse(path: Path, options: ListOptions, ids: SentenceIds) -> Iterator[NBestList]:
+    """Yield blocks that may end within a sentence."""
+    names: tuple[str, ...] | None = None
+    for texts in _search(_text_archives, path):
+        found = _search(partial(_archives, names=names, options=options), texts)
+        names = tuple(found.costs)
+        yield from _parse_archives(found, ids)
+
+
+_Found = TypeVar("_Found")
+
+
+def _search(find: Callable[[Path], _Found], path: Path) -> _Found:
+    """Return what is found at a path; a directory that cannot be read is an error with its name."""
+    try:
+        return find(path)
+    except OSError as error:
+        raise FormatError(
+            f"cannot be read: {error.strerror}",
+            path=error.filename or path,
+            remedy="Check the name and the permissions",
+        ) from error
+
+
+def _text_archives(path: Path) -> list[Path]:
+    """Return the archives of texts that a path stands for.
+
+    Raises:
+        FormatError: there are none.
+    """
+    if not path.is_dir():
+        return [path]
+    parts = sorted(
+        (int(match[1]), part)
+        for part in path.iterdir()
+        if (match := _PART.fullmatch(part.name)) and part.is_dir()
+    )
+    found = []
+    for directory in [part for _, part in parts] or [path]:
+        names = [f"{name}{end}" for name in _TEXTS for end in ("", ".gz")]
+        texts = next((directory / name for name in names if (directory / name).exists()), None)
+        if texts is None:
+            remedy = f"Name the archive of the texts instead of the directory {directory.name}"
+            if (directory / _SYMBOLS).exists():
+                remedy = (
+                    f"Convert numbers to words: utils/int2sym.pl -f 2- words.txt {_SYMBOLS} > "
+                    f"{_TEXTS[0]}"
+                )
+            raise FormatError(
+                f"the directory has no archive of texts ({' or '.join(_TEXTS)})",
+                path=directory,
+                remedy=remedy,
+            )
+        found.append(texts)
+    return found
+
+
+def _archives(texts: Path, names: tuple[str, ...] | None, options: ListOptions) -> _Archives:
+    """Return the archives beside one of texts: those named, or all with one number a line."""
+    require_regular_file(texts)
+    if names is None and options.columns is not None:
+        names = tuple(n for n in options.columns if n not in (*ID_NAMES, *TEXT_NAMES))
+    if names is None:
+        files = sorted(path for path in texts.parent.iterdir() if path != texts and path.is_file())
+        first = _first_line(texts)
+        key = first.split(None, 1)[0] if first.strip(BLANKS) else b""
+        costs = {_feature(path): path for path in files if _is_cost(_first_line(path), key)}
+    else:
+        costs = {}
+        for name in names:
+            paths = [texts.with_name(f"{name}{end}") for end in ("", ".gz")]
+            costs[name] = next((path for path in paths if path.exists()), paths[0])
+    check_columns([*costs], Place(fspath(texts), 1))
+    return _Archives(texts, costs)
+
+
+def _feature(path: Path) -> str:
+    return path.name.removesuffix(".gz")
+
+
+def _first_line(path: Path) -> bytes:
+    with open_text(path) as file:
+        return file.readline(1 << 16)
+
+
+def _is_cost(line: bytes, key: bytes) -> bool:
+    fields = line.split()
+    if len(fields) != 2 or fields[0] != key:
+        return False
+    return parse_number(fields[1]) == parse_number(fields[1]) or _is_odd_number(fields[1])
+
+
+def _is_odd_number(token: bytes) -> bool:
+    return token.strip(b"+-").lower() in (b"inf", b"infinity", b"nan")
+
+
+def _parse_archives(found: _Archives, ids: SentenceIds) -> Iterator[NBestList]:
+    path = fspath(found.texts)
+    with ExitStack() as stack:
+        texts = _entries(found.texts, stack.enter_context(open_text(found.texts)))
+        costs = {
+            name: _entries(path, stack.enter_context(open_text(require_regular_file(path))))
+            for name, path in found.costs.items()
+        }
+        while rows := list(islice(texts, BLOCK_ROWS)):
+            keys = [key for _, key, _ in rows]
+            dense = np.empty((len(rows), len(costs)))
+            for column, (name, entries) in enumerate(costs.items()):
+                dense[:, column] = _values(entries, rows, found.costs[name], found.texts)
+            sentences = [
+                ids.number(_utterance(key, Place(path, line)))
+                for key, (line, _, _) in zip(keys, rows, strict=True)
+            ]
+            yield make_block(
+                path,
+                np.array(sentences, dtype=np.int64),
+                pack_texts([text for _, _, text in rows]),
+                tuple(costs),
+                dense,
+                np.array([line for line, _, _ in rows], dtype=np.int64),
+            )
+        for name, entries in costs.items():
+            for line, key, _ in entries:
+                raise Place(fspath(found.costs[name]), line).error(
+                    f"the hypothesis {quote(key)} is not in {found.texts.name}",
+                    "Make all archives from the same lists",
+                )
+
+
+def _entries(path: Path, file: BinaryIO) -> Iterator[tuple[int, bytes, bytes]]:
+    """Yield the number, the key and the rest of each line that is not empty."""
+    for number, line in enumerate(file, start=1):
+        key, *rest = line.strip(BLANKS).split(None, 1)[:2] or [b""]
+        if key:
+            yield number, key, rest[0] if rest else b""
+
+
+def _values(
+    entries: Iterator[tuple[int, bytes, bytes]],
+    rows: Sequence[tuple[int, bytes, bytes]],
+    path: Path,
+    texts: Path,
+) -> list[float]:
+    """Return the values of some hypotheses: costs with the other sign."""
+    values: list[float] = []
+    last = 0
+    for number, key, _ in rows:
+        entry = next(entries, None)
+        if entry is None:
+            raise Place(fspath(path), last + 1).error(
+                f"the archive ends before the hypothesis {quote(key)} of {texts.name}",
+                "Make all archives from the same lists",
+            )
+        last, other, field = entry
+        if other != key:
+            raise Place(fspath(path), last).error(
+                f"the hypothesis is {quote(other)}, but line {number} of {texts.name} has "
+                f"{quote(key)}",
+                "Make all archives from the same lists, in the same order",
+            )
+        cost = parse_number(field)
+        if not abs(cost) < FLOAT32_LIMIT:
+            kind = "not a number" if cost != cost else "too large"
+            kind = "not finite" if _is_odd_number(field) else kind
+            raise Place(fspath(path), last).error(
+                f"the cost is {kind}: {quote(field)}",
+                "Give every hypothesis one finite cost, or name the archives to read (--columns)",
+            )
+        values.append(0.0 - cost)
+    return values
+
+
+def _utterance(key: bytes, place: Place) -> str:
+    match = _KEY.fullmatch(key)
+    if match is None:
+        raise place.error(
+            f"the key {quote(key)} does not end in - and the number of the hypothesis",
+            "Keys of n-best archives are utt-1, utt-2, ...; lattice-to-nbest writes them",
+        )
+    return match[1].decode("utf-8", "surrogateescape")
+
+
+LIST_FORMAT = ListFormat(
+    name="kaldi",
+    summary="a directory of archives: words_text, acwt, lmwt, ...",
+    recognises=_recognises,
+    read_blocks=_read_blocks,
+)

@@ -1,0 +1,240 @@
+"""Parse tables: one hypothesis a line, its columns separated by tabs, no quotes.
+
+``parse_table`` finds all tabs of a block at once. A block in which something is unusual is parsed
+again line by line, which either succeeds or names the line and the error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.decimals import parse_integers, parse_number, parse_numbers
+from formats.errors import quote
+from formats.nbest.block import NBestList
+from formats.nbest.entry import BLANKS, FLOAT32_LIMIT, Place
+from formats.nbest.list_format import SentenceIds
+from formats.nbest.regroup import make_block, pack_texts
+from formats.words import (
+    PAD,
+    Bytes,
+    Positions,
+    are_same_bytes,
+    hash_tokens,
+    pad_with_newlines,
+    strip_blanks,
+)
+
+__all__ = ["ID_NAMES", "SKIPPED", "TEXT_NAMES", "TableForm", "parse_table", "split_line"]
+
+ID_NAMES = ("id", "utt_id")
+TEXT_NAMES = ("hyp", "text", "hypothesis")
+SKIPPED = "-"
+"""The name of a column that is not read."""
+
+_ID_DIGITS = 18
+
+
+@dataclass(frozen=True)
+class TableForm:
+    """What the columns of a table hold.
+
+    Attributes:
+        columns: the name of each column; ``-`` is not read.
+        ids: whether sentence ids are integers or texts; None: every ``group_size`` lines are one
+            sentence.
+        group_size: number of hypotheses of each sentence.
+        keeps_empty: whether an empty line is a hypothesis without words.
+        remedy: what to do about a wrong number of columns.
+    """
+
+    columns: tuple[str, ...]
+    ids: Literal["integers", "texts"] | None
+    group_size: int = 1
+    keeps_empty: bool = False
+    remedy: str = "Give every line the columns of the first one, separated by one tab"
+
+    @property
+    def id_column(self) -> int | None:
+        """The column of the sentence id."""
+        return self._find(ID_NAMES) if self.ids is not None else None
+
+    @property
+    def text_column(self) -> int | None:
+        """The column of the hypothesis."""
+        return self._find(TEXT_NAMES)
+
+    @property
+    def value_columns(self) -> tuple[int, ...]:
+        """The columns of the features."""
+        others = (SKIPPED, *ID_NAMES, *TEXT_NAMES)
+        return tuple(i for i, name in enumerate(self.columns) if name not in others)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The features."""
+        return tuple(self.columns[column] for column in self.value_columns)
+
+    def _find(self, names: Sequence[str]) -> int | None:
+        return next((i for i, name in enumerate(self.columns) if name in names), None)
+
+
+def split_line(line: bytes) -> list[bytes]:
+    """Return the columns of a line without its line end."""
+    return line.removesuffix(b"\n").removesuffix(b"\r").split(b"\t")
+
+
+def parse_table(
+    text: bytes, form: TableForm, path: str, first_line: int, ids: SentenceIds, n_before: int
+) -> NBestList:
+    """Parse whole lines.
+
+    Args:
+        text: lines, each with its ``\\n``.
+        form: what the columns hold.
+        path: the file, for error messages.
+        first_line: number of the first line.
+        ids: numbers ids that are texts.
+        n_before: number of hypotheses before these.
+
+    Raises:
+        FormatError: with file and line.
+    """
+    block = _parse_fast(text, form, path, first_line, ids, n_before)
+    if block is None:
+        return _parse_slowly(text, form, path, first_line, ids, n_before)
+    return block
+
+
+def _parse_fast(
+    text: bytes, form: TableForm, path: str, first_line: int, ids: SentenceIds, n_before: int
+) -> NBestList | None:
+    """Parse whole lines at once; None if a line has anything unusual."""
+    padded = pad_with_newlines(text)
+    newlines = np.flatnonzero(padded[PAD - 1 : -PAD] == ord("\n")) + (PAD - 1)
+    line_starts, line_ends = newlines[:-1] + 1, newlines[1:]
+    line_ends = line_ends - (padded[line_ends - 1] == ord("\r"))
+    n, n_columns = len(line_starts), len(form.columns)
+    tabs = np.flatnonzero(padded == ord("\t"))
+    if len(tabs) != n * (n_columns - 1) or (
+        not form.keeps_empty and (line_starts >= line_ends).any()
+    ):
+        return None
+    cuts = tabs.reshape(n, n_columns - 1)
+    starts = np.column_stack([line_starts, cuts + 1])
+    ends = np.column_stack([cuts, line_ends])
+    if (starts[:, -1] > line_ends).any() or (cuts[:, :1] < line_starts[:, None]).any():
+        return None
+    dense = np.empty((n, len(form.names)))
+    for place, column in enumerate(form.value_columns):
+        dense[:, place] = parse_numbers(
+            padded, *strip_blanks(padded, starts[:, column], ends[:, column])
+        )
+    if not (np.abs(dense) < FLOAT32_LIMIT).all():
+        return None
+    sentences = _sentences(padded, starts, ends, form, ids, n_before)
+    if sentences is None:
+        return None
+    texts = None
+    if form.text_column is not None:
+        begin, end = strip_blanks(padded, starts[:, form.text_column], ends[:, form.text_column])
+        texts = (padded[PAD:-PAD], begin - PAD, end - PAD)
+    lines = np.arange(first_line, first_line + n)
+    return make_block(path, sentences, texts, form.names, dense, lines)
+
+
+def _sentences(
+    padded: Bytes,
+    starts: Positions,
+    ends: Positions,
+    form: TableForm,
+    ids: SentenceIds,
+    n_before: int,
+) -> NDArray[np.int64] | None:
+    """Return the sentence of each line; None if an id is unusual."""
+    n = len(starts)
+    if form.id_column is None:
+        return np.arange(n_before, n_before + n) // form.group_size
+    begin, end = strip_blanks(padded, starts[:, form.id_column], ends[:, form.id_column])
+    if form.ids == "integers":
+        found = parse_integers(padded, begin, end)
+        return None if (found < 0).any() or (end - begin > _ID_DIGITS).any() else found
+    if (begin == end).any():
+        return None
+    hashes = hash_tokens(padded, begin, end)
+    firsts = np.flatnonzero(np.append(True, hashes[1:] != hashes[:-1]))
+    if not are_same_bytes(padded, begin, end, np.repeat(firsts, np.diff(firsts, append=n))):
+        return None
+    names = (padded[begin[row] : end[row]].tobytes() for row in firsts.tolist())
+    numbers = [ids.number(name.decode("utf-8", "surrogateescape")) for name in names]
+    return np.repeat(np.array(numbers, dtype=np.int64), np.diff(firsts, append=n))
+
+
+def _parse_slowly(
+    text: bytes, form: TableForm, path: str, first_line: int, ids: SentenceIds, n_before: int
+) -> NBestList:
+    """Parse line by line, and raise the error of the first invalid line."""
+    sentences: list[int] = []
+    texts: list[bytes] = []
+    values: list[list[float]] = []
+    lines: list[int] = []
+    for number, line in enumerate(text.removesuffix(b"\n").split(b"\n"), start=first_line):
+        if not line.strip(BLANKS) and not form.keeps_empty:
+            continue
+        place = Place(path, number)
+        fields = split_line(line)
+        if len(fields) != len(form.columns):
+            raise place.error(
+                f"the line has {len(fields)} columns, not {len(form.columns)} "
+                f"({', '.join(form.columns)})",
+                form.remedy,
+            )
+        if form.id_column is None:
+            sentences.append((n_before + len(sentences)) // form.group_size)
+        else:
+            sentences.append(_sentence(fields[form.id_column].strip(BLANKS), form, ids, place))
+        if form.text_column is not None:
+            texts.append(fields[form.text_column].strip(BLANKS))
+        values.append(
+            [_number(fields[i].strip(BLANKS), form.columns[i], place) for i in form.value_columns]
+        )
+        lines.append(number)
+    dense = np.array(values, dtype=np.float64).reshape(len(lines), len(form.names))
+    return make_block(
+        path,
+        np.array(sentences, dtype=np.int64),
+        None if form.text_column is None else pack_texts(texts),
+        form.names,
+        dense,
+        np.array(lines, dtype=np.int64),
+    )
+
+
+def _sentence(field: bytes, form: TableForm, ids: SentenceIds, place: Place) -> int:
+    if form.ids == "texts" and field:
+        return ids.number(field.decode("utf-8", "surrogateescape"))
+    if field.isdigit() and len(field) <= _ID_DIGITS:
+        return int(field)
+    expected = "an integer, as in the first line" if form.ids == "integers" else "a sentence id"
+    raise place.error(
+        f"the id is {quote(field)}, not {expected}",
+        "Use ids of one kind: line numbers of the references from 0, or names",
+    )
+
+
+def _number(field: bytes, name: str, place: Place) -> float:
+    value = parse_number(field)
+    if abs(value) < FLOAT32_LIMIT:
+        return value
+    kind = "not a number" if math.isnan(value) else "too large"
+    if field.strip(b"+-").lower() in (b"inf", b"infinity", b"nan"):
+        kind = "not finite"
+    raise place.error(
+        f"the value of {quote(name)[1:-1]} is {kind}: {quote(field)}",
+        f"Correct it, or ignore the column: name it {SKIPPED} (--columns)",
+    )
