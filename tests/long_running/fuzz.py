@@ -1,6 +1,7 @@
 """Fuzz readers: each must reject a file with one line or read it correctly.
 
 usage: python -m tests.long_running.fuzz [--inputs 1000000] [--seed 1] [--processes 2] [--keep DIR]
+           [--family NAME]...
 
 Inputs are files of ``tests/data`` and made ones, changed at random, and texts of a format's words
 (``tests.long_running.mutations``), for every reader of ``tests.long_running.hostile_readers``.
@@ -23,7 +24,7 @@ import time
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
@@ -141,10 +142,12 @@ def _watching() -> _Watch:
     return _watch[0]
 
 
-def inputs(seed: int, part: int, count: int) -> Iterator[tuple[str, str, bytes]]:
-    """Family, reader and text of some inputs."""
+def inputs(
+    seed: int, part: int, count: int, families: Sequence[str] = ()
+) -> Iterator[tuple[str, str, bytes]]:
+    """Family, reader and text of some inputs; of all families unless some are named."""
     chance = Chance((seed, part))
-    names = list(FAMILIES)
+    names = list(families or FAMILIES)
     for _ in range(count):
         name = chance.one_of(names)
         family = FAMILIES[name]
@@ -223,12 +226,12 @@ def _guarded() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def fuzz(seed: int, part: int, count: int, directory: Path) -> Found:
+def fuzz(seed: int, part: int, count: int, directory: Path, families: Sequence[str] = ()) -> Found:
     """Give ``count`` inputs to readers; files are made in ``directory``."""
     found = Found()
     path = directory / f"input.{os.getpid()}"
     with _guarded():
-        for name, reader, text in inputs(seed, part, count):
+        for name, reader, text in inputs(seed, part, count, families):
             begun = time.process_time()
             signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
             signal.setitimer(signal.ITIMER_REAL, _WAITING)
@@ -257,6 +260,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--keep", type=Path, help="a directory for inputs that found something")
+    parser.add_argument("--family", action="append", choices=FAMILIES, default=[])
     given = parser.parse_args()
     total = Found()
     fast = Path("/dev/shm")
@@ -270,7 +274,7 @@ def main() -> None:
             try:
                 jobs = pool.map(
                     fuzz, itertools.repeat(given.seed), parts, itertools.repeat(PART),
-                    itertools.repeat(Path(place)),
+                    itertools.repeat(Path(place)), itertools.repeat(given.family),
                 )  # fmt: skip
                 for done, found in enumerate(jobs, start=1):
                     for where in found.findings.keys() - total.findings.keys():

@@ -54,7 +54,7 @@ from formats.nbest.block import NBestList
 from formats.nbest.files import dense_features
 from mosesplug.store.graph_records import encode_graph, list_graph_faults
 from mosesplug.store.records import KbestRecord, decode_value, encode_record, encode_value
-from tests.long_running import hostile_directory, hostile_store
+from tests.long_running import hostile_directory, hostile_lists, hostile_store
 from tests.long_running.mutations import Chance
 
 __all__ = ["FAMILIES", "Family", "Reader"]
@@ -89,7 +89,11 @@ class Family:
 
 def _files(*patterns: str) -> tuple[bytes, ...]:
     paths = sorted(path for pattern in patterns for path in DATA.glob(pattern))
-    return tuple(path.read_bytes() for path in paths if path.suffix not in (".error", ".md"))
+    return tuple(
+        path.read_bytes()
+        for path in paths
+        if path.is_file() and path.suffix not in (".error", ".md")
+    )
 
 
 def _offsets(offsets: NDArray[np.int64], count: int, end: int) -> None:
@@ -478,4 +482,14 @@ FAMILIES: dict[str, Family] = {
         is_packed=False,
         begin=hostile_directory.begin,
     ),
+}
+
+FAMILIES |= {
+    f"list of {name}": Family(
+        hostile_lists.readers(name),
+        (*hostile_lists.list_files(name), *_files(_FOUND + f"list-{name}")),
+        hostile_lists.words(name),
+        begin=hostile_lists.begin if name == "kaldi" else lambda _: None,
+    )
+    for name in hostile_lists.LISTS
 }
