@@ -12,12 +12,15 @@ holds an array of one number or one row for each hypothesis.
 
 from __future__ import annotations
 
-import io
+import ast
+import math
+import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from os import fspath
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +36,8 @@ _CHUNK_BYTES = 1 << 20
 _CHUNK_ROWS = 1 << 16
 _BLANKS = b" \t\r\n\f\v"
 _NPY, _NPZ = b"\x93NUMPY", b"PK\x03\x04"
+_LARGEST_HEADER = 1 << 16
+_TYPE = re.compile("[<>|=]?[biufcSU][0-9]{1,3}")
 _FORMS = "'NUMBERS', 'ID ||| NUMBERS' or 'ID ||| TEXT ||| NUMBERS'"
 
 
@@ -164,7 +169,8 @@ def _parse_numbers(
     if not counts[line]:
         message = "the line has no number"
     elif np.isnan(own).any():
-        token = lines[line].split()[int(np.argmax(np.isnan(own)))]
+        bad = np.searchsorted(starts, bounds[line]) + int(np.argmax(np.isnan(own)))
+        token = padded[starts[bad] : ends[bad]].tobytes()
         message = f"{quote(token)} is not a finite number"
     else:
         message = f"{counts[line]} numbers, but line 1 has {width}"
@@ -182,28 +188,67 @@ def _is_compressed(path: StrPath) -> bool:
 
 
 def _load_array(path: StrPath, data: bytes | None) -> NDArray[Any]:
-    """Return the array of a file, mapped if it is not compressed, as ``[n, k]``."""
+    """Return the array of a file, mapped if it is not compressed, as ``[n, k]``.
+
+    NumPy's own reader would allocate whatever the header says, and its errors are of many kinds.
+    """
+    if data is None:
+        with Path(path).open("rb") as file:
+            head = file.read(_LARGEST_HEADER)
+            size = os.fstat(file.fileno()).st_size
+    else:
+        head, size = data[:_LARGEST_HEADER], len(data)
     try:
-        array = (
-            np.load(path, mmap_mode="r", allow_pickle=False)
-            if data is None
-            else np.load(io.BytesIO(data), allow_pickle=False)
-        )
-    except (ValueError, OSError, EOFError, SyntaxError) as error:
+        dtype, in_columns, shape, offset = _parse_header(head)
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError) as error:
+        raise _array_error(path, f"its header is no header of an array: {error}") from error
+    if len(shape) not in (1, 2) or dtype.kind not in "biuf" or 0 in shape[1:]:
+        spelled = "x".join(map(str, shape)) or "single number"
         raise FormatError(
-            f"the array cannot be read ({str(error).splitlines()[0]})",
-            path=path,
-            remedy="Write it again with numpy.save",
-        ) from error
-    shape = "x".join(map(str, array.shape)) or "single number"
-    if array.ndim not in (1, 2) or array.dtype.kind not in "biuf" or 0 in array.shape[1:]:
-        raise FormatError(
-            f"an array of {array.dtype} ({shape})",
+            f"an array of {dtype} ({spelled})",
             path=path,
             remedy="Give an array of one number, or one row of numbers, for each hypothesis",
         )
-    rows: NDArray[Any] = array.reshape(len(array), -1)
-    return rows
+    expected = math.prod(shape) * dtype.itemsize
+    if size - offset != expected:
+        raise _array_error(
+            path, f"it has {max(size - offset, 0)} bytes of numbers, and its header says {expected}"
+        )
+    order: Literal["F", "C"] = "F" if in_columns else "C"
+    rows: NDArray[Any]
+    if not expected:
+        rows = np.zeros(shape, dtype)
+    elif data is None:
+        rows = np.memmap(path, dtype, "r", offset, shape, order)
+    else:
+        rows = np.frombuffer(data, dtype, offset=offset).reshape(shape, order=order)
+    return rows if rows.ndim == 2 else rows[:, None]
+
+
+def _parse_header(head: bytes) -> tuple[np.dtype[Any], bool, tuple[int, ...], int]:
+    """Return the type, whether columns are contiguous, the shape, and where the numbers begin."""
+    width = 2 if head[6:7] == b"\x01" else 4
+    start = 8 + width
+    offset = start + int.from_bytes(head[8:start], "little")
+    if offset > len(head):
+        raise ValueError("it is too long")
+    found = ast.literal_eval(head[start:offset].decode("utf-8", "replace").strip())
+    if not isinstance(found, dict) or found.keys() != {"descr", "fortran_order", "shape"}:
+        raise ValueError("it has other keys")
+    shape = found["shape"]
+    if not isinstance(shape, tuple) or not all(type(n) is int and n >= 0 for n in shape):
+        raise ValueError("its shape is none")
+    if not isinstance(found["descr"], str) or not _TYPE.fullmatch(found["descr"]):
+        return np.dtype(object), False, shape, offset
+    return np.dtype(found["descr"]), bool(found["fortran_order"]), shape, offset
+
+
+def _array_error(path: StrPath, message: str) -> FormatError:
+    return FormatError(
+        f"the array cannot be read: {message.splitlines()[0]}",
+        path=path,
+        remedy="Write it again with numpy.save",
+    )
 
 
 def _check_finite(values: NDArray[np.float64], path: StrPath, start: int) -> None:
