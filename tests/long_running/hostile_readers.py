@@ -7,6 +7,7 @@ much as a crash is.
 from __future__ import annotations
 
 import contextlib
+import io
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -52,6 +53,8 @@ from formats.graphs.slf import read_slf
 from formats.moses.ini_features import fixed_weights, list_features, sparse_weights
 from formats.nbest.block import NBestList
 from formats.nbest.files import dense_features
+from formats.scores import read_score_blocks, read_score_width
+from formats.word_frequencies import read_word_frequencies
 from mosesplug.store.graph_records import encode_graph, list_graph_faults
 from mosesplug.store.records import KbestRecord, decode_value, encode_record, encode_value
 from tests.long_running import hostile_directory, hostile_lists, hostile_store
@@ -195,6 +198,24 @@ def _named(path: Path) -> None:
         _sound_list(read_nbest(path, dense=names, threads=1))
 
 
+def _outside_scores(path: Path) -> None:
+    width = read_score_width(path)
+    first = 1
+    for rows in read_score_blocks(path, _chunk_bytes=64):
+        assert rows.first == first
+        assert rows.values.shape == (len(rows), width)
+        assert np.isfinite(rows.values).all()
+        assert rows.ids is None or len(rows.ids) == len(rows)
+        assert rows.texts is None or len(rows.texts) == len(rows)
+        first += len(rows)
+
+
+def _frequencies(path: Path) -> None:
+    found = read_word_frequencies(path, (b"the", b"mouse"))
+    assert found.keys() == {b"the", b"mouse"}
+    assert all(count >= 0 for count in found.values())
+
+
 def _features(path: Path) -> None:
     found = read_features(path, threads=1)
     assert found.dense.shape == (found.offsets[-1], len(found.names))
@@ -322,6 +343,25 @@ _SCORE_FILES = tuple(
 )
 _MEGAM = (b"1 F0 1.01958 F3 0.50432 WT_haus~house 1\n0 F0 -1.01958 F3 -0.50432\n", b"0.5 a 1\n")
 
+
+def _array_file(values: NDArray[np.generic]) -> bytes:
+    file = io.BytesIO()
+    np.save(file, values)
+    return file.getvalue()
+
+
+_OUTSIDE_SCORES = (
+    *(b"0.5\n-1\n", b"1 2\n3 4\n", b"0 ||| 0.5\n1 ||| 1\n", b"u ||| a b ||| 1 2\nu ||| ||| 3 4\n"),
+    *(b"0.5\n\n1\n", b"1 2\n3\n", b"nan\n", b"0 ||| a ||| b ||| 1\n", b""),
+    _array_file(np.linspace(0, 1, 5)),
+    _array_file(np.arange(6, dtype=np.int32).reshape(3, 2)),
+    _array_file(np.asfortranarray(np.ones((3, 2), dtype=np.float32))),
+    _array_file(np.array([1.0, np.nan])),
+    _array_file(np.array(["a"])),
+    _array_file(np.zeros((2, 0))),
+    _array_file(np.array(3.0)),
+)
+
 FAMILIES: dict[str, Family] = {
     "n-best list": Family(
         {
@@ -431,6 +471,21 @@ FAMILIES: dict[str, Family] = {
             *(b"SCORES_TXT_BEGIN_0 ", b"SCORES_BIN_BEGIN_0 ", b"SCORES_TXT_END_0\n", b"BLEU\n"),
             *(b"SCORES_BIN_END_0\n", b"0 1 2 BLEU\n", b"\x00\x00\x80?", *_NUMBERS, *_BLANKS),
         ),
+    ),
+    "scores from outside": Family(
+        {"scores": _outside_scores},
+        (*_OUTSIDE_SCORES, *_files(_FOUND + "outside-scores")),
+        (
+            *(b"0 ||| 0.5\n", b" ||| ", b"u1 ||| a b ||| 1 2\n", b"nan", b"\x93NUMPY\x01\x00"),
+            *(b"'descr': '<f8'", b"'shape': (2, 3)", b"'fortran_order': True", b"\x00\x00\xf0\x7f"),
+            *_NUMBERS,
+            *_BLANKS,
+        ),
+    ),
+    "frequencies of words": Family(
+        {"words": _frequencies},
+        (b"the\t17\nhouse\t3\n", b"the house\nthe\xff mouse\r\n", b"the\t1\n" * 100 + b"a b\n"),
+        (b"the", b"\t", b"house\t2\n", b" ", *_NUMBERS, *_BLANKS),
     ),
     "references": Family(
         {"references": lambda path: read_references(path)},
