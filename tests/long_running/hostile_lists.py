@@ -79,14 +79,19 @@ def words(name: str) -> tuple[bytes, ...]:
 
 
 def list_files(name: str) -> tuple[bytes, ...]:
-    """Return the files of a format in ``tests/data``; a directory as one input."""
-    paths = [
-        path
+    """Return the files of a format in ``tests/data``, valid and invalid ones in equal parts.
+
+    A directory is one input. A change of an invalid file is hardly ever valid.
+    """
+    valid, invalid = (
+        [
+            _entries(path) if path.is_dir() else path.read_bytes()
+            for path in sorted((DATA / kind / "nbest" / name).glob("*"))
+            if path.suffix not in _BESIDE
+        ]
         for kind in ("valid", "invalid")
-        for path in sorted((DATA / kind / "nbest" / name).glob("*"))
-        if path.suffix not in _BESIDE
-    ]
-    return tuple(_entries(path) if path.is_dir() else path.read_bytes() for path in paths)
+    )
+    return (*(-(-len(invalid) // len(valid)) * valid), *invalid)
 
 
 def _entries(directory: Path) -> bytes:
