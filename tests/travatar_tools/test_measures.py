@@ -280,3 +280,14 @@ def test_formulas(seed: int) -> None:
         except ZeroDivisionError:
             return
     assert found == pytest.approx(float(expected), nan_ok=True)
+
+
+@given(st.text("AB01.|+-*/() :=,bleuritz", max_size=30))
+def test_any_measure_is_read_or_rejected(text: str) -> None:
+    for name in ("bleu", "ribes", "zeroone", "interp", "ainterp"):
+        try:
+            measure = find_measure(f"{name}:{text}")
+        except UsageError:
+            continue
+        stats = measure.count(one(b"a b c d e", b"a b c d f"))
+        assert np.isfinite(measure.score(stats)).all()

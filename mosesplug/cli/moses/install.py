@@ -24,7 +24,7 @@ from mosesplug.errors import UsageError
 __all__ = ["LAUNCHERS", "PEERS", "Peer", "install_tools", "launcher", "write_launchers"]
 
 Launchers = Mapping[str, tuple[str, str]]
-Peer = Literal["moses", "travatar"]
+Peer = Literal["moses", "travatar", "srilm"]
 
 LAUNCHERS: Launchers = MappingProxyType(
     {
@@ -52,6 +52,7 @@ _TRAVATAR: Launchers = MappingProxyType(
 PEERS: Mapping[Peer, Launchers] = MappingProxyType(
     {
         "moses": LAUNCHERS,
+        "srilm": {"nbest-optimize": ("mosesplug.cli.peers.nbest_optimize", "main")},
         # Scripts call the programs in the tree that Travatar is compiled in.
         "travatar": {
             **_TRAVATAR,
@@ -79,13 +80,19 @@ def install_tools(
 
     They take the same command lines and read and write the same files. mert-moses.pl --mertdir DIR
     runs them instead of Moses' programs; DIR/mert-moses.pl replaces the tuning script itself. With
-    --peer travatar, TRAVATAR_DIR=DIR makes scripts run DIR/src/bin/batch-tune.
+    --peer travatar, TRAVATAR_DIR=DIR makes scripts run DIR/src/bin/batch-tune; --peer srilm writes
+    nbest-optimize.
     """
     write_launchers(directory, force=force, peer=peer)
     place, launchers = directory.absolute(), PEERS[peer]
-    print(f"{len(launchers)} launchers in {place}: {', '.join(launchers)}")
+    noun = "launcher" if len(launchers) == 1 else "launchers"
+    print(f"{len(launchers)} {noun} in {place}: {', '.join(launchers)}")
     path = shlex.quote(str(place))
-    usage = {"moses": f"mert-moses.pl --mertdir {path} ...", "travatar": f"TRAVATAR_DIR={path} ..."}
+    usage = {
+        "moses": f"mert-moses.pl --mertdir {path} ...",
+        "travatar": f"TRAVATAR_DIR={path} ...",
+        "srilm": f"PATH={path}:$PATH ...",
+    }
     print(f"use them with: {usage[peer]}")
 
 
