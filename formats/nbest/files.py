@@ -177,8 +177,16 @@ def write_nbest(
         file.writelines(format_entry(entry, digits=digits) for entry in entries)
 
 
-def format_list(found: NBestList, *, digits: int = 6, named: bool = False) -> Iterator[bytes]:
-    """Yield the lines of a list as Moses writes them; options as for ``format_entry``."""
+def format_list(
+    found: NBestList, *, digits: int = 6, named: bool = False, ids: Sequence[str] = ()
+) -> Iterator[bytes]:
+    """Yield the lines of a list as Moses writes them.
+
+    Args:
+        found: the list.
+        digits, named: as for ``format_entry``.
+        ids: sentence ids that are texts, by their numbers.
+    """
     ends = [0, *accumulate(width for _, width in found.groups)]
     sparse = found.sparse_indptr.tolist()
     scores = found.scores.tolist()
@@ -195,7 +203,11 @@ def format_list(found: NBestList, *, digits: int = 6, named: bool = False) -> It
             scores[row],
             found.buffer[found.extra_starts[row] : found.extra_ends[row]].tobytes(),
         )
-        yield format_entry(entry, digits=digits, named=named)
+        line = format_entry(entry, digits=digits, named=named)
+        if ids:
+            name = ids[entry.sentence_id].encode("utf-8", "surrogateescape")
+            line = name + line[line.index(b" ||| ") :]
+        yield line
 
 
 def _blocks(path: StrPath, block_bytes: int) -> Iterator[tuple[bytes, int]]:

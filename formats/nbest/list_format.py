@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 
 from formats.errors import FormatError, quote
-from formats.nbest.block import NBestList
+from formats.nbest.block import NBestList, concatenate
 from formats.plugins import find_plugin, list_plugins
 from formats.text import StrPath, open_text
 
@@ -31,6 +31,7 @@ __all__ = [
     "list_formats",
     "open_blocks",
     "read_first_lines",
+    "read_whole",
     "register_format",
     "sentence_order_error",
     "split_format_name",
@@ -104,6 +105,7 @@ class ListFormat:
         names_values: whether hypotheses may have different features, so that ``dense`` of the
             options must name the dense ones; all others are sparse.
         is_sized: whether its name is followed by the size of the groups, as ``flat:8``.
+        read_whole: reads a file at once, with a number of threads; None: block by block.
     """
 
     name: str
@@ -112,6 +114,7 @@ class ListFormat:
     read_blocks: Callable[[StrPath, ListOptions, SentenceIds], Iterator[NBestList]]
     names_values: bool = False
     is_sized: bool = False
+    read_whole: Callable[[StrPath, ListOptions, SentenceIds, int], NBestList] | None = None
 
 
 _MODULES = (
@@ -250,10 +253,7 @@ def open_blocks(
         ValueError: there is no such format.
         FormatError: the file does not have this format; the error names file and line.
     """
-    found = find_format(path, format)
-    _, size = split_format_name(format)
-    if size is not None:
-        options = replace(options, group_size=size)
+    found, options = _choose(path, format, options)
     ids = SentenceIds() if ids is None else ids
     last = -1
     for block in found.read_blocks(path, options, ids):
@@ -268,6 +268,36 @@ def open_blocks(
             path=fspath(path),
             remedy="Check the decoder's error output and its disk",
         )
+
+
+def read_whole(
+    path: StrPath,
+    format: str = AUTO,
+    options: ListOptions = ListOptions(),
+    ids: SentenceIds | None = None,
+    *,
+    threads: int = 2,
+) -> NBestList:
+    """Read a list of any format as one block.
+
+    Args:
+        path, format, options, ids: as for ``open_blocks``.
+        threads: number of threads that parse, for formats that use several.
+
+    Raises:
+        ValueError, FormatError: as for ``open_blocks``.
+    """
+    found, options = _choose(path, format, options)
+    ids = SentenceIds() if ids is None else ids
+    if found.read_whole is not None:
+        return found.read_whole(path, options, ids, threads)
+    return concatenate(list(open_blocks(path, format, options, ids)))
+
+
+def _choose(path: StrPath, format: str, options: ListOptions) -> tuple[ListFormat, ListOptions]:
+    """Return the format with this name, and the options with the size in the name."""
+    _, size = split_format_name(format)
+    return find_format(path, format), options if size is None else replace(options, group_size=size)
 
 
 def _check_order(last: int, block: NBestList, ids: SentenceIds) -> None:

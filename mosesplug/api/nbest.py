@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from html import escape
 from os import PathLike, fspath
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formats.nbest.block import NBestList
-from formats.nbest.files import dense_features, format_list
-from formats.nbest.files import read_nbest as read_list
+from formats.nbest.files import format_list
+from formats.nbest.list_format import SentenceIds
 from formats.text import atomic_write
 from mosesplug.api.arguments import check_integer, name_keywords, spell_keyword
 from mosesplug.api.arrays import (
@@ -23,8 +24,10 @@ from mosesplug.api.arrays import (
     encode_texts,
     number_sentences,
 )
+from mosesplug.api.list_arguments import make_list_keywords
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
+from mosesplug.learning.list_blocks import find_dense_features, read_list
 from mosesplug.reporting.tables import format_table, render_table
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.tuning_set import SparseRows
@@ -98,15 +101,22 @@ class NBest:
         texts = encode_texts(hypotheses, "hypotheses", len(values))
         order = numbered.order
         known = None if scores is None else check_column(scores, "scores", len(values))[order]
+        self._ids: tuple[str, ...] = ()
         self._block = make_block(
             ids.astype(np.int64)[order], [texts[row] for row in order], values.take(order), known
         )
 
     @classmethod
-    def of_block(cls, block: NBestList) -> NBest:
-        """Return the lists of arrays that a reader of ``formats`` returned."""
+    def of_block(cls, block: NBestList, ids: Sequence[str] = ()) -> NBest:
+        """Return the lists of arrays that a reader of ``formats`` returned.
+
+        Args:
+            block: the arrays.
+            ids: sentence ids that are texts, by their numbers.
+        """
         lists = cls.__new__(cls)
         lists._block = block
+        lists._ids = tuple(ids)
         return lists
 
     @property
@@ -118,6 +128,15 @@ class NBest:
     def sentence_ids(self) -> NDArray[np.int64]:
         """The input line of each hypothesis, int64 ``[n_hyps]``, from 0, ascending."""
         return _read_only(self._block.sentence_ids)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The texts that a file has as sentence ids: ``ids[i]`` is sentence ``i``; else empty."""
+        return self._ids
+
+    def name_sentence(self, sentence_id: int) -> str:
+        """Return the id of a sentence as its file has it."""
+        return self._ids[sentence_id] if self._ids else str(sentence_id)
 
     @cached_property
     def texts(self) -> list[str]:
@@ -189,6 +208,7 @@ class NBest:
             raise UsageError("rows: the sentences of n-best lists must be in ascending order")
         sparse = SparseRows(block.sparse_indptr, block.sparse_indices, block.sparse_data)
         taken = sparse.take(wanted)
+        outside = block.outside
         return NBest.of_block(
             NBestList(
                 path=block.path,
@@ -206,9 +226,10 @@ class NBest:
                 extra_starts=block.extra_starts[wanted],
                 extra_ends=block.extra_ends[wanted],
                 lines=block.lines[wanted],
-                outside=None if block.outside is None else block.outside[wanted],
+                outside=None if outside is None else outside[wanted],
                 has_texts=block.has_texts,
-            )
+            ),
+            self._ids,
         )
 
     def __repr__(self) -> str:
@@ -230,7 +251,7 @@ class NBest:
             score = float(first.scores[row])
             shown = "" if np.isnan(score) else f"{score:.6g}"
             text = _shorten(first.texts[row])
-            yield str(first.sentence_ids[row]), text, _shorten(values), shown
+            yield self.name_sentence(int(first.sentence_ids[row])), text, _shorten(values), shown
 
 
 def read_nbest(
@@ -238,16 +259,26 @@ def read_nbest(
     *,
     names: Sequence[str] | None = None,
     dense: Sequence[str] | None = None,
+    format: str = "auto",
+    columns: Sequence[str] | None = None,
+    drop_feature: Sequence[str] = (),
+    rename: Mapping[str, str] | Sequence[str] = (),
+    word_scores: Literal["drop", "sum"] = "drop",
     threads: int = 2,
 ) -> NBest:
     """Read n-best lists from a file, plain or compressed.
 
     Args:
-        path: a file in the Moses format of any decoder, or in that of Joshua and cdec.
+        path: a file of any format of n-best lists.
         names: one for each value of a list without labels; equal neighbours are values of one
             feature.
         dense: names of the dense features of a list that names every value (Joshua, cdec); None:
             all if there are up to 50, else those that at least half of the lines have.
+        format: the name of the format, as ``"jsonl"``; ``"auto"``: that of the first lines.
+        columns: the meaning of each column of a table: ``"id"``, ``"hyp"``, or a feature.
+        drop_feature: names of features to ignore; ``"WT_*"`` is all names that begin so.
+        rename: new names of features by the old ones.
+        word_scores: ``"drop"`` or ``"sum"`` scores of single words, whose number varies.
         threads: number of threads that parse.
 
     Returns:
@@ -265,9 +296,19 @@ def read_nbest(
         ['yes it', 'yes it is', 'no it is']
     """
     with name_keywords(LearningSettings, spell_keyword):
-        if dense is None:
-            dense = dense_features([path])
-        return NBest.of_block(read_list(path, names=names, dense=dense, threads=threads))
+        settings = make_list_keywords(
+            names=names,
+            dense=dense,
+            format=format,
+            columns=columns,
+            drop_feature=drop_feature,
+            rename=rename,
+            word_scores=word_scores,
+        )
+        ids = SentenceIds()
+        chosen = find_dense_features([Path(path)], settings)
+        block = read_list(path, settings, dense=chosen, ids=ids, threads=threads)
+        return NBest.of_block(block, ids.names)
 
 
 def write_nbest(path: str | PathLike[str], lists: NBest, *, digits: int = _EXACT_DIGITS) -> None:
@@ -295,7 +336,7 @@ def write_nbest(path: str | PathLike[str], lists: NBest, *, digits: int = _EXACT
     digits = check_integer(digits, "digits", 1)
     _check_writable(lists)
     with atomic_write(path, compress="gz" if fspath(path).endswith(".gz") else None) as file:
-        file.writelines(format_list(lists.block, digits=digits))
+        file.writelines(format_list(lists.block, digits=digits, ids=lists.ids))
 
 
 def _check_writable(lists: NBest) -> None:

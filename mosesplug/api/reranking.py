@@ -6,17 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formats.graphs.hypergraph import hypergraph_names
 from formats.nbest.block import NBestList, concatenate
+from formats.nbest.list_format import SentenceIds
 from formats.weights.any_format import WeightFile, read_weights
 from mosesplug.api.arguments import check_number, name_keywords, spell_keyword
 from mosesplug.api.arrays import check_column
 from mosesplug.api.inputs import InitialWeights, make_weight_file, unknown_feature_error
+from mosesplug.api.list_arguments import make_list_keywords
 from mosesplug.api.nbest import NBest
 from mosesplug.api.weights import WeightTable
 from mosesplug.errors import DataError, UsageError
@@ -27,6 +29,7 @@ from mosesplug.inspection.rerank import (
     score_again,
 )
 from mosesplug.settings.learning import LearningSettings
+from mosesplug.settings.lists import NO_SETTINGS, ListSettings
 
 __all__ = ["Reranked", "rerank", "rerank_blocks"]
 
@@ -50,6 +53,11 @@ class Reranked:
         return self.lists.sentence_ids[self.rows]
 
     @property
+    def ids(self) -> list[str]:
+        """The id of the sentence of each chosen hypothesis, as its file has it."""
+        return [self.lists.name_sentence(number) for number in self.sentence_ids.tolist()]
+
+    @property
     def texts(self) -> list[str]:
         """The text of each chosen hypothesis."""
         return [self.lists.texts[row] for row in self.rows.tolist()]
@@ -68,6 +76,11 @@ def rerank(
     add_features: Mapping[str, Any] | None = None,
     names: Sequence[str] | None = None,
     dense: Sequence[str] | None = None,
+    format: str = "auto",
+    columns: Sequence[str] | None = None,
+    drop_feature: Sequence[str] = (),
+    rename: Mapping[str, str] | Sequence[str] = (),
+    word_scores: Literal["drop", "sum"] = "drop",
     mbr: bool = False,
     scale: float = 1.0,
 ) -> Reranked:
@@ -81,8 +94,8 @@ def rerank(
         sparse_weights: a file of sparse weights, which replace those of ``weights``.
         add_features: additional features by name: a value for each hypothesis, in the order of
             ``lists``, or a file with one number a line.
-        names: names of the values of a file without labels.
-        dense: names of the dense features of a file that names every value; None: those of
+        names, dense, format, columns, drop_feature, rename, word_scores: as for ``read_nbest``;
+            without ``dense``, the dense features of a file that names every value are those of
             ``weights``.
         mbr: choose the hypothesis with the highest expected BLEU+1 (minimum Bayes risk, Kumar &
             Byrne 2004) instead of the first.
@@ -122,8 +135,18 @@ def rerank(
     source = lists.block if isinstance(lists, NBest) else Path(lists)
     with name_keywords(LearningSettings, spell_keyword):
         parts: list[Reranked] = []
+        ids = SentenceIds(lists.ids if isinstance(lists, NBest) else ())
+        settings = make_list_keywords(
+            names=names,
+            dense=dense,
+            format=format,
+            columns=columns,
+            drop_feature=drop_feature,
+            rename=rename,
+            word_scores=word_scores,
+        )
         for part in rerank_blocks(
-            source, named, names=names, dense=dense, added=added, scale=scale if mbr else None
+            source, named, settings, added=added, scale=scale if mbr else None, ids=ids
         ):
             if not parts and isinstance(weights, Mapping) and not isinstance(weights, WeightTable):
                 _check_known(weights, named, part.lists)
@@ -131,27 +154,28 @@ def rerank(
     begins = np.cumsum([0, *(len(part.lists) for part in parts)])
     rows = [part.rows + begin for part, begin in zip(parts, begins, strict=False)]
     whole = concatenate([part.lists.block for part in parts])
-    return Reranked(NBest.of_block(whole), np.concatenate(rows))
+    return Reranked(NBest.of_block(whole, ids.names), np.concatenate(rows))
 
 
 def rerank_blocks(
     lists: Path | NBestList,
     weights: WeightFile,
+    settings: ListSettings = NO_SETTINGS,
     *,
-    names: Sequence[str] | None = None,
-    dense: Sequence[str] | None = None,
     added: Sequence[AddedFeature] = (),
     scale: float | None = None,
+    ids: SentenceIds | None = None,
 ) -> Iterator[Reranked]:
     """Yield the ranked lists block by block, so that memory is bounded by a block.
 
     Args:
         lists: the lists, or their file.
         weights: those of all features.
-        names, dense, added: as for ``score_again``.
+        settings, added, ids: as for ``score_again``.
         scale: scale of the scores for minimum Bayes risk; None: choose the first.
     """
-    for block in score_again(lists, weights, names=names, dense=dense, added=added):
+    ids = SentenceIds() if ids is None else ids
+    for block in score_again(lists, weights, settings, added=added, ids=ids):
         order = [np.zeros(0, dtype=np.int64)]
         chosen: list[int] = []
         first = 0
@@ -160,7 +184,7 @@ def rerank_blocks(
             chosen.append(first + place)
             order.append(rows)
             first += len(rows)
-        ranked = NBest.of_block(block).take(np.concatenate(order))
+        ranked = NBest.of_block(block, ids.names).take(np.concatenate(order))
         yield Reranked(ranked, np.array(chosen, dtype=np.int64))
 
 

@@ -13,12 +13,15 @@ from numpy.typing import NDArray
 
 from formats.decimals import parse_number
 from formats.errors import FormatError
-from formats.nbest.files import NBestList, read_nbest_blocks
+from formats.nbest.block import NBestList
+from formats.nbest.list_format import SentenceIds
 from formats.text import open_text
 from formats.weights.any_format import WeightFile
 from mosesplug.errors import UsageError
+from mosesplug.learning.list_blocks import read_file_blocks
 from mosesplug.learning.lists import select_dense_features
 from mosesplug.learning.weights import score_hypotheses
+from mosesplug.settings.lists import NO_SETTINGS, ListSettings
 
 __all__ = [
     "AddedFeature",
@@ -62,39 +65,33 @@ def parse_added_feature(text: str) -> AddedFeature:
 def score_again(
     lists: Path | NBestList,
     weights: WeightFile,
+    settings: ListSettings = NO_SETTINGS,
     *,
-    names: Sequence[str] | None = None,
-    dense: Sequence[str] | None = None,
     added: Sequence[AddedFeature] = (),
+    ids: SentenceIds | None = None,
 ) -> Iterator[NBestList]:
     """Yield the blocks of an n-best list with additional features and new model scores.
 
     Args:
         lists: the list, or its file.
         weights: those of all dense and all added features; sparse ones that are missing count as 0.
-        names: column names of an unlabelled list.
-        dense: names of the dense features of a list that names every value; None: those that
-            ``weights`` names.
+        settings: how the list is read. The dense features of a list that names every value are
+            those that ``weights`` names, unless the settings name them.
         added: additional features.
+        ids: numbers sentence ids that are texts.
 
     Raises:
         FormatError: a file cannot be read, or an added feature lacks values.
         UsageError: two features have the same name.
     """
     path = Path(lists.path) if isinstance(lists, NBestList) else lists
-    if isinstance(lists, Path) and dense is None:
-        dense = select_dense_features(lists, weights)
+    dense = select_dense_features(lists, weights, settings) if isinstance(lists, Path) else None
     if dense is not None:
         dense = tuple(name for name in dense if name not in {feature.name for feature in added})
     with ExitStack() as stack:
         columns = [_open_column(feature, stack) for feature in added]
         rows = 0
-        blocks = (
-            [lists]
-            if isinstance(lists, NBestList)
-            else read_nbest_blocks(lists, names=names, dense=dense)
-        )
-        for block in blocks:
+        for block in read_file_blocks(lists, settings, dense=dense, ids=ids):
             values = [column.take(len(block), path) for column in columns]
             rows += len(block)
             _check_names([name for name, _ in block.groups], added, path)

@@ -73,7 +73,18 @@ def mark_invalid_utf8(text: str) -> str:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def format_translations(texts: Mapping[int, bytes]) -> bytes:
-    """Return one line for each sentence up to the last one, empty for sentences without text."""
+def format_translations(texts: Mapping[int, bytes], ids: Sequence[str] | None = None) -> bytes:
+    """Return one line for each sentence up to the last one, empty for sentences without text.
+
+    Args:
+        texts: the translations by sentence.
+        ids: the ids of the sentences, which begin their lines; empty for the numbers themselves.
+            Sentences without text have no line then. None: lines without ids.
+    """
+    if ids is not None:
+        named = ((ids[number] if ids else str(number), texts[number]) for number in sorted(texts))
+        return b"".join(
+            name.encode("utf-8", "surrogateescape") + b" " + text + b"\n" for name, text in named
+        )
     count = max(texts, default=-1) + 1
     return b"".join(texts.get(sentence, b"") + b"\n" for sentence in range(count))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from os import fspath
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -15,7 +16,14 @@ import numpy as np
 
 from formats.nbest.block import NBestList
 from formats.nbest.files import frequent_features
-from formats.nbest.list_format import ListOptions, SentenceIds, find_format, open_blocks
+from formats.nbest.list_format import (
+    AUTO,
+    ListOptions,
+    SentenceIds,
+    find_format,
+    open_blocks,
+    read_whole,
+)
 from formats.text import StrPath
 from mosesplug.learning.feature_steps import AddFeatures, DeriveFeatures
 from mosesplug.learning.list_names import DropFeatures, RenameFeatures, original_names
@@ -37,10 +45,13 @@ __all__ = [
     "Step",
     "StreamStep",
     "apply_steps",
+    "describe_formats",
     "find_dense_features",
     "make_list_options",
     "make_steps",
     "names_values",
+    "read_file_blocks",
+    "read_list",
     "read_list_blocks",
     "scan_lists",
 ]
@@ -164,11 +175,66 @@ def read_list_blocks(
         step.finish()
 
 
+def read_file_blocks(
+    file: StrPath | NBestList,
+    settings: ListSettings,
+    *,
+    dense: Sequence[str] | None = None,
+    ids: SentenceIds | None = None,
+) -> Iterator[NBestList]:
+    """Yield the blocks of one list; arguments and errors as for ``read_list_blocks``."""
+    for blocks in read_list_blocks([file], settings, dense=dense, ids=ids):
+        yield from blocks
+
+
+def read_list(
+    file: StrPath,
+    settings: ListSettings,
+    *,
+    dense: Sequence[str] | None = None,
+    ids: SentenceIds | None = None,
+    threads: int = 2,
+) -> NBestList:
+    """Read one list as a whole, after all steps.
+
+    Args:
+        file: the list.
+        settings, dense, ids: as for ``read_list_blocks``.
+        threads: number of threads that parse.
+
+    Raises:
+        FormatError, DataError, UsageError: as for ``read_list_blocks``.
+    """
+    ids = SentenceIds() if ids is None else ids
+    options = make_list_options(settings, dense)
+    block = read_whole(file, settings.format, options, ids, threads=threads)
+    steps = make_steps(settings, ids)
+    [block] = apply_steps(iter([block]), steps)
+    for step in steps:
+        step.finish()
+    return block
+
+
 def apply_steps(blocks: Iterator[NBestList], steps: Sequence[Step]) -> Iterator[NBestList]:
     """Yield the blocks of a file after all steps."""
     for step in steps:
         blocks = step.stream(blocks) if isinstance(step, StreamStep) else map(step.apply, blocks)
     return blocks
+
+
+def describe_formats(files: Sequence[StrPath | NBestList], settings: ListSettings) -> Iterator[str]:
+    """Yield which format was found where it is not that of Moses, once for each format.
+
+    Raises:
+        FormatError: a file cannot be read, or has no known format.
+    """
+    known = set()
+    for file in files:
+        if settings.format == AUTO and not isinstance(file, NBestList):
+            found = find_format(file)
+            if found.name != "moses" and found.name not in known:
+                known.add(found.name)
+                yield f"{fspath(file)}: format {found.name} ({found.summary})"
 
 
 def names_values(file: StrPath | NBestList, settings: ListSettings) -> bool:

@@ -67,11 +67,13 @@ class StoredLists:
         store: open for reading.
         signature: the metric with its settings and the number of references.
         hypotheses: number of hypotheses read, duplicates included.
+        ids: the sentence ids that are texts, by their numbers; empty if they are integers.
     """
 
     store: NBestStore
     signature: str
     hypotheses: int
+    ids: tuple[str, ...] = ()
 
 
 def load_lists(
@@ -152,7 +154,7 @@ def store_lists(
             hypotheses += report.hypotheses
             loaded(number)
         check_reference_count(ids, lines, name)
-        yield StoredLists(store, prepared.signature, hypotheses)
+        yield StoredLists(store, prepared.signature, hypotheses, ids.names)
 
 
 def read_lines_of(references: References) -> Sequence[Sequence[bytes]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from formats.weights.made_features import MadeFeatures
 from mosesplug.errors import UsageError
-from mosesplug.settings.declare import setting
+from mosesplug.settings.checks import check_settings
+from mosesplug.settings.declare import list_settings, setting
 from mosesplug.settings.features import (
     AddedFeature,
     DerivedFeature,
@@ -186,6 +187,28 @@ class ListSettings:
             tuple(each.name for each in parse_added_features(self.add_feature)),
             {each.name: each.text for each in parse_derived_features(self.derive)},
         )
+
+
+def make_list_settings(
+    values: Mapping[str, Any], spelled: Callable[[str], str] = "--{}".format
+) -> ListSettings:
+    """Return the settings with the given values.
+
+    Args:
+        values: by name; those that are missing have their defaults.
+        spelled: how messages call a setting.
+
+    Raises:
+        UsageError: a value cannot be used.
+    """
+    settings = list_settings(ListSettings)
+    check_settings(settings, values, spelled)
+    arguments: dict[str, Any] = {}
+    for each in settings:
+        if each.name in values:
+            value = values[each.name]
+            arguments[each.path[0]] = tuple(value) if each.kind == "texts" else value
+    return ListSettings(**arguments)
 
 
 def parse_column_names(names: str | Sequence[str] | None) -> list[str] | None:

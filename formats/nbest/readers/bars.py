@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from os import fspath
 
-from formats.nbest.block import NBestList
+from formats.nbest.block import NBestList, concatenate
 from formats.nbest.entry import BLANKS, Place
-from formats.nbest.files import read_nbest_blocks
+from formats.nbest.files import read_nbest, read_nbest_blocks
 from formats.nbest.list_format import (
     ListOptions,
     SentenceIds,
@@ -16,7 +16,7 @@ from formats.nbest.list_format import (
 )
 from formats.text import StrPath
 
-__all__ = ["Rewrite", "field_of", "read_bar_blocks"]
+__all__ = ["Rewrite", "field_of", "read_bar_blocks", "read_bar_list"]
 
 Rewrite = Callable[[bytes, Place], bytes]
 """Returns another line in the place of one without its line end."""
@@ -81,6 +81,21 @@ def read_bar_blocks(
         skipped=skipped,
         rewrite=rewrite_block if numbered or rewrite is not None else None,
     )
+
+
+def read_bar_list(
+    path: StrPath,
+    options: ListOptions,
+    ids: SentenceIds,
+    threads: int,
+    *,
+    names_values: bool = False,
+) -> NBestList:
+    """Read a list with several threads; arguments and errors as for ``read_bar_blocks``."""
+    if _has_text_ids(path):
+        return concatenate(list(read_bar_blocks(path, options, ids, names_values=names_values)))
+    dense = (options.dense or ()) if names_values else options.dense
+    return read_nbest(path, names=options.names, dense=dense, threads=threads)
 
 
 def _has_text_ids(path: StrPath) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from formats.nbest.entry import names_every_value
 from formats.nbest.list_format import ListFormat
 from formats.nbest.readers.bars import field_of
-from formats.nbest.readers.named import read_named_blocks
+from formats.nbest.readers.named import read_named_blocks, read_named_list
 
 __all__ = ["LIST_FORMAT"]
 
@@ -26,4 +26,5 @@ LIST_FORMAT = ListFormat(
     recognises=_recognises,
     read_blocks=read_named_blocks,
     names_values=True,
+    read_whole=read_named_list,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from formats.nbest.list_format import ListFormat
-from formats.nbest.readers.bars import read_bar_blocks
+from formats.nbest.readers.bars import read_bar_blocks, read_bar_list
 
 __all__ = ["LIST_FORMAT"]
 
@@ -19,4 +19,5 @@ LIST_FORMAT = ListFormat(
     summary="id ||| text ||| LM0= -3 TM0= -1 -2 ||| score",
     recognises=_recognises,
     read_blocks=read_bar_blocks,
+    read_whole=read_bar_list,
 )

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from mosesplug.cli.shared.parameters import ColumnNames, Output, SparseWeights
+from mosesplug.cli.shared.list_options import (
+    make_list_parameters,
+    print_formats,
+    take_list_settings,
+)
+from mosesplug.cli.shared.parameters import Output, SparseWeights
+from mosesplug.cli.shared.setting_options import add_parameters
 
 __all__ = ["rerank"]
 
 _DIGITS = 9
 
 
-def rerank(
+def _rerank(
     nbest: Annotated[Path, typer.Option("--nbest", metavar="FILE", help="The n-best lists.")],
     weights: Annotated[
         Path, typer.Option(metavar="FILE", help="Weights of all features, in any format.")
@@ -27,7 +33,6 @@ def rerank(
             metavar="NAME=FILE", help="Add a feature: one value a hypothesis; may be repeated."
         ),
     ] = None,
-    names: ColumnNames = None,
     mbr: Annotated[
         bool, typer.Option("--mbr", help="Maximise expected BLEU+1 (Kumar & Byrne 2004).")
     ] = False,
@@ -38,38 +43,54 @@ def rerank(
         Path | None,
         typer.Option(metavar="FILE", help="Write the lists too, sorted by their new scores."),
     ] = None,
+    with_ids: Annotated[
+        bool, typer.Option("--ids", help="Begin each line with its sentence id.")
+    ] = False,
     output: Output = None,
+    **given: Any,
 ) -> None:
     """Print the best hypothesis of each n-best list, one per line.
 
-    A sentence without a list has an empty line. Lists may be in the Moses format of any decoder, as
-    of Marian's --n-best, or name every value (name=value), as those of Joshua and cdec, whose dense
-    features are those that --weights names. Find weights with mosesplug optimize.
+    A sentence without a list has an empty line. Lists may have any format that --format names; if
+    it names every value (name=value), as those of Joshua and cdec, the dense features are those
+    that --weights names. Sentences whose ids are texts come in the order of the list. Find weights
+    with mosesplug optimize.
 
     Example: mosesplug rerank --nbest list.gz --weights weights --add-feature LM=lm.scores > best
     """
-    from formats.nbest.files import format_list, is_named
+    from formats.nbest.files import format_list
+    from formats.nbest.list_format import SentenceIds
     from formats.weights.any_format import read_weights
     from mosesplug.api.reranking import rerank_blocks
     from mosesplug.cli.shared.output import open_output, write_output
     from mosesplug.inspection.rerank import parse_added_feature
     from mosesplug.inspection.texts import format_translations
-    from mosesplug.settings.lists import parse_column_names
+    from mosesplug.learning.list_blocks import names_values
 
     added = [parse_added_feature(text) for text in add_feature or ()]
     best: dict[int, bytes] = {}
-    named = is_named(nbest)
-    columns = parse_column_names(names)
+    settings = take_list_settings(given)
+    ids = SentenceIds()
+    named = names_values(nbest, settings)
+    print_formats([nbest], settings)
     with ExitStack() as stack:
         write = None if output_nbest is None else stack.enter_context(open_output(output_nbest))
         for part in rerank_blocks(
             nbest,
             read_weights(weights).with_sparse(sparse_weights),
-            names=columns,
+            settings,
             added=added,
             scale=scale if mbr else None,
+            ids=ids,
         ):
             best |= part.lines()
             if write is not None:
-                write(b"".join(format_list(part.lists.block, digits=_DIGITS, named=named)))
-    write_output(output, format_translations(best))
+                block = part.lists.block
+                # A name with an underscore and a blank behind it would be that of a sparse feature.
+                glues = named or any("_" in name for name, _ in block.groups)
+                lines = format_list(block, digits=_DIGITS, named=glues, ids=part.lists.ids)
+                write(b"".join(lines))
+    write_output(output, format_translations(best, ids.names if with_ids else None))
+
+
+rerank = add_parameters(_rerank, make_list_parameters(without=["add-feature", "scores"]))

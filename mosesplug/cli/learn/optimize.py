@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from mosesplug.cli.learn.setting_flags import SettingFlagsCommand
+from mosesplug.cli.shared.list_options import print_formats
 from mosesplug.cli.shared.output import check_output, print_bytes, progress_bar
 from mosesplug.cli.shared.parameters import Output, Quiet
 from mosesplug.cli.shared.setting_options import (
@@ -67,6 +68,7 @@ def _optimize(
     to, config = find_result_format(weights_format, output, settings.init)
     for warning in idle:
         print(f"warning: {warning}", file=sys.stderr)
+    print_formats(settings.nbest, settings.lists, quiet=quiet)
     with progress_bar(quiet) as progress:
         fit = fit_settings(settings, progress=progress)
     for warning in fit.warnings[len(idle) :]:

@@ -23,14 +23,20 @@ _TYPES: Mapping[Kind, Any] = {
 }
 
 
-def make_parameters(settings: Iterable[Setting]) -> list[inspect.Parameter]:
+def make_parameters(
+    settings: Iterable[Setting], *, has_panels: bool = True
+) -> list[inspect.Parameter]:
     """Return a parameter with a Typer option for each setting.
 
     Every default is None: what is not given is not among ``take_values``.
+
+    Args:
+        settings: the settings.
+        has_panels: whether the help has the panels of the settings.
     """
     settings = tuple(settings)
     seconds = {each.second for each in settings}
-    return [_parameter(each) for each in settings if each.name not in seconds]
+    return [_parameter(each, has_panels) for each in settings if each.name not in seconds]
 
 
 def take_values(settings: Iterable[Setting], given: dict[str, Any]) -> dict[str, Any]:
@@ -75,7 +81,7 @@ def add_parameters(
     return command
 
 
-def _parameter(setting: Setting) -> inspect.Parameter:
+def _parameter(setting: Setting, has_panel: bool) -> inspect.Parameter:
     words = [f"--{spelling}" for spelling in setting.spellings]
     if setting.kind == "flag":
         words = [f"{word}/--no-{word.removeprefix('--')}" for word in words]
@@ -84,7 +90,7 @@ def _parameter(setting: Setting) -> inspect.Parameter:
         *words,
         metavar=None if setting.kind == "flag" else setting.metavar or None,
         help=f"{setting.help} [{default}]" if default else setting.help,
-        rich_help_panel=setting.panel,
+        rich_help_panel=setting.panel if has_panel else None,
         show_default=False,
         hidden=setting.is_argument,
     )

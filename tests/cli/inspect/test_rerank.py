@@ -19,6 +19,7 @@ LIST = """0 ||| the house ||| F0= -1.5 ||| -0.5
 2 ||| she went ||| F0= -1 ||| -0.3
 2 ||| she left ||| F0= -1.25 ||| -0.4
 """
+FORMAT = "list: format marian (id ||| text [||| alignment] ||| F0= -3 ||| score)\n"
 COLUMN = "-3\n-1\n-9\n-2\n-1e0\n"
 
 
@@ -35,7 +36,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         with pytest.raises(SystemExit) as end:
             main(["rerank", "--nbest", "list", *map(str, words)])
         said = capsys.readouterr()
-        return int(end.value.code or 0), said.out, said.err
+        assert said.err.startswith(FORMAT)
+        return int(end.value.code or 0), said.out, said.err.removeprefix(FORMAT)
 
     return call
 
