@@ -228,9 +228,12 @@ def detect_format(path: StrPath) -> ListFormat:
             plugin = None if entry.name in formats else entry.load(ListFormat)
             if plugin is not None and plugin.recognises(lines):
                 return plugin
+    with open_text(path) as file:
+        number = next(number for number, line in enumerate(file, start=1) if line.strip())
     raise FormatError(
-        f"no format of n-best lists begins like this: {quote(lines[0])}",
+        f"no format of n-best lists begins like this: {quote(lines[0].rstrip())}",
         path=path,
+        line=number,
         remedy=f"Name the format: {', '.join(formats)} (--format)",
     )
 
