@@ -8,12 +8,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from formats.nbest.files import NBestList, read_nbest_blocks
+from formats.nbest.block import NBestList
 from formats.references import read_references, reference_files
 from formats.weights.any_format import WeightFile
 from mosesplug.errors import DataError, StoreError
+from mosesplug.learning.list_blocks import read_list_blocks
 from mosesplug.metrics.protocol import Metric, Prepared
 from mosesplug.optimizers.problem import Problem, corpus_score
+from mosesplug.settings.lists import NO_SETTINGS, ListSettings
 from mosesplug.store import NBestStore, fingerprint_files
 from mosesplug.store.views import IngestReport
 from mosesplug.tuning.weights import Weights
@@ -83,9 +85,9 @@ def import_lists(
     target: Path,
     *,
     metric: Metric,
-    references: Path,
+    references: Path | None,
     source: Path | None,
-    names: Sequence[str] | None,
+    lists: ListSettings = NO_SETTINGS,
     dense: Sequence[str] | None = None,
     threads: int,
 ) -> Iterator[IngestReport]:
@@ -97,10 +99,10 @@ def import_lists(
     Args:
         iterations: the iterations in order.
         target: the new store's directory.
-        metric: the metric.
-        references: a file, or the prefix of several.
+        metric: the metric; one of scores from outside has their fingerprint.
+        references: a file, or the prefix of several; None for a metric that needs none.
         source: the source sentences, for their fingerprint.
-        names: column names of unlabelled lists.
+        lists: how the lists are read.
         dense: names of the dense features of lists that name every value.
         threads: threads of reading and scoring.
 
@@ -113,18 +115,22 @@ def import_lists(
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise StoreError(f"{target} exists already: name a new directory")
     is_new = not target.exists()
-    prepared = metric.prepare(read_references(references, input_path=source))
-    fingerprints = {
-        "references": fingerprint_files(reference_files(references)),
-        "metric": prepared.signature,
-    }
+    lines = [] if references is None else read_references(references, input_path=source)
+    prepared = metric.prepare(lines)
+    fingerprints = {"metric": prepared.signature}
+    if references is not None:
+        fingerprints["references"] = fingerprint_files(reference_files(references))
+    if metric.needs_outside:
+        fingerprints["scores"] = prepared.fingerprint
     if source is not None:
         fingerprints["input"] = fingerprint_files([source])
     try:
         with NBestStore.open(target, writable=True) as store:
             store.require(fingerprints)
-            for number, iteration in enumerate(iterations, start=1):
-                blocks = read_nbest_blocks(iteration.path, names=names, dense=dense)
+            files = [iteration.path for iteration in iterations]
+            blocks_of_files = read_list_blocks(files, lists, dense=dense)
+            for number, blocks in enumerate(blocks_of_files, start=1):
+                iteration = iterations[number - 1]
                 yield _import_iteration(store, number, iteration, blocks, metric, prepared, threads)
     except BaseException:
         if is_new:
@@ -153,7 +159,7 @@ def _import_iteration(
         itertools.chain([first], blocks),
         metric=metric,
         references=references,
-        n_sentences=references.n_sentences,
+        n_sentences=references.n_sentences if references.n_references else None,
         record=start.as_record(),
         threads=threads,
     )

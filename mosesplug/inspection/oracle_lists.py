@@ -15,14 +15,15 @@ from mosesplug.features import FeatureSpace
 from mosesplug.inspection.run import open_run
 from mosesplug.learning.data import read_data
 from mosesplug.learning.list_blocks import find_dense_features
-from mosesplug.learning.lists import store_lists
+from mosesplug.learning.lists import NO_REFERENCES, store_lists
+from mosesplug.learning.outside import find_metric_of
 from mosesplug.learning.weights import read_starting_weights
 from mosesplug.metrics import Metric
-from mosesplug.metrics import metric as find_metric
 from mosesplug.optimizers import Progress
 from mosesplug.optimizers.problem import no_progress
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.lists import ListSettings
+from mosesplug.settings.scores import parse_score_sources
 from mosesplug.store import NBestStore
 from mosesplug.tuning_set import TuningSet
 
@@ -64,6 +65,7 @@ def open_oracle_lists(
     metric: str | None = None,
     metric_settings: str = "",
     names: Sequence[str] | None = None,
+    scores: Sequence[str] = (),
     weights: Path | None = None,
     sparse_weights: Path | None = None,
     threads: int = 1,
@@ -73,10 +75,12 @@ def open_oracle_lists(
 
     Args:
         places: a working directory or store, or n-best lists of one text.
-        references: the references, a file or a prefix; None for the statistics of a store.
-        metric: the metric's name; None for that of the run, or BLEU.
+        references: the references, a file or a prefix; None for the statistics of a store, or for
+            scores from outside.
+        metric: the metric's name; None for the first of the scores, else that of the run, or BLEU.
         metric_settings: the metric's settings.
         names: column names of unlabelled lists.
+        scores: scores from outside, ``NAME=FILE``.
         weights: weights of the model scores; None for the result of a run, and for files no
             ranking.
         sparse_weights: sparse weights, which replace those of ``weights``.
@@ -95,6 +99,7 @@ def open_oracle_lists(
             metric=metric,
             metric_settings=metric_settings,
             references=references,
+            lists=ListSettings(scores=tuple(scores)),
             threads=threads,
         )
         data = read_data(learning, progress)
@@ -103,16 +108,16 @@ def open_oracle_lists(
             vector = run.vector
             if weights is not None:
                 vector = read_starting_weights(lists.space, weights, sparse_weights).weights
-            scores = lists.model_scores(vector)
-            yield OracleLists(run.store, lists, data.problem.metric, data.signature, scores)
+            model_scores = lists.model_scores(vector)
+            yield OracleLists(run.store, lists, data.problem.metric, data.signature, model_scores)
         return
-    if references is None:
+    settings = ListSettings(names=None if names is None else tuple(names), scores=tuple(scores))
+    measure = find_metric_of(metric, metric_settings, parse_score_sources(settings.scores))
+    if references is None and measure.needs_texts:
         raise UsageError("there are no references: give --refs FILE")
-    measure = find_metric(metric or "BLEU", metric_settings)
-    settings = ListSettings(names=None if names is None else tuple(names))
     with store_lists(
         places,
-        references,
+        NO_REFERENCES if references is None else references,
         measure,
         settings,
         dense=find_dense_features(places, settings),

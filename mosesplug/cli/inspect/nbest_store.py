@@ -14,8 +14,9 @@ from mosesplug.cli.shared.parameters import (
     Dense,
     IterationOption,
     Json,
+    OutsideScores,
     Quiet,
-    RequiredReferences,
+    References,
     Source,
     Store,
     Threads,
@@ -101,9 +102,12 @@ def import_(
             help="One n-best file an iteration, or a working directory; the new store.",
         ),
     ],
-    refs: RequiredReferences,
+    refs: References = None,
     source: Source = None,
-    metric: Annotated[str, typer.Option(help="The metric: BLEU, TER, ...")] = "BLEU",
+    scores: OutsideScores = None,
+    metric: Annotated[
+        str | None, typer.Option(help="The metric: BLEU, TER, ... [the first of --scores, or BLEU]")
+    ] = None,
     metric_settings: Annotated[
         str, typer.Option(help="Metric settings, as reflen:closest,case:true.")
     ] = "",
@@ -115,29 +119,35 @@ def import_(
     """Create a store of n-best lists, to inspect them.
 
     Weights and results of a working directory of mert-moses.pl are imported as well. The weights
-    of other lists are unknown and shown as 0.
+    of other lists are unknown and shown as 0. With --scores, the store holds these statistics
+    instead of those of a metric of texts.
 
     Example: mosesplug nbest import mert-work old.lmdb --refs dev.en --source dev.de
     """
     from mosesplug.cli.shared.output import progress_bar
     from mosesplug.inspection.importing import find_iterations, import_lists
     from mosesplug.learning.list_blocks import find_dense_features
-    from mosesplug.metrics import metric as find_metric
-    from mosesplug.settings.lists import ListSettings, parse_column_names
+    from mosesplug.learning.outside import find_metric_of
+    from mosesplug.settings.lists import ListSettings
+    from mosesplug.settings.scores import parse_score_sources
 
     *given, target = paths
     if not given:
         raise UsageError("name the lists or a working directory, then the new store")
     iterations = find_iterations(given)
-    scorer = find_metric(metric, metric_settings)
+    lists = ListSettings(names=names, dense=dense, scores=tuple(scores or ()))
+    sources = parse_score_sources(lists.scores)
+    scorer = find_metric_of(metric, metric_settings, sources, fingerprints=True)
+    if scorer.needs_texts and refs is None:
+        raise UsageError(f"{scorer.name} compares texts with references: give --refs FILE")
     reports = import_lists(
         iterations,
         target,
         metric=scorer,
         references=refs,
         source=source,
-        names=parse_column_names(names),
-        dense=find_dense_features([each.path for each in iterations], ListSettings(dense=dense)),
+        lists=lists,
+        dense=find_dense_features([each.path for each in iterations], lists),
         threads=threads,
     )
     with progress_bar(quiet) as progress:

@@ -18,6 +18,7 @@ from mosesplug.cli.shared.parameters import (
     ListWeights,
     MetricName,
     MetricSettings,
+    OutsideScores,
     Quiet,
     Seed,
     SparseWeights,
@@ -67,6 +68,7 @@ def oracle(
         typer.Option(metavar="FILE", help="Write its sentence ids, ranks and ties, tab-separated."),
     ] = None,
     names: ColumnNames = None,
+    scores: OutsideScores = None,
     metric: MetricName = None,
     metric_settings: MetricSettings = "",
     json: Json = False,
@@ -84,7 +86,7 @@ def oracle(
     highest score, in the longest lists.
 
     Examples: mosesplug oracle tuning --top 1,10,100,all; mosesplug oracle run7.best100.out.gz
-    --refs dev.en --method all -o oracle.en
+    --refs dev.en --method all -o oracle.en; mosesplug oracle list --scores COMET=comet.txt
     """
     from formats.text import write_atomic
     from mosesplug.cli.shared.output import print_json, progress_bar
@@ -110,6 +112,7 @@ def oracle(
             metric=metric,
             metric_settings=metric_settings,
             names=parse_column_names(names),
+            scores=scores or (),
             weights=weights,
             sparse_weights=sparse_weights,
             threads=THREADS,

@@ -24,6 +24,7 @@ __all__ = [
     "MetricSettings",
     "Metrics",
     "Output",
+    "OutsideScores",
     "Quiet",
     "References",
     "RequiredReferences",
@@ -100,6 +101,14 @@ MetricName = Annotated[
         metavar="NAME",
         help="BLEU, CDER, CER, CHRF, MER, PER, TER, TER-SACREBLEU, WER, or a sum. [BLEU; of a "
         "store, the metric of its run]",
+    ),
+]
+OutsideScores = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scores",
+        metavar="NAME=FILE",
+        help="Scores from outside, a line a hypothesis, as a metric; repeatable.",
     ),
 ]
 MetricSettings = Annotated[
