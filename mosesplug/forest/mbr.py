@@ -45,6 +45,7 @@ __all__ = [
     "Decision",
     "best_linear_gain",
     "consensus_bleu",
+    "decide_by_utility",
     "decide_in_graph",
     "decide_in_list",
     "expected_bleu",
@@ -311,6 +312,31 @@ def decide_in_list(
         occurs = found.occurrence_probabilities(probabilities)
         gains = linear_gain(found, occurs, criterion.gains)
     return find_best(gains)
+
+
+def decide_by_utility(
+    utilities: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    scale: float,
+    order: NDArray[np.int64],
+) -> int:
+    """Choose the hypothesis of an n-best list with the highest expected utility.
+
+    With one utility for each hypothesis, that is the highest utility. With a matrix, it is the mean
+    over the hypotheses that may be right, weighted by their probabilities (Kumar & Byrne 2004,
+    equation 2; Fernandes et al. 2022 with learned metrics).
+
+    Args:
+        utilities: float64 ``[n]``, or ``[n, n]`` with the hypotheses that may be right as columns.
+        scores: float64 ``[n]``, finite; model scores.
+        scale: factor of the model scores; 0 gives all hypotheses the same probability.
+        order: int64 ``[n]``; the first in this order wins ties.
+
+    Returns:
+        The position in ``order``.
+    """
+    gains = utilities if utilities.ndim == 1 else utilities @ softmax(scale * scores)
+    return find_best(gains[order])
 
 
 def _choose_from_list(

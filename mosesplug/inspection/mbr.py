@@ -14,16 +14,24 @@ from numpy.typing import NDArray
 from formats.errors import FormatError
 from formats.graphs.hypergraph import hypergraph_names
 from formats.nbest.files import is_named, read_nbest_blocks
+from formats.utilities import UtilityReader
 from formats.weights.any_format import read_weights
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import spelled_groups
-from mosesplug.forest.mbr import Criterion, Decision, decide_in_graph, decide_in_list
+from mosesplug.forest.mbr import (
+    Criterion,
+    Decision,
+    decide_by_utility,
+    decide_in_graph,
+    decide_in_list,
+)
 from mosesplug.forest.n_best import GraphFeatures
 from mosesplug.forest.oracles.hope_fear import name_sentence
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.learning.lists import select_dense_features
 from mosesplug.learning.weighted_graphs import GraphWeights, read_weighted_graphs
 from mosesplug.learning.weights import score_hypotheses
+from mosesplug.settings.scores import ScoreSource
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.graphs.decoder import find_graph_store
 from mosesplug.tuning.graphs.features import UNTUNED, read_configured_features
@@ -151,7 +159,11 @@ def _arrange(
 
 
 def read_list_tasks(
-    path: Path, names: Sequence[str] | None, weights: Path | None, sparse: Path | None
+    path: Path,
+    names: Sequence[str] | None,
+    weights: Path | None,
+    sparse: Path | None,
+    utility: ScoreSource | None = None,
 ) -> Iterator[MbrTask]:
     """Read the n-best lists of a file.
 
@@ -160,11 +172,15 @@ def read_list_tasks(
         names: column names of unlabelled lists.
         weights: a file of weights of any format; None for the scores in the lists.
         sparse: a file of sparse weights.
+        utility: a file of utilities instead of a criterion of n-grams; see ``formats.utilities``.
+            Hypotheses of lists without scores then have the same probability.
 
     Raises:
         FormatError: a file cannot be read or lacks a weight, or lists without scores are given
-            without weights.
+            without weights and utilities; or the utilities belong to another list.
     """
+    reader = None if utility is None else UtilityReader(utility.paths[0])
+    sign = -1.0 if utility is not None and utility.is_error_rate else 1.0
     given = None if weights is None else read_weights(weights).with_sparse(sparse)
     dense: tuple[str, ...] | None = None
     if given is not None:
@@ -175,6 +191,8 @@ def read_list_tasks(
         scores = block.scores
         if given is not None:
             scores = score_hypotheses(block, given)
+        elif utility is not None and np.isnan(scores).all():
+            scores = np.zeros(len(block))
         elif not np.isfinite(scores).all():
             raise FormatError(
                 "a hypothesis has no score",
@@ -185,7 +203,12 @@ def read_list_tasks(
         bounds = np.flatnonzero(np.diff(block.sentence_ids, prepend=-1, append=-1))
         for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
             texts = [block.text(row).split() for row in range(first, last)]
-            yield _list_task(int(block.sentence_ids[first]), texts, scores[first:last])
+            gains = None
+            if reader is not None:
+                gains = sign * reader.take(last - first, f"{path}:{block.lines[first]}")
+            yield _list_task(int(block.sentence_ids[first]), texts, scores[first:last], gains)
+    if reader is not None:
+        reader.finish()
 
 
 def _graph_task(sentence: int, graph: Hypergraph, weights: NDArray[np.float64]) -> MbrTask:
@@ -196,12 +219,21 @@ def _graph_task(sentence: int, graph: Hypergraph, weights: NDArray[np.float64]) 
     return MbrTask(sentence, choose)
 
 
-def _list_task(sentence: int, texts: list[list[bytes]], scores: NDArray[np.float64]) -> MbrTask:
+def _list_task(
+    sentence: int,
+    texts: list[list[bytes]],
+    scores: NDArray[np.float64],
+    utilities: NDArray[np.float64] | None,
+) -> MbrTask:
     def choose(criterion: Criterion) -> Decision:
         # The first of equally good translations is chosen, so sort by model score.
         order = np.argsort(-scores, kind="stable")
         ranked = [texts[row] for row in order.tolist()]
-        chosen = ranked[decide_in_list(ranked, scores[order], criterion)]
+        if utilities is None:
+            place = decide_in_list(ranked, scores[order], criterion)
+        else:
+            place = decide_by_utility(utilities, scores, criterion.scale, order)
+        chosen = ranked[place]
         return Decision(tuple(chosen), chosen == ranked[0])
 
     return MbrTask(sentence, choose)

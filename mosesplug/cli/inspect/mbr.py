@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from mosesplug.forest.mbr import Decision
     from mosesplug.inspection.mbr import MbrTask
+    from mosesplug.settings.scores import ScoreSource
 
 __all__ = ["mbr"]
 
@@ -50,6 +51,13 @@ def mbr(
     ] = None,
     sparse_weights: SparseWeights = None,
     names: ColumnNames = None,
+    scores: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME=FILE",
+            help="With --nbest: utilities from outside, such as COMET of all pairs.",
+        ),
+    ] = None,
     list_mbr: Annotated[
         bool,
         typer.Option(
@@ -93,13 +101,22 @@ def mbr(
     more than 1. --beam B drops edges whose best derivation is less likely than the best by a factor
     of exp(B), for graphs that are too large.
 
-    Example: mosesplug mbr search-graphs/ --weights run1.dense --scale 20 -o translations
+    --scores takes the utility from another program. Each hypothesis has a line (or a row of a .npy
+    array) with a number for each hypothesis of its sentence, its utility if that one is right; or
+    with one number, its own. NAME=FILE:error: less is better. Lists without scores count all
+    hypotheses alike, as --scale 0 does.
+
+    Examples: mosesplug mbr search-graphs/ --weights run1.dense --scale 20 -o translations;
+    mosesplug mbr --nbest list --scores COMET=pairs.npy --scale 0 -o translations
     """
     _check_options(graphs, nbest, store, iteration, names, list_mbr, lattice_mbr, beam)
     _check_finite(scale, "--scale")
     _check_finite(beam, "--beam")
     if not lattice_mbr and (precision is not None or ratio is not None):
         raise UsageError("--precision and --ratio require --lattice-mbr")
+    if scores is not None and (nbest is None or list_mbr or lattice_mbr):
+        raise UsageError("--scores requires --nbest, and excludes --list-mbr and --lattice-mbr")
+    utility = _parse_utility(scores)
     for path in (graphs, nbest, store, weights, sparse_weights):
         if path is not None:
             path.stat()
@@ -121,7 +138,7 @@ def mbr(
             _check_share(precision, 0.8, "--precision"), _check_share(ratio, 0.6, "--ratio")
         ),
     )
-    tasks = _read_tasks(graphs, nbest, store, iteration, weights, sparse_weights, names)
+    tasks = _read_tasks(graphs, nbest, store, iteration, weights, sparse_weights, names, utility)
     decisions: dict[int, Decision] = {}
     with progress_bar(quiet) as progress:
         for sentence, decision in decide_translations(tasks, criterion, threads):
@@ -157,6 +174,18 @@ def _check_options(
         raise UsageError("--beam prunes graphs: it cannot be used with --nbest or --list-mbr")
 
 
+def _parse_utility(text: str | None) -> ScoreSource | None:
+    """Return the file of utilities that ``--scores`` names."""
+    from mosesplug.settings.scores import parse_score_sources
+
+    if text is None:
+        return None
+    (found,) = parse_score_sources([text])
+    if len(found.paths) != 1 or found.formula is not None:
+        raise UsageError(f"--scores={text}: mbr takes NAME=FILE or NAME=FILE:error, one file")
+    return found
+
+
 def _check_finite(value: float | None, option: str) -> None:
     if value is not None and not math.isfinite(value):
         raise UsageError(f"{option}={value:g}: it must be a finite number")
@@ -179,6 +208,7 @@ def _read_tasks(
     weights: Path | None,
     sparse: Path | None,
     names: str | None,
+    utility: ScoreSource | None,
 ) -> Iterator[MbrTask]:
     from mosesplug.inspection.mbr import read_graph_tasks, read_list_tasks, read_store_tasks
     from mosesplug.learning.weighted_graphs import read_graph_weights
@@ -187,7 +217,7 @@ def _read_tasks(
     if sparse is not None and weights is None:
         raise UsageError("--sparse-weights requires --weights")
     if nbest is not None:
-        return read_list_tasks(nbest, parse_column_names(names), weights, sparse)
+        return read_list_tasks(nbest, parse_column_names(names), weights, sparse, utility)
     if store is not None:
         return read_store_tasks(store, iteration, read_graph_weights(weights, sparse, []))
     if graphs is None:
