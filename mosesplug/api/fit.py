@@ -24,12 +24,14 @@ from mosesplug.errors import UsageError
 from mosesplug.evaluation.error_rates import is_error_rate
 from mosesplug.learning.cross_validation import CrossValidation
 from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData
+from mosesplug.learning.lengths import write_length_range
 from mosesplug.learning.optimize import OptimizeResult, bind_optimizer
 from mosesplug.learning.optimize import optimize as learn
 from mosesplug.learning.weights import format_weights
 from mosesplug.optimizers.problem import Progress, no_progress
 from mosesplug.settings.algorithm_options import find_idle_options
 from mosesplug.settings.learning import LearningSettings
+from mosesplug.settings.lengths import LengthRange
 from mosesplug.tuning_set import linear_scores
 
 if TYPE_CHECKING:
@@ -117,6 +119,17 @@ class Fit:
         return ordered
 
     @property
+    def length_exponent(self) -> float | None:
+        """The learned exponent of the length that scores are divided by; None if they are not."""
+        return self.result.learning.solution.length_exponent
+
+    @property
+    def length_range(self) -> LengthRange | None:
+        """The learned exponent and what it divides; None if scores are not divided."""
+        wanted = self.settings.length_range
+        return None if wanted is None else wanted.at(self.length_exponent)
+
+    @property
     def score(self) -> float:
         """The corpus score of the 1-best hypotheses on the data that was learned from.
 
@@ -167,8 +180,12 @@ class Fit:
         *,
         config: str | PathLike[str] | None = None,
     ) -> None:
-        """Write the weights; see ``WeightTable.save``."""
+        """Write the weights; see ``WeightTable.save``.
+
+        The length exponent goes to ``PATH.length``.
+        """
         self.weights.save(path, format, config=config)
+        write_length_range(Path(path), self.length_range)
 
     def choose(self, features: Any, sentence_ids: Any = None) -> NDArray[np.int64]:
         """Return the row of the 1-best hypothesis of each sentence.
@@ -184,15 +201,20 @@ class Fit:
             first appearance. The first row wins ties.
 
         Raises:
-            UsageError: another number of columns or ids.
+            UsageError: another number of columns or ids, or arrays with a length exponent.
             DataError: a value is not finite.
             FormatError: an ``NBest`` lacks a dense feature.
         """
         if isinstance(features, NBest):
             if sentence_ids is not None:
                 raise UsageError("sentence_ids are those of the NBest: give features alone")
-            scores, ids = _score_block(features, self.weights), features.sentence_ids
+            scores = _score_block(features, self.weights, self.length_range)
+            ids = features.sentence_ids
         else:
+            if self.length_exponent:
+                raise UsageError(
+                    "features have no lengths, by which scores are divided: give an NBest"
+                )
             values = self._convert(features)
             scores = linear_scores(values.dense, values.sparse, self.weights.vector)
             ids = number_sentences(sentence_ids, len(values)).numbers
@@ -204,7 +226,10 @@ class Fit:
         """Rank n-best lists by the learned weights; see ``mosesplug.rerank``."""
         from mosesplug.api.reranking import rerank
 
-        return rerank(lists, self.weights)
+        found = self.length_range
+        if found is None:
+            return rerank(lists, self.weights)
+        return rerank(lists, self.weights, length_exponent=str(found), length_by=found.by)
 
     def _convert(self, features: Any) -> FeatureArrays:
         """Return other features in the space of the weights."""
@@ -263,6 +288,8 @@ class Fit:
                 f"; on {away} held-out sentences {self.held_out:.4f}, "
                 f"{self.start_held_out:.4f} with the starting weights"
             )
+        if (found := self.length_range) is not None:
+            text += f"; scores are divided by {found.by}**{found.low:.4g}"
         return text
 
 
@@ -276,10 +303,12 @@ def _check_columns(columns: Sequence[object], names: Sequence[str]) -> None:
             )
 
 
-def _score_block(lists: NBest, weights: WeightTable) -> NDArray[np.float64]:
+def _score_block(
+    lists: NBest, weights: WeightTable, lengths: LengthRange | None
+) -> NDArray[np.float64]:
     from mosesplug.learning.weights import score_hypotheses
 
-    return score_hypotheses(lists.block, weights.file)
+    return score_hypotheses(lists.block, weights.file, lengths)
 
 
 def find_result_format(

@@ -40,6 +40,8 @@ def optimize(
     active: Sequence[str] | None = None,
     ranges: Sequence[str] | Mapping[str, tuple[float, float]] = (),
     bounds: Sequence[str] | Mapping[str, Any] = (),
+    length_exponent: float | str | None = None,
+    length_by: str | None = None,
     seed: int = 1,
     held_out: float | None = None,
     heldout_lists: ListSource | Sequence[ListSource] | None = None,
@@ -102,6 +104,9 @@ def optimize(
         bounds: limits that the learned weights keep, by feature or group: ``{"LM0": (0, None),
             "TM0": ">0", "Words": 1.0}`` or ``["LM0:0..", "TM0:>0", "Words:=1"]``; a number fixes
             a weight.
+        length_exponent: range of the exponent ``x`` of scores ``w . h / length**x``, as ``"0:2"``,
+            or ``"LM0,TM0:0:2"`` to divide some features; one number is a known exponent.
+        length_by: the length: ``words``, or the name of a dense feature.
         seed: seed of all random choices.
         held_out: share of the sentences to hold out, as 0.2.
         heldout_lists, heldout_references: lists of a held-out set, and their references.
@@ -173,6 +178,8 @@ def cross_validate(
     active: Sequence[str] | None = None,
     ranges: Sequence[str] | Mapping[str, tuple[float, float]] = (),
     bounds: Sequence[str] | Mapping[str, Any] = (),
+    length_exponent: float | str | None = None,
+    length_by: str | None = None,
     seed: int = 1,
     threads: int | None = None,
     sharding: Mapping[str, object] | None = None,

@@ -28,7 +28,9 @@ from mosesplug.inspection.rerank import (
     rank_sentences,
     score_again,
 )
+from mosesplug.learning.lengths import find_length_range
 from mosesplug.settings.learning import LearningSettings
+from mosesplug.settings.lengths import LengthRange
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
 
 __all__ = ["Reranked", "rerank", "rerank_blocks"]
@@ -83,6 +85,8 @@ def rerank(
     word_scores: Literal["drop", "sum"] = "drop",
     mbr: bool = False,
     scale: float = 1.0,
+    length_exponent: float | str | None = None,
+    length_by: str = "words",
 ) -> Reranked:
     """Rank n-best lists by other weights, and choose the best hypothesis of each.
 
@@ -100,6 +104,10 @@ def rerank(
         mbr: choose the hypothesis with the highest expected BLEU+1 (minimum Bayes risk, Kumar &
             Byrne 2004) instead of the first.
         scale: with ``mbr``, scale of the model scores.
+        length_exponent: exponent of the length that scores are divided by, or ``"NAME,...:X"`` to
+            divide some features. None: that of ``WEIGHTS.length`` beside a file of weights, which
+            ``optimize`` writes, or none.
+        length_by: with ``length_exponent``, the length: ``words``, or a dense feature.
 
     Returns:
         The ranked lists, and the choice.
@@ -132,8 +140,11 @@ def rerank(
             raise UsageError("sparse_weights requires a file of weights")
         named = make_weight_file(weights, "weights")
     added = [_make_feature(name, values) for name, values in (add_features or {}).items()]
+    path = Path(weights) if isinstance(weights, str | PathLike) else None
+    exponent = None if length_exponent is None else str(length_exponent)
     source = lists.block if isinstance(lists, NBest) else Path(lists)
     with name_keywords(LearningSettings, spell_keyword):
+        lengths = find_length_range(path, exponent, length_by)
         parts: list[Reranked] = []
         ids = SentenceIds(lists.ids if isinstance(lists, NBest) else ())
         settings = make_list_keywords(
@@ -146,7 +157,13 @@ def rerank(
             word_scores=word_scores,
         )
         for part in rerank_blocks(
-            source, named, settings, added=added, scale=scale if mbr else None, ids=ids
+            source,
+            named,
+            settings,
+            added=added,
+            scale=scale if mbr else None,
+            ids=ids,
+            lengths=lengths,
         ):
             if not parts and isinstance(weights, Mapping) and not isinstance(weights, WeightTable):
                 _check_known(weights, named, part.lists)
@@ -165,17 +182,18 @@ def rerank_blocks(
     added: Sequence[AddedFeature] = (),
     scale: float | None = None,
     ids: SentenceIds | None = None,
+    lengths: LengthRange | None = None,
 ) -> Iterator[Reranked]:
     """Yield the ranked lists block by block, so that memory is bounded by a block.
 
     Args:
         lists: the lists, or their file.
         weights: those of all features.
-        settings, added, ids: as for ``score_again``.
+        settings, added, ids, lengths: as for ``score_again``.
         scale: scale of the scores for minimum Bayes risk; None: choose the first.
     """
     ids = SentenceIds() if ids is None else ids
-    for block in score_again(lists, weights, settings, added=added, ids=ids):
+    for block in score_again(lists, weights, settings, added=added, ids=ids, lengths=lengths):
         order = [np.zeros(0, dtype=np.int64)]
         chosen: list[int] = []
         first = 0

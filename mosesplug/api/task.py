@@ -263,6 +263,8 @@ def _make_settings(values: dict[str, Any]) -> LearningSettings:
     if isinstance(values.get("bounds"), Mapping):
         limits = values["bounds"].items()
         values["bounds"] = [_spell_bound(name, limit) for name, limit in limits]
+    if isinstance(values.get("length_exponent"), float | int):
+        values["length_exponent"] = repr(values["length_exponent"])
     if isinstance(values.get("graphs"), str | PathLike):
         values["graphs"] = [values["graphs"]]
     if values.get("runs") is None and values.get("select") == "median":

@@ -21,6 +21,7 @@ from mosesplug.errors import UsageError
 from mosesplug.learning.list_blocks import read_file_blocks
 from mosesplug.learning.lists import select_dense_features
 from mosesplug.learning.weights import score_hypotheses
+from mosesplug.settings.lengths import LengthRange
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
 
 __all__ = [
@@ -69,6 +70,7 @@ def score_again(
     *,
     added: Sequence[AddedFeature] = (),
     ids: SentenceIds | None = None,
+    lengths: LengthRange | None = None,
 ) -> Iterator[NBestList]:
     """Yield the blocks of an n-best list with additional features and new model scores.
 
@@ -79,6 +81,7 @@ def score_again(
             those that ``weights`` names, unless the settings name them.
         added: additional features.
         ids: numbers sentence ids that are texts.
+        lengths: an exponent of the length that scores are divided by; None: they are not.
 
     Raises:
         FormatError: a file cannot be read, or an added feature lacks values.
@@ -98,7 +101,7 @@ def score_again(
             groups = (*block.groups, *((feature.name, 1) for feature in added))
             columns_of_all = np.column_stack([block.dense, *values]).astype(np.float32)
             wider = replace(block, groups=groups, dense=np.ascontiguousarray(columns_of_all))
-            yield replace(wider, scores=score_hypotheses(wider, weights))
+            yield replace(wider, scores=score_hypotheses(wider, weights, lengths))
         for column in columns:
             column.end(rows, path)
 

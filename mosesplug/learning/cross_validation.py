@@ -106,6 +106,8 @@ def cross_validate(
     count: int,
     seed: int,
     progress: Progress = no_progress,
+    rescore: Callable[[Problem, float | None], Problem] = lambda problem, exponent: problem,
+    start_exponent: float | None = None,
 ) -> CrossValidation:
     """Learn from all folds but one, score that one, and repeat for each fold.
 
@@ -116,6 +118,8 @@ def cross_validate(
         count: number of folds, at least 2.
         seed: seed of the assignment and of all random choices.
         progress: called with the number of folds done.
+        rescore: returns a problem with the features of a solution's length exponent.
+        start_exponent: that of ``start``.
 
     Raises:
         UsageError: there are fewer than 2 folds, or more folds than sentences.
@@ -135,7 +139,7 @@ def cross_validate(
         others = np.setdiff1d(sentences, own)
         rng = np.random.default_rng([seed, _FOLDS, number])
         solution = learn(data.take_sentences(others), rng, no_progress)
-        left_out = data.take_sentences(own)
+        left_out = rescore(data.take_sentences(own), solution.length_exponent)
         found = corpus_statistics(left_out, solution.weights)
         totals = found if number == 1 else totals + found
         score = float(left_out.metric.score(found))
@@ -144,7 +148,7 @@ def cross_validate(
     everything = data.take_sentences(sentences)
     return CrossValidation(
         tuple(folds),
-        corpus_score(everything, start),
+        corpus_score(rescore(everything, start_exponent), start),
         float(everything.metric.score(totals)),
     )
 

@@ -74,7 +74,9 @@ def read_data(
             references = NO_REFERENCES
         read = _read_graphs if settings.graphs else _read_lists
         data = read(settings, references, metric, progress, given)
-    return data.select_features(settings.active, settings.ranges, settings.bounds)
+    return data.select_features(
+        settings.active, settings.ranges, settings.bounds, settings.length_range
+    )
 
 
 def read_held_out_lists(

@@ -14,9 +14,11 @@ from formats.weights.any_format import WeightFile
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.bounds import describe_moves, parse_bounds
+from mosesplug.learning.lengths import LengthScale, make_length_scale
 from mosesplug.learning.weights import StartingWeights
 from mosesplug.metrics import Metric
 from mosesplug.optimizers import Problem
+from mosesplug.settings.lengths import LengthRange
 from mosesplug.tuning.weights import parse_ranges
 from mosesplug.tuning_set import TuningSet
 
@@ -35,6 +37,7 @@ class LearningData:
         sentences: int64, positions of the sentences that have hypotheses, ascending.
         restrict: returns a problem that has only the sentences at some positions.
         notes: what a user should know about the data.
+        lengths: how model scores depend on the length; None: they do not.
     """
 
     problem: Problem
@@ -44,6 +47,16 @@ class LearningData:
     sentences: NDArray[np.int64]
     restrict: Callable[[Problem, NDArray[np.int64]], Problem]
     notes: tuple[str, ...] = ()
+    lengths: LengthScale | None = None
+
+    @property
+    def start_exponent(self) -> float | None:
+        """The length exponent of the starting weights; None without any."""
+        return None if self.lengths is None else self.lengths.start
+
+    def rescore(self, problem: Problem, exponent: float | None) -> Problem:
+        """Return a problem of this space with features divided for a length exponent."""
+        return problem if self.lengths is None else self.lengths.divide(problem, exponent)
 
     @property
     def space(self) -> FeatureSpace:
@@ -59,6 +72,7 @@ class LearningData:
         active: Sequence[str] | None = None,
         ranges: Sequence[str] = (),
         bounds: Sequence[str] = (),
+        lengths: LengthRange | None = None,
     ) -> LearningData:
         """Return the same data with some features active, and limits of starts and weights.
 
@@ -68,6 +82,7 @@ class LearningData:
             active: names of features or groups to tune; None: all dense ones.
             ranges: ``NAME:MIN..MAX`` texts of random starts; none: the box of the starting weights.
             bounds: texts for ``parse_bounds``.
+            lengths: exponents of the length that scores are divided by; None: they are not.
 
         Raises:
             UsageError: an unknown feature, or a text that cannot be read.
@@ -92,7 +107,10 @@ class LearningData:
             notes = (*notes, *describe_moves(limits, start.weights, space.labels))
             start = replace(start, weights=limits.project(start.weights))
         problem = replace(self.problem, active=mask, minima=minima, maxima=maxima, bounds=limits)
-        return replace(self, problem=problem, start=start, notes=notes)
+        scale = None if lengths is None else make_length_scale(lengths, space)
+        if scale is not None:
+            scale.lengths(problem.tuning_set)  # fail before the search
+        return replace(self, problem=problem, start=start, notes=notes, lengths=scale)
 
 
 @dataclass(frozen=True)

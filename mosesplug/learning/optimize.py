@@ -17,6 +17,7 @@ from mosesplug.learning.cross_validation import (
 )
 from mosesplug.learning.data import read_data, read_held_out_lists
 from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData, LearningData
+from mosesplug.learning.length_exponent import learn_exponent
 from mosesplug.optimizers import Optimizer, Problem, Progress, Solution, corpus_score
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.optimizers.problem import no_progress, normalise
@@ -143,7 +144,7 @@ def optimize(
     loaded, cpu = time.perf_counter(), time.process_time()
     result = learn_weights(
         data,
-        make_learner(optimizer, data.start.weights, settings.sharding),
+        _learner_of(data, optimizer, settings),
         settings.seed,
         held_out=held_out,
         held_out_share=settings.held_out,
@@ -171,9 +172,29 @@ def validate(
     """Cross-validate the learning of weights; arguments and errors as for ``optimize``."""
     optimizer = bind_optimizer(settings)
     data = read_data(settings, progress, given)
-    start = data.start.weights
-    learn = make_learner(optimizer, start, settings.sharding)
-    return cross_validate(data, start, learn, folds, settings.seed, progress)
+    learn = _learner_of(data, optimizer, settings)
+    return cross_validate(
+        data,
+        data.start.weights,
+        learn,
+        folds,
+        settings.seed,
+        progress,
+        data.rescore,
+        data.start_exponent,
+    )
+
+
+def _learner_of(
+    data: LearningData, optimizer: Optimizer, settings: LearningSettings
+) -> LearnFunction:
+    """Return a function that finds the weights, and the length exponent if there is one."""
+
+    def learn(start: NDArray[np.float64] | None) -> LearnFunction:
+        given = data.start.weights if start is None else start
+        return make_learner(optimizer, given, settings.sharding)
+
+    return learn(None) if data.lengths is None else learn_exponent(learn, data.lengths)
 
 
 def make_learner(
@@ -242,21 +263,24 @@ def learn_weights(
             n_held_out = int(np.count_nonzero(np.diff(held_out.tuning_set.offsets)))
     validation = None
     if folds:
-        validation = cross_validate(data, start, learn, folds, seed, progress)
+        validation = cross_validate(
+            data, start, learn, folds, seed, progress, data.rescore, data.start_exponent
+        )
     results = []
     for number in range(runs or 1):
         rng = np.random.default_rng(seed + number)
         solution = learn(problem, rng, no_progress if runs else progress)
-        results.append(SeedResult(seed + number, solution, _score(held_out, solution.weights)))
+        results.append(SeedResult(seed + number, solution, _score(data, held_out, solution)))
         if runs:
             progress(number + 1, runs, "runs")
     chosen = _choose_run(results, select)
     solution = _average_runs(problem, results) if chosen is None else chosen.solution
+    before = Solution(start, 0.0, length_exponent=data.start_exponent)
     return LearningResult(
         solution=solution,
-        held_out=_score(held_out, solution.weights),
-        start=corpus_score(problem, start),
-        start_held_out=_score(held_out, start),
+        held_out=_score(data, held_out, solution),
+        start=corpus_score(data.rescore(problem, data.start_exponent), start),
+        start_held_out=_score(data, held_out, before),
         sentences=(n_learned, n_held_out),
         runs=tuple(results),
         chosen=chosen,
@@ -289,8 +313,10 @@ def find_warnings(lists: TuningSet, result: LearningResult) -> list[str]:
     return messages
 
 
-def _score(problem: Problem | None, weights: NDArray[np.float64]) -> float | None:
-    return None if problem is None else corpus_score(problem, weights)
+def _score(data: LearningData, problem: Problem | None, solution: Solution) -> float | None:
+    if problem is None:
+        return None
+    return corpus_score(data.rescore(problem, solution.length_exponent), solution.weights)
 
 
 def _choose_run(runs: list[SeedResult], select: SelectRun) -> SeedResult | None:

@@ -18,6 +18,8 @@ from formats.weights.any_format import WeightFile, read_weights
 from formats.weights.files import format_dense, format_sparse
 from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
+from mosesplug.learning.lengths import divide_block
+from mosesplug.settings.lengths import LengthRange
 from mosesplug.tuning_set import SparseRows, linear_scores
 
 if TYPE_CHECKING:
@@ -115,14 +117,24 @@ def find_graph_weights(places: Sequence[Path]) -> Path | None:
     return None
 
 
-def score_hypotheses(block: NBestList, weights: WeightFile) -> NDArray[np.float64]:
+def score_hypotheses(
+    block: NBestList, weights: WeightFile, lengths: LengthRange | None = None
+) -> NDArray[np.float64]:
     """Return the model scores of a list's hypotheses, float64 ``[n]``, as a tuning set has them.
+
+    Args:
+        block: the list.
+        weights: of all dense features.
+        lengths: an exponent of the length that scores are divided by; None: they are not.
 
     Raises:
         FormatError: the weights lack that of a dense feature.
+        UsageError, DataError: see ``divide_block``.
     """
     space = FeatureSpace(block.groups, block.sparse_names)
     vector = arrange_weights(weights, space).weights
+    if lengths is not None and lengths.low != 0.0:
+        return linear_scores(*divide_block(block, lengths), vector)
     sparse = SparseRows(block.sparse_indptr, block.sparse_indices, block.sparse_data)
     return linear_scores(block.dense, sparse, vector)
 

@@ -140,11 +140,14 @@ class Solution:
         weights: float64 ``[n_features]``, finite and not all zero.
         score: corpus score of the 1-best of the lists, or of the source, at ``weights``.
         history: one mapping per step, for reports.
+        length_exponent: exponent of the length that model scores are divided by; None: they are
+            not divided.
     """
 
     weights: NDArray[np.float64]
     score: float
     history: tuple[Mapping[str, Any], ...] = field(default=())
+    length_exponent: float | None = None
 
 
 def corpus_score(problem: Problem, weights: NDArray[np.float64]) -> float:

@@ -14,6 +14,7 @@ from mosesplug.settings.checks import check_fields, check_settings
 from mosesplug.settings.configuration import RunPlan, SelectRun
 from mosesplug.settings.declare import list_settings, parts, same_as, setting
 from mosesplug.settings.features import AddedFeature
+from mosesplug.settings.lengths import LengthRange, parse_length_range
 from mosesplug.settings.lists import ListSettings
 from mosesplug.settings.scores import ScoreSource, list_score_names
 from mosesplug.settings.sharding import Sharding
@@ -133,6 +134,29 @@ class LearningSettings:
             "=X fixes a weight. mosesplug algorithms lists the algorithms that keep bounds.",
         ),
     )
+    length_exponent: str | None = field(
+        default=None,
+        metadata=setting(
+            help="Divide scores by length**X; learn X of MIN:MAX",
+            panel="Learning",
+            metavar="[NAME,...:]MIN:MAX",
+            excludes=("graphs", "shards"),
+            details="The score is w.h / length**X, with the X of the best score on the lists. With "
+            "names of features or groups, only these are divided; one number is a known X. The X "
+            "is printed, and written to OUTPUT.length, which rerank reads.",
+        ),
+    )
+    length_by: str = field(
+        default="words",
+        metadata=setting(
+            help="Length of --length-exponent: words or a feature",
+            panel="Learning",
+            metavar="NAME",
+            requires=("length-exponent",),
+            details="A dense feature, such as the number of characters, whose values are above 0. "
+            "It is not divided itself; --bound NAME:=0 keeps it out of the score.",
+        ),
+    )
     seed: int = field(
         default=1, metadata=same_as(RunPlan, "seed", shown="", minimum=0, excludes=())
     )
@@ -225,8 +249,22 @@ class LearningSettings:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if self.length_exponent is not None and self.select == "average":
+            raise UsageError("--select average has no length exponent: use --select median")
+        _ = self.length_range
         if self.held_out == 1.0:
             raise UsageError("--held-out must be less than 1")
+
+    @property
+    def length_range(self) -> LengthRange | None:
+        """The exponents of the length; None: scores are not divided.
+
+        Raises:
+            UsageError: they cannot be read.
+        """
+        if self.length_exponent is None:
+            return None
+        return parse_length_range(self.length_exponent, self.length_by)
 
     def check_data(self) -> None:
         """Check that the settings name data.

@@ -39,6 +39,17 @@ def _rerank(
     scale: Annotated[
         float, typer.Option(min=0.0, metavar="S", help="With --mbr, scale of the scores.")
     ] = 1.0,
+    length_exponent: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[NAME,...:]X",
+            help="Divide scores by length**X.",
+            show_default="that of WEIGHTS.length",
+        ),
+    ] = None,
+    length_by: Annotated[
+        str, typer.Option(metavar="NAME", help="Length of --length-exponent: words or a feature.")
+    ] = "words",
     output_nbest: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write the lists too, sorted by their new scores."),
@@ -65,6 +76,7 @@ def _rerank(
     from mosesplug.cli.shared.output import open_output, write_output
     from mosesplug.inspection.rerank import parse_added_feature
     from mosesplug.inspection.texts import format_translations
+    from mosesplug.learning.lengths import find_length_range
     from mosesplug.learning.list_blocks import names_values
 
     added = [parse_added_feature(text) for text in add_feature or ()]
@@ -82,6 +94,7 @@ def _rerank(
             added=added,
             scale=scale if mbr else None,
             ids=ids,
+            lengths=find_length_range(weights, length_exponent, length_by),
         ):
             best |= part.lines()
             if write is not None:

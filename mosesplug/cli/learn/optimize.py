@@ -55,6 +55,7 @@ def _optimize(
     # Loaded here, since --help needs none of it.
     from mosesplug.api.fit import check_settings, find_result_format, fit_settings, format_result
     from mosesplug.cli.learn.optimize_report import print_report
+    from mosesplug.learning.lengths import write_length_range
     from mosesplug.learning.weights import write_weights
 
     values = take_values(list_settings(LearningSettings), given)
@@ -81,6 +82,7 @@ def _optimize(
         return
     try:
         write_weights(output, dense, sparse)
+        write_length_range(output, fit.length_range)
     except OSError:
         print_bytes(dense + sparse)
         raise

@@ -10,6 +10,7 @@ from mosesplug.cli.shared.tables import format_score, tabulate_spreads
 from mosesplug.evaluation.error_rates import explain_signature
 from mosesplug.reporting.tables import format_table
 from mosesplug.settings.learning import LearningSettings
+from mosesplug.settings.lengths import WORDS
 from mosesplug.tuning.repeats.scores import measure_spread
 
 if TYPE_CHECKING:
@@ -28,6 +29,10 @@ def print_report(result: OptimizeResult, settings: LearningSettings) -> None:
     if settings.runs:
         lines += ["", *_runs(learned, settings), ""]
     lines += _scores(learned)
+    if settings.length_range is not None:
+        found = settings.length_range.at(learned.solution.length_exponent)
+        by = "" if settings.length_by == WORDS else f" --length-by {settings.length_by}"
+        lines.append(f"length exponent: rerank --length-exponent {found}{by}")
     lines.append(explain_signature(result.data.signature))
     lines.append(
         f"loading {result.seconds_loading:.2f} s, optimising {result.seconds_learning:.2f} s"

@@ -1,0 +1,226 @@
+"""Divide features by a power of the length of their hypothesis, and carry the exponent along."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.errors import FormatError
+from formats.nbest.block import NBestList
+from formats.text import write_atomic
+from mosesplug.errors import DataError, UsageError, suggest
+from mosesplug.features import FeatureSpace
+from mosesplug.optimizers.problem import Problem
+from mosesplug.settings.lengths import WORDS, LengthRange, parse_length_range
+from mosesplug.store.dedupe import count_tokens
+from mosesplug.tuning_set import SparseRows, TuningSet
+
+__all__ = [
+    "LengthScale",
+    "divide_block",
+    "find_length_range",
+    "make_length_scale",
+    "write_length_range",
+]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LengthScale:
+    """What is divided by the length, and within which exponents.
+
+    Attributes:
+        low, high: least and greatest exponent.
+        columns: bool ``[n_features]``, the features to divide.
+        by: int, column of the dense feature that is the length; None: the number of words.
+    """
+
+    low: float
+    high: float
+    columns: NDArray[np.bool_]
+    by: int | None = None
+
+    @property
+    def start(self) -> float:
+        """The exponent of the starting weights: the nearest to 0, which divides nothing."""
+        return min(max(0.0, self.low), self.high)
+
+    def divide(self, problem: Problem, exponent: float | None) -> Problem:
+        """Return the problem with features divided by the power of the length."""
+        if exponent is None or exponent == 0.0:
+            return problem
+        made = problem.tuning_set
+        lengths = self.lengths(made)
+        dense, sparse = divide_features(made.dense, made.sparse, lengths**exponent, self.columns)
+        return replace(problem, tuning_set=replace(made, dense=dense, sparse=sparse))
+
+    def lengths(self, lists: TuningSet) -> Floats:
+        """Return the length of each hypothesis, float64 ``[n_hyps]``.
+
+        Raises:
+            DataError: a length is not above 0.
+        """
+        if self.by is None:
+            lengths = lists.lengths.astype(np.float64)
+            if lists.n_hyps and lengths.max() <= 1.0:  # as lists without texts have it
+                raise DataError(
+                    "--length-exponent: no hypothesis has more than one word. If the lists have no "
+                    "texts, name a feature that is the length (--length-by)"
+                )
+            return np.maximum(lengths, 1.0)  # of no words
+        lengths = lists.dense[:, self.by].astype(np.float64)
+        check_lengths(lengths, lists.space.labels[self.by])
+        return lengths
+
+
+def check_lengths(lengths: Floats, name: str) -> None:
+    """Check that a feature, float64 ``[n]``, can be a length.
+
+    Raises:
+        DataError: a value is not above 0.
+    """
+    if not (lengths > 0.0).all():
+        worst = float(lengths[int(np.argmin(lengths))])
+        raise DataError(f"--length-by {name}: a length is {worst:g}; lengths must be above 0")
+
+
+def divide_features(
+    dense: NDArray[np.float32],
+    sparse: SparseRows | None,
+    divisors: Floats,
+    columns: NDArray[np.bool_],
+) -> tuple[NDArray[np.float32], SparseRows | None]:
+    """Return features, some of them divided, in single precision as lists have them.
+
+    Args:
+        dense: float32 ``[n_hyps, n_dense]``.
+        sparse: the sparse tail, or None.
+        divisors: float64 ``[n_hyps]``, above 0.
+        columns: bool ``[n_features]``, what is divided.
+    """
+    n_dense = dense.shape[1]
+    divided = dense.copy()
+    for column in np.flatnonzero(columns[:n_dense]):
+        divided[:, column] = dense[:, column] / divisors
+    if sparse is None or not columns[n_dense:].any():
+        return divided, sparse
+    rows = np.repeat(divisors, np.diff(sparse.indptr))
+    chosen = columns[n_dense:][sparse.indices]
+    data = np.where(chosen, sparse.data / rows, sparse.data).astype(np.float32)
+    return divided, replace(sparse, data=data)
+
+
+def make_length_scale(wanted: LengthRange, space: FeatureSpace) -> LengthScale:
+    """Return what is divided in a feature space.
+
+    Raises:
+        UsageError: an unknown feature; or the length is no single dense feature.
+    """
+    columns = np.ones(len(space), dtype=np.bool_)
+    if wanted.names:
+        columns = _select(wanted.names, space, "--length-exponent")
+    if wanted.by == WORDS:
+        return LengthScale(wanted.low, wanted.high, columns)
+    found = np.flatnonzero(_select((wanted.by,), space, "--length-by"))
+    if len(found) != 1 or found[0] >= space.n_dense:
+        raise UsageError(f"--length-by {wanted.by}: give words, or one dense feature")
+    by = int(found[0])
+    columns[by] = False
+    return LengthScale(wanted.low, wanted.high, columns, by)
+
+
+def _select(names: tuple[str, ...], space: FeatureSpace, option: str) -> NDArray[np.bool_]:
+    try:
+        return space.select(names)
+    except KeyError as error:
+        known = list(dict.fromkeys([*space.group_names, *space.sparse]))
+        raise UsageError(
+            f"{option}: there is no feature {error.args[0]}; there are {', '.join(known[:30])}"
+            f"{suggest(str(error.args[0]), known)}"
+        ) from None
+
+
+def divide_block(
+    block: NBestList, wanted: LengthRange
+) -> tuple[NDArray[np.float32], SparseRows | None]:
+    """Return the features of a list with some divided, as ``divide_features``.
+
+    Args:
+        block: the list.
+        wanted: an exponent, and what it divides.
+
+    Raises:
+        UsageError: an unknown feature.
+        DataError: a length is not above 0, or the list has no texts.
+    """
+    space = FeatureSpace(block.groups, block.sparse_names)
+    scale = make_length_scale(wanted, space)
+    sparse = SparseRows(block.sparse_indptr, block.sparse_indices, block.sparse_data)
+    if scale.by is not None:
+        lengths = block.dense[:, scale.by].astype(np.float64)
+        check_lengths(lengths, wanted.by)
+    elif block.has_texts:
+        counts = count_tokens(
+            np.asarray(block.buffer, dtype=np.uint8),
+            np.asarray(block.text_starts, dtype=np.int64),
+            np.asarray(block.text_ends, dtype=np.int64),
+        )
+        lengths = np.maximum(counts.astype(np.float64), 1.0)
+    else:
+        raise DataError(
+            f"{block.path}: the list has no texts, so no number of words; name a feature that is "
+            "the length (--length-by)"
+        )
+    return divide_features(block.dense, sparse, lengths**wanted.low, scale.columns)
+
+
+def find_length_range(
+    weights: Path | None, text: str | None, by: str = WORDS
+) -> LengthRange | None:
+    """Return the exponent that lists are reranked with.
+
+    Args:
+        weights: the file of the weights; ``WEIGHTS.length`` beside it holds their exponent.
+        text: the exponent of the user, which outweighs that of the file.
+        by: the length, with ``text``.
+
+    Raises:
+        UsageError: the text cannot be read, or is a range.
+        FormatError: the file cannot be read.
+    """
+    if text is not None:
+        found = parse_length_range(text, by)
+        if found.low != found.high:
+            raise UsageError(f"--length-exponent {text}: give one exponent; optimize finds it")
+        return found
+    path = Path(f"{weights}.length")
+    if weights is None or not path.is_file():
+        return None
+    words = path.read_text(encoding="utf-8").split()
+    try:
+        (spelled, by) = words if len(words) == 2 else (*words, WORDS)
+        found = parse_length_range(spelled, by)
+    except (UsageError, ValueError):
+        found = LengthRange(0.0, 1.0)
+    if found.low != found.high:
+        raise FormatError(
+            f"{' '.join(words)[:40]!r} is no length exponent",
+            path=path,
+            line=1,
+            remedy="Remove the file, or give --length-exponent",
+        )
+    return found
+
+
+def write_length_range(weights: Path, found: LengthRange | None) -> None:
+    """Write ``WEIGHTS.length`` beside weights; without an exponent, remove that of earlier ones."""
+    path = Path(f"{weights}.length")
+    if found is None:
+        path.unlink(missing_ok=True)
+    else:
+        by = "" if found.by == WORDS else f" {found.by}"
+        write_atomic(path, f"{found}{by}\n".encode())

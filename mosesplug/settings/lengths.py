@@ -1,0 +1,71 @@
+"""Length exponents as users write them: ``0:2``, ``lm,rev:0:2``, ``1.3``."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from mosesplug.errors import UsageError
+
+__all__ = ["LARGEST", "WORDS", "LengthRange", "parse_length_range"]
+
+WORDS = "words"
+"""The length that is the number of words."""
+
+LARGEST = 10.0
+"""Largest absolute exponent."""
+
+
+@dataclass(frozen=True)
+class LengthRange:
+    """A range of exponents of the length.
+
+    Attributes:
+        low, high: least and greatest exponent; equal for a known one.
+        names: features or groups that are divided; none: all.
+        by: ``words``, or the feature that is the length.
+    """
+
+    low: float
+    high: float
+    names: tuple[str, ...] = ()
+    by: str = WORDS
+
+    def at(self, exponent: float | None) -> LengthRange | None:
+        """Return one exponent of the range; None without one."""
+        return None if exponent is None else replace(self, low=exponent, high=exponent)
+
+    def __str__(self) -> str:
+        names = f"{','.join(self.names)}:" if self.names else ""
+        ends = f"{self.low!r}" if self.low == self.high else f"{self.low!r}:{self.high!r}"
+        return names + ends
+
+
+def parse_length_range(text: str, by: str = WORDS) -> LengthRange:
+    """Return the range of ``MIN:MAX``, ``NAME,...:MIN:MAX``, or with one number, a known exponent.
+
+    Raises:
+        UsageError: the text has another form.
+    """
+    *names, last = text.split(":")
+    numbers = [last]
+    if names and _is_number(names[-1]):
+        numbers.insert(0, names.pop())
+    if not all(map(_is_number, numbers)) or (names and not all(":".join(names).split(","))):
+        raise UsageError(
+            f"--length-exponent {text}: write MIN:MAX, one number, or NAME,NAME:MIN:MAX"
+        )
+    low, high = float(numbers[0]) + 0.0, float(numbers[-1]) + 0.0
+    if not -LARGEST <= low <= high <= LARGEST:
+        raise UsageError(
+            f"--length-exponent {text}: the exponents must ascend, from -{LARGEST:g} to {LARGEST:g}"
+        )
+    chosen = tuple(":".join(names).split(",")) if names else ()
+    return LengthRange(low, high, chosen, by)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False

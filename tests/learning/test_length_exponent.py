@@ -1,0 +1,252 @@
+"""Length exponents: the search, against the searches of fairseq and icefall on the same scores."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import mosesplug
+from mosesplug.cli.main import main
+from mosesplug.errors import DataError, UsageError
+from mosesplug.settings.lengths import LengthRange, parse_length_range
+
+Floats = NDArray[np.float64]
+
+
+def make_scores(
+    seed: int, n_sentences: int, n_hyps: int
+) -> tuple[Floats, NDArray[np.int64], Floats, list[str]]:
+    """Return dumped scores of a forward, a backward and a language model, lengths, and a metric.
+
+    Sums of log-probabilities of words, so that long hypotheses have low scores.
+    """
+    rng = np.random.default_rng(seed)
+    n = n_sentences * n_hyps
+    lengths = np.clip(
+        np.repeat(rng.integers(5, 40, n_sentences), n_hyps) + rng.integers(-4, 5, n), 1, None
+    )
+    quality = rng.normal(0.0, 1.0, n)
+    models = [
+        lengths * (-1.5 + strength * quality + rng.normal(0.0, 0.25, n))
+        for strength in (0.06, 0.04, 0.02)
+    ]
+    metric = 0.5 + 0.1 * quality + 0.03 * rng.normal(0.0, 1.0, n)
+    texts = [" ".join(["w"] * length) for length in lengths.tolist()]
+    return np.column_stack(models).astype(np.float32).astype(np.float64), lengths, metric, texts
+
+
+def best_scores(model: Floats, metric: Floats, n_hyps: int) -> float:
+    """Return the mean metric of the first hypothesis of highest score of each sentence."""
+    chosen = model.reshape(-1, n_hyps).argmax(axis=1)
+    return float(metric.reshape(-1, n_hyps)[np.arange(len(chosen)), chosen].mean())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_never_below_the_random_search_of_fairseq(seed: int) -> None:
+    """Its score is (w1 s1 + w2 s2 + w3 lm) / len**lenpen, at 1,000 random points in 0..3."""
+    n_hyps = 10
+    features, lengths, metric, texts = make_scores(seed, 40, n_hyps)
+    random.seed(seed)
+    points = [[random.uniform(0.0, 3.0) for _ in range(4)] for _ in range(1000)]
+    theirs = max(
+        best_scores(features @ weights / lengths**exponent, metric, n_hyps)
+        for exponent, *weights in points
+    )
+    fit = mosesplug.optimize(
+        features=features,
+        sentence_ids=np.repeat(np.arange(40), n_hyps),
+        hypotheses=texts,
+        scores=metric,
+        names=["S1", "S2", "LM"],
+        length_exponent="0:3",
+        threads=1,
+    )
+    assert fit.length_exponent is not None
+    assert 0.0 <= fit.length_exponent <= 3.0
+    assert fit.score >= theirs
+    ours = features @ fit.vector / lengths**fit.length_exponent
+    assert fit.score == pytest.approx(best_scores(ours, metric, n_hyps), abs=2e-3)
+
+
+ICEFALL = (0.01, 0.05, 0.08, 0.1, 0.3, 0.5, 0.6, 0.7, 0.9, 1.0, 1.1, 1.2, 1.3, 1.5, 1.7, 1.9, 2.0,
+           2.1, 2.2, 2.3, 2.5, 3.0, 4.0, 5.0)  # fmt: skip
+
+
+@pytest.mark.parametrize("exponent", [None, "0:1"])
+@pytest.mark.parametrize("seed", range(4))
+def test_never_below_the_grid_of_icefall(seed: int, exponent: str | None) -> None:
+    """Its score is am + n_scale lm + a_scale attention, for 24 x 24 scales; errors are counted."""
+    n_hyps = 12
+    features, _, metric, texts = make_scores(100 + seed, 30, n_hyps)
+    rng = np.random.default_rng(seed)
+    words = np.full(len(metric), 20.0)
+    errors = rng.poisson(np.clip(20.0 * (1.0 - metric), 0.1, None)).astype(np.float64)
+    theirs = max(
+        1.0
+        - errors.reshape(-1, n_hyps)[
+            np.arange(30),
+            (features @ [1.0, n_scale, a_scale]).reshape(-1, n_hyps).argmax(axis=1),
+        ].sum()
+        / (30 * 20)
+        for n_scale in ICEFALL
+        for a_scale in ICEFALL
+    )
+    fit = mosesplug.optimize(
+        features=features,
+        sentence_ids=np.repeat(np.arange(30), n_hyps),
+        hypotheses=texts,
+        statistics=np.column_stack([errors, words]),
+        metric=mosesplug.StatisticsMetric(lambda sums: 1.0 - sums[..., 0] / sums[..., 1]),
+        names=["AM", "LM", "ATT"],
+        bounds={"AM": 1.0, "LM": (0, 5), "ATT": (0, 5)},
+        length_exponent=exponent,
+        threads=1,
+    )
+    assert fit.weights["AM"] == 1.0
+    assert fit.score >= theirs - 1e-12
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("0:2", LengthRange(0.0, 2.0)),
+        ("-1:1e0", LengthRange(-1.0, 1.0)),
+        ("1.3", LengthRange(1.3, 1.3)),
+        ("lm,rev:0:2", LengthRange(0.0, 2.0, ("lm", "rev"))),
+        ("lm:0.5", LengthRange(0.5, 0.5, ("lm",))),
+    ],
+)
+def test_ranges(text: str, expected: LengthRange) -> None:
+    assert parse_length_range(text) == expected
+    assert parse_length_range(str(expected)) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x", "2:1", "0:99", "nan", "0:inf", "a,,b:0:1", "a:b", ":0:1"]
+)
+def test_rejected_ranges(text: str) -> None:
+    with pytest.raises(UsageError, match="--length-exponent"):
+        parse_length_range(text)
+
+
+def fit_lists(**more: Any) -> mosesplug.Fit:
+    features, lengths, metric, texts = make_scores(7, 20, 8)
+    columns = np.column_stack([features[:, :2], lengths])
+    keywords = {"hypotheses": texts, "length_exponent": "0:2", "threads": 1} | more
+    return mosesplug.optimize(
+        features=columns,
+        sentence_ids=np.repeat(np.arange(20), 8),
+        scores=metric,
+        names=["A", "B", "L"],
+        options={"restarts": 3, "polish": 0},
+        **keywords,
+    )
+
+
+def test_a_feature_can_be_the_length() -> None:
+    by_words = fit_lists(bounds={"L": 0.0}, length_exponent="A,B:0:2")
+    by_feature = fit_lists(bounds={"L": 0.0}, length_by="L")
+    assert by_words.vector.tolist() == by_feature.vector.tolist()
+    assert by_words.length_exponent == by_feature.length_exponent
+    with pytest.raises(DataError, match="length_by A: a length is -"):
+        fit_lists(length_by="A")
+    with pytest.raises(UsageError, match="there is no feature C"):
+        fit_lists(length_by="C")
+    with pytest.raises(DataError, match="no hypothesis has more than one word"):
+        fit_lists(hypotheses=None)
+
+
+def test_a_known_exponent_is_that_of_divided_features() -> None:
+    features, lengths, metric, _ = make_scores(7, 20, 8)
+    ids = np.repeat(np.arange(20), 8)
+    options = {"restarts": 3, "polish": 0}
+    known = fit_lists(length_exponent="0.7")
+    assert known.length_exponent == 0.7
+    columns = np.column_stack([features[:, :2], lengths]).astype(np.float32)
+    divided = (columns / lengths[:, None] ** 0.7).astype(np.float32)
+    direct = mosesplug.optimize(
+        features=divided, sentence_ids=ids, scores=metric, names=["A", "B", "L"], options=options
+    )
+    assert known.score == pytest.approx(direct.score, abs=0.01)
+    assert (
+        fit_lists(length_exponent="0").vector.tolist()
+        == fit_lists(length_exponent="0:0").vector.tolist()
+    )
+
+
+def test_folds_and_held_out_choose_their_own_exponent() -> None:
+    fit = fit_lists(held_out=0.3)
+    assert fit.held_out is not None
+    folds = fit_lists(folds=2)
+    assert folds.validation is not None
+    assert folds.validation.held_out <= 1.0
+
+
+def write_lists(directory: Path) -> tuple[Path, Path]:
+    features, _, metric, texts = make_scores(3, 15, 8)
+    lists, scores = directory / "lists", directory / "scores"
+    lists.write_text(
+        "".join(
+            f"{row // 8} ||| {text} ||| A= {values[0]:.5f} B= {values[1]:.5f} "
+            f"LM= {values[2]:.5f} ||| 0\n"
+            for row, (text, values) in enumerate(zip(texts, features.tolist(), strict=True))
+        )
+    )
+    scores.write_text("".join(f"{value}\n" for value in metric.tolist()))
+    return lists, scores
+
+
+def run(*words: object) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main([str(word) for word in words])
+    return int(ended.value.code or 0)
+
+
+@pytest.mark.parametrize("some", ["", "A,LM:"])
+def test_rerank_applies_what_optimize_has_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], some: str
+) -> None:
+    lists, scores = write_lists(tmp_path)
+    weights = tmp_path / "weights"
+    found = run("optimize", lists, "--scores", f"Q={scores}", "--length-exponent", f"{some}0:2",
+                "-o", weights, "--option", "restarts=3")  # fmt: skip
+    said = capsys.readouterr().err
+    assert found == 0
+    kept = Path(f"{weights}.length").read_text().strip()
+    assert f"rerank --length-exponent {kept}" in said
+    end = float(said.split("score at the end")[1].split()[0])
+    for words in ([], ["--length-exponent", kept]):
+        best = tmp_path / "best"
+        sorted_lists = tmp_path / "sorted"
+        assert run("rerank", "--nbest", lists, "--weights", weights, *words, "-o", best,
+                   "--output-nbest", sorted_lists) == 0  # fmt: skip
+        rows = [line.split(" ||| ") for line in lists.read_text().splitlines()]
+        metric = {
+            (row[0], row[2]): float(value)
+            for row, value in zip(rows, scores.read_text().split(), strict=True)
+        }
+        firsts: dict[str, float] = {}
+        for line in sorted_lists.read_text().splitlines():
+            sentence, _, values, *_ = line.split(" ||| ")
+            numbers = [float(word) for word in values.split() if not word.endswith("=")]
+            key = next(
+                each
+                for each in metric
+                if each[0] == sentence
+                and np.allclose([float(w) for w in each[1].split() if not w.endswith("=")], numbers)
+            )
+            firsts.setdefault(sentence, metric[key])
+        assert np.mean(list(firsts.values())) == pytest.approx(end, abs=1e-6)
+    assert run("optimize", lists, "--scores", f"Q={scores}", "-o", weights) == 0
+    assert not Path(f"{weights}.length").exists()
+
+
+def test_rerank_of_the_api() -> None:
+    fit = fit_lists()
+    assert fit.length_exponent is not None
+    assert "; scores are divided by words**" in repr(fit)
