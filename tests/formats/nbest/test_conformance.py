@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from formats.nbest.list_format import detect_format, find_format
+from formats.errors import FormatError
+from formats.nbest.list_format import detect_format, find_format, split_format_name
 from mosesplug.testing import LIST_FORMAT_CHECKS, ListFormatCase
 from tests.formats.nbest.test_list_formats import INVALID, VALID, read_options
 
 
 @pytest.mark.parametrize("check", LIST_FORMAT_CHECKS.values(), ids=LIST_FORMAT_CHECKS.keys())
-@pytest.mark.parametrize("path", VALID, ids=lambda path: f"{path.parent.name}/{path.name}")
+@pytest.mark.parametrize(
+    "path", [p for p in VALID if p.is_file()], ids=lambda path: f"{path.parent.name}/{path.name}"
+)
 def test_conformance(path: Path, check: Callable[[ListFormatCase], None]) -> None:
     name, options = read_options(path)
     found = find_format(path, name)
@@ -22,5 +26,9 @@ def test_conformance(path: Path, check: Callable[[ListFormatCase], None]) -> Non
         for other in INVALID
         if other.parent == path.parent and read_options(other) == (name, options)
     ]
-    recognised = detect_format(path).name == found.name
+    try:
+        recognised = detect_format(path).name == found.name
+    except FormatError:  # columns without names
+        recognised = False
+    options = replace(options, group_size=split_format_name(name)[1])
     check(ListFormatCase(found, (path,), tuple(invalid), options, recognised))
