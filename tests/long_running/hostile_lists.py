@@ -21,7 +21,14 @@ from formats.errors import FormatError
 from formats.nbest import files, regroup
 from formats.nbest.block import NBestList, concatenate
 from formats.nbest.json_structs import StructParser
-from formats.nbest.list_format import AUTO, ListOptions, SentenceIds, list_formats, open_blocks
+from formats.nbest.list_format import (
+    AUTO,
+    ListOptions,
+    SentenceIds,
+    list_formats,
+    open_blocks,
+    read_whole,
+)
 from formats.nbest.readers import fairseq, kaldi
 
 __all__ = ["LISTS", "begin", "list_files", "readers", "words"]
@@ -153,13 +160,15 @@ def _read(name: str, options: ListOptions, path: Path) -> None:
         ids = SentenceIds()
         with _blocks_of(small), _parser_of(fast):
             try:
-                blocks = list(open_blocks(place, spelled, options, ids))
+                if small:
+                    found = concatenate(list(open_blocks(place, spelled, options, ids)))
+                else:
+                    found = read_whole(place, spelled, options, ids, threads=1)
             except FormatError as error:
                 outcomes.append(error)
                 continue
-        for block in blocks:
-            assert block.sentence_ids[0] >= 0
-        outcomes.append((concatenate(blocks), ids.names))
+        assert found.sentence_ids[0] >= 0
+        outcomes.append((found, ids.names))
     first, *others = outcomes
     for other in others:
         assert isinstance(first, FormatError) == isinstance(other, FormatError), (first, other)
