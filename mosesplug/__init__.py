@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mosesplug.api.fit import Fit
     from mosesplug.api.nbest import NBest, read_nbest, write_nbest
     from mosesplug.api.optimize import algorithms, cross_validate, optimize
+    from mosesplug.api.plugins import Plugin, list_plugins
     from mosesplug.api.reranking import rerank
     from mosesplug.api.run import Run, open_run
     from mosesplug.api.scoring import compare, score
@@ -44,6 +45,7 @@ __all__ = [
     "MosesplugError",
     "NBest",
     "OptimizerError",
+    "Plugin",
     "Request",
     "Run",
     "StatisticsMetric",
@@ -57,6 +59,7 @@ __all__ = [
     "analyze",
     "compare",
     "cross_validate",
+    "list_plugins",
     "open_run",
     "optimize",
     "read_nbest",
@@ -76,6 +79,7 @@ _MODULES = {
     "MosesplugError": "mosesplug.errors",
     "NBest": "mosesplug.api.nbest",
     "OptimizerError": "mosesplug.errors",
+    "Plugin": "mosesplug.api.plugins",
     "Request": "mosesplug.api.tuner",
     "Run": "mosesplug.api.run",
     "StatisticsMetric": "mosesplug.api.statistics",
@@ -88,6 +92,7 @@ _MODULES = {
     "analyze": "mosesplug.api.analysis",
     "compare": "mosesplug.api.scoring",
     "cross_validate": "mosesplug.api.optimize",
+    "list_plugins": "mosesplug.api.plugins",
     "open_run": "mosesplug.api.run",
     "optimize": "mosesplug.api.optimize",
     "read_nbest": "mosesplug.api.nbest",

@@ -7,7 +7,7 @@ the commands that use it only. Commands that list names leave it out, with a war
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import TypeVar
 
 from formats.plugins import PluginEntry, PluginError, find_plugin, list_plugins
@@ -51,12 +51,21 @@ def plugin_names(group: str, built_in: Collection[str] = ()) -> list[str]:
 
 
 def load_plugins(
-    group: str, kind: type[T], built_in: Collection[str] = ()
+    group: str,
+    kind: type[T],
+    built_in: Collection[str] = (),
+    check: Callable[[T], None] | None = None,
 ) -> Iterator[tuple[PluginEntry, T | None, str]]:
     """Yield each plug-in of a group, its object, and why it cannot be used.
 
     The object is None and the reason a sentence, or the reason is empty. Reasons are also logged as
     warnings, once each.
+
+    Args:
+        group: of entry points.
+        kind: the type of the objects.
+        built_in: names that plug-ins cannot take.
+        check: raises ``UsageError`` for an object that cannot be used.
     """
     for entry in list_plugins(group):
         problem, found = "", None
@@ -68,8 +77,10 @@ def load_plugins(
         else:
             try:
                 found = find_plugin(group, entry.name, kind)
-            except PluginError as error:
-                problem = str(error)
+                if check is not None and found is not None:
+                    check(found)
+            except (PluginError, UsageError) as error:
+                problem, found = str(error), None
         if problem and problem not in _warned:
             _warned.add(problem)
             logging.getLogger("mosesplug").warning("warning: %s", problem)

@@ -90,6 +90,11 @@ _COMMANDS: _Table = {
         "list_algorithms",
         "List the algorithms, or explain one and its settings.",
     ),
+    "plugins": _Command(
+        "mosesplug.cli.learn.plugins",
+        "plugins",
+        "List what other installed packages add to mosesplug.",
+    ),
     "bench-optimizers": _Command(
         "mosesplug.cli.learn.bench_optimizers",
         "bench_optimizers",

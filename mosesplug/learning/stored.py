@@ -67,17 +67,20 @@ def read_store(
         records = opened.iterations()
         selected = select_iterations(settings.iterations, len(records))
         signature = records[-1].signature
-        stored_metric = metric = metric_of_signature(signature)
+        # The metric of the store may be a plug-in that is not installed: look it up if needed only.
         sources = parse_score_sources(settings.lists.scores)
         if given.metric is not None:
             metric = given.metric
         elif sources:
             metric = find_metric_of(settings.metric, settings.metric_settings, sources)
         elif settings.metric is not None or settings.metric_settings:
-            metric = find_metric(settings.metric or stored_metric.name, settings.metric_settings)
+            stored_name = signature.partition("|")[0]
+            metric = find_metric(settings.metric or stored_name, settings.metric_settings)
+        else:
+            metric = metric_of_signature(signature)
         if references is None and not metric.needs_texts and metric.needs_outside and sources:
             references = NO_REFERENCES
-        if references is None and metric != stored_metric:
+        if references is None and metric != metric_of_signature(signature):
             raise UsageError(
                 f"the store has statistics of {signature}: to optimise {metric.signature()}, use "
                 "--refs FILE to compute its statistics"

@@ -29,6 +29,7 @@ from mosesplug.metrics.ter.sacrebleu import TerSacrebleu
 from mosesplug.metrics.tokenizers import TOKENIZERS, tokenizer_of_signature
 
 __all__ = [
+    "built_in_names",
     "metric",
     "metric_names",
     "metric_of_signature",
@@ -141,6 +142,11 @@ def _entry_of_signature(name: str, signature: str) -> _Entry:
             f"{error}. The statistics are those of {name} ({signature}): install the package whose"
             " plug-in it is, or name another metric"
         ) from error
+
+
+def built_in_names() -> tuple[str, ...]:
+    """Return the names of single metrics without those of plug-ins, sorted."""
+    return tuple(sorted(_ENTRIES))
 
 
 def metric_names() -> tuple[str, ...]:

@@ -26,7 +26,14 @@ from mosesplug.plugins import ALGORITHMS, load_plugin, load_plugins, plugin_name
 if TYPE_CHECKING:
     from mosesplug.optimizers.online.learner import Learner
 
-__all__ = ["Algorithm", "Optimizer", "algorithm", "algorithms"]
+__all__ = [
+    "Algorithm",
+    "Optimizer",
+    "algorithm",
+    "algorithms",
+    "built_in_algorithms",
+    "check_options",
+]
 
 
 @dataclass(frozen=True)
@@ -205,13 +212,18 @@ class _Algorithms(Mapping[str, Algorithm]):
     @staticmethod
     def _plugins() -> dict[str, Algorithm]:
         """Return the plug-ins that can be used; warnings name the others."""
-        found = load_plugins(ALGORITHMS, Algorithm, _MODULES)
+        found = load_plugins(ALGORITHMS, Algorithm, _MODULES, check_options)
         return {entry.name: plugin for entry, plugin, _ in found if plugin is not None}
 
 
 def algorithms() -> Mapping[str, Algorithm]:
     """Return all optimizers by name. Names alone import no optimizer but those of plug-ins."""
     return _Algorithms()
+
+
+def built_in_algorithms() -> tuple[str, ...]:
+    """Return the names of all optimizers without those of plug-ins."""
+    return tuple(_MODULES)
 
 
 def algorithm(name: str) -> Algorithm:
@@ -224,14 +236,18 @@ def algorithm(name: str) -> Algorithm:
     if name in _MODULES:
         return algorithms()[name]
     if (plugin := load_plugin(ALGORITHMS, name, Algorithm)) is not None:
-        _check_options(plugin)
+        check_options(plugin)
         return plugin
     known = sorted([*_MODULES, *plugin_names(ALGORITHMS, _MODULES)])
     raise UsageError(f"unknown algorithm {name!r}; known: {', '.join(known)}{suggest(name, known)}")
 
 
-def _check_options(plugin: Algorithm) -> None:
-    """Reject a plug-in whose settings are not declared as those of mosesplug are."""
+def check_options(plugin: Algorithm) -> None:
+    """Reject a plug-in whose settings are not declared as those of mosesplug are.
+
+    Raises:
+        UsageError: its options are no dataclass, or a field was not made by ``option``.
+    """
     options: object = plugin.options
     fields = getattr(options, "__dataclass_fields__", {"options": None})
     wrong = [name for name, each in fields.items() if "help" not in getattr(each, "metadata", ())]

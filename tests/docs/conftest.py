@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.running import ROOT, run_shell
+from tests.plugins.installing import forget_package, install_package, write_data
 
 DEMO = ROOT / "moses-config" / "demo"
 SENTENCES = 20
@@ -86,9 +87,16 @@ def sources(request: pytest.FixtureRequest) -> Mapping[str, Source]:
         for name in ("dev.src", "dev.ref"):
             _write_beginning(directory / name, directory / name, SHORT)
 
+    def plugins(directory: Path) -> None:
+        request.getfixturevalue("monkeypatch").syspath_prepend(
+            install_package(request.getfixturevalue("tmp_path") / "site")
+        )
+        request.addfinalizer(forget_package)
+        write_data(directory)
+
     return {
         "empty": lambda directory: None,
-        **{each.__name__: each for each in (tuning, lists, outputs, test, short)},
+        **{each.__name__: each for each in (tuning, lists, outputs, test, short, plugins)},
     }
 
 

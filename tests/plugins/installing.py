@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import shutil
+import sys
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,6 +22,35 @@ def install_package(directory: Path) -> Path:
     about = project["project"]
     write_metadata(directory, about["name"], about["version"], about["entry-points"])
     return directory
+
+
+def forget_package() -> None:
+    """Remove the imported modules of the package, so that another copy can be imported."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == "acme_tuning"]:
+        del sys.modules[name]
+
+
+def write_data(directory: Path) -> None:
+    """Write a lexicon, sentences, references, weights, and lists in the format of the package."""
+    rng = random.Random(3)
+    words = [f"s{number}" for number in range(20)]
+    source = [[rng.choice(words) for _ in range(rng.randint(2, 5))] for _ in range(12)]
+    reference = [[f"t{word[1:]}" for word in sentence] for sentence in source]
+    (directory / "lexicon.txt").write_text(
+        "".join(
+            f"{word} {target}{word[1:]} {-rng.random():.2f}\n"
+            for word in words
+            for target in ("target", "t")
+        )
+    )
+    for name, text in (("src", source), ("ref", reference)):
+        (directory / name).write_text("".join(" ".join(line) + "\n" for line in text))
+    with (directory / "lists").open("w") as lists:
+        for number, sentence in enumerate(reference):
+            for length in range(len(sentence), 0, -1):
+                text = " ".join(sentence[:length])
+                print(f"utt{number}|{text}|len={length} lm={rng.random():.3f}", file=lists)
+    (directory / "start.weights").write_text("Lexicon= 1\nLetters= 0.5\n")
 
 
 def write_metadata(

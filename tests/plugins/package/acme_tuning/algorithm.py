@@ -11,8 +11,8 @@ from mosesplug.optimizers.problem import (
     Solution,
     check_weights,
     corpus_score,
-    make_solution,
     normalise,
+    score_solution,
 )
 from mosesplug.optimizers.registry import Algorithm
 
@@ -50,7 +50,7 @@ def search(
             point[active] += options.radius * rng.standard_normal(int(active.sum()))
         if point.any() and (found := corpus_score(problem, point)) > score:
             best, score = point, found
-    return make_solution(problem, initial, best, ())
+    return score_solution(problem, normalise(problem, best), ())
 
 
 RANDOM_SEARCH = Algorithm(

@@ -1,0 +1,59 @@
+"""The plug-ins that other installed packages register."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from formats.nbest.list_format import ListFormat, list_formats
+from mosesplug.plugins import ALGORITHMS, DECODERS, FORMATS, METRICS, load_plugins
+
+__all__ = ["Plugin", "list_plugins"]
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """A plug-in of an installed package.
+
+    Attributes:
+        kind: ``metric``, ``format``, ``decoder`` or ``algorithm``.
+        name: what ``--metric``, ``--format``, ``plugin:NAME`` or ``--algorithm`` calls it.
+        summary: one sentence; empty if the plug-in cannot be used.
+        package: name and version of the package.
+        problem: why it cannot be used; empty if it can.
+    """
+
+    kind: str
+    name: str
+    summary: str
+    package: str
+    problem: str = ""
+
+
+def list_plugins() -> list[Plugin]:
+    """Import every installed plug-in, and return them by kind and name.
+
+    A plug-in that cannot be used is also logged as a warning.
+
+    Example:
+        >>> import mosesplug
+        >>> [plugin.name for plugin in mosesplug.list_plugins() if plugin.kind == "metric"]
+        []
+    """
+    from mosesplug.decoders.plugin import DecoderPlugin
+    from mosesplug.metrics.plugin import MetricPlugin
+    from mosesplug.metrics.registry import built_in_names
+    from mosesplug.optimizers.registry import Algorithm, built_in_algorithms, check_options
+
+    groups: list[tuple[str, str, type[Any], tuple[str, ...], Callable[[Any], None] | None]] = [
+        ("metric", METRICS, MetricPlugin, built_in_names(), None),
+        ("format", FORMATS, ListFormat, tuple(list_formats()), None),
+        ("decoder", DECODERS, DecoderPlugin, (), None),
+        ("algorithm", ALGORITHMS, Algorithm, built_in_algorithms(), check_options),
+    ]
+    return [
+        Plugin(kind, entry.name, "" if found is None else found.summary, entry.package, problem)
+        for kind, group, type_, built_in, check in groups
+        for entry, found, problem in load_plugins(group, type_, built_in, check)
+    ]
