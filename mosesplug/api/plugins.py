@@ -22,6 +22,12 @@ class Plugin:
         summary: one sentence; empty if the plug-in cannot be used.
         package: name and version of the package.
         problem: why it cannot be used; empty if it can.
+
+    Example:
+        >>> import mosesplug
+        >>> plugin = mosesplug.Plugin("metric", "SACC", "Sentence accuracy", "acme 1.0")
+        >>> plugin.problem
+        ''
     """
 
     kind: str
