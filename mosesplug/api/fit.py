@@ -22,6 +22,7 @@ from mosesplug.api.table import Table
 from mosesplug.api.weights import WeightTable, convert_table, find_format
 from mosesplug.errors import UsageError
 from mosesplug.evaluation.error_rates import is_error_rate
+from mosesplug.evaluation.gains import Gain, find_gaming, measure_gains
 from mosesplug.learning.cross_validation import CrossValidation
 from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData
 from mosesplug.learning.lengths import write_length_range
@@ -61,6 +62,9 @@ class Fit:
         columns: int64 ``[n_features]``, the column of each feature in the matrix that was given;
             None if features came from elsewhere.
         config: the ``moses.ini`` of the starting weights; None without one.
+        gains: the scores at the start and at the end, by the objective and by the metrics that were
+            only reported, on the sentences learned from and on those held out. Empty if no metric
+            was reported and no sentence held out.
 
     Example:
         >>> import mosesplug
@@ -86,6 +90,7 @@ class Fit:
     warnings: tuple[str, ...]
     columns: NDArray[np.int64] | None = None
     config: MosesIni | None = None
+    gains: tuple[Gain, ...] = ()
 
     @cached_property
     def weights(self) -> WeightTable:
@@ -398,7 +403,10 @@ def fit_settings(
     """
     idle = check_settings(settings)
     result = learn(settings, progress, given)
-    return Fit(settings, result, (*idle, *result.warnings), columns, config)
+    gains = measure_gains(result)
+    gaming = find_gaming(gains)
+    warnings = (*idle, *result.warnings, *([] if gaming is None else [gaming]))
+    return Fit(settings, result, warnings, columns, config, gains)
 
 
 @dataclass(frozen=True, repr=False)

@@ -129,7 +129,7 @@ def open_oracle_lists(
         if weights is not None:
             start = read_starting_weights(lists.space, weights, sparse_weights)
             ranking = lists.model_scores(start.weights)
-        yield OracleLists(stored.store, lists, measure, stored.signature, ranking)
+        yield OracleLists(stored.store, lists, measure, stored.prepared.signature, ranking)
 
 
 @dataclass(frozen=True)

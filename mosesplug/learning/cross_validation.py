@@ -8,7 +8,7 @@ folds together have one corpus score, since a corpus score such as BLEU is not a
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean, stdev
 from typing import Protocol
 
@@ -61,11 +61,15 @@ class Fold:
         sentences: number of its sentences.
         learning: score of the weights on the other folds, which they were learned from.
         held_out: score of the same weights on this fold.
+        positions: int64, the positions of its sentences, ascending.
+        solution: the weights that were learned from the other folds.
     """
 
     sentences: int
     learning: float
     held_out: float
+    positions: NDArray[np.int64] = field(repr=False, compare=False)
+    solution: Solution = field(repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -143,7 +147,7 @@ def cross_validate(
         found = corpus_statistics(left_out, solution.weights)
         totals = found if number == 1 else totals + found
         score = float(left_out.metric.score(found))
-        folds.append(Fold(len(own), solution.score, score))
+        folds.append(Fold(len(own), solution.score, score, np.sort(own), solution))
         progress(number, count, "folds")
     everything = data.take_sentences(sentences)
     return CrossValidation(

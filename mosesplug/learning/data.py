@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,14 +13,16 @@ from mosesplug.features import FeatureSpace
 from mosesplug.learning.inputs import (
     NOTHING_GIVEN,
     GivenData,
+    HeldOutLists,
     LearningData,
     count_sentences,
     make_list_data,
 )
 from mosesplug.learning.list_blocks import find_dense_features, names_values
 from mosesplug.learning.lists import NO_REFERENCES, References, load_lists
-from mosesplug.learning.outside import arrange_held_out, find_metric_of
+from mosesplug.learning.outside import arrange_held_out, find_metric_of, make_outside_metrics
 from mosesplug.learning.stored import read_store
+from mosesplug.learning.watched import find_watched
 from mosesplug.learning.weights import read_starting_weights
 from mosesplug.metrics import Metric
 from mosesplug.optimizers import Problem, Progress
@@ -68,12 +71,17 @@ def read_data(
             parse_score_sources(settings.lists.scores),
         )
         references: References | None = given.references or settings.references
+        watched = _find_watched(settings, metric)
         if references is None:
-            if metric.needs_texts:
-                raise UsageError("no reference is given: use --refs FILE")
+            if needing := [each.name for each in (metric, *watched) if each.needs_texts]:
+                raise UsageError(
+                    f"no reference is given, which {needing[0]} needs: use --refs FILE"
+                )
             references = NO_REFERENCES
-        read = _read_graphs if settings.graphs else _read_lists
-        data = read(settings, references, metric, progress, given)
+        if settings.graphs:
+            data = _read_graphs(settings, references, metric, progress, given)
+        else:
+            data = _read_lists(settings, references, metric, watched, progress, given)
     return data.select_features(
         settings.active, settings.ranges, settings.bounds, settings.length_range
     )
@@ -81,37 +89,39 @@ def read_data(
 
 def read_held_out_lists(
     settings: LearningSettings,
-    problem: Problem,
+    data: LearningData,
     progress: Progress = no_progress,
     given: GivenData = NOTHING_GIVEN,
-) -> Problem | None:
-    """Read the held-out lists that settings name into the feature space of a problem.
+) -> HeldOutLists | None:
+    """Read the held-out lists that settings name into the feature space of other data.
 
     Args:
         settings: see ``LearningSettings``.
-        problem: the problem.
+        data: what weights are learned from.
         progress: called with the work done.
         given: data in the place of those that settings name.
 
     Returns:
-        A problem with these lists, or None without any.
+        The lists, or None without any.
 
     Raises:
         FormatError: a file has another format.
-        DataError: the lists have other dense features than the problem.
+        DataError: the lists have other dense features than the data.
     """
+    problem = data.problem
+    watched = [each.metric for each in data.watched]
     files = given.heldout_lists or settings.heldout_nbest
     references: References | None = given.heldout_references or settings.heldout_refs
     if not files:
         return None
     if references is None:
-        if problem.metric.needs_texts:
+        if any(each.needs_texts for each in (problem.metric, *watched)):
             raise UsageError("the held-out lists have no references: use --heldout-refs FILE")
         references = NO_REFERENCES
     space = problem.tuning_set.space
     options = _list_settings(settings, given)
     own = parse_score_sources(settings.heldout_scores, "heldout-scores")
-    if problem.metric.needs_outside or own:
+    if own or any(each.needs_outside for each in (problem.metric, *watched)):
         own = arrange_held_out(parse_score_sources(options.scores), own)
     added = _find_held_out_features(settings, options)
     options = replace(options, scores=own, add_feature=added)
@@ -120,18 +130,27 @@ def read_held_out_lists(
         references,
         problem.metric,
         options,
+        watched=watched,
         dense=[name for name, _ in space.groups] if names_values(files[0], options) else None,
         is_held_out=True,
         threads=settings.threads,
         loaded=lambda done: progress(done, len(files), "held-out lists"),
     )
-    return replace(problem, tuning_set=_move_to_space(lists.tuning_set, space))
+    tuning_set = _move_to_space(lists.tuning_set, space)
+    return HeldOutLists(replace(problem, tuning_set=tuning_set), lists.watched)
+
+
+def _find_watched(settings: LearningSettings, objective: Metric) -> tuple[Metric, ...]:
+    """Return the metrics that settings report beside the objective."""
+    outside = make_outside_metrics(parse_score_sources(settings.lists.scores))
+    return find_watched(settings.report_metric, settings.metric_settings, outside, objective)
 
 
 def _read_lists(
     settings: LearningSettings,
     references: References,
     metric: Metric,
+    watched: Sequence[Metric],
     progress: Progress,
     given: GivenData,
 ) -> LearningData:
@@ -142,6 +161,7 @@ def _read_lists(
         references,
         metric,
         options,
+        watched=watched,
         dense=find_dense_features(files, options),
         threads=settings.threads,
         loaded=lambda done: progress(done, len(files), "lists"),
@@ -152,7 +172,13 @@ def _read_lists(
     else:
         start = read_starting_weights(space, settings.init, settings.sparse_init)
     return make_list_data(
-        lists.tuning_set, metric, start, lists.signature, lists.hypotheses, settings.threads
+        lists.tuning_set,
+        metric,
+        start,
+        lists.signature,
+        lists.hypotheses,
+        settings.threads,
+        lists.watched,
     )
 
 

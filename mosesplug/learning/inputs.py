@@ -15,6 +15,7 @@ from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.bounds import describe_moves, parse_bounds
 from mosesplug.learning.lengths import LengthScale, make_length_scale
+from mosesplug.learning.watched import WatchedMetric
 from mosesplug.learning.weights import StartingWeights
 from mosesplug.metrics import Metric
 from mosesplug.optimizers import Problem
@@ -22,7 +23,14 @@ from mosesplug.settings.lengths import LengthRange
 from mosesplug.tuning.weights import parse_ranges
 from mosesplug.tuning_set import TuningSet
 
-__all__ = ["NOTHING_GIVEN", "GivenData", "LearningData", "count_sentences", "make_list_data"]
+__all__ = [
+    "NOTHING_GIVEN",
+    "GivenData",
+    "HeldOutLists",
+    "LearningData",
+    "count_sentences",
+    "make_list_data",
+]
 
 
 @dataclass(frozen=True)
@@ -38,6 +46,7 @@ class LearningData:
         restrict: returns a problem that has only the sentences at some positions.
         notes: what a user should know about the data.
         lengths: how model scores depend on the length; None: they do not.
+        watched: metrics that are reported and not optimised, on the rows of the problem's lists.
     """
 
     problem: Problem
@@ -48,6 +57,7 @@ class LearningData:
     restrict: Callable[[Problem, NDArray[np.int64]], Problem]
     notes: tuple[str, ...] = ()
     lengths: LengthScale | None = None
+    watched: tuple[WatchedMetric, ...] = ()
 
     @property
     def start_exponent(self) -> float | None:
@@ -114,6 +124,19 @@ class LearningData:
 
 
 @dataclass(frozen=True)
+class HeldOutLists:
+    """Lists of sentences that weights are not learned from.
+
+    Attributes:
+        problem: the lists in the feature space of the data to learn from.
+        watched: metrics that are reported and not optimised, on the rows of these lists.
+    """
+
+    problem: Problem
+    watched: tuple[WatchedMetric, ...] = ()
+
+
+@dataclass(frozen=True)
 class GivenData:
     """Data that a caller has in memory. Each part outweighs what settings name.
 
@@ -152,6 +175,7 @@ def make_list_data(
     signature: str,
     hypotheses: int,
     threads: int,
+    watched: tuple[WatchedMetric, ...] = (),
 ) -> LearningData:
     """Return merged lists to learn from.
 
@@ -162,6 +186,7 @@ def make_list_data(
         signature: the metric with its settings and the number of references.
         hypotheses: number of hypotheses before duplicates were removed.
         threads: maximum number of threads.
+        watched: metrics that are reported and not optimised.
     """
     sentences = np.flatnonzero(np.diff(lists.offsets)).astype(np.int64)
     return LearningData(
@@ -172,6 +197,7 @@ def make_list_data(
         signature,
         sentences,
         _restrict_lists,
+        watched=watched,
     )
 
 

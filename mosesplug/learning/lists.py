@@ -20,7 +20,9 @@ from formats.text import StrPath
 from formats.weights.any_format import WeightFile
 from mosesplug.learning.list_blocks import find_dense_features, make_steps, read_list_blocks
 from mosesplug.learning.list_references import check_reference_count, match_references
-from mosesplug.metrics import Metric
+from mosesplug.learning.watched import WatchedMetric, join_metrics, split_statistics
+from mosesplug.metrics import Metric, Prepared
+from mosesplug.metrics.interpolated import InterpolatedReferences
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
 from mosesplug.store import NBestStore
 from mosesplug.tuning_set import TuningSet
@@ -52,11 +54,13 @@ class MergedLists:
         tuning_set: distinct hypotheses with the metric's statistics.
         signature: the metric with its settings and the number of references.
         hypotheses: number of hypotheses read, duplicates included.
+        watched: metrics that are reported beside it, with their statistics.
     """
 
     tuning_set: TuningSet
     signature: str
     hypotheses: int
+    watched: tuple[WatchedMetric, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -65,13 +69,13 @@ class StoredLists:
 
     Attributes:
         store: open for reading.
-        signature: the metric with its settings and the number of references.
+        prepared: the references as the metric compiled them.
         hypotheses: number of hypotheses read, duplicates included.
         ids: the sentence ids that are texts, by their numbers; empty if they are integers.
     """
 
     store: NBestStore
-    signature: str
+    prepared: Prepared
     hypotheses: int
     ids: tuple[str, ...] = ()
 
@@ -82,6 +86,7 @@ def load_lists(
     metric: Metric,
     settings: ListSettings = NO_SETTINGS,
     *,
+    watched: Sequence[Metric] = (),
     dense: Sequence[str] | None = None,
     is_held_out: bool = False,
     threads: int = 1,
@@ -96,6 +101,7 @@ def load_lists(
             metrics that use none.
         metric: scores the hypotheses.
         settings: how the lists are read.
+        watched: metrics that score them beside it.
         dense: names of the dense features of lists that name every value.
         is_held_out: whether these are lists of a held-out set.
         threads: number of threads for reading and scoring.
@@ -108,14 +114,18 @@ def load_lists(
     with store_lists(
         files,
         references,
-        metric,
+        join_metrics(metric, watched),
         settings,
         dense=dense,
         is_held_out=is_held_out,
         threads=threads,
         loaded=loaded,
     ) as stored:
-        return MergedLists(stored.store.tuning_set(), stored.signature, stored.hypotheses)
+        prepared = stored.prepared
+        if watched and isinstance(prepared, InterpolatedReferences):
+            prepared = prepared.parts[0]
+        lists, found = split_statistics(stored.store.tuning_set(), metric, watched)
+        return MergedLists(lists, prepared.signature, stored.hypotheses, found)
 
 
 @contextmanager
@@ -154,7 +164,7 @@ def store_lists(
             hypotheses += report.hypotheses
             loaded(number)
         check_reference_count(ids, lines, name)
-        yield StoredLists(store, prepared.signature, hypotheses, ids.names)
+        yield StoredLists(store, prepared, hypotheses, ids.names)
 
 
 def read_lines_of(references: References) -> Sequence[Sequence[bytes]]:

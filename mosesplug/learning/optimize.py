@@ -16,7 +16,7 @@ from mosesplug.learning.cross_validation import (
     split_sentences,
 )
 from mosesplug.learning.data import read_data, read_held_out_lists
-from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData, LearningData
+from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData, HeldOutLists, LearningData
 from mosesplug.learning.length_exponent import learn_exponent
 from mosesplug.optimizers import Optimizer, Problem, Progress, Solution, corpus_score
 from mosesplug.optimizers import algorithm as find_algorithm
@@ -46,7 +46,8 @@ class OptimizeResult:
     """What ``optimize`` returns.
 
     Attributes:
-        data: the data that was learned from.
+        data: the data that was learned from, and what a share of it was held out.
+        held_out: lists that were held out; None without any.
         learning: the weights and their scores.
         warnings: what a user should check about the data and the weights.
         seconds_loading, seconds_learning: wall-clock time of both steps.
@@ -54,6 +55,7 @@ class OptimizeResult:
     """
 
     data: LearningData
+    held_out: HeldOutLists | None
     learning: LearningResult
     warnings: list[str]
     seconds_loading: float
@@ -91,6 +93,8 @@ class LearningResult:
         start, start_held_out: the same scores of the starting weights.
         sentences: number of sentences learned from, and held out.
         runs: every run.
+        kept, away: int64, positions of the sentences learned from, and of those that were held out
+            of them; the second is empty if no share was held out.
         chosen: the run whose weights were chosen; None for the average.
         validation: the cross-validation, or None.
     """
@@ -100,6 +104,8 @@ class LearningResult:
     start: float
     start_held_out: float | None
     sentences: tuple[int, int]
+    kept: NDArray[np.int64]
+    away: NDArray[np.int64]
     runs: tuple[SeedResult, ...]
     chosen: SeedResult | None
     validation: CrossValidation | None
@@ -140,13 +146,13 @@ def optimize(
     began = time.perf_counter()
     optimizer = bind_optimizer(settings)
     data = read_data(settings, progress, given)
-    held_out = read_held_out_lists(settings, data.problem, progress, given)
+    held_out = read_held_out_lists(settings, data, progress, given)
     loaded, cpu = time.perf_counter(), time.process_time()
     result = learn_weights(
         data,
         _learner_of(data, optimizer, settings),
         settings.seed,
-        held_out=held_out,
+        held_out=None if held_out is None else held_out.problem,
         held_out_share=settings.held_out,
         folds=settings.folds,
         runs=settings.runs,
@@ -155,6 +161,7 @@ def optimize(
     )
     return OptimizeResult(
         data,
+        held_out,
         result,
         [*data.notes, *find_warnings(data.problem.tuning_set, result)],
         loaded - began,
@@ -253,14 +260,13 @@ def learn_weights(
         OptimizerError: no usable weights were found.
     """
     start, problem, n_held_out = data.start.weights, data.problem, 0
+    kept, away = data.sentences, data.sentences[:0]
     if held_out_share:
         kept, away = split_sentences(data.sentences, held_out_share, seed)
         problem, held_out = data.take_sentences(kept), data.take_sentences(away)
-        n_learned, n_held_out = len(kept), len(away)
-    else:
-        n_learned = len(data.sentences)
-        if held_out is not None:
-            n_held_out = int(np.count_nonzero(np.diff(held_out.tuning_set.offsets)))
+        n_held_out = len(away)
+    elif held_out is not None:
+        n_held_out = int(np.count_nonzero(np.diff(held_out.tuning_set.offsets)))
     validation = None
     if folds:
         validation = cross_validate(
@@ -281,7 +287,9 @@ def learn_weights(
         held_out=_score(data, held_out, solution),
         start=corpus_score(data.rescore(problem, data.start_exponent), start),
         start_held_out=_score(data, held_out, before),
-        sentences=(n_learned, n_held_out),
+        sentences=(len(kept), n_held_out),
+        kept=kept,
+        away=away,
         runs=tuple(results),
         chosen=chosen,
         validation=validation,

@@ -117,6 +117,17 @@ class LearningSettings:
             shown="BLEU, or that of the run",
         ),
     )
+    report_metric: tuple[str, ...] = field(
+        default=(),
+        metadata=setting(
+            help="Report a metric, never optimise it; repeatable",
+            panel="Learning",
+            metavar="NAME",
+            excludes=("graphs",),
+            details="Scores of --scores that the metric does not use are reported, too. The report "
+            "has the scores at the start and at the end, with tests of the difference.",
+        ),
+    )
     metric_settings: str = field(default="", metadata=same_as(RunPlan, "metric-settings"))
     algorithm: str = field(default="mert", metadata=same_as(RunPlan, "algorithm"))
     options: Mapping[str, object] = field(default_factory=dict, metadata=same_as(RunPlan, "option"))

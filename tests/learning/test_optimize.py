@@ -20,6 +20,10 @@ POINTS = ([1.0, 0.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 
 """What seeds 0, 1 and 2 find."""
 
 
+ALL, NONE = np.arange(60), np.zeros(0, dtype=np.int64)
+"""Positions of the sentences learned from, and held out."""
+
+
 def data() -> LearningData:
     problem, _ = planted(5, n_sentences=12)
 
@@ -96,7 +100,7 @@ def test_a_minimum_that_was_not_reached() -> None:
 
     def said(*history: dict[str, object]) -> list[str]:
         solution = Solution(hidden, 0.5, history)
-        found = LearningResult(solution, None, 0.5, None, (60, 0), (), None, None)
+        found = LearningResult(solution, None, 0.5, None, (60, 0), ALL, NONE, (), None, None)
         return find_warnings(problem.tuning_set, found)
 
     assert said({"converged": True}, {"without_mistakes": False}, {}) == []
@@ -110,7 +114,7 @@ def test_weights_that_are_worse_than_the_start() -> None:
 
     def found(score: float) -> LearningResult:
         solution = Solution(hidden, score)
-        return LearningResult(solution, None, 0.5, None, (60, 0), (), None, None)
+        return LearningResult(solution, None, 0.5, None, (60, 0), ALL, NONE, (), None, None)
 
     assert find_warnings(lists, found(0.5)) == []
     (said,) = find_warnings(lists, found(0.4))

@@ -75,7 +75,7 @@ def _optimize(
     for warning in fit.warnings[len(idle) :]:
         print(f"warning: {warning}", file=sys.stderr)
     if not quiet:
-        print_report(fit.result, settings)
+        print_report(fit.result, settings, fit.gains)
     dense, sparse = format_result(fit, to, config, output)
     if output is None:
         print_bytes(dense + sparse)

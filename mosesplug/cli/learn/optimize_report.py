@@ -3,31 +3,44 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
 
 from mosesplug.cli.shared.tables import format_score, tabulate_spreads
 from mosesplug.evaluation.error_rates import explain_signature
+from mosesplug.reporting.gains import tabulate_gain
 from mosesplug.reporting.tables import format_table
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.lengths import WORDS
 from mosesplug.tuning.repeats.scores import measure_spread
 
 if TYPE_CHECKING:
+    from mosesplug.evaluation.gains import Gain
     from mosesplug.learning.cross_validation import CrossValidation
     from mosesplug.learning.optimize import LearningResult, OptimizeResult
 
 __all__ = ["print_report"]
 
+_HOW_TO_ESTIMATE = (
+    "The weights fit these sentences; for an estimate on others, add --folds 5 or --held-out 0.2."
+)
 
-def print_report(result: OptimizeResult, settings: LearningSettings) -> None:
-    """Print the scores of a result."""
+
+def print_report(
+    result: OptimizeResult, settings: LearningSettings, gains: Sequence[Gain] = ()
+) -> None:
+    """Print the scores of a result, and what it has gained by each metric."""
     learned = result.learning
     lines = [result.data.description]
     if learned.validation is not None:
         lines += ["", *_folds(learned.validation, learned), ""]
     if settings.runs:
         lines += ["", *_runs(learned, settings), ""]
+    for gain in gains:
+        lines += [*([""] if lines[-1] else []), *tabulate_gain(gain)]
+    if gains:
+        lines.append("")
     lines += _scores(learned)
     if settings.length_range is not None:
         found = settings.length_range.at(learned.solution.length_exponent)
@@ -38,6 +51,8 @@ def print_report(result: OptimizeResult, settings: LearningSettings) -> None:
         f"loading {result.seconds_loading:.2f} s, optimising {result.seconds_learning:.2f} s"
         f" ({result.cpu_seconds:.2f} s of CPU)"
     )
+    if learned.held_out is None and learned.validation is None:
+        lines.append(_HOW_TO_ESTIMATE)
     print("\n".join(lines), file=sys.stderr)
 
 

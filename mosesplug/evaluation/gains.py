@@ -1,0 +1,221 @@
+"""What learning weights has gained, by the objective and by metrics that it did not optimise.
+
+Optimising a metric games it: its score rises more than the output improves (Kovacs et al. 2024,
+"Mitigating metric bias in minimum Bayes risk decoding"). Metrics that are only watched, sentences
+that were held out, and tests of the differences show what a gain is worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.evaluation.error_rates import is_error_rate
+from mosesplug.evaluation.significance import approximate_randomisation, paired_bootstrap
+from mosesplug.learning.cross_validation import CrossValidation
+from mosesplug.learning.inputs import LearningData
+from mosesplug.learning.optimize import OptimizeResult
+from mosesplug.learning.watched import WatchedMetric
+from mosesplug.metrics import Metric
+from mosesplug.optimizers import Problem, Solution
+
+__all__ = ["Gain", "GainData", "MetricGain", "find_gaming", "measure_gains"]
+
+GainData = Literal["learned from", "held out", "folds"]
+"""Sentences that weights were learned from; that were held out; or all sentences, each decided
+with weights that were learned from the other folds of a cross-validation."""
+
+_SAMPLES = 1000
+_SEED = 1
+
+
+@dataclass(frozen=True)
+class MetricGain:
+    """The scores of one metric with the starting weights and with the learned ones.
+
+    Attributes:
+        metric: its name.
+        signature: its name and settings.
+        is_objective: whether the weights were optimised for it.
+        is_error_rate: whether less is better. ``start`` and ``end`` are rates, then.
+        start, end: corpus scores.
+        p_bootstrap: p-value of the paired bootstrap; NaN for fewer than 2 sentences.
+        p_randomisation: p-value of approximate randomisation; NaN likewise.
+    """
+
+    metric: str
+    signature: str
+    is_objective: bool
+    is_error_rate: bool
+    start: float
+    end: float
+    p_bootstrap: float
+    p_randomisation: float
+
+    @property
+    def difference(self) -> float:
+        """``end - start``."""
+        return self.end - self.start
+
+    @property
+    def improvement(self) -> float:
+        """The difference, negated for error rates: more is better."""
+        return -self.difference if self.is_error_rate else self.difference
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What learning has gained on some sentences.
+
+    Attributes:
+        data: which sentences.
+        sentences: how many.
+        metrics: the objective, then the metrics that were watched.
+    """
+
+    data: GainData
+    sentences: int
+    metrics: tuple[MetricGain, ...]
+
+    @property
+    def objective(self) -> MetricGain:
+        """The metric that was optimised."""
+        return self.metrics[0]
+
+    @property
+    def watched(self) -> tuple[MetricGain, ...]:
+        """The metrics that were not."""
+        return self.metrics[1:]
+
+
+def measure_gains(result: OptimizeResult) -> tuple[Gain, ...]:
+    """Return the gain on the sentences learned from, then on those that were not.
+
+    All tests draw 1,000 samples with the same seed. Nothing is measured, and nothing returned, for
+    search graphs, or if no metric is watched and no sentence held out.
+    """
+    data, learned = result.data, result.learning
+    if data.problem.source is not None or data.problem.search is not None:
+        return ()
+    others = [
+        *_measure_held_out(result),
+        *([] if learned.validation is None else [_measure_folds(data, learned.validation)]),
+    ]
+    if not (others or data.watched):
+        return ()
+    rows = _choose_both(data, learned.solution, data.problem, learned.kept)
+    return (_measure("learned from", _metrics(data), rows), *others)
+
+
+def _measure_held_out(result: OptimizeResult) -> list[Gain]:
+    data, learned, held_out = result.data, result.learning, result.held_out
+    if len(learned.away):
+        problem, places, metrics = data.problem, learned.away, _metrics(data)
+    elif held_out is not None:
+        problem = held_out.problem
+        lists = problem.tuning_set
+        places = np.flatnonzero(np.diff(lists.offsets)).astype(np.int64)
+        metrics = (WatchedMetric(problem.metric, lists.stats), *held_out.watched)
+    else:
+        return []
+    rows = _choose_both(data, learned.solution, problem, places)
+    return [_measure("held out", metrics, rows)]
+
+
+def _measure_folds(data: LearningData, validation: CrossValidation) -> Gain:
+    folds = validation.folds
+    places = np.concatenate([fold.positions for fold in folds])
+    start = _start(data)
+    decided = [_choose_rows(data, fold.solution, data.problem, fold.positions) for fold in folds]
+    rows = (_choose_rows(data, start, data.problem, places), np.concatenate(decided))
+    return _measure("folds", _metrics(data), rows)
+
+
+def _metrics(data: LearningData) -> tuple[WatchedMetric, ...]:
+    problem = data.problem
+    return (WatchedMetric(problem.metric, problem.tuning_set.stats), *data.watched)
+
+
+def _start(data: LearningData) -> Solution:
+    return Solution(data.start.weights, 0.0, length_exponent=data.start_exponent)
+
+
+def _choose_both(
+    data: LearningData, end: Solution, problem: Problem, places: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rows that the starting weights choose, and those that the learned ones choose."""
+    return (
+        _choose_rows(data, _start(data), problem, places),
+        _choose_rows(data, end, problem, places),
+    )
+
+
+def _choose_rows(
+    data: LearningData, solution: Solution, problem: Problem, places: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the row of the 1-best of the sentences at some positions, which have hypotheses."""
+    lists = data.rescore(problem, solution.length_exponent).tuning_set
+    filled = np.flatnonzero(np.diff(lists.offsets))
+    return lists.first_best(solution.weights)[np.searchsorted(filled, places)]
+
+
+def _measure(
+    data: GainData,
+    metrics: Sequence[WatchedMetric],
+    rows: tuple[NDArray[np.int64], NDArray[np.int64]],
+) -> Gain:
+    return Gain(
+        data,
+        len(rows[0]),
+        tuple(
+            _measure_metric(each.metric, each.statistics[rows[0]], each.statistics[rows[1]], not n)
+            for n, each in enumerate(metrics)
+        ),
+    )
+
+
+def _measure_metric(
+    metric: Metric, start: NDArray[Any], end: NDArray[Any], is_objective: bool
+) -> MetricGain:
+    bootstrap = randomisation = float("nan")
+    if len(start) > 1:
+        rng = np.random.default_rng(_SEED)
+        bootstrap, _ = paired_bootstrap(metric, start, end, _SAMPLES, rng)
+        rng = np.random.default_rng(_SEED)
+        randomisation = approximate_randomisation(metric, [start], [end], _SAMPLES, rng)
+    signature = metric.signature()
+    is_rate = is_error_rate(signature)
+    scores = [float(metric.score(rows.sum(axis=0, dtype=np.float64))) for rows in (start, end)]
+    before, after = (1.0 - score if is_rate else score for score in scores)
+    return MetricGain(
+        metric.name, signature, is_objective, is_rate, before, after, bootstrap, randomisation
+    )
+
+
+def find_gaming(gains: Sequence[Gain]) -> str | None:
+    """Return a warning if the objective rises and every watched metric falls; else None.
+
+    It is judged on the last of the gains, sentences that were not learned from if there are any.
+    """
+    if not gains or not gains[-1].watched:
+        return None
+    last = gains[-1]
+    if last.objective.improvement <= 0 or any(each.improvement >= 0 for each in last.watched):
+        return None
+    where = {
+        "learned from": "the sentences learned from",
+        "held out": "the held-out sentences",
+        "folds": "sentences of other folds",
+    }[last.data]
+    worse = ", ".join(
+        f"{each.metric} ({each.start:.4f} to {each.end:.4f})" for each in last.watched
+    )
+    return (
+        f"{last.objective.metric} improves on {where} ({last.objective.start:.4f} to "
+        f"{last.objective.end:.4f}), but every other metric gets worse: {worse}. The weights may "
+        f"exploit {last.objective.metric}; optimise a sum of metrics, or trust the starting weights"
+    )

@@ -1,0 +1,116 @@
+"""Metrics that are reported and never optimised, on the same hypotheses as the objective.
+
+A weighted sum of all metrics gives their statistics side by side in one pass over the lists;
+``split_statistics`` separates those of the objective, which is all that an optimizer sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import UsageError
+from mosesplug.metrics import Metric
+from mosesplug.metrics import metric as find_metric
+from mosesplug.metrics.interpolated import Interpolated
+from mosesplug.metrics.outside import OutsideMetric
+from mosesplug.metrics.registry import metric_names, parse_settings
+from mosesplug.tuning_set import TuningSet
+
+__all__ = ["WatchedMetric", "find_watched", "join_metrics", "split_statistics"]
+
+
+@dataclass(frozen=True, eq=False)
+class WatchedMetric:
+    """A metric that is reported, with the statistics of each hypothesis.
+
+    Attributes:
+        metric: the metric.
+        statistics: ``[n_hyps, n_statistics]``, rows as in the tuning set.
+    """
+
+    metric: Metric
+    statistics: NDArray[Any]
+
+
+def find_watched(
+    names: Sequence[str], settings: str, outside: Sequence[OutsideMetric], objective: Metric
+) -> tuple[Metric, ...]:
+    """Return the metrics to report beside the objective.
+
+    Args:
+        names: those that a caller asks for, as for ``mosesplug.metrics.metric``.
+        settings: the settings of the objective; others use those that they know.
+        outside: the metrics of scores from outside. Those that the objective does not use are
+            reported without being asked for.
+        objective: the metric that is optimised.
+
+    Raises:
+        UsageError: an unknown metric, or one that is optimised or named twice.
+    """
+    optimised = {objective.name, *_parts(objective)}
+    found = {each.name: each for each in outside if each.name not in optimised}
+    asked: dict[str, Metric] = {}
+    for name in names:
+        each = _find_with_settings(name, settings, outside, _parts(objective))
+        if each.name == objective.name:
+            raise UsageError(f"--report-metric {name}: it is the metric that is optimised")
+        if each.name in asked:
+            raise UsageError(f"--report-metric {name} is given twice")
+        asked[each.name] = each
+    return tuple({**found, **asked}.values())
+
+
+def _parts(metric: Metric) -> list[str]:
+    parts = metric.metrics if isinstance(metric, Interpolated) else (metric,)
+    return [each.name for each in parts]
+
+
+def _find_with_settings(
+    name: str, settings: str, outside: Sequence[OutsideMetric], others: Sequence[str]
+) -> Metric:
+    """Return a metric with those settings that it knows; ``others`` may know the rest."""
+    shared = {key: value for key, value in parse_settings(settings).items() if key != "weights"}
+    known = [each for each in others if each != name and each in metric_names()]
+    text = ",".join(f"{key}:{value}" for key, value in shared.items())
+    if not (shared and known):
+        return find_metric(name, "", outside)
+    joined = find_metric(",".join([name, *known]), text, outside)
+    return joined.metrics[0] if isinstance(joined, Interpolated) else joined
+
+
+def join_metrics(objective: Metric, watched: Sequence[Metric]) -> Metric:
+    """Return a metric whose statistics are those of all, the objective's first."""
+    return Interpolated((objective, *watched)) if watched else objective
+
+
+def split_statistics(
+    lists: TuningSet, objective: Metric, watched: Sequence[Metric]
+) -> tuple[TuningSet, tuple[WatchedMetric, ...]]:
+    """Separate the statistics of ``join_metrics``.
+
+    Returns:
+        The lists with the statistics of the objective alone, as if nothing else were scored; and
+        the statistics of each of the others.
+    """
+    if not watched:
+        return lists, ()
+    ends = np.cumsum([each.n_statistics for each in (objective, *watched)])
+    first, *others = np.split(lists.stats, ends[:-1], axis=1)
+    return (
+        replace(lists, stats=_narrow(first, objective)),
+        tuple(
+            WatchedMetric(each, _narrow(part, each))
+            for each, part in zip(watched, others, strict=True)
+        ),
+    )
+
+
+def _narrow(statistics: NDArray[Any], metric: Metric) -> NDArray[Any]:
+    """Return statistics in the type that the metric itself has: counts of texts are int32."""
+    kind = statistics.dtype if metric.needs_outside else np.int32
+    return np.ascontiguousarray(statistics, dtype=kind)
