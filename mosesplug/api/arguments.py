@@ -31,7 +31,12 @@ __all__ = [
     "spell_keyword",
 ]
 
-_KEYWORDS = {"resume": "continue", "options": "option", "references": "refs"}
+_KEYWORDS = {
+    "resume": "continue",
+    "options": "option",
+    "references": "refs",
+    "add_features": "add-feature",
+}
 """Keywords that do not have the name of their setting: that is a word of Python, or plural."""
 
 

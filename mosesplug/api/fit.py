@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from formats.moses.ini import MosesIni
 from formats.weights.any_format import Format, read_weights
-from formats.weights.made_features import NOT_MADE, format_made_features
+from formats.weights.made_features import format_made_features
 from mosesplug.api.arrays import FeatureArrays, convert_features, number_sentences
 from mosesplug.api.nbest import NBest
 from mosesplug.api.table import Table
@@ -32,7 +32,7 @@ from mosesplug.learning.weights import format_weights
 from mosesplug.optimizers.problem import Progress, no_progress
 from mosesplug.settings.algorithm_options import find_idle_options
 from mosesplug.settings.learning import LearningSettings
-from mosesplug.settings.lengths import LengthRange
+from mosesplug.settings.lengths import WORDS, LengthRange
 from mosesplug.tuning_set import linear_scores
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Fit:
             vector,
             fixed=problem.fixed,
             config=self.config,
-            made=NOT_MADE,
+            made=self.settings.lists.made,
         )
 
     @property
@@ -227,14 +227,30 @@ class Fit:
         order = np.lexsort((-scores, ids))
         return order[np.flatnonzero(np.diff(ids[order], prepend=-1))].astype(np.int64)
 
-    def rerank(self, lists: NBest | str | PathLike[str]) -> Reranked:
-        """Rank n-best lists by the learned weights; see ``mosesplug.rerank``."""
+    def rerank(
+        self,
+        lists: NBest | str | PathLike[str],
+        *,
+        add_features: Mapping[str, Any] | None = None,
+    ) -> Reranked:
+        """Rank n-best lists by the learned weights; see ``mosesplug.rerank``.
+
+        Features that were derived for learning are derived for these lists, too, unless they have
+        them. ``add_features`` has the values of those that were added.
+        """
         from mosesplug.api.reranking import rerank
 
-        found = self.length_range
-        if found is None:
-            return rerank(lists, self.weights)
-        return rerank(lists, self.weights, length_exponent=str(found), length_by=found.by)
+        known = lists.space.group_names if isinstance(lists, NBest) else ()
+        derived = self.weights.file.made.derived
+        lengths = self.length_range
+        return rerank(
+            lists,
+            self.weights,
+            add_features=add_features,
+            derive={name: text for name, text in derived.items() if name not in known},
+            length_exponent=None if lengths is None else str(lengths),
+            length_by=WORDS if lengths is None else lengths.by,
+        )
 
     def _convert(self, features: Any) -> FeatureArrays:
         """Return other features in the space of the weights."""

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mosesplug.api.arguments import check_keyword, spell_keyword
-from mosesplug.errors import UsageError
+from mosesplug.api.arrays import check_column
+from mosesplug.errors import DataError, UsageError
 from mosesplug.settings.declare import list_settings
+from mosesplug.settings.features import AddedFeature, is_feature_name
 from mosesplug.settings.lists import ListSettings, make_list_settings
 
-__all__ = ["make_list_keywords", "spell_list_values"]
+__all__ = ["check_lengths", "make_added_features", "make_list_keywords", "spell_list_values"]
 
 
 def make_list_keywords(
     *,
     names: Sequence[str] | None = None,
     dense: Sequence[str] | None = None,
+    add_features: Mapping[str, Any] | None = None,
     **keywords: Any,
 ) -> ListSettings:
     """Return the settings of keywords; None is not given.
@@ -35,7 +42,73 @@ def make_list_keywords(
             raise UsageError(f"{keyword} is a single text: give a sequence of names")
         if names_of is not None:
             values[keyword] = tuple(names_of)
+    values["add-feature"] = make_added_features(add_features)
     return make_list_settings(values, spell_keyword)
+
+
+def make_added_features(
+    features: Mapping[str, Any] | None, what: str = "add_features"
+) -> tuple[AddedFeature, ...]:
+    """Return added features.
+
+    Args:
+        features: by name: a value for each hypothesis, or several; or a file, or several files.
+        what: the argument, for messages.
+
+    Raises:
+        UsageError: they are something else.
+        DataError: a value is not finite, or too large for a feature.
+    """
+    if features is None:
+        return ()
+    if not isinstance(features, Mapping):
+        raise UsageError(
+            f"{what} is a {type(features).__name__}: give a mapping of names to values"
+        )
+    return tuple(_make_feature(name, values, what) for name, values in features.items())
+
+
+def check_lengths(features: Mapping[str, Any] | None, hypotheses: int) -> None:
+    """Check that added features have a value for each hypothesis.
+
+    Raises:
+        UsageError: one has more or fewer.
+    """
+    for name, values in (features or {}).items():
+        is_array = hasattr(values, "__len__") and not isinstance(values, str | PathLike)
+        if is_array and len(values) != hypotheses and not _are_paths(values):
+            raise UsageError(
+                f"the feature {name} has {len(values)} values for {hypotheses} hypotheses: give "
+                "one for each"
+            )
+
+
+def _are_paths(values: Any) -> bool:
+    return isinstance(values, Sequence) and all(isinstance(v, str | PathLike) for v in values)
+
+
+def _make_feature(name: Any, values: Any, what: str) -> AddedFeature:
+    if not isinstance(name, str) or not is_feature_name(name):
+        raise UsageError(f"{what}: {name!r} is not a name without blanks")
+    place = f"{what}[{name!r}]"
+    if isinstance(values, str | PathLike):
+        return AddedFeature(name, (Path(values),))
+    if not hasattr(values, "__len__"):
+        raise UsageError(f"{place} must be a value for each hypothesis, or a file")
+    if len(values) and _are_paths(values):
+        return AddedFeature(name, tuple(map(Path, values)))
+    if getattr(values, "ndim", 1) == 2:
+        columns = [check_column(column, place, len(values)) for column in np.transpose(values)]
+    else:
+        columns = [check_column(values, place, len(values))]
+    table = np.column_stack(columns)
+    with np.errstate(over="ignore"):
+        is_finite = np.isfinite(table.astype(np.float32)).all(axis=1)
+    if not is_finite.all():
+        row = int(np.argmin(is_finite))
+        value = table[row] if table.shape[1] > 1 else table[row, 0]
+        raise DataError(f"{place}[{row}] is {value}: too large for a feature")
+    return AddedFeature(name, values=table)
 
 
 def spell_list_values(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -45,9 +118,10 @@ def spell_list_values(values: Mapping[str, Any]) -> dict[str, Any]:
         UsageError: a value has another type.
     """
     found = dict(values)
-    if isinstance(found.get("rename"), Mapping):
-        found["rename"] = [f"{old}={new}" for old, new in found["rename"].items()]
-    for name in ("rename", "drop_feature"):
+    for name in ("rename", "derive"):
+        if isinstance(found.get(name), Mapping):
+            found[name] = [f"{one}={other}" for one, other in found[name].items()]
+    for name in ("rename", "derive", "drop_feature"):
         if isinstance(found.get(name), str):
             found[name] = [found[name]]
     columns = found.get("columns")

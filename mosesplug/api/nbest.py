@@ -259,6 +259,9 @@ def read_nbest(
     *,
     names: Sequence[str] | None = None,
     dense: Sequence[str] | None = None,
+    add_features: Mapping[str, Any] | None = None,
+    derive: Mapping[str, str] | Sequence[str] = (),
+    transform: str | None = None,
     format: str = "auto",
     columns: Sequence[str] | None = None,
     drop_feature: Sequence[str] = (),
@@ -274,6 +277,11 @@ def read_nbest(
             feature.
         dense: names of the dense features of a list that names every value (Joshua, cdec); None:
             all if there are up to 50, else those that at least half of the lines have.
+        add_features: additional features by name: a value for each hypothesis, or several, in the
+            order of the file; or a file with a line for each.
+        derive: features that are computed from others, ``{"lm_norm": "lm/words"}``.
+        transform: a shell command that reads the hypotheses, one a line, and writes the texts in
+            their place; ``"bpe"`` joins subwords. Derived features are those of the file's texts.
         format: the name of the format, as ``"jsonl"``; ``"auto"``: that of the first lines.
         columns: the meaning of each column of a table: ``"id"``, ``"hyp"``, or a feature.
         drop_feature: names of features to ignore; ``"WT_*"`` is all names that begin so.
@@ -299,6 +307,9 @@ def read_nbest(
         settings = make_list_keywords(
             names=names,
             dense=dense,
+            add_features=add_features,
+            derive=derive,
+            transform=transform,
             format=format,
             columns=columns,
             drop_feature=drop_feature,

@@ -27,6 +27,9 @@ def optimize(
     statistics: Any = None,
     names: Sequence[str] | None = None,
     dense: Sequence[str] | None = None,
+    add_features: Mapping[str, Any] | None = None,
+    derive: Mapping[str, str] | Sequence[str] = (),
+    transform: str | None = None,
     store: StrPath | None = None,
     iterations: str | None = None,
     graphs: StrPath | Sequence[StrPath] | None = None,
@@ -46,6 +49,7 @@ def optimize(
     held_out: float | None = None,
     heldout_lists: ListSource | Sequence[ListSource] | None = None,
     heldout_references: Any = None,
+    heldout_add_features: Mapping[str, Any] | None = None,
     heldout_scores: Mapping[str, Any] | None = None,
     folds: int | None = None,
     runs: int | None = None,
@@ -86,6 +90,13 @@ def optimize(
         dense: names of the dense columns of a sparse matrix, or of the dense features of lists that
             name every value. None: all if there are up to 50, else those with a value in at
             least half of the rows. MERT tunes dense features only, unless ``active`` names others.
+        add_features: additional features of ``lists`` by name: a value for each hypothesis, or
+            several, in the order of the lists; or a file, or several, with a line for each.
+        derive: features that are computed from dense ones, ``{"lm_norm": "lm/words"}``. They may
+            use those derived before, ``words`` and ``chars`` of the hypothesis, numbers,
+            ``+ - * / **``, ``log``, ``exp``, ``sqrt`` and ``abs``.
+        transform: a shell command that reads hypotheses, one a line, and writes those to score;
+            ``"bpe"`` joins subwords.
         store: the working directory of a tuning run, or the store in it.
         iterations: those of the store: ``"2:5"``, ``"3"``, or ``"-5"`` for the newest five.
         graphs: search graphs, a directory or file for each decoding.
@@ -110,6 +121,7 @@ def optimize(
         seed: seed of all random choices.
         held_out: share of the sentences to hold out, as 0.2.
         heldout_lists, heldout_references: lists of a held-out set, and their references.
+        heldout_add_features: values of ``add_features`` for them.
         heldout_scores: scores by name of ``heldout_lists``, as ``scores``.
         folds: number of folds of a cross-validation before learning.
         runs: number of runs, with seeds ``seed``, ``seed + 1``, ...
@@ -165,6 +177,9 @@ def cross_validate(
     statistics: Any = None,
     names: Sequence[str] | None = None,
     dense: Sequence[str] | None = None,
+    add_features: Mapping[str, Any] | None = None,
+    derive: Mapping[str, str] | Sequence[str] = (),
+    transform: str | None = None,
     store: StrPath | None = None,
     iterations: str | None = None,
     graphs: StrPath | Sequence[StrPath] | None = None,

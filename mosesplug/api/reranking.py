@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
@@ -16,19 +16,15 @@ from formats.nbest.block import NBestList, concatenate
 from formats.nbest.list_format import SentenceIds
 from formats.weights.any_format import WeightFile, read_weights
 from mosesplug.api.arguments import check_number, name_keywords, spell_keyword
-from mosesplug.api.arrays import check_column
 from mosesplug.api.inputs import InitialWeights, make_weight_file, unknown_feature_error
-from mosesplug.api.list_arguments import make_list_keywords
+from mosesplug.api.list_arguments import check_lengths, make_list_keywords
 from mosesplug.api.nbest import NBest
 from mosesplug.api.weights import WeightTable
-from mosesplug.errors import DataError, UsageError
-from mosesplug.inspection.rerank import (
-    AddedFeature,
-    choose_least_risk,
-    rank_sentences,
-    score_again,
-)
+from mosesplug.errors import UsageError
+from mosesplug.inspection.rerank import choose_least_risk, rank_sentences, score_again
 from mosesplug.learning.lengths import find_length_range
+from mosesplug.learning.transforming import Transform
+from mosesplug.settings.arguments import check_transform
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.lengths import LengthRange
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
@@ -76,6 +72,8 @@ def rerank(
     *,
     sparse_weights: str | PathLike[str] | None = None,
     add_features: Mapping[str, Any] | None = None,
+    derive: Mapping[str, str] | Sequence[str] = (),
+    transform: str | None = None,
     names: Sequence[str] | None = None,
     dense: Sequence[str] | None = None,
     format: str = "auto",
@@ -96,8 +94,11 @@ def rerank(
             vector of the dense ones; or a file of any format. Sparse weights that are missing count
             as 0.
         sparse_weights: a file of sparse weights, which replace those of ``weights``.
-        add_features: additional features by name: a value for each hypothesis, in the order of
-            ``lists``, or a file with one number a line.
+        add_features: additional features by name: a value for each hypothesis, or several, in the
+            order of ``lists``; or a file with a line for each.
+        derive: features that are computed from others, ``{"lm_norm": "lm/words"}``; those that the
+            weights were learned with.
+        transform: with ``mbr``, a command that changes the hypotheses before they are compared.
         names, dense, format, columns, drop_feature, rename, word_scores: as for ``read_nbest``;
             without ``dense``, the dense features of a file that names every value are those of
             ``weights``.
@@ -139,10 +140,11 @@ def rerank(
         if sparse_weights is not None:
             raise UsageError("sparse_weights requires a file of weights")
         named = make_weight_file(weights, "weights")
-    added = [_make_feature(name, values) for name, values in (add_features or {}).items()]
     path = Path(weights) if isinstance(weights, str | PathLike) else None
     exponent = None if length_exponent is None else str(length_exponent)
     source = lists.block if isinstance(lists, NBest) else Path(lists)
+    if isinstance(lists, NBest):
+        check_lengths(add_features, len(lists))
     with name_keywords(LearningSettings, spell_keyword):
         lengths = find_length_range(path, exponent, length_by)
         parts: list[Reranked] = []
@@ -150,6 +152,9 @@ def rerank(
         settings = make_list_keywords(
             names=names,
             dense=dense,
+            add_features=add_features,
+            derive=derive,
+            transform=transform,
             format=format,
             columns=columns,
             drop_feature=drop_feature,
@@ -157,13 +162,7 @@ def rerank(
             word_scores=word_scores,
         )
         for part in rerank_blocks(
-            source,
-            named,
-            settings,
-            added=added,
-            scale=scale if mbr else None,
-            ids=ids,
-            lengths=lengths,
+            source, named, settings, scale=scale if mbr else None, ids=ids, lengths=lengths
         ):
             if not parts and isinstance(weights, Mapping) and not isinstance(weights, WeightTable):
                 _check_known(weights, named, part.lists)
@@ -179,7 +178,6 @@ def rerank_blocks(
     weights: WeightFile,
     settings: ListSettings = NO_SETTINGS,
     *,
-    added: Sequence[AddedFeature] = (),
     scale: float | None = None,
     ids: SentenceIds | None = None,
     lengths: LengthRange | None = None,
@@ -189,16 +187,29 @@ def rerank_blocks(
     Args:
         lists: the lists, or their file.
         weights: those of all features.
-        settings, added, ids, lengths: as for ``score_again``.
+        settings, ids, lengths: as for ``score_again``; ``transform`` changes only the texts that
+            are compared for minimum Bayes risk.
         scale: scale of the scores for minimum Bayes risk; None: choose the first.
+
+    Raises:
+        UsageError: ``transform`` without minimum Bayes risk.
     """
     ids = SentenceIds() if ids is None else ids
-    for block in score_again(lists, weights, settings, added=added, ids=ids, lengths=lengths):
+    command = check_transform(settings.transform, "--transform")
+    if command is not None and scale is None:
+        raise UsageError("--transform requires --mbr: nothing else here depends on the texts")
+    blocks = score_again(
+        lists, weights, replace(settings, transform=None), ids=ids, lengths=lengths
+    )
+    pairs = (
+        ((block, block) for block in blocks) if command is None else Transform(command).pair(blocks)
+    )
+    for block, compared in pairs:
         order = [np.zeros(0, dtype=np.int64)]
         chosen: list[int] = []
         first = 0
         for _, rows in rank_sentences(block):
-            place = 0 if scale is None else choose_least_risk(block, rows, scale)
+            place = 0 if scale is None else choose_least_risk(compared, rows, scale)
             chosen.append(first + place)
             order.append(rows)
             first += len(rows)
@@ -214,19 +225,3 @@ def _check_known(weights: Mapping[str, Any], named: WeightFile, lists: NBest) ->
         # Lists that name every value have TM_1 and TM_2 for the two weights of TM.
         if values is not None and not {name, *hypergraph_names([(name, len(values))])} & {*known}:
             raise unknown_feature_error("weights", name, place, known)
-
-
-def _make_feature(name: str, values: Any) -> AddedFeature:
-    if "_" in name or not name or any(map(str.isspace, name)):
-        raise UsageError(f"add_features: {name!r} is not a name without blanks and underscores")
-    if isinstance(values, str | PathLike):
-        return AddedFeature(name, Path(values))
-    if not hasattr(values, "__len__"):
-        raise UsageError(f"add_features[{name!r}] must be a value for each hypothesis, or a file")
-    column = check_column(values, f"add_features[{name!r}]", len(values))
-    with np.errstate(over="ignore"):
-        is_finite = np.isfinite(column.astype(np.float32))
-    if not is_finite.all():
-        row = int(np.argmin(is_finite))
-        raise DataError(f"add_features[{name!r}][{row}] is {column[row]}: too large for a feature")
-    return AddedFeature(name, column)

@@ -12,23 +12,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.moses.ini import MosesIni
-from formats.nbest.block import NBestList
+from formats.nbest.block import NBestList, concatenate
 from formats.weights.any_format import WeightFile, read_weights
 from mosesplug.api.arguments import check_keyword
 from mosesplug.api.arrays import convert_features
 from mosesplug.api.hypotheses import ArrayLists, Hypotheses, make_lists, score_hypotheses
 from mosesplug.api.inputs import arrange_initial, load_references, make_weight_file
-from mosesplug.api.nbest import NBest, read_nbest
+from mosesplug.api.list_arguments import make_added_features, spell_list_values
+from mosesplug.api.nbest import NBest
 from mosesplug.api.statistics import StatisticsMetric, convert_named_scores
 from mosesplug.api.weights import WeightTable
 from mosesplug.errors import DataError, UsageError, suggest
 from mosesplug.features import FeatureSpace, spelled_groups
 from mosesplug.learning.inputs import GivenData
+from mosesplug.learning.list_blocks import find_dense_features, read_file_blocks
 from mosesplug.learning.weights import StartingWeights, read_starting_weights
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
 from mosesplug.settings.declare import list_settings
 from mosesplug.settings.learning import LearningSettings, make_learning_settings
+from mosesplug.settings.lists import ListSettings
 from mosesplug.settings.scores import parse_score_sources
 
 __all__ = ["ListSource", "StrPath", "Task", "make_task", "spell_argument"]
@@ -46,6 +49,8 @@ _SETTING_NAMES = {
     "initial": "init",
     "sparse_initial": "sparse-init",
     "options": "option",
+    "add_features": "add-feature",
+    "heldout_add_features": "heldout-add-feature",
     "ranges": "range",
     "bounds": "bound",
     "asynchronous": "async",
@@ -86,6 +91,8 @@ def make_task(
     heldout_lists: Any = None,
     heldout_references: Any = None,
     heldout_scores: Mapping[str, Any] | None = None,
+    add_features: Mapping[str, Any] | None = None,
+    heldout_add_features: Mapping[str, Any] | None = None,
     **values: Any,
 ) -> Task:
     """Return the task of the arguments of ``optimize``; ``values`` are its other settings.
@@ -111,7 +118,7 @@ def make_task(
         values["initial"] = initial
     if isinstance(metric, str):
         values["metric"] = metric
-    settings = _make_settings(values)
+    settings = _add_features(_make_settings(values), source, add_features, heldout_add_features)
     if isinstance(metric, str) and statistics is not None:
         metric = find_metric(metric, settings.metric_settings)
     if named is not None:
@@ -129,8 +136,10 @@ def make_task(
         if held_out.heldout_lists:
             raise UsageError("heldout_lists requires references: hold out a share (held_out)")
         if arrays is None:
-            rows = Hypotheses.of_block(_single_list(lists, names, dense))
+            rows = Hypotheses.of_block(_single_list(lists, settings.lists, names, dense))
         else:
+            if settings.lists.derive or settings.lists.transform is not None:
+                raise UsageError("derive and transform are of lists, or of features with texts")
             rows = Hypotheses.of_arrays(arrays, sentence_ids, hypotheses)
         measure = None if isinstance(metric, str) else metric
         data = score_hypotheses(rows, scores, statistics, measure, start, settings.threads)
@@ -157,6 +166,21 @@ def make_task(
         wanted = tuple(initial) if is_exact else ()
         given = replace(given, graph_start=make_weight_file(initial), graph_names=wanted)
     return Task(settings, given, config=config)
+
+
+def _add_features(
+    settings: LearningSettings,
+    source: str,
+    features: Mapping[str, Any] | None,
+    held_out: Mapping[str, Any] | None,
+) -> LearningSettings:
+    """Return settings with added features by name."""
+    for name, given in (("add_features", features), ("heldout_add_features", held_out)):
+        if given is not None and source != "lists":
+            raise UsageError(f"{name} are of lists, not of {source}: add columns to features")
+    lists = replace(settings.lists, add_feature=make_added_features(features))
+    others = make_added_features(held_out, "heldout_add_features")
+    return replace(settings, lists=lists, heldout_add_feature=others)
 
 
 def _add_scores(
@@ -253,7 +277,7 @@ def _check_metric(
 
 def _make_settings(values: dict[str, Any]) -> LearningSettings:
     """Return the settings of arguments that are values or paths."""
-    values = values | dict(values.pop("sharding", None) or {})
+    values = spell_list_values(values | dict(values.pop("sharding", None) or {}))
     if isinstance(values.get("metric_settings"), Mapping):
         pairs = values["metric_settings"].items()
         values["metric_settings"] = ",".join(f"{name}:{value}" for name, value in pairs)
@@ -389,11 +413,20 @@ def _check_same_features(lists: Sequence[Path | NBestList], what: str) -> None:
             )
 
 
-def _single_list(lists: Any, names: Sequence[str] | None, dense: Sequence[str] | None) -> NBestList:
-    """Return the one list that scores or statistics belong to."""
+def _single_list(
+    lists: Any,
+    settings: ListSettings,
+    names: Sequence[str] | None,
+    dense: Sequence[str] | None,
+) -> NBestList:
+    """Return the one list that scores or statistics belong to, after all steps."""
     found = _take_lists(lists, "lists")
     if len(found) > 1:
         raise UsageError("scores and statistics require a single list: merge the lists before")
-    if isinstance(found[0], NBestList):
-        return found[0]
-    return read_nbest(found[0], names=names, dense=dense).block
+    settings = replace(
+        settings,
+        names=None if names is None else tuple(names),
+        dense=None if dense is None else tuple(dense),
+    )
+    chosen = find_dense_features(found, settings)
+    return concatenate(list(read_file_blocks(found[0], settings, dense=chosen)))

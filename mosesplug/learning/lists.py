@@ -198,4 +198,5 @@ def select_dense_features(
             path=path,
             remedy=f"Give the weights of the system that made the list, not {weights.path}",
         )
-    return names
+    # Features that steps add, or that the weights record and the list lacks, are not of the list.
+    return tuple(name for name in names if name in listed or name not in weights.made.names)

@@ -56,6 +56,18 @@ class Transform:
             command.finish()
             yield from _take_ready(waiting, command)
 
+    def pair(self, blocks: Iterator[NBestList]) -> Iterator[tuple[NBestList, NBestList]]:
+        """Yield blocks, each with the same block with changed texts; errors as for ``stream``."""
+        waiting: deque[NBestList] = deque()
+
+        def note() -> Iterator[NBestList]:
+            for block in blocks:
+                waiting.append(block)
+                yield block
+
+        for changed in self.stream(note()):
+            yield waiting.popleft(), changed
+
     def finish(self) -> None:
         """Do nothing: the commands have ended with their lists."""
 

@@ -19,6 +19,7 @@ from formats.weights.files import format_dense, format_sparse
 from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.lengths import divide_block
+from mosesplug.learning.made_features import check_made_features
 from mosesplug.settings.lengths import LengthRange
 from mosesplug.tuning_set import SparseRows, linear_scores
 
@@ -129,8 +130,10 @@ def score_hypotheses(
 
     Raises:
         FormatError: the weights lack that of a dense feature.
-        UsageError, DataError: see ``divide_block``.
+        UsageError: they were learned with features that the list lacks; or see ``divide_block``.
+        DataError: see ``divide_block``.
     """
+    check_made_features(weights, block)
     space = FeatureSpace(block.groups, block.sparse_names)
     vector = arrange_weights(weights, space).weights
     if lengths is not None and lengths.low != 0.0:

@@ -285,6 +285,7 @@ def test_cross_validation_has_the_arguments_of_learning() -> None:
         "held_out",
         "heldout_lists",
         "heldout_references",
+        "heldout_add_features",
         "heldout_scores",
         "runs",
         "select",

@@ -7,25 +7,29 @@ Between text and features there are the alignment (``--alignment``) and a score 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from os import fspath
 
 from formats.decimals import parse_number
 from formats.errors import quote
 from formats.nbest.block import NBestList
-from formats.nbest.entry import Place
+from formats.nbest.entry import Place, names_every_value
 from formats.nbest.list_format import ListFormat, ListOptions, SentenceIds, read_first_lines
-from formats.nbest.readers.bars import read_bar_blocks
+from formats.nbest.readers.bars import field_of, read_bar_blocks
 from formats.text import StrPath
 
 __all__ = ["LIST_FORMAT"]
 
 _FEATURES = b"F0="
 _WORD_SCORES = b"WordScores="
+_OWN = re.compile(rb"F[0-9]+=|WordScores=")
 
 
 def _recognises(lines: Sequence[bytes]) -> bool:
     fields = [field.strip() for field in lines[0].split(b"|||")[2:]]
+    if names_every_value(lines[0]) and not all(map(_OWN.match, field_of(lines[0], 2).split())):
+        return False  # a list of Marian with further features, as this program writes it
     return any(field.startswith((_FEATURES, _WORD_SCORES)) for field in fields)
 
 

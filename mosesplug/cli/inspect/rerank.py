@@ -27,12 +27,6 @@ def _rerank(
         Path, typer.Option(metavar="FILE", help="Weights of all features, in any format.")
     ],
     sparse_weights: SparseWeights = None,
-    add_feature: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=FILE", help="Add a feature: one value a hypothesis; may be repeated."
-        ),
-    ] = None,
     mbr: Annotated[
         bool, typer.Option("--mbr", help="Maximise expected BLEU+1 (Kumar & Byrne 2004).")
     ] = False,
@@ -74,12 +68,10 @@ def _rerank(
     from formats.weights.any_format import read_weights
     from mosesplug.api.reranking import rerank_blocks
     from mosesplug.cli.shared.output import open_output, write_output
-    from mosesplug.inspection.rerank import parse_added_feature
     from mosesplug.inspection.texts import format_translations
     from mosesplug.learning.lengths import find_length_range
     from mosesplug.learning.list_blocks import names_values
 
-    added = [parse_added_feature(text) for text in add_feature or ()]
     best: dict[int, bytes] = {}
     settings = take_list_settings(given)
     ids = SentenceIds()
@@ -91,7 +83,6 @@ def _rerank(
             nbest,
             read_weights(weights).with_sparse(sparse_weights),
             settings,
-            added=added,
             scale=scale if mbr else None,
             ids=ids,
             lengths=find_length_range(weights, length_exponent, length_by),
@@ -106,4 +97,4 @@ def _rerank(
     write_output(output, format_translations(best, ids.names if with_ids else None))
 
 
-rerank = add_parameters(_rerank, make_list_parameters(without=["add-feature", "scores"]))
+rerank = add_parameters(_rerank, make_list_parameters(without=["scores"]))

@@ -44,8 +44,11 @@ _WITHOUT_FIXED: tuple[Format, ...] = (
     *("dense", "overwrite", "json", "json-flat", "yaml", "equals", "tsv"),
     *_NAMELESS,
 )
-_WITH_COMMENTS: tuple[Format, ...] = ("dense", "graph", "equals", "yaml", "tsv")
-"""Formats that can record which features were not in the lists; ``json`` does so in its own way."""
+_WITH_COMMENTS: tuple[Format, ...] = ("dense", "yaml")
+"""Formats that record which features were not in the lists; ``json`` does so in its own way.
+
+Scripts that read the others expect no comments.
+"""
 
 
 @dataclass(frozen=True)
@@ -180,6 +183,9 @@ def _list_notes(weights: ResolvedWeights, to: Format) -> list[str]:
         notes.append(f"not tuned, and left out: {', '.join(left)}")
     if weights.format == "moses.ini" and to != "graph":
         notes.append("features are in the order of [feature], a decoder may have another order")
+    if weights.made and to not in (*_WITH_COMMENTS, "json"):
+        names = ", ".join(weights.made.names)
+        notes.append(f"not in the lists, which {to} does not record: {names}")
     return notes
 
 

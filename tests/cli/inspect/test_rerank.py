@@ -85,12 +85,18 @@ def test_lists_in_blocks(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("change", "words", "code", "said"),
     [
-        ({"column": "1\n2\n"}, ("LM=column",), 1, "column:3: the file ends before"),
-        ({"column": COLUMN + "4\n"}, ("LM=column",), 1, "column:6: there are more values"),
-        ({"column": "1\nx\n"}, ("LM=column",), 1, "column:2: 'x' is not a number"),
-        ({"column": "1\n1e39\n"}, ("LM=column",), 1, "column:2: '1e39' is not a number"),
+        (
+            {"column": "1\n2\n"},
+            ("LM=column",),
+            1,
+            "list:3: this hypothesis has no value: column has only 2",
+        ),
+        ({"column": COLUMN + "4\n"}, ("LM=column",), 1, "column:6: a value without a hypothesis"),
+        ({"column": "1\nx\n"}, ("LM=column",), 1, "column:2: 'x' is not a finite number"),
+        ({"column": "1\n1e39\n"}, ("LM=column",), 1, "column:2: 1e+39 is too large for a feature"),
         ({}, ("LM",), 2, "give NAME=FILE"),
-        ({}, ("L_M=column",), 2, "without blanks and underscores"),
+        ({}, ("L M=column",), 2, "with a name without blanks"),
+        ({}, ("L_M=column",), 1, "weights: no weight of L_M, a feature of the lists"),
         ({}, ("Other=column",), 1, "Other"),
         ({}, ("F0=column",), 2, "has a feature F0 already"),
         ({}, ("LM=column", "LM=column"), 2, "has a feature LM already"),
