@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,6 +85,7 @@ class NBestList:
     lines: NDArray[np.int64]
     outside: NDArray[np.float64] | None = None
     has_texts: bool = True
+    file_rows: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.sentence_ids)
@@ -134,14 +136,19 @@ def concatenate(blocks: Sequence[NBestList]) -> NBestList:
         extra_starts=moved("extra_starts", at),
         extra_ends=moved("extra_ends", at),
         lines=np.concatenate([block.lines for block in blocks]),
-        outside=_concatenate_outside(blocks),
+        outside=_concatenate_parts([block.outside for block in blocks]),
         has_texts=all(block.has_texts for block in blocks),
+        file_rows=_concatenate_parts([block.file_rows for block in blocks]),
     )
 
 
-def _concatenate_outside(blocks: Sequence[NBestList]) -> NDArray[np.float64] | None:
-    parts = [block.outside for block in blocks if block.outside is not None]
-    return np.concatenate(parts) if len(parts) == len(blocks) else None
+_Number = TypeVar("_Number", np.float64, np.int64)
+
+
+def _concatenate_parts(parts: Sequence[NDArray[_Number] | None]) -> NDArray[_Number] | None:
+    """Concatenate what all blocks have; None if one has it not."""
+    known = [part for part in parts if part is not None]
+    return np.concatenate(known) if len(known) == len(parts) else None
 
 
 def from_entries(

@@ -104,6 +104,7 @@ def take_rows(block: NBestList, begin: int, end: int) -> NBestList:
         extra_ends=block.extra_ends[rows] - low,
         lines=block.lines[rows],
         outside=None if block.outside is None else block.outside[rows],
+        file_rows=None if block.file_rows is None else block.file_rows[rows],
     )
 
 

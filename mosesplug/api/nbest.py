@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from html import escape
 from os import PathLike, fspath
@@ -115,7 +116,7 @@ class NBest:
             ids: sentence ids that are texts, by their numbers.
         """
         lists = cls.__new__(cls)
-        lists._block = block
+        lists._block = block if block.file_rows is None else replace(block, file_rows=None)
         lists._ids = tuple(ids)
         return lists
 

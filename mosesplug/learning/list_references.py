@@ -82,9 +82,11 @@ def check_reference_count(ids: SentenceIds, lines: _Lines, what: str) -> None:
 
 
 def _read_first_ids(files: Sequence[StrPath | NBestList], settings: ListSettings) -> set[str]:
-    """Return ids of the first block; none if the ids are integers or the list is no plain file."""
+    """Return ids of the first block; none if ids are integers or the list can be read once only."""
     path = next(iter(files), None)
-    if path is None or isinstance(path, NBestList) or not Path(path).is_file():
+    if path is None or isinstance(path, NBestList):
+        return set()
+    if not (Path(path).is_file() or Path(path).is_dir()):
         return set()
     ids = SentenceIds()
     options = make_list_options(settings, () if names_values(path, settings) else None)

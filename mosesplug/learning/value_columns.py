@@ -1,11 +1,13 @@
 """Numbers from outside for each hypothesis, taken block by block in the order of the lists.
 
 The numbers of all lists of a command are one sequence: those of the first list in the order of its
-lines, then those of the second.
+lines, then those of the second. The reader of a format may put the sentences of a list into another
+order (``NBestList.file_rows``); the numbers of that list are then held in memory.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -52,6 +54,7 @@ class ValueColumn:
         self._rest: ScoreRows | None = None
         self._width: int | None = None
         self._taken = 0
+        self._held = _HeldRows("")
 
     def take(self, block: NBestList) -> NDArray[np.float64]:
         """Return the values of the next hypotheses, float64 ``[len(block), k]``.
@@ -61,24 +64,48 @@ class ValueColumn:
         Raises:
             FormatError: there are too few values, or they belong to another list.
         """
+        if block.file_rows is not None:
+            return self._take_out_of_order(block, block.file_rows)
         parts = []
         row = 0
         while row < len(block):
             rows = self._next(len(block) - row)
             if rows is None:
-                raise FormatError(
-                    f"this hypothesis has no {self._what}: {self._place} has only "
-                    f"{self._taken + row}",
-                    path=block.path,
-                    line=int(block.lines[row]),
-                    remedy=f"Give {self._option} one line for each hypothesis, in the order of the "
-                    "lists",
-                )
+                raise self._too_few(block, row, self._taken + row)
             self._compare(rows, block, row)
             parts.append(rows.values)
             row += len(rows)
         self._taken += len(block)
         return np.concatenate(parts)
+
+    def _take_out_of_order(
+        self, block: NBestList, file_rows: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """Return the values of hypotheses that are not in the order of their file."""
+        if self._held.path != block.path or self._held.has_given(file_rows):
+            self._held = _HeldRows(block.path)
+        held = self._held
+        while held.n_rows <= file_rows.max():
+            rows = self._next(int(file_rows.max()) + 1 - held.n_rows)
+            if rows is None:
+                row = int(np.argmax(file_rows >= held.n_rows))
+                raise self._too_few(block, row, self._taken)
+            held.add(rows)
+            self._taken += len(rows)
+        parts = []
+        for row, file_row in enumerate(file_rows.tolist()):
+            part = held.give(file_row)
+            self._compare(part, block, row)
+            parts.append(part.values)
+        return np.concatenate(parts)
+
+    def _too_few(self, block: NBestList, row: int, n_values: int) -> FormatError:
+        return FormatError(
+            f"this hypothesis has no {self._what}: {self._place} has only {n_values}",
+            path=block.path,
+            line=int(block.lines[row]),
+            remedy=f"Give {self._option} one line for each hypothesis, in the order of the lists",
+        )
 
     def finish(self) -> None:
         """Check that no value is left.
@@ -123,7 +150,9 @@ class ValueColumn:
             return
         own = block.sentence_ids[start : start + len(rows)].tolist()
         if len(self._ids) != len(self._spelled):
-            self._spelled = tuple(name.encode() for name in self._ids.names)
+            self._spelled = tuple(
+                name.encode("utf-8", "surrogateescape") for name in self._ids.names
+            )
         for place, (number, spelled) in enumerate(zip(own, rows.ids, strict=True)):
             expected = self._spelled[number] if number < len(self._spelled) else b"%d" % number
             if spelled != expected:
@@ -152,6 +181,34 @@ class ValueColumn:
             line=rows.first + place,
             remedy=f"Give the {self._what}s of these lists, in their order",
         )
+
+
+class _HeldRows:
+    """The rows of one list, in the order of its file, and which of them have been given away."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._parts: list[ScoreRows] = []
+        self._starts: list[int] = []
+        self._given: set[int] = set()
+        self.n_rows = 0
+
+    def add(self, rows: ScoreRows) -> None:
+        """Add the next rows of the file."""
+        self._parts.append(rows)
+        self._starts.append(self.n_rows)
+        self.n_rows += len(rows)
+
+    def has_given(self, file_rows: NDArray[np.int64]) -> bool:
+        """Return whether one of these has been given: then another list has begun."""
+        return int(file_rows[0]) in self._given
+
+    def give(self, file_row: int) -> ScoreRows:
+        """Return one row."""
+        self._given.add(file_row)
+        part = bisect_right(self._starts, file_row) - 1
+        place = file_row - self._starts[part]
+        return _take_rows(self._parts[part], place, place + 1)
 
 
 def _read_blocks(

@@ -20,12 +20,13 @@ import math
 import re
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from os import fspath
 from typing import IO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from formats.decimals import parse_number
 from formats.errors import quote
@@ -57,11 +58,13 @@ class _Sentences:
         ids: the sentences.
         offsets: the first byte of each in the text, and the end of the text.
         lines: the number of its first line.
+        counts: the number of its ``H-`` lines and of its ``D-`` lines.
     """
 
     ids: list[int] = field(default_factory=list)
     offsets: list[int] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
+    counts: list[list[int]] = field(default_factory=list)
 
 
 @dataclass
@@ -110,16 +113,23 @@ def _read_blocks(path: StrPath, options: ListOptions, ids: SentenceIds) -> Itera
         sentences = _find_sentences(_chunks(file, copy if is_copied else None), name)
         order = np.argsort(np.array(sentences.ids, dtype=np.int64), kind="stable").tolist()
         _refuse_twice(sentences, order, name)
+        counts = [count or detokenized for count, detokenized in sentences.counts]
+        first_rows = np.cumsum([0, *counts]) if order != sorted(order) else None
         for part in _parts(sentences, order):
             found: list[_Hypothesis] = []
+            rows: list[NDArray[np.int64]] = []
             for number in part:
                 begin, end = sentences.offsets[number : number + 2]
                 text.seek(start + begin)
                 first_line = sentences.lines[number]
-                found += _hypotheses(text.read(end - begin), first_line, sums_words, name)
+                hypotheses = _hypotheses(text.read(end - begin), first_line, sums_words, name)
+                found += hypotheses
+                if first_rows is not None:
+                    rows.append(first_rows[number] + np.arange(len(hypotheses)))
             if found:
                 form = form or _Form(found[0].kind, found[0].detokenized is not None, sums_words)
-                yield _block(found, form, name)
+                block = _block(found, form, name)
+                yield replace(block, file_rows=np.concatenate(rows)) if rows else block
 
 
 def _chunks(file: IO[bytes], copy: IO[bytes] | None) -> Iterator[bytes]:
@@ -144,6 +154,10 @@ def _find_sentences(chunks: Iterator[bytes], path: str) -> _Sentences:
                 found.offsets.append(offset + at if found.ids else 0)
                 found.lines.append(line if found.ids else 1)
                 found.ids.append(sentence)
+                found.counts.append([0, 0])
+            kind = b"HD".find(match[1])
+            if kind >= 0:
+                found.counts[-1][kind] += 1
         offset, line = offset + len(text), line + text.count(b"\n", at)
     if offset and not found.ids:
         raise Place(path, 1).error(
