@@ -49,7 +49,7 @@ def write_data(directory: Path) -> None:
         for number, sentence in enumerate(reference):
             for length in range(len(sentence), 0, -1):
                 text = " ".join(sentence[:length])
-                print(f"utt{number}|{text}|len={length} lm={rng.random():.3f}", file=lists)
+                print(f"utt{number}|{text}|len={length} lm={4 * rng.random():.3f}", file=lists)
     (directory / "start.weights").write_text("Lexicon= 1\nLetters= 0.5\n")
 
 

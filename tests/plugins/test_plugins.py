@@ -67,6 +67,7 @@ def test_a_metric(acme: Path, data: Path, capsys: Output) -> None:
     words = ("--refs", "ref", "--metric", "SACC", "--metric-settings", "case:false")
     assert run("optimize", "lists", "--format", "piped", *words, "-o", "tuned") == 0
     said = capsys.readouterr().err
+    assert "score at the start  0.8" in said
     assert "score at the end    1.000000" in said
     assert "SACC|nrefs:1|case:false|version:acme-1.0" in said
     assert run("score", "ref", "ref", "--metric", "SACC", "--metric", "CER") == 0
@@ -197,6 +198,26 @@ def test_the_metric_of_a_signature(acme: Path) -> None:
     assert metric_of_signature(made.prepare([[b"a"]]).signature) == made
     both = metric("SACC,CER", "weights:0.3+0.7,case:false,blanks:remove")
     assert metric_of_signature(both.signature()) == both
+
+
+def test_an_error_rate(acme: Path, data: Path, capsys: Output) -> None:
+    """People read the rate; while tuning, larger is better."""
+    (acme / "acme_errors.py").write_text(
+        "from dataclasses import dataclass\n"
+        "from mosesplug.metrics.plugin import MetricPlugin\n"
+        "from acme_tuning.metric import SentenceAccuracy\n"
+        "@dataclass(frozen=True)\nclass SentenceErrors(SentenceAccuracy):\n    name = 'SER'\n"
+        "SER = MetricPlugin('SER', 'Wrong sentences', lambda settings: SentenceErrors(),"
+        " is_error_rate=True)\n"
+    )
+    write_metadata(acme, "acme-errors", "2.0", {"mosesplug.metrics": {"SER": "acme_errors:SER"}})
+    Path("wrong").write_text("x\n" * 12)
+    assert run("score", "wrong", "ref", "--metric", "SER") == 0
+    assert "SER     1.0000" in capsys.readouterr().out
+    assert run("optimize", "lists", "--refs", "ref", "--metric", "SER", "-o", "tuned") == 0
+    said = capsys.readouterr().err
+    assert "score at the end    1.000000" in said
+    assert "scores are 1 - SER: larger is better" in said
 
 
 BROKEN = {
