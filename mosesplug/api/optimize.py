@@ -36,6 +36,7 @@ def optimize(
     hg_prune: int | None = None,
     metric: str | Metric | None = None,
     metric_settings: str | Mapping[str, object] = "",
+    report_metrics: Sequence[str] = (),
     initial: InitialWeights | None = None,
     sparse_initial: StrPath | None = None,
     algorithm: str = "mert",
@@ -105,6 +106,8 @@ def optimize(
             ``mosesplug.metrics.Metric``; with ``statistics``, a ``StatisticsMetric``. None: BLEU,
             or that of the store.
         metric_settings: settings of a named metric, as ``"case:false"`` or a mapping.
+        report_metrics: names of metrics that are reported and never optimised; see ``Fit.gains``.
+            ``scores`` by name that the metric does not use are reported, too.
         initial: starting weights: a mapping of names to weights, a vector, or a file of any format.
             None: equal weights, or those that made the store or the graphs.
         sparse_initial: a file of starting weights of sparse features.

@@ -52,6 +52,7 @@ _SETTING_NAMES = {
     "add_features": "add-feature",
     "heldout_add_features": "heldout-add-feature",
     "ranges": "range",
+    "report_metrics": "report-metric",
     "bounds": "bound",
     "asynchronous": "async",
     "directory": "shard-directory",

@@ -13,8 +13,14 @@ from numpy.typing import NDArray
 from mosesplug.errors import DataError, UsageError
 from mosesplug.learning.inputs import GivenData, LearningData, make_list_data
 from mosesplug.learning.lists import NO_REFERENCES, References, name_references, read_lines_of
-from mosesplug.learning.outside import find_metric_of
+from mosesplug.learning.outside import find_metric_of, make_outside_metrics
 from mosesplug.learning.scores_by_text import find_scores
+from mosesplug.learning.watched import (
+    WatchedMetric,
+    find_watched,
+    join_metrics,
+    split_statistics,
+)
 from mosesplug.learning.weights import read_starting_weights
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
@@ -91,6 +97,18 @@ def read_store(
                 opened, path, selected, lists, metric, references, sources, settings.threads,
                 progress,
             )  # fmt: skip
+        outside = make_outside_metrics(sources)
+        watched = find_watched(settings.report_metric, settings.metric_settings, outside, metric)
+        if references is None and (needing := [each.name for each in watched if each.needs_texts]):
+            raise UsageError(f"to report {needing[0]}, use --refs FILE")
+        found: tuple[WatchedMetric, ...] = ()
+        if watched:
+            scored, _ = _score_again(
+                opened, path, selected, lists, join_metrics(watched[0], watched[1:]),
+                references or NO_REFERENCES, sources, settings.threads, progress,
+            )  # fmt: skip
+            scored, others = split_statistics(scored, watched[0], watched[1:])
+            found = (WatchedMetric(watched[0], scored.stats), *others)
         decoded_with = read_start(records[selected[0] - 1]).weights
         if given.start is not None:
             start = given.start(lists.space)
@@ -102,7 +120,7 @@ def read_store(
                 default=decoded_with.vector(lists.space) if any(decoded_with.dense) else None,
             )
     hypotheses = sum(records[number - 1].hypotheses for number in selected)
-    return make_list_data(lists, metric, start, signature, hypotheses, settings.threads)
+    return make_list_data(lists, metric, start, signature, hypotheses, settings.threads, found)
 
 
 def _score_again(

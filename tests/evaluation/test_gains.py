@@ -7,6 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import mosesplug
+from formats.nbest.files import read_nbest_blocks
+from formats.references import read_references
 from mosesplug.errors import UsageError
 from mosesplug.evaluation.gains import Gain, MetricGain, find_gaming, measure_gains
 from mosesplug.evaluation.significance import approximate_randomisation, paired_bootstrap
@@ -14,6 +17,9 @@ from mosesplug.learning.optimize import OptimizeResult, optimize
 from mosesplug.metrics import metric
 from mosesplug.metrics.outside import OutsideMetric
 from mosesplug.settings.learning import make_learning_settings
+from mosesplug.store import NBestStore
+from mosesplug.tuning.weights import Weights
+from mosesplug.tuning.workdir.records import IterationStart
 
 SENTENCES, HYPOTHESES = 40, 6
 WORDS = ["a", "b", "c", "d", "e", "f", "g"]
@@ -207,3 +213,42 @@ def test_an_objective_that_is_gamed() -> None:
     assert find_gaming([_gain(-0.1, -0.1)]) is None
     assert find_gaming([_gain(0.1)]) is None
     assert find_gaming([]) is None
+
+
+def test_gains_of_stored_lists(lists: Path, tmp_path: Path) -> None:
+    """The lists of a run are scored by watched metrics from their stored texts."""
+    bleu = metric("BLEU")
+    prepared = bleu.prepare(read_references(lists / "refs"))
+    with NBestStore.open(tmp_path / "store", writable=True) as store:
+        store.add_iteration(
+            1,
+            read_nbest_blocks(lists / "list"),
+            metric=bleu,
+            references=prepared,
+            n_sentences=SENTENCES,
+            record=IterationStart(Weights((0.1, 0.9)), 1, {}, (), 0.0).as_record(),
+        )
+    values = {"from": tmp_path / "store", "metric": "BLEU", "report-metric": ["WER"]}
+    with pytest.raises(UsageError, match="to report WER, use --refs FILE"):
+        optimize(make_learning_settings(values))
+    result = optimize(make_learning_settings({**values, "refs": lists / "refs"}))
+    of_files = learn(
+        lists, metric="BLEU", scores=[], refs=lists / "refs", **{"report-metric": ["WER"]}
+    )
+    assert measure_gains(result) == measure_gains(of_files)
+
+
+def test_gains_of_the_python_api(lists: Path) -> None:
+    fit = mosesplug.optimize(
+        lists / "list",
+        references=lists / "refs",
+        scores={name.upper(): np.load(lists / f"{name}.npy") for name in ("good", "bad")},
+        report_metrics=["WER"],
+        initial=lists / "init",
+    )
+    assert fit.gains == measure_gains(
+        learn(lists, refs=lists / "refs", **{"report-metric": ["WER"]})
+    )
+    assert any("every other metric gets worse" in each for each in fit.warnings) == (
+        all(each.improvement < 0 for each in fit.gains[0].watched)
+    )
