@@ -12,21 +12,16 @@ holds an array of one number or one row for each hypothesis.
 
 from __future__ import annotations
 
-import ast
-import math
-import os
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from os import fspath
-from pathlib import Path
-from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formats.decimals import parse_numbers
 from formats.errors import FormatError, quote
+from formats.npy import NPY, load_array
 from formats.text import StrPath, open_text
 from formats.words import PAD, Bytes, pad_with_newlines
 
@@ -35,9 +30,8 @@ __all__ = ["ScoreRows", "read_score_blocks", "read_score_width"]
 _CHUNK_BYTES = 1 << 20
 _CHUNK_ROWS = 1 << 16
 _BLANKS = b" \t\r\n\f\v"
-_NPY, _NPZ = b"\x93NUMPY", b"PK\x03\x04"
-_LARGEST_HEADER = 1 << 16
-_TYPE = re.compile("[<>|=]?[biufcSU][0-9]{1,3}")
+_NPZ = b"PK\x03\x04"
+_SHAPES = "Give an array of one number, or one row of numbers, for each hypothesis"
 _FORMS = "'NUMBERS', 'ID ||| NUMBERS' or 'ID ||| TEXT ||| NUMBERS'"
 
 
@@ -86,22 +80,22 @@ def read_score_blocks(path: StrPath, *, _chunk_bytes: int = _CHUNK_BYTES) -> Ite
             that is not a finite number.
     """
     with open_text(path) as file:
-        magic = file.peek(len(_NPY))  # type: ignore[attr-defined]
+        magic = file.peek(len(NPY))  # type: ignore[attr-defined]
         if magic.startswith(_NPZ):
             raise FormatError(
                 "this is an archive of arrays (.npz)",
                 path=path,
                 remedy="Write a single array with numpy.save",
             )
-        if not magic.startswith(_NPY):
+        if not magic.startswith(NPY):
             first, form = 1, None
             while lines := file.readlines(_chunk_bytes):
                 rows, form = _parse_lines(lines, fspath(path), first, form)
                 yield rows
                 first += len(rows)
             return
-        is_plain = Path(path).is_file() and not _is_compressed(path)
-        array = _load_array(path, None if is_plain else file.read())
+        array = load_array(path, file, (1, 2), _SHAPES)
+        array = array if array.ndim == 2 else array[:, None]
     for start in range(0, len(array), _CHUNK_ROWS):
         values = np.array(array[start : start + _CHUNK_ROWS], dtype=np.float64)
         _check_finite(values, path, start)
@@ -179,75 +173,6 @@ def _parse_numbers(
         path=path,
         line=first + line,
         remedy="Give the same number of finite numbers for each hypothesis",
-    )
-
-
-def _is_compressed(path: StrPath) -> bool:
-    with Path(path).open("rb") as file:
-        return file.read(len(_NPY)) != _NPY
-
-
-def _load_array(path: StrPath, data: bytes | None) -> NDArray[Any]:
-    """Return the array of a file, mapped if it is not compressed, as ``[n, k]``.
-
-    NumPy's own reader would allocate whatever the header says, and its errors are of many kinds.
-    """
-    if data is None:
-        with Path(path).open("rb") as file:
-            head = file.read(_LARGEST_HEADER)
-            size = os.fstat(file.fileno()).st_size
-    else:
-        head, size = data[:_LARGEST_HEADER], len(data)
-    try:
-        dtype, in_columns, shape, offset = _parse_header(head)
-    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError) as error:
-        raise _array_error(path, f"its header is no header of an array: {error}") from error
-    if len(shape) not in (1, 2) or dtype.kind not in "biuf" or 0 in shape[1:]:
-        spelled = "x".join(map(str, shape)) or "single number"
-        raise FormatError(
-            f"an array of {dtype} ({spelled})",
-            path=path,
-            remedy="Give an array of one number, or one row of numbers, for each hypothesis",
-        )
-    expected = math.prod(shape) * dtype.itemsize
-    if size - offset != expected:
-        raise _array_error(
-            path, f"it has {max(size - offset, 0)} bytes of numbers, and its header says {expected}"
-        )
-    order: Literal["F", "C"] = "F" if in_columns else "C"
-    rows: NDArray[Any]
-    if not expected:
-        rows = np.zeros(shape, dtype)
-    elif data is None:
-        rows = np.memmap(path, dtype, "r", offset, shape, order)
-    else:
-        rows = np.frombuffer(data, dtype, offset=offset).reshape(shape, order=order)
-    return rows if rows.ndim == 2 else rows[:, None]
-
-
-def _parse_header(head: bytes) -> tuple[np.dtype[Any], bool, tuple[int, ...], int]:
-    """Return the type, whether columns are contiguous, the shape, and where the numbers begin."""
-    width = 2 if head[6:7] == b"\x01" else 4
-    start = 8 + width
-    offset = start + int.from_bytes(head[8:start], "little")
-    if offset > len(head):
-        raise ValueError("it is too long")
-    found = ast.literal_eval(head[start:offset].decode("utf-8", "replace").strip())
-    if not isinstance(found, dict) or found.keys() != {"descr", "fortran_order", "shape"}:
-        raise ValueError("it has other keys")
-    shape = found["shape"]
-    if not isinstance(shape, tuple) or not all(type(n) is int and n >= 0 for n in shape):
-        raise ValueError("its shape is none")
-    if not isinstance(found["descr"], str) or not _TYPE.fullmatch(found["descr"]):
-        return np.dtype(object), False, shape, offset
-    return np.dtype(found["descr"]), bool(found["fortran_order"]), shape, offset
-
-
-def _array_error(path: StrPath, message: str) -> FormatError:
-    return FormatError(
-        f"the array cannot be read: {message.splitlines()[0]}",
-        path=path,
-        remedy="Write it again with numpy.save",
     )
 
 

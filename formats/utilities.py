@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from os import fspath
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formats.errors import FormatError, quote
+from formats.npy import NPY, load_array
 from formats.text import StrPath, open_text
 
 __all__ = ["UtilityReader"]
-
-_NPY = b"\x93NUMPY"
 
 
 class UtilityReader:
@@ -65,7 +65,8 @@ class UtilityReader:
         Raises:
             FormatError: there are more lines than hypotheses.
         """
-        left = self._array is not None and self._array.ndim < 3 and self._line < len(self._array)
+        taken = self._line if self._array is None or self._array.ndim < 3 else self._sentence
+        left = self._array is not None and taken < len(self._array)
         if left or next(self._lines, None) is not None:
             raise FormatError(
                 f"more utilities than the {self._line} hypotheses of the list",
@@ -146,18 +147,8 @@ def _read_lines(path: StrPath) -> Iterator[bytes]:
         yield from file
 
 
-def _load_array(path: StrPath) -> NDArray[np.float64] | None:
-    """Return a mapped array; None for a file of text."""
+def _load_array(path: StrPath) -> NDArray[Any] | None:
+    """Return the array of a file; None for a file of text."""
     with open_text(path) as file:
-        if file.read(len(_NPY)) != _NPY:
-            return None
-    try:
-        array: NDArray[np.float64] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise FormatError(
-            f"the array cannot be read ({str(error).splitlines()[0]})",
-            path=path, remedy="Write it again with numpy.save, not compressed",
-        ) from error  # fmt: skip
-    if array.ndim not in (1, 2, 3) or array.dtype.kind not in "biuf":
-        raise FormatError(f"an array of {array.dtype} {array.shape}", path=path, remedy=_REMEDY)
-    return array
+        is_array = file.peek(len(NPY)).startswith(NPY)  # type: ignore[attr-defined]
+        return load_array(path, file, (1, 2, 3), _REMEDY) if is_array else None

@@ -10,7 +10,8 @@ choices, which decays, times the reference length of both (Chiang et al. 2008). 
 what Moses' ``kbmira`` computes, to the last bit. Any other metric scores the same sums. They are
 multiplied by its statistic ``reference_length`` if it has one, otherwise by the mean length of the
 sentence's hypotheses and of those in the background: a metric may have no length, and a factor that
-is the same for all hypotheses of a sentence favours none.
+is the same for all hypotheses of a sentence favours none. For scores from outside, that factor is
+the number of sentences, so that a mean of scores gives the scores themselves as worth.
 """
 
 from __future__ import annotations
@@ -201,7 +202,10 @@ class ListMiraLearner:
             np.zeros(1, dtype=np.int64),
             np.ones(self._metric.n_statistics, dtype=np.float32),
         )
-        self._worth = _Worth(self._metric, self.lists, problem.tuning_set.lengths[self.rows])
+        lengths = problem.tuning_set.lengths[self.rows]
+        if not self._metric.needs_texts:  # a mean of scores from outside: each counts alike
+            lengths = np.ones_like(lengths)
+        self._worth = _Worth(self._metric, self.lists, lengths)
 
     @property
     def n_sentences(self) -> int:
