@@ -139,8 +139,8 @@ def make_task(
         if arrays is None:
             rows = Hypotheses.of_block(_single_list(lists, settings.lists, names, dense))
         else:
-            if settings.lists.derive or settings.lists.transform is not None:
-                raise UsageError("derive and transform are of lists, or of features with texts")
+            if settings.lists.transform is not None:
+                raise UsageError("transform is not used with scores or statistics: leave it out")
             rows = Hypotheses.of_arrays(arrays, sentence_ids, hypotheses)
         measure = None if isinstance(metric, str) else metric
         data = score_hypotheses(rows, scores, statistics, measure, start, settings.threads)
@@ -176,12 +176,13 @@ def _add_features(
     held_out: Mapping[str, Any] | None,
 ) -> LearningSettings:
     """Return settings with added features by name."""
-    for name, given in (("add_features", features), ("heldout_add_features", held_out)):
-        if given is not None and source != "lists":
-            raise UsageError(f"{name} are of lists, not of {source}: add columns to features")
+    others = {"add_features": features, "heldout_add_features": held_out}
+    for name, given in (others | {"derive": settings.lists.derive}).items():
+        if given and source != "lists":
+            raise UsageError(f"{name} and {source} exclude each other: add columns to features")
     lists = replace(settings.lists, add_feature=make_added_features(features))
-    others = make_added_features(held_out, "heldout_add_features")
-    return replace(settings, lists=lists, heldout_add_feature=others)
+    away = make_added_features(held_out, "heldout_add_features")
+    return replace(settings, lists=lists, heldout_add_feature=away)
 
 
 def _add_scores(

@@ -13,8 +13,8 @@ from mosesplug.errors import UsageError
 from mosesplug.settings.checks import check_fields, check_settings
 from mosesplug.settings.configuration import RunPlan, SelectRun
 from mosesplug.settings.declare import list_settings, parts, same_as, setting
-from mosesplug.settings.features import AddedFeature
-from mosesplug.settings.lengths import LengthRange, parse_length_range
+from mosesplug.settings.features import AddedFeature, parse_added_features
+from mosesplug.settings.lengths import WORDS, LengthRange, parse_length_range
 from mosesplug.settings.lists import ListSettings
 from mosesplug.settings.scores import ScoreSource, list_score_names
 from mosesplug.settings.sharding import Sharding
@@ -262,7 +262,12 @@ class LearningSettings:
         check_fields(self)
         if self.length_exponent is not None and self.select == "average":
             raise UsageError("--select average has no length exponent: use --select median")
-        _ = self.length_range
+        lengths = self.length_range
+        if lengths is not None and lengths.by == WORDS and self.lists.transform is not None:
+            raise UsageError(
+                "--length-exponent divides by the words of the lists, which --transform changes: "
+                "use --derive len=words --length-by len"
+            )
         if self.held_out == 1.0:
             raise UsageError("--held-out must be less than 1")
 
@@ -310,7 +315,10 @@ class LearningSettings:
         if self.sharding is not None and self.sharding.directory is not None:
             single.append(Path(self.sharding.directory))
         given = [path for path in single if path is not None]
-        return [*self.nbest, *self.graphs, *self.heldout_nbest, *given]
+        added = parse_added_features(self.lists.add_feature)
+        added += parse_added_features(self.heldout_add_feature, "heldout-add-feature")
+        values = [path for feature in added for path in feature.paths]
+        return [*self.nbest, *self.graphs, *self.heldout_nbest, *given, *values]
 
 
 def make_learning_settings(

@@ -161,10 +161,15 @@ def test_the_same_from_python(run: Run) -> None:
         mosesplug.UsageError, match=r"the table was learned with features that .*LM"
     ):
         fit.choose(mosesplug.read_nbest("test"))
-    with pytest.raises(mosesplug.UsageError, match=r"add_features are of lists, not of features"):
+    with pytest.raises(mosesplug.UsageError, match=r"add_features and features exclude each"):
         mosesplug.optimize(
             features=[[1.0]], sentence_ids=[0], scores=[1.0], add_features={"LM": [1.0]}
         )
+    with pytest.raises(mosesplug.UsageError, match=r"derive and features exclude each other"):
+        mosesplug.optimize(features=[[1.0]], sentence_ids=[0], scores=[1.0], derive=["x=1"])
+    arrays = {"features": [[1.0], [2.0]], "sentence_ids": [0, 0], "hypotheses": ["a", "b"]}
+    fit = mosesplug.optimize(**arrays, references=["B"], metric="CHRF", transform="tr b B")
+    assert fit.score == 1.0
     two = mosesplug.read_nbest("test", add_features={"T": np.ones((20, 2))}, derive=["s=T_0+T_1"])
     assert two.names == ("F0", "T", "T", "s")
     assert set(two.dense[:, 3].tolist()) == {2.0}
@@ -176,3 +181,12 @@ def test_the_same_from_python(run: Run) -> None:
     assert len(folds.folds) == 2
     scored = mosesplug.optimize("dev", scores=values, derive={"x": "words**2"})
     assert scored.weights.keys() == {"F0", "x"}
+
+
+def test_the_length_is_that_of_the_lists(run: Run) -> None:
+    """The words that are counted for scores may not be those that a command writes."""
+    words = ("--length-exponent", "0:1", "--transform", "bpe", "-o", "w")
+    code, _, error = learn(run, *words)
+    assert code == 2
+    assert "use --derive len=words --length-by len" in error
+    assert learn(run, *words, "--length-by", "len")[0] == 0
