@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from mosesplug.api.arguments import Progress, name_keywords, open_progress
 from mosesplug.api.fit import Fit, ValidationTable, fit_settings
@@ -27,6 +27,11 @@ def optimize(
     statistics: Any = None,
     names: Sequence[str] | None = None,
     dense: Sequence[str] | None = None,
+    format: str | None = None,
+    columns: Sequence[str] | None = None,
+    drop_feature: Sequence[str] = (),
+    rename: Mapping[str, str] | Sequence[str] = (),
+    word_scores: Literal["drop", "sum"] | None = None,
     add_features: Mapping[str, Any] | None = None,
     derive: Mapping[str, str] | Sequence[str] = (),
     transform: str | None = None,
@@ -91,6 +96,8 @@ def optimize(
         dense: names of the dense columns of a sparse matrix, or of the dense features of lists that
             name every value. None: all if there are up to 50, else those with a value in at
             least half of the rows. MERT tunes dense features only, unless ``active`` names others.
+        format, columns, drop_feature, rename, word_scores: how lists are read, as for
+            ``read_nbest``.
         add_features: additional features of ``lists`` by name: a value for each hypothesis, or
             several, in the order of the lists; or a file, or several, with a line for each.
         derive: features that are computed from dense ones, ``{"lm_norm": "lm/words"}``. They may
@@ -180,6 +187,11 @@ def cross_validate(
     statistics: Any = None,
     names: Sequence[str] | None = None,
     dense: Sequence[str] | None = None,
+    format: str | None = None,
+    columns: Sequence[str] | None = None,
+    drop_feature: Sequence[str] = (),
+    rename: Mapping[str, str] | Sequence[str] = (),
+    word_scores: Literal["drop", "sum"] | None = None,
     add_features: Mapping[str, Any] | None = None,
     derive: Mapping[str, str] | Sequence[str] = (),
     transform: str | None = None,

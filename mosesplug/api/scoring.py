@@ -13,6 +13,7 @@ import numpy as np
 from mosesplug.api.arguments import Progress, check_integer, open_progress
 from mosesplug.api.arrays import encode_texts
 from mosesplug.api.inputs import load_references
+from mosesplug.api.list_arguments import make_list_keywords
 from mosesplug.api.nbest import NBest
 from mosesplug.api.sentence_scores import attach_named_scores
 from mosesplug.api.table import Column, ColumnType, Table
@@ -30,6 +31,7 @@ from mosesplug.evaluation.scoring import (
     prepare_metrics,
     score_translation,
 )
+from mosesplug.learning.list_references import match_references
 from mosesplug.metrics import Metric
 from mosesplug.metrics.outside import OutsideMetric
 
@@ -98,6 +100,9 @@ def score(
     *,
     select: int | Literal["oracle"] | None = None,
     names: Sequence[str] | None = None,
+    format: str = "auto",
+    columns: Sequence[str] | None = None,
+    word_scores: Literal["drop", "sum"] = "drop",
     samples: int = 1000,
     seed: int = 1,
 ) -> Scores[MetricScore]:
@@ -114,7 +119,7 @@ def score(
         select: which hypothesis of n-best lists (``NBest``, or a file of lists) to score: a rank
             from 1, or ``"oracle"``, a greedy search for the best of the corpus. None: the first
             of an ``NBest``; a file has translations.
-        names: names of the values of lists without labels.
+        names, format, columns, word_scores: as for ``read_nbest``.
         samples: bootstrap samples for the 95 % intervals; 0 for none.
         seed: seed of the bootstrap.
 
@@ -142,18 +147,24 @@ def score(
         raise UsageError(f"select is {select!r}: give a rank from 1, or 'oracle'")
     if isinstance(select, int) and select < 1:
         raise UsageError(f"select is {select}: give a rank from 1, or 'oracle'")
-    prepared = prepare_metrics(list_metrics(metrics), load_references(references))
+    settings = make_list_keywords(
+        names=names, format=format, columns=columns, word_scores=word_scores
+    )
+    lines: Sequence[Sequence[bytes]] = load_references(references)
     source: Any
     if isinstance(hypotheses, NBest):
         source = hypotheses.block
     elif isinstance(hypotheses, str | PathLike):
         source = Path(hypotheses)
+        if select is not None:
+            lines = match_references([source], settings, lines, "references").lines
     else:
         source = encode_texts(hypotheses, "hypotheses")
+    prepared = prepare_metrics(list_metrics(metrics), lines)
     return Scores(
         list(
             score_translation(
-                source, prepared, selection=select, names=names, samples=samples, seed=seed
+                source, prepared, selection=select, settings=settings, samples=samples, seed=seed
             )
         )
     )

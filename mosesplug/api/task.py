@@ -26,6 +26,7 @@ from mosesplug.errors import DataError, UsageError, suggest
 from mosesplug.features import FeatureSpace, spelled_groups
 from mosesplug.learning.inputs import GivenData
 from mosesplug.learning.list_blocks import find_dense_features, read_file_blocks
+from mosesplug.learning.list_references import arrange_lines
 from mosesplug.learning.weights import StartingWeights, read_starting_weights
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
@@ -58,6 +59,9 @@ _SETTING_NAMES = {
     "directory": "shard-directory",
 }
 """Arguments that settings have under another name than with dashes."""
+
+_LIST_KEYWORDS = ("format", "columns", "drop_feature", "rename", "word_scores")
+"""Arguments that say how lists are read."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +114,8 @@ def make_task(
     _check_metric(metric, values.get("metric_settings"), scores, statistics, references)
     _check_requirements(
         source,
-        {"sentence_ids": sentence_ids, "hypotheses": hypotheses, "dense": dense},
+        {"sentence_ids": sentence_ids, "hypotheses": hypotheses, "dense": dense}
+        | {name: values.get(name) or None for name in _LIST_KEYWORDS},
         references=references,
         is_scored=scores is not None or statistics is not None,
         is_named=named is not None,
@@ -158,7 +163,9 @@ def make_task(
         given = replace(given, lists=(made.block,), references=made.references)
         return Task(_arrange_scores(settings, made), given, columns, config)
     if references is not None:
-        given = replace(given, references=load_references(references))
+        lines = load_references(references)
+        own = lists if source == "lists" else ()
+        given = replace(given, references=_arrange_by_ids(own, lines, "references"))
     if source == "lists":
         given = replace(given, lists=_take_lists(lists, "lists"))
     elif source == "graphs" and initial is not None and settings.init is None:
@@ -232,7 +239,10 @@ def _check_requirements(
     is_named: bool,
 ) -> None:
     """Check that what belongs to the source of the data is there, and nothing else."""
-    allowed = {"features": ("sentence_ids", "hypotheses", "dense"), "lists": ("dense",)}
+    allowed = {
+        "features": ("sentence_ids", "hypotheses", "dense"),
+        "lists": ("dense", *_LIST_KEYWORDS),
+    }
     for name, value in arrays.items():
         if value is not None and name not in allowed.get(source, ()):
             raise UsageError(f"{name} and {source} exclude each other")
@@ -382,6 +392,21 @@ def _find_held_out(
             None if references is None else load_references(references, "heldout_references")
         ),
     )
+
+
+def _arrange_by_ids(
+    lists: Any, lines: Sequence[Sequence[bytes]], what: str
+) -> Sequence[Sequence[bytes]]:
+    """Return references in the order of the ids of lists in memory, if they begin with them."""
+    every = [lists] if isinstance(lists, NBest | str | PathLike) else list(lists)
+    ids = {each.ids for each in every if isinstance(each, NBest)}
+    if not any(ids):
+        return lines
+    if len(ids) > 1 or not all(isinstance(each, NBest) for each in every):
+        raise DataError(
+            "the lists have different sentence ids: give their files, which are read together"
+        )
+    return arrange_lines(lines, ids.pop(), what)
 
 
 def _take_lists(lists: Any, what: str) -> tuple[Path | NBestList, ...]:

@@ -13,17 +13,18 @@ from numpy.typing import NDArray
 
 from formats.errors import FormatError
 from formats.nbest.block import NBestList
-from formats.nbest.files import is_named, read_nbest
 from mosesplug.errors import UsageError
 from mosesplug.evaluation.error_rates import display_score
 from mosesplug.evaluation.scores import Translation, read_translation
 from mosesplug.evaluation.significance import bootstrap_interval
 from mosesplug.features import FeatureSpace
 from mosesplug.inspection.lists import sentence_scores
+from mosesplug.learning.list_blocks import names_values, read_list
 from mosesplug.metrics import Metric, Prepared, metric
 from mosesplug.metrics.outside import OutsideMetric, compute_statistics
 from mosesplug.moses_tools.scoring import ScorerInput, check_sentences
 from mosesplug.optimizers.oracles import corpus_oracles
+from mosesplug.settings.lists import NO_SETTINGS, ListSettings
 from mosesplug.tuning_set import TuningSet
 
 __all__ = [
@@ -129,7 +130,7 @@ def score_translation(
     metrics: Sequence[PreparedMetric],
     *,
     selection: Selection | None = None,
-    names: Sequence[str] | None = None,
+    settings: ListSettings = NO_SETTINGS,
     samples: int = 1000,
     seed: int = 1,
 ) -> Iterator[MetricScore]:
@@ -139,7 +140,7 @@ def score_translation(
         path: a translation or its file; with ``selection``, an n-best list or its file.
         metrics: the metrics.
         selection: which hypothesis of each list to score.
-        names: column names of an unlabelled n-best list.
+        settings: how an n-best list is read.
         samples: bootstrap samples for the interval; 0 for no interval.
         seed: seed of the bootstrap.
 
@@ -150,7 +151,7 @@ def score_translation(
         if selection is None and not isinstance(path, NBestList):
             statistics = each.statistics(read_translation(path, each.prepared.n_sentences))
         elif isinstance(path, NBestList | str | PathLike):
-            statistics = select_hypotheses(path, each, selection or 1, names=names)
+            statistics = select_hypotheses(path, each, selection or 1, settings=settings)
         else:
             raise UsageError("a rank or the oracle is of n-best lists, not of a translation")
         signature, interval = each.prepared.signature, None
@@ -176,7 +177,7 @@ def select_hypotheses(
     metric: PreparedMetric,
     selection: Selection,
     *,
-    names: Sequence[str] | None = None,
+    settings: ListSettings = NO_SETTINGS,
 ) -> NDArray[np.int32]:
     """Return the statistics of one hypothesis of each sentence in an n-best list.
 
@@ -185,7 +186,7 @@ def select_hypotheses(
         metric: the metric.
         selection: a rank from 1 (the last hypothesis of a shorter list), or ``oracle`` for the
             hypotheses that a greedy search finds best for the corpus.
-        names: column names of an unlabelled list.
+        settings: how the list is read.
 
     Raises:
         FormatError: the list cannot be read, or a sentence is missing.
@@ -194,7 +195,9 @@ def select_hypotheses(
     if isinstance(path, NBestList):
         block = path
     else:
-        block = read_nbest(path, names=names, dense=() if is_named(path) else None)
+        block = read_list(path, settings, dense=() if names_values(path, settings) else None)
+    if not block.has_texts:
+        raise UsageError(f"{block.path} has no texts to score")
     check_sentences(block, metric.prepared.n_sentences)
     sentences = np.arange(metric.prepared.n_sentences)
     offsets = np.searchsorted(block.sentence_ids, np.append(sentences, len(sentences)))

@@ -12,7 +12,8 @@ from formats.nbest.block import NBestList
 from formats.references import read_references, reference_files
 from formats.weights.any_format import WeightFile
 from mosesplug.errors import DataError, StoreError
-from mosesplug.learning.list_blocks import read_list_blocks
+from mosesplug.learning.list_blocks import find_dense_features, read_list_blocks
+from mosesplug.learning.list_references import check_reference_count, match_references
 from mosesplug.metrics.protocol import Metric, Prepared
 from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
@@ -87,8 +88,7 @@ def import_lists(
     metric: Metric,
     references: Path | None,
     source: Path | None,
-    lists: ListSettings = NO_SETTINGS,
-    dense: Sequence[str] | None = None,
+    settings: ListSettings = NO_SETTINGS,
     threads: int,
 ) -> Iterator[IngestReport]:
     """Create a store of n-best lists, and yield a report of each iteration.
@@ -102,8 +102,7 @@ def import_lists(
         metric: the metric; one of scores from outside has their fingerprint.
         references: a file, or the prefix of several; None for a metric that needs none.
         source: the source sentences, for their fingerprint.
-        lists: how the lists are read.
-        dense: names of the dense features of lists that name every value.
+        settings: how lists are read.
         threads: threads of reading and scoring.
 
     Raises:
@@ -115,7 +114,11 @@ def import_lists(
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise StoreError(f"{target} exists already: name a new directory")
     is_new = not target.exists()
-    lines = [] if references is None else read_references(references, input_path=source)
+    paths = [each.path for each in iterations]
+    dense = find_dense_features(paths, settings)
+    what = f"{references}"
+    given = [] if references is None else read_references(references, input_path=source)
+    lines, ids = match_references(paths, settings, given, what)
     prepared = metric.prepare(lines)
     fingerprints = {"metric": prepared.signature}
     if references is not None:
@@ -127,11 +130,11 @@ def import_lists(
     try:
         with NBestStore.open(target, writable=True) as store:
             store.require(fingerprints)
-            files = [iteration.path for iteration in iterations]
-            blocks_of_files = read_list_blocks(files, lists, dense=dense)
-            for number, blocks in enumerate(blocks_of_files, start=1):
+            lists = read_list_blocks(paths, settings, dense=dense, ids=ids)
+            for number, blocks in enumerate(lists, start=1):
                 iteration = iterations[number - 1]
                 yield _import_iteration(store, number, iteration, blocks, metric, prepared, threads)
+            check_reference_count(ids, lines, what)
     except BaseException:
         if is_new:
             shutil.rmtree(target, ignore_errors=True)

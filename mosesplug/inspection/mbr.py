@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from formats.errors import FormatError
 from formats.graphs.hypergraph import hypergraph_names
-from formats.nbest.files import is_named, read_nbest_blocks
 from formats.utilities import UtilityReader
 from formats.weights.any_format import read_weights
 from mosesplug.errors import DataError, UsageError
@@ -28,9 +27,11 @@ from mosesplug.forest.mbr import (
 from mosesplug.forest.n_best import GraphFeatures
 from mosesplug.forest.oracles.hope_fear import name_sentence
 from mosesplug.hypergraph import Hypergraph
+from mosesplug.learning.list_blocks import names_values, read_file_blocks
 from mosesplug.learning.lists import select_dense_features
 from mosesplug.learning.weighted_graphs import GraphWeights, read_weighted_graphs
 from mosesplug.learning.weights import score_hypotheses
+from mosesplug.settings.lists import ListSettings
 from mosesplug.settings.scores import ScoreSource
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.graphs.decoder import find_graph_store
@@ -160,7 +161,7 @@ def _arrange(
 
 def read_list_tasks(
     path: Path,
-    names: Sequence[str] | None,
+    settings: ListSettings,
     weights: Path | None,
     sparse: Path | None,
     utility: ScoreSource | None = None,
@@ -169,7 +170,7 @@ def read_list_tasks(
 
     Args:
         path: the file.
-        names: column names of unlabelled lists.
+        settings: how it is read.
         weights: a file of weights of any format; None for the scores in the lists.
         sparse: a file of sparse weights.
         utility: a file of utilities instead of a criterion of n-grams; see ``formats.utilities``.
@@ -178,16 +179,19 @@ def read_list_tasks(
     Raises:
         FormatError: a file cannot be read or lacks a weight, or lists without scores are given
             without weights and utilities; or the utilities belong to another list.
+        UsageError: the lists have no texts.
     """
     reader = None if utility is None else UtilityReader(utility.paths[0])
     sign = -1.0 if utility is not None and utility.is_error_rate else 1.0
     given = None if weights is None else read_weights(weights).with_sparse(sparse)
     dense: tuple[str, ...] | None = None
     if given is not None:
-        dense = select_dense_features(path, given)
-    elif is_named(path):
+        dense = select_dense_features(path, given, settings)
+    elif names_values(path, settings):
         dense = ()
-    for block in read_nbest_blocks(path, names=names, dense=dense):
+    for block in read_file_blocks(path, settings, dense=dense):
+        if not block.has_texts:
+            raise UsageError(f"{path} has no texts to choose from by minimum Bayes risk")
         scores = block.scores
         if given is not None:
             scores = score_hypotheses(block, given)

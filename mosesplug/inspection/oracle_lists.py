@@ -22,7 +22,7 @@ from mosesplug.metrics import Metric
 from mosesplug.optimizers import Progress
 from mosesplug.optimizers.problem import no_progress
 from mosesplug.settings.learning import LearningSettings
-from mosesplug.settings.lists import ListSettings
+from mosesplug.settings.lists import NO_SETTINGS, ListSettings
 from mosesplug.settings.scores import parse_score_sources
 from mosesplug.store import NBestStore
 from mosesplug.tuning_set import TuningSet
@@ -40,6 +40,7 @@ class OracleLists:
         metric: the metric of their statistics.
         signature: the metric's signature.
         scores: model scores, float64 ``[n_hyps]``; None to keep the order of the lists.
+        ids: the sentence ids that are texts, by their numbers; empty if they are integers.
     """
 
     store: NBestStore
@@ -47,6 +48,12 @@ class OracleLists:
     metric: Metric
     signature: str
     scores: NDArray[np.float64] | None
+    ids: tuple[str, ...] = ()
+
+    def name_sentence(self, sentence: int) -> str:
+        """Return the id of a sentence as the lists have it."""
+        number = int(self.lists.sentence_ids[sentence])
+        return self.ids[number] if self.ids else str(number)
 
     def read_texts(self, ranked: RankedLists, oracle: ListOracle) -> list[bytes]:
         """Return the oracle of each sentence, empty for a sentence without hypotheses."""
@@ -64,8 +71,7 @@ def open_oracle_lists(
     *,
     metric: str | None = None,
     metric_settings: str = "",
-    names: Sequence[str] | None = None,
-    scores: Sequence[str] = (),
+    settings: ListSettings = NO_SETTINGS,
     weights: Path | None = None,
     sparse_weights: Path | None = None,
     threads: int = 1,
@@ -79,8 +85,7 @@ def open_oracle_lists(
             scores from outside.
         metric: the metric's name; None for the first of the scores, else that of the run, or BLEU.
         metric_settings: the metric's settings.
-        names: column names of unlabelled lists.
-        scores: scores from outside, ``NAME=FILE``.
+        settings: how lists are read.
         weights: weights of the model scores; None for the result of a run, and for files no
             ranking.
         sparse_weights: sparse weights, which replace those of ``weights``.
@@ -88,18 +93,18 @@ def open_oracle_lists(
         progress: is called with the work done.
 
     Raises:
-        UsageError: references are missing, or ``names`` are given for a store.
+        UsageError: references are missing, or a store is given with settings of lists.
         FormatError, StoreError, DataError: a file or store cannot be read.
     """
     if len(places) == 1 and places[0].is_dir():
-        if names is not None:
-            raise UsageError("--names requires n-best lists: a store has its own names")
+        if (option := replace(settings, scores=()).first_given) is not None:
+            raise UsageError(f"--{option} requires n-best lists: a store has its own features")
         learning = LearningSettings(
             store=places[0],
             metric=metric,
             metric_settings=metric_settings,
             references=references,
-            lists=ListSettings(scores=tuple(scores)),
+            lists=settings,
             threads=threads,
         )
         data = read_data(learning, progress)
@@ -111,7 +116,6 @@ def open_oracle_lists(
             model_scores = lists.model_scores(vector)
             yield OracleLists(run.store, lists, data.problem.metric, data.signature, model_scores)
         return
-    settings = ListSettings(names=None if names is None else tuple(names), scores=tuple(scores))
     measure = find_metric_of(metric, metric_settings, parse_score_sources(settings.scores))
     if references is None and measure.needs_texts:
         raise UsageError("there are no references: give --refs FILE")
@@ -129,7 +133,8 @@ def open_oracle_lists(
         if weights is not None:
             start = read_starting_weights(lists.space, weights, sparse_weights)
             ranking = lists.model_scores(start.weights)
-        yield OracleLists(stored.store, lists, measure, stored.prepared.signature, ranking)
+        signature = stored.prepared.signature
+        yield OracleLists(stored.store, lists, measure, signature, ranking, stored.ids)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from mosesplug.errors import DataError
 from mosesplug.learning.list_blocks import make_list_options, names_values, scan_lists
 from mosesplug.settings.lists import ListSettings
 
-__all__ = ["check_reference_count", "match_references"]
+__all__ = ["MatchedReferences", "arrange_lines", "check_reference_count", "match_references"]
 
 _TEXT_KEYS = ("text", "ref", "reference")
 
@@ -57,15 +57,27 @@ def match_references(
     keys = [_read_keys(each) for each in lines]
     if not first or not all(_are_ids(each, first) for each in keys):
         return MatchedReferences(lines, SentenceIds())
-    texts = [_take_texts(each, own, what) for each, own in zip(lines, keys, strict=True)]
     ids = _order_ids([file for file in files if not isinstance(file, NBestList)], settings, keys[0])
+    return MatchedReferences(arrange_lines(lines, ids, what), SentenceIds(ids))
+
+
+def arrange_lines(lines: _Lines, ids: Sequence[str], what: str) -> _Lines:
+    """Return references in the order of ids; those that do not begin with ids are left as they are.
+
+    Raises:
+        DataError: an id has no reference, or two.
+    """
+    keys = [_read_keys(each) for each in lines]
+    if not all(_are_ids(each, set(ids)) for each in keys):
+        return lines
+    texts = [_take_texts(each, own, what) for each, own in zip(lines, keys, strict=True)]
     for known in texts:
         if missing := next((name for name in ids if name not in known), None):
             raise DataError(
                 f"{what}: the sentence id {quote(missing)} of the lists has no reference. Add a "
                 "line that begins with it"
             )
-    return MatchedReferences([[known[name] for name in ids] for known in texts], SentenceIds(ids))
+    return [[known[name] for name in ids] for known in texts]
 
 
 def check_reference_count(ids: SentenceIds, lines: _Lines, what: str) -> None:

@@ -181,6 +181,15 @@ class ListSettings:
                 raise UsageError(f"--format: {error}") from error
 
     @property
+    def first_given(self) -> str | None:
+        """The name of the first setting that is not its default; None without any."""
+        default = ListSettings()
+        for each in list_settings(ListSettings):
+            if getattr(self, each.path[0]) != getattr(default, each.path[0]):
+                return each.name
+        return None
+
+    @property
     def made(self) -> MadeFeatures:
         """The features that are not in the lists: those that are added, and derived ones."""
         return MadeFeatures(

@@ -6,18 +6,23 @@ import math
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mosesplug.cli.shared.list_options import (
+    make_list_parameters,
+    print_formats,
+    take_list_settings,
+)
 from mosesplug.cli.shared.parameters import (
     THREADS,
-    ColumnNames,
     Output,
     Quiet,
     SparseWeights,
     Threads,
 )
+from mosesplug.cli.shared.setting_options import add_parameters
 from mosesplug.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,12 +30,13 @@ if TYPE_CHECKING:
 
     from mosesplug.forest.mbr import Decision
     from mosesplug.inspection.mbr import MbrTask
+    from mosesplug.settings.lists import ListSettings
     from mosesplug.settings.scores import ScoreSource
 
 __all__ = ["mbr"]
 
 
-def mbr(
+def _mbr(
     graphs: Annotated[
         Path | None,
         typer.Argument(metavar="GRAPHS", help="Search graphs: a directory of them, or a file."),
@@ -50,7 +56,6 @@ def mbr(
         typer.Option(metavar="FILE", help="Weights, in any format [those of the input]."),
     ] = None,
     sparse_weights: SparseWeights = None,
-    names: ColumnNames = None,
     scores: Annotated[
         str | None,
         typer.Option(
@@ -89,6 +94,7 @@ def mbr(
     output: Output = None,
     threads: Threads = THREADS,
     quiet: Quiet = False,
+    **given: Any,
 ) -> None:
     """Choose translations by minimum Bayes risk or consensus.
 
@@ -109,7 +115,8 @@ def mbr(
     Examples: mosesplug mbr search-graphs/ --weights run1.dense --scale 20 -o translations;
     mosesplug mbr --nbest list --scores COMET=pairs.npy --scale 0 -o translations
     """
-    _check_options(graphs, nbest, store, iteration, names, list_mbr, lattice_mbr, beam)
+    settings = take_list_settings(given)
+    _check_options(graphs, nbest, store, iteration, settings, list_mbr, lattice_mbr, beam)
     _check_finite(scale, "--scale")
     _check_finite(beam, "--beam")
     if not lattice_mbr and (precision is not None or ratio is not None):
@@ -138,7 +145,9 @@ def mbr(
             _check_share(precision, 0.8, "--precision"), _check_share(ratio, 0.6, "--ratio")
         ),
     )
-    tasks = _read_tasks(graphs, nbest, store, iteration, weights, sparse_weights, names, utility)
+    if nbest is not None:
+        print_formats([nbest], settings, quiet=quiet)
+    tasks = _read_tasks(graphs, nbest, store, iteration, weights, sparse_weights, settings, utility)
     decisions: dict[int, Decision] = {}
     with progress_bar(quiet) as progress:
         for sentence, decision in decide_translations(tasks, criterion, threads):
@@ -155,7 +164,7 @@ def _check_options(
     nbest: Path | None,
     store: Path | None,
     iteration: int | None,
-    names: str | None,
+    settings: ListSettings,
     list_mbr: bool,
     lattice_mbr: bool,
     beam: float | None,
@@ -168,8 +177,8 @@ def _check_options(
         raise UsageError("--list-mbr and --lattice-mbr exclude each other")
     if iteration is not None and store is None:
         raise UsageError("--iteration requires --store")
-    if names is not None and nbest is None:
-        raise UsageError("--names requires --nbest")
+    if nbest is None and (option := settings.first_given) is not None:
+        raise UsageError(f"--{option} requires --nbest")
     if beam is not None and (nbest is not None or list_mbr):
         raise UsageError("--beam prunes graphs: it cannot be used with --nbest or --list-mbr")
 
@@ -207,17 +216,16 @@ def _read_tasks(
     iteration: int | None,
     weights: Path | None,
     sparse: Path | None,
-    names: str | None,
+    settings: ListSettings,
     utility: ScoreSource | None,
 ) -> Iterator[MbrTask]:
     from mosesplug.inspection.mbr import read_graph_tasks, read_list_tasks, read_store_tasks
     from mosesplug.learning.weighted_graphs import read_graph_weights
-    from mosesplug.settings.lists import parse_column_names
 
     if sparse is not None and weights is None:
         raise UsageError("--sparse-weights requires --weights")
     if nbest is not None:
-        return read_list_tasks(nbest, parse_column_names(names), weights, sparse, utility)
+        return read_list_tasks(nbest, settings, weights, sparse, utility)
     if store is not None:
         return read_store_tasks(store, iteration, read_graph_weights(weights, sparse, []))
     if graphs is None:
@@ -242,3 +250,6 @@ def _report(decisions: dict[int, Decision], seconds: float) -> None:
             "lines are empty",
             file=sys.stderr,
         )
+
+
+mbr = add_parameters(_mbr, make_list_parameters(without=["scores"]))

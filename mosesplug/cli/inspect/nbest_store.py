@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from mosesplug.cli.shared.list_options import (
+    make_list_parameters,
+    print_formats,
+    take_list_settings,
+)
 from mosesplug.cli.shared.parameters import (
     THREADS,
-    ColumnNames,
-    Dense,
     IterationOption,
     Json,
-    OutsideScores,
     Quiet,
     References,
     Source,
@@ -22,6 +24,7 @@ from mosesplug.cli.shared.parameters import (
     Threads,
     parse_iteration,
 )
+from mosesplug.cli.shared.setting_options import add_parameters
 from mosesplug.errors import DataError, UsageError
 
 __all__ = ["compact", "copy", "drop", "export", "import_", "verify"]
@@ -94,7 +97,7 @@ def export(
         export_extractor(lists, run.metric.name, *files)
 
 
-def import_(
+def _import(
     paths: Annotated[
         list[Path],
         typer.Argument(
@@ -104,17 +107,15 @@ def import_(
     ],
     refs: References = None,
     source: Source = None,
-    scores: OutsideScores = None,
     metric: Annotated[
         str | None, typer.Option(help="The metric: BLEU, TER, ... [the first of --scores, or BLEU]")
     ] = None,
     metric_settings: Annotated[
         str, typer.Option(help="Metric settings, as reflen:closest,case:true.")
     ] = "",
-    names: ColumnNames = None,
-    dense: Dense = None,
     threads: Threads = THREADS,
     quiet: Quiet = False,
+    **given_settings: Any,
 ) -> None:
     """Create a store of n-best lists, to inspect them.
 
@@ -126,17 +127,16 @@ def import_(
     """
     from mosesplug.cli.shared.output import progress_bar
     from mosesplug.inspection.importing import find_iterations, import_lists
-    from mosesplug.learning.list_blocks import find_dense_features
     from mosesplug.learning.outside import find_metric_of
-    from mosesplug.settings.lists import ListSettings
     from mosesplug.settings.scores import parse_score_sources
 
     *given, target = paths
     if not given:
         raise UsageError("name the lists or a working directory, then the new store")
     iterations = find_iterations(given)
-    lists = ListSettings(names=names, dense=dense, scores=tuple(scores or ()))
-    sources = parse_score_sources(lists.scores)
+    settings = take_list_settings(given_settings)
+    print_formats([each.path for each in iterations], settings, quiet=quiet)
+    sources = parse_score_sources(settings.scores)
     scorer = find_metric_of(metric, metric_settings, sources, fingerprints=True)
     if scorer.needs_texts and refs is None:
         raise UsageError(f"{scorer.name} compares texts with references: give --refs FILE")
@@ -146,8 +146,7 @@ def import_(
         metric=scorer,
         references=refs,
         source=source,
-        lists=lists,
-        dense=find_dense_features([each.path for each in iterations], lists),
+        settings=settings,
         threads=threads,
     )
     with progress_bar(quiet) as progress:
@@ -159,6 +158,9 @@ def import_(
                     f"{report.hypotheses} hypotheses, {report.new_hypotheses} new, "
                     f"{scorer.name} {report.first_best_score:.4f}"
                 )
+
+
+import_ = add_parameters(_import, make_list_parameters())
 
 
 def verify(store: Store, json: Json = False, quiet: Quiet = False) -> None:

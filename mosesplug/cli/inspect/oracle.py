@@ -5,34 +5,38 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
+from mosesplug.cli.shared.list_options import (
+    make_list_parameters,
+    print_formats,
+    take_list_settings,
+)
 from mosesplug.cli.shared.parameters import (
     THREADS,
-    ColumnNames,
     Json,
     ListReferences,
     Lists,
     ListWeights,
     MetricName,
     MetricSettings,
-    OutsideScores,
     Quiet,
     Seed,
     SparseWeights,
 )
+from mosesplug.cli.shared.setting_options import add_parameters
 from mosesplug.errors import UsageError
 
 if TYPE_CHECKING:
-    from mosesplug.inspection.oracle_lists import ListOracle, RankedLists
+    from mosesplug.inspection.oracle_lists import ListOracle, OracleLists, RankedLists
     from mosesplug.inspection.oracles import OracleComparison, OracleMethod, OracleSettings
 
 __all__ = ["oracle"]
 
 
-def oracle(
+def _oracle(
     places: Lists,
     refs: ListReferences = None,
     method: Annotated[
@@ -67,12 +71,11 @@ def oracle(
         Path | None,
         typer.Option(metavar="FILE", help="Write its sentence ids, ranks and ties, tab-separated."),
     ] = None,
-    names: ColumnNames = None,
-    scores: OutsideScores = None,
     metric: MetricName = None,
     metric_settings: MetricSettings = "",
     json: Json = False,
     quiet: Quiet = False,
+    **given_settings: Any,
 ) -> None:
     """Find and score the oracle translations of n-best lists.
 
@@ -92,7 +95,6 @@ def oracle(
     from mosesplug.cli.shared.output import print_json, progress_bar
     from mosesplug.inspection.oracle_lists import open_oracle_lists, rank_lists
     from mosesplug.inspection.oracles import OracleSettings, compare_oracles
-    from mosesplug.settings.lists import parse_column_names
 
     methods, sizes = _parse_methods(method), _parse_sizes(top)
     settings = OracleSettings(restarts, smoothing, batch, decay)
@@ -104,6 +106,8 @@ def oracle(
     for path in (*places, weights, sparse_weights):
         if path is not None:
             path.stat()
+    list_settings = take_list_settings(given_settings)
+    print_formats([path for path in places if path.is_file()], list_settings, quiet=quiet or json)
     with (
         progress_bar(quiet or json) as progress,
         open_oracle_lists(
@@ -111,8 +115,7 @@ def oracle(
             refs,
             metric=metric,
             metric_settings=metric_settings,
-            names=parse_column_names(names),
-            scores=scores or (),
+            settings=list_settings,
             weights=weights,
             sparse_weights=sparse_weights,
             threads=THREADS,
@@ -125,7 +128,7 @@ def oracle(
             texts = given.read_texts(found.longest, found.best)
             write_atomic(output, b"".join(text + b"\n" for text in texts))
         if rows is not None:
-            write_atomic(rows, _format_rows(found.longest, found.best))
+            write_atomic(rows, _format_rows(given, found.longest, found.best))
     n_sentences, n_hypotheses = len(ranked.first_rows), given.lists.n_hyps
     if json:
         print_json(
@@ -192,14 +195,14 @@ def _parse_sizes(text: str | None) -> list[int | None]:
     return list(sizes)
 
 
-def _format_rows(ranked: RankedLists, oracle: ListOracle) -> bytes:
+def _format_rows(given: OracleLists, ranked: RankedLists, oracle: ListOracle) -> bytes:
     lines = ["sentence\trank\tequals"]
     for (sentence, row), equals in zip(
         ranked.pair_rows(oracle), oracle.equals.tolist(), strict=True
     ):
         rank = row - int(ranked.lists.offsets[sentence]) + 1
-        lines.append(f"{ranked.lists.sentence_ids[sentence]}\t{rank}\t{equals}")
-    return "".join(line + "\n" for line in lines).encode()
+        lines.append(f"{given.name_sentence(sentence)}\t{rank}\t{equals}")
+    return "".join(line + "\n" for line in lines).encode("utf-8", "surrogateescape")
 
 
 def _print(found: OracleComparison, methods: list[OracleMethod], sizes: list[int | None]) -> None:
@@ -212,3 +215,6 @@ def _print(found: OracleComparison, methods: list[OracleMethod], sizes: list[int
         for each in methods
     ]
     print_table(head, rows, left=1)
+
+
+oracle = add_parameters(_oracle, make_list_parameters())

@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mosesplug.cli.shared.list_options import (
+    make_list_parameters,
+    print_formats,
+    take_list_settings,
+)
 from mosesplug.cli.shared.parameters import (
     BootstrapSamples,
-    ColumnNames,
     Json,
     Metrics,
     Seed,
 )
+from mosesplug.cli.shared.setting_options import add_parameters
 from mosesplug.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["score"]
 
 
-def score(
+def _score(
     translation: Annotated[
         Path, typer.Argument(metavar="HYP", help="The translation, one sentence a line.")
     ],
@@ -40,13 +45,13 @@ def score(
     oracle: Annotated[
         bool, typer.Option("--oracle", help="With --nbest, score the greedy corpus oracle.")
     ] = False,
-    names: ColumnNames = None,
     samples: BootstrapSamples = 1000,
     seed: Seed = 1,
     sentences: Annotated[
         bool, typer.Option("--sentences", help="Print sentence scores too, tab-separated.")
     ] = False,
     json: Json = False,
+    **given: Any,
 ) -> None:
     """Score a translation: corpus scores, 95 % intervals and signatures.
 
@@ -62,21 +67,28 @@ def score(
     """
     from mosesplug.api.scoring import score as score_translation
     from mosesplug.cli.shared.output import print_json
-    from mosesplug.settings.lists import parse_column_names
+    from mosesplug.settings.lists import parse_column_names, split_names
 
-    if not nbest and (rank is not None or oracle or names is not None):
-        raise UsageError("--rank, --oracle and --names require --nbest")
+    settings = take_list_settings(given)
+    if not nbest and (rank is not None or oracle):
+        raise UsageError("--rank and --oracle require --nbest")
+    if not nbest and settings.first_given is not None:
+        raise UsageError(f"--{settings.first_given} requires --nbest")
     if rank is not None and oracle:
         raise UsageError("--rank and --oracle exclude each other")
     selection: Selection | None = None
     if nbest:
         selection = "oracle" if oracle else rank or 1
+        print_formats([translation], settings, quiet=json)
     scores = score_translation(
         translation,
         references,
         metric,
         select=selection,
-        names=parse_column_names(names),
+        names=parse_column_names(settings.names),
+        format=settings.format,
+        columns=split_names(settings.columns, "columns"),
+        word_scores=settings.word_scores,
         samples=samples,
         seed=seed,
     )
@@ -114,3 +126,9 @@ def _print(scores: Sequence[MetricScore], sentences: bool) -> None:
         for each in scores
     ]
     print_table(("metric", "score", "95 % interval", "signature"), rows, left=1, last=1)
+
+
+_WITHOUT = ("dense", "drop-feature", "rename", "add-feature", "derive", "transform", "scores")
+"""Settings of features, which are not used."""
+
+score = add_parameters(_score, make_list_parameters(_WITHOUT))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from mosesplug.cli.shared.list_options import print_formats
 from mosesplug.cli.shared.parameters import Json, Lists, Quiet
 from mosesplug.cli.shared.setting_options import (
     add_parameters,
@@ -16,6 +18,7 @@ from mosesplug.cli.shared.setting_options import (
 from mosesplug.errors import UsageError
 from mosesplug.settings.declare import list_settings
 from mosesplug.settings.learning import LearningSettings, make_learning_settings
+from mosesplug.settings.lists import ListSettings
 
 if TYPE_CHECKING:
     from mosesplug.learning.benchmark import BenchmarkResult, BenchmarkTask
@@ -27,10 +30,15 @@ _WIDTH = 15
 """Width of a number in a plain table."""
 
 _SHARED = frozenset(
-    {"refs", "names", "init", "sparse-init", "metric", "metric-settings", "option", "held-out"}
-    | {"scores", "threads"}
+    {"refs", "init", "sparse-init", "metric", "metric-settings", "option", "held-out", "threads"}
+    | {each.name for each in list_settings(ListSettings)}
 )
-_SETTINGS = tuple(each for each in list_settings(LearningSettings) if each.name in _SHARED)
+_SETTINGS = tuple(
+    # --format is that of the table.
+    replace(each, name="list-format") if each.name == "format" else each
+    for each in list_settings(LearningSettings)
+    if each.name in _SHARED
+)
 """Settings of ``optimize`` that make sense here."""
 
 
@@ -89,6 +97,8 @@ def _bench_optimizers(
     from mosesplug.optimizers import algorithm, algorithms
 
     values = take_values(_SETTINGS, given)
+    if "list-format" in values:
+        values["format"] = values.pop("list-format")
     if len(places) == 1 and places[0].is_dir():
         if "names" in values:
             raise UsageError("--names requires n-best lists: a store has its own names")
@@ -100,6 +110,7 @@ def _bench_optimizers(
     optimizers = bind_settings([algorithm(name) for name in wanted], settings.options)
     for path in settings.input_paths:
         path.stat()
+    print_formats(settings.nbest, settings.lists, quiet=quiet or json)
     with progress_bar(quiet or json) as progress:
         data = read_data(settings, progress)
     task = make_task(data, settings.held_out or 0.0, split_seed)
