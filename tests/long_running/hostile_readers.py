@@ -54,6 +54,7 @@ from formats.moses.ini_features import fixed_weights, list_features, sparse_weig
 from formats.nbest.block import NBestList
 from formats.nbest.files import dense_features
 from formats.scores import read_score_blocks, read_score_width
+from formats.weights.yaml_file import format_yaml, parse_yaml
 from formats.word_frequencies import read_word_frequencies
 from mosesplug.store.graph_records import encode_graph, list_graph_faults
 from mosesplug.store.records import KbestRecord, decode_value, encode_record, encode_value
@@ -249,6 +250,9 @@ def _weights(path: Path) -> None:
     shown = (value for values in found.groups.values() for value in values)
     for value in (*shown, *found.sparse.values(), *found.fixed.values(), *found.numbers):
         assert np.isfinite(value)
+    single = {name: (value,) for name, value in found.single_values.items()}
+    if single and all(name.isprintable() for name in single):
+        assert parse_yaml(path, format_yaml(single.items(), {})) == single
 
 
 def _finite(read: Callable[[Path], object]) -> Reader:
@@ -436,6 +440,15 @@ FAMILIES: dict[str, Family] = {
         (
             *(b"LM0= ", b"TM0= ", b"TM0_1 ", b"F0 ", b"UNTUNEABLE", b"UNTUNEABLECOMPONENT ", b"x "),
             *(b"WT_a~b ", b"[weight]\n", b"# ", b"=", b"-weight-overwrite ", *_NUMBERS, *_BLANKS),
+            *(b"lm: 0.5\n", b"lm=0.5 ", b"feature\tweight\n", b"---\n", b'"a": [1, null]\n', b"'"),
+            *(
+                b'{"a": 1, ',
+                b'"b": [1]}',
+                b"# derived: a=b\n",
+                b'"derived": {',
+                b'"added": [',
+                b"\\",
+            ),
         ),
     ),
     "moses.ini": Family(

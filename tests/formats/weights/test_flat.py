@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formats.errors import FormatError
-from formats.weights.any_format import find_weight_format, parse_weights
+from formats.weights.any_format import find_weight_format, parse_weights, read_weights
 from formats.weights.flat import format_pairs, format_tsv, parse_pairs, parse_tsv
 from formats.weights.made_features import (
     MadeFeatures,
@@ -126,3 +126,20 @@ def test_names_of_formats() -> None:
 def test_other_words_are_rejected(text: bytes) -> None:
     with pytest.raises(FormatError, match=r"f: .* is not a line of a file of weights"):
         parse_weights(text, "f")
+
+
+@pytest.mark.parametrize(
+    ("name", "found", "expected"),
+    [
+        ("flat.json", "json-flat", {"lm": 0.5, "TM0_1": 0.1, "TM0_2": 0.3, "WT_a~b": -7}),
+        ("scales.yaml", "yaml", {"lm": 0.5, "TM0_1": 0.1, "TM0_2": 0.3, "WT_:~b": -7}),
+        ("pairs.equals", "equals", {"lm": 0.5, "qe_score": 0.001, "WT_=~b": -7}),
+        ("table.tsv", "tsv", {"lm": 0.5, "TM0_1": 0.1, "TM0_2": -3}),
+        ("made.dense", "dense", {"LM": 0.5, "lm_norm": 2}),
+    ],
+)
+def test_valid_files(name: str, found: str, expected: dict[str, float]) -> None:
+    file = read_weights(Path(__file__).parents[2] / "data" / "valid" / "weights" / name)
+    assert file.format == found
+    assert file.single_values == expected
+    assert file.made.names == (("LM", "lm_norm") if name == "made.dense" else ())
