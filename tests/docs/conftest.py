@@ -94,8 +94,12 @@ def sources(request: pytest.FixtureRequest) -> Mapping[str, Source]:
         request.addfinalizer(forget_package)
         write_data(directory)
 
+    def list_formats(directory: Path) -> None:
+        shutil.copytree(ROOT / "docs/examples/lists", directory, dirs_exist_ok=True)
+
     return {
         "empty": lambda directory: None,
+        "list-formats": list_formats,
         **{each.__name__: each for each in (tuning, lists, outputs, test, short, plugins)},
     }
 
