@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,8 @@ from mosesplug.learning.list_blocks import names_values, read_file_blocks
 from mosesplug.learning.lists import select_dense_features
 from mosesplug.learning.weighted_graphs import GraphWeights, read_weighted_graphs
 from mosesplug.learning.weights import score_hypotheses
+from mosesplug.metrics.pairwise import pairwise_scores
+from mosesplug.metrics.protocol import Metric
 from mosesplug.settings.lists import ListSettings
 from mosesplug.settings.scores import ScoreSource
 from mosesplug.store import IterationRecord, NBestStore
@@ -165,6 +168,7 @@ def read_list_tasks(
     weights: Path | None,
     sparse: Path | None,
     utility: ScoreSource | None = None,
+    metric: Metric | None = None,
 ) -> Iterator[MbrTask]:
     """Read the n-best lists of a file.
 
@@ -175,6 +179,8 @@ def read_list_tasks(
         sparse: a file of sparse weights.
         utility: a file of utilities instead of a criterion of n-grams; see ``formats.utilities``.
             Hypotheses of lists without scores then have the same probability.
+        metric: the utility instead of a criterion of n-grams: the score of each hypothesis against
+            each other one.
 
     Raises:
         FormatError: a file cannot be read or lacks a weight, or lists without scores are given
@@ -195,7 +201,7 @@ def read_list_tasks(
         scores = block.scores
         if given is not None:
             scores = score_hypotheses(block, given)
-        elif utility is not None and np.isnan(scores).all():
+        elif (utility is not None or metric is not None) and np.isnan(scores).all():
             scores = np.zeros(len(block))
         elif not np.isfinite(scores).all():
             raise FormatError(
@@ -207,9 +213,13 @@ def read_list_tasks(
         bounds = np.flatnonzero(np.diff(block.sentence_ids, prepend=-1, append=-1))
         for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
             texts = [block.text(row).split() for row in range(first, last)]
-            gains = None
+            gains: Callable[[], NDArray[np.float64]] | None = None
+            if metric is not None:
+                whole = [block.text(row) for row in range(first, last)]
+                gains = partial(pairwise_scores, metric, whole)
             if reader is not None:
-                gains = sign * reader.take(last - first, f"{path}:{block.lines[first]}")
+                taken = sign * reader.take(last - first, f"{path}:{block.lines[first]}")
+                gains = partial(np.asarray, taken)
             yield _list_task(int(block.sentence_ids[first]), texts, scores[first:last], gains)
     if reader is not None:
         reader.finish()
@@ -227,7 +237,7 @@ def _list_task(
     sentence: int,
     texts: list[list[bytes]],
     scores: NDArray[np.float64],
-    utilities: NDArray[np.float64] | None,
+    utilities: Callable[[], NDArray[np.float64]] | None,
 ) -> MbrTask:
     def choose(criterion: Criterion) -> Decision:
         # The first of equally good translations is chosen, so sort by model score.
@@ -236,7 +246,7 @@ def _list_task(
         if utilities is None:
             place = decide_in_list(ranked, scores[order], criterion)
         else:
-            place = decide_by_utility(utilities, scores, criterion.scale, order)
+            place = decide_by_utility(utilities(), scores, criterion.scale, order)
         chosen = ranked[place]
         return Decision(tuple(chosen), chosen == ranked[0])
 

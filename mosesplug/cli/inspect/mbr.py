@@ -17,6 +17,7 @@ from mosesplug.cli.shared.list_options import (
 )
 from mosesplug.cli.shared.parameters import (
     THREADS,
+    MetricSettings,
     Output,
     Quiet,
     SparseWeights,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from mosesplug.forest.mbr import Decision
     from mosesplug.inspection.mbr import MbrTask
+    from mosesplug.metrics import Metric
     from mosesplug.settings.lists import ListSettings
     from mosesplug.settings.scores import ScoreSource
 
@@ -63,6 +65,11 @@ def _mbr(
             help="With --nbest: utilities from outside, such as COMET of all pairs.",
         ),
     ] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="With --nbest: maximise a metric, such as WER."),
+    ] = None,
+    metric_settings: MetricSettings = "",
     list_mbr: Annotated[
         bool,
         typer.Option(
@@ -112,6 +119,9 @@ def _mbr(
     with one number, its own. NAME=FILE:error: less is better. Lists without scores count all
     hypotheses alike, as --scale 0 does.
 
+    --metric compares each hypothesis with each other one by a metric of sentences, as in minimum
+    word error rate decoding (Stolcke et al. 1997): WER, CER, CHRF, TER, ...
+
     Examples: mosesplug mbr search-graphs/ --weights run1.dense --scale 20 -o translations;
     mosesplug mbr --nbest list --scores COMET=pairs.npy --scale 0 -o translations
     """
@@ -124,6 +134,12 @@ def _mbr(
     if scores is not None and (nbest is None or list_mbr or lattice_mbr):
         raise UsageError("--scores requires --nbest, and excludes --list-mbr and --lattice-mbr")
     utility = _parse_utility(scores)
+    if metric is not None and (nbest is None or list_mbr or lattice_mbr or scores is not None):
+        raise UsageError(
+            "--metric requires --nbest, and excludes --scores, --list-mbr and --lattice-mbr"
+        )
+    if metric_settings and metric is None:
+        raise UsageError("--metric-settings requires --metric")
     for path in (graphs, nbest, store, weights, sparse_weights):
         if path is not None:
             path.stat()
@@ -147,7 +163,10 @@ def _mbr(
     )
     if nbest is not None:
         print_formats([nbest], settings, quiet=quiet)
-    tasks = _read_tasks(graphs, nbest, store, iteration, weights, sparse_weights, settings, utility)
+    compared = None if metric is None else _find_utility(metric, metric_settings)
+    tasks = _read_tasks(
+        graphs, nbest, store, iteration, weights, sparse_weights, settings, utility, compared
+    )
     decisions: dict[int, Decision] = {}
     with progress_bar(quiet) as progress:
         for sentence, decision in decide_translations(tasks, criterion, threads):
@@ -195,6 +214,16 @@ def _parse_utility(text: str | None) -> ScoreSource | None:
     return found
 
 
+def _find_utility(name: str, settings: str) -> Metric:
+    """Return the metric of ``--metric``."""
+    from mosesplug.metrics.pairwise import check_utility
+    from mosesplug.metrics.registry import metric
+
+    found = metric(name, settings)
+    check_utility(found)
+    return found
+
+
 def _check_finite(value: float | None, option: str) -> None:
     if value is not None and not math.isfinite(value):
         raise UsageError(f"{option}={value:g}: it must be a finite number")
@@ -218,6 +247,7 @@ def _read_tasks(
     sparse: Path | None,
     settings: ListSettings,
     utility: ScoreSource | None,
+    metric: Metric | None,
 ) -> Iterator[MbrTask]:
     from mosesplug.inspection.mbr import read_graph_tasks, read_list_tasks, read_store_tasks
     from mosesplug.learning.weighted_graphs import read_graph_weights
@@ -225,7 +255,7 @@ def _read_tasks(
     if sparse is not None and weights is None:
         raise UsageError("--sparse-weights requires --weights")
     if nbest is not None:
-        return read_list_tasks(nbest, settings, weights, sparse, utility)
+        return read_list_tasks(nbest, settings, weights, sparse, utility, metric)
     if store is not None:
         return read_store_tasks(store, iteration, read_graph_weights(weights, sparse, []))
     if graphs is None:

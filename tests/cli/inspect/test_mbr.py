@@ -285,3 +285,46 @@ def test_recorded_graphs_agree_with_decoding_where_the_posterior_is_sharp(
         line = (multi30k / "forest" / f"hgdecode.{sentence}.txt").read_bytes()
         expected += line.replace(b"<s> ", b"").replace(b" </s> ", b"")
     assert (tmp_path / "out").read_bytes() == expected
+
+
+def test_a_metric_as_the_utility(
+    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """By hand: expected WER of a list, and BLEU+1 as --list-mbr has it."""
+    lines = ["u ||| a b ||| ||| 0", "u ||| a c ||| ||| -0.1", "u ||| d c ||| ||| -0.1"]
+    lines = [line.replace("u", "0", 1) for line in lines]
+    (tmp_path / "list").write_text("\n".join(lines) + "\n")
+    # With equal probabilities, "a c" has 0 + 1/2 + 1/2 errors a word, the others 0 + 1/2 + 1.
+    words = ("--nbest", tmp_path / "list", "--scale", 0, "--quiet")
+    assert run(*words, "--metric", "WER") == 0
+    assert capsysbinary.readouterr().out == b"a c\n"
+    assert run(*words, "--metric", "CER", "--metric-settings", "blanks:remove") == 0
+    assert capsysbinary.readouterr().out == b"a c\n"
+    assert run("--nbest", tmp_path / "list", "--scale", 50, "--quiet", "--metric", "WER") == 0
+    assert capsysbinary.readouterr().out == b"a b\n"
+
+
+def test_bleu_as_the_utility_is_list_mbr(
+    lists: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    for scale in (0, 1, 3):
+        outputs = []
+        for method in (("--list-mbr",), ("--metric", "BLEU")):
+            assert run("--nbest", lists, "--scale", scale, "--quiet", *method) == 0
+            outputs.append(capsysbinary.readouterr().out)
+        assert outputs[0] == outputs[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--metric", "WER", "--list-mbr"), "--metric requires --nbest, and excludes --scores"),
+        (("--metric-settings", "case:false"), "--metric-settings requires --metric"),
+        (("--metric", "COMET"), "unknown metric 'COMET'"),
+    ],
+)
+def test_usage_errors_of_metrics(
+    words: tuple[str, ...], message: str, lists: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("--nbest", lists, *words) == 2
+    assert message in capsys.readouterr().err
