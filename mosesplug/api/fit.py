@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.moses.ini import MosesIni
+from formats.text import write_atomic
 from formats.weights.any_format import Format, read_weights
 from formats.weights.made_features import format_made_features
 from mosesplug.api.arrays import FeatureArrays, convert_features, number_sentences
@@ -23,6 +24,8 @@ from mosesplug.api.weights import WeightTable, convert_table, find_format
 from mosesplug.errors import UsageError
 from mosesplug.evaluation.error_rates import is_error_rate
 from mosesplug.evaluation.gains import Gain, find_gaming, measure_gains
+from mosesplug.evaluation.trade_offs import measure_trade_offs
+from mosesplug.inspection.texts import mark_invalid_utf8
 from mosesplug.learning.cross_validation import CrossValidation
 from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData
 from mosesplug.learning.lengths import write_length_range
@@ -30,6 +33,7 @@ from mosesplug.learning.optimize import OptimizeResult, bind_optimizer
 from mosesplug.learning.optimize import optimize as learn
 from mosesplug.learning.weights import format_weights
 from mosesplug.optimizers.problem import Progress, no_progress
+from mosesplug.reporting.gain_page import render_gains
 from mosesplug.settings.algorithm_options import find_idle_options
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.lengths import WORDS, LengthRange
@@ -191,6 +195,29 @@ class Fit:
         """
         self.weights.save(path, format, config=config)
         write_length_range(Path(path), self.length_range)
+
+    def write_html(self, path: str | PathLike[str], *, title: str | None = None) -> Path:
+        """Write one HTML page: gains, weights, and trade-offs with the metrics that are reported.
+
+        Args:
+            path: the file.
+            title: title of the page; None names the algorithm and the metric.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        metric = self.signature.partition("|")[0]
+        start, learned = self.start.vector, self.weights.vector
+        page = render_gains(
+            title or f"{metric} by {self.settings.algorithm}",
+            self._summary(),
+            self.gains,
+            list(zip(self.weights.space.labels, start.tolist(), learned.tolist(), strict=False)),
+            measure_trade_offs(self.result),
+            self.warnings,
+        )
+        write_atomic(path, mark_invalid_utf8(page).encode())
+        return Path(path)
 
     def choose(self, features: Any, sentence_ids: Any = None) -> NDArray[np.int64]:
         """Return the row of the 1-best hypothesis of each sentence.

@@ -15,13 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.evaluation.error_rates import is_error_rate
+from mosesplug.evaluation.scored_sentences import (
+    ScoredSentences,
+    find_held_out,
+    find_learned,
+    has_lists,
+)
 from mosesplug.evaluation.significance import approximate_randomisation, paired_bootstrap
 from mosesplug.learning.cross_validation import CrossValidation
 from mosesplug.learning.inputs import LearningData
 from mosesplug.learning.optimize import OptimizeResult
 from mosesplug.learning.watched import WatchedMetric
 from mosesplug.metrics import Metric
-from mosesplug.optimizers import Problem, Solution
 
 __all__ = ["Gain", "GainData", "MetricGain", "find_gaming", "measure_gains"]
 
@@ -98,69 +103,42 @@ def measure_gains(result: OptimizeResult) -> tuple[Gain, ...]:
     All tests draw 1,000 samples with the same seed. Nothing is measured, and nothing returned, for
     search graphs, or if no metric is watched and no sentence held out.
     """
-    data, learned = result.data, result.learning
-    if data.problem.source is not None or data.problem.search is not None:
+    if not has_lists(result):
         return ()
-    others = [
-        *_measure_held_out(result),
-        *([] if learned.validation is None else [_measure_folds(data, learned.validation)]),
+    learned, held_out = find_learned(result), find_held_out(result)
+    validation = result.learning.validation
+    if held_out is None and validation is None and not result.data.watched:
+        return ()
+    gains = [_measure_sentences("learned from", learned, result)]
+    if held_out is not None:
+        gains.append(_measure_sentences("held out", held_out, result))
+    if validation is not None:
+        gains.append(_measure_folds(learned, validation, result.data))
+    return tuple(gains)
+
+
+def _measure_sentences(data: GainData, sentences: ScoredSentences, result: OptimizeResult) -> Gain:
+    solution = result.learning.solution
+    end = sentences.divide(solution.length_exponent).choose(solution.weights)
+    return _measure(data, sentences.metrics, (_choose_at_start(sentences, result.data), end))
+
+
+def _measure_folds(
+    sentences: ScoredSentences, validation: CrossValidation, data: LearningData
+) -> Gain:
+    places = np.concatenate([fold.positions for fold in validation.folds])
+    decided = [
+        sentences.take(fold.positions)
+        .divide(fold.solution.length_exponent)
+        .choose(fold.solution.weights)
+        for fold in validation.folds
     ]
-    if not (others or data.watched):
-        return ()
-    rows = _choose_both(data, learned.solution, data.problem, learned.kept)
-    return (_measure("learned from", _metrics(data), rows), *others)
+    start = _choose_at_start(sentences.take(places), data)
+    return _measure("folds", sentences.metrics, (start, np.concatenate(decided)))
 
 
-def _measure_held_out(result: OptimizeResult) -> list[Gain]:
-    data, learned, held_out = result.data, result.learning, result.held_out
-    if len(learned.away):
-        problem, places, metrics = data.problem, learned.away, _metrics(data)
-    elif held_out is not None:
-        problem = held_out.problem
-        lists = problem.tuning_set
-        places = np.flatnonzero(np.diff(lists.offsets)).astype(np.int64)
-        metrics = (WatchedMetric(problem.metric, lists.stats), *held_out.watched)
-    else:
-        return []
-    rows = _choose_both(data, learned.solution, problem, places)
-    return [_measure("held out", metrics, rows)]
-
-
-def _measure_folds(data: LearningData, validation: CrossValidation) -> Gain:
-    folds = validation.folds
-    places = np.concatenate([fold.positions for fold in folds])
-    start = _start(data)
-    decided = [_choose_rows(data, fold.solution, data.problem, fold.positions) for fold in folds]
-    rows = (_choose_rows(data, start, data.problem, places), np.concatenate(decided))
-    return _measure("folds", _metrics(data), rows)
-
-
-def _metrics(data: LearningData) -> tuple[WatchedMetric, ...]:
-    problem = data.problem
-    return (WatchedMetric(problem.metric, problem.tuning_set.stats), *data.watched)
-
-
-def _start(data: LearningData) -> Solution:
-    return Solution(data.start.weights, 0.0, length_exponent=data.start_exponent)
-
-
-def _choose_both(
-    data: LearningData, end: Solution, problem: Problem, places: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rows that the starting weights choose, and those that the learned ones choose."""
-    return (
-        _choose_rows(data, _start(data), problem, places),
-        _choose_rows(data, end, problem, places),
-    )
-
-
-def _choose_rows(
-    data: LearningData, solution: Solution, problem: Problem, places: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Return the row of the 1-best of the sentences at some positions, which have hypotheses."""
-    lists = data.rescore(problem, solution.length_exponent).tuning_set
-    filled = np.flatnonzero(np.diff(lists.offsets))
-    return lists.first_best(solution.weights)[np.searchsorted(filled, places)]
+def _choose_at_start(sentences: ScoredSentences, data: LearningData) -> NDArray[np.int64]:
+    return sentences.divide(data.start_exponent).choose(data.start.weights)
 
 
 def _measure(

@@ -25,7 +25,7 @@ from mosesplug.reporting.analysis_tables import (
 )
 from mosesplug.reporting.bars import BAR_STYLE, BarGroup, render_bars, render_legend
 from mosesplug.reporting.comparison import tabulate_systems
-from mosesplug.reporting.document import render_document, render_section
+from mosesplug.reporting.document import DARK_STYLE, render_document, render_section
 from mosesplug.reporting.tables import render_table
 
 __all__ = ["render_analysis"]
@@ -43,12 +43,10 @@ h3 { font-size: 1rem; margin: 1.25rem 0 .4rem; overflow-wrap: anywhere; }
 dd mark { background: none; color: inherit; text-decoration: underline wavy #dc2626;
   text-underline-offset: .2em; }
 @media screen and (prefers-color-scheme: dark) {
-  :root { color-scheme: dark; } body { color: #e2e8f0; background: #0f172a; }
-  p.note, dt { color: #94a3b8; } th { border-bottom-color: #64748b; }
-  tr:nth-child(even) td { background: #1e293b; } .sentence { border-left-color: #475569; }
   dd mark { text-decoration-color: #f87171; }
 }
 """
+    + DARK_STYLE
     + BAR_STYLE
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-__all__ = ["render_document", "render_section"]
+__all__ = ["DARK_STYLE", "render_document", "render_section"]
 
 _STYLE = """
 :root { color-scheme: light; }
@@ -27,6 +27,15 @@ dd { margin: 0 0 .3rem; overflow-wrap: anywhere; } .sentence { border-left: 3px 
   figure { break-inside: avoid; } }
 figure { margin: 0; }
 """
+
+DARK_STYLE = """
+@media screen and (prefers-color-scheme: dark) {
+  :root { color-scheme: dark; } body { color: #e2e8f0; background: #0f172a; }
+  p.note, dt { color: #94a3b8; } th { border-bottom-color: #64748b; }
+  tr:nth-child(even) td { background: #1e293b; } .sentence { border-left-color: #475569; }
+}
+"""
+"""CSS of pages without pictures of matplotlib, which are light."""
 
 
 def render_document(title: str, sections: Iterable[str], style: str = "") -> str:

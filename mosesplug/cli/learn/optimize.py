@@ -41,6 +41,10 @@ def _optimize(
             help="Format of the result: json, yaml, lines, ... [by the name of FILE]",
         ),
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Write gains and trade-offs as a page."),
+    ] = None,
     quiet: Quiet = False,
     **given: Any,
 ) -> None:
@@ -66,6 +70,7 @@ def _optimize(
     # Fail now instead of after minutes of work.
     idle = check_settings(settings)
     check_output(output)
+    check_output(html, "--html")
     to, config = find_result_format(weights_format, output, settings.init)
     for warning in idle:
         print(f"warning: {warning}", file=sys.stderr)
@@ -76,6 +81,8 @@ def _optimize(
         print(f"warning: {warning}", file=sys.stderr)
     if not quiet:
         print_report(fit.result, settings, fit.gains)
+    if html is not None:
+        fit.write_html(html)
     dense, sparse = format_result(fit, to, config, output)
     if output is None:
         print_bytes(dense + sparse)
