@@ -23,8 +23,7 @@ from mosesplug.api.weights import WeightTable
 from mosesplug.errors import UsageError
 from mosesplug.inspection.rerank import choose_least_risk, rank_sentences, score_again
 from mosesplug.learning.lengths import find_length_range
-from mosesplug.learning.transforming import Transform
-from mosesplug.settings.arguments import check_transform
+from mosesplug.learning.transforming import pair_transformed
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.lengths import LengthRange
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
@@ -195,16 +194,12 @@ def rerank_blocks(
         UsageError: ``transform`` without minimum Bayes risk.
     """
     ids = SentenceIds() if ids is None else ids
-    command = check_transform(settings.transform, "--transform")
-    if command is not None and scale is None:
+    if settings.transform is not None and scale is None:
         raise UsageError("--transform requires --mbr: nothing else here depends on the texts")
     blocks = score_again(
         lists, weights, replace(settings, transform=None), ids=ids, lengths=lengths
     )
-    pairs = (
-        ((block, block) for block in blocks) if command is None else Transform(command).pair(blocks)
-    )
-    for block, compared in pairs:
+    for block, compared in pair_transformed(blocks, settings.transform):
         order = [np.zeros(0, dtype=np.int64)]
         chosen: list[int] = []
         first = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -30,6 +30,8 @@ from mosesplug.forest.oracles.hope_fear import name_sentence
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.learning.list_blocks import names_values, read_file_blocks
 from mosesplug.learning.lists import select_dense_features
+from mosesplug.learning.made_features import check_derived_features
+from mosesplug.learning.transforming import pair_transformed
 from mosesplug.learning.weighted_graphs import GraphWeights, read_weighted_graphs
 from mosesplug.learning.weights import score_hypotheses
 from mosesplug.metrics.pairwise import pairwise_scores
@@ -174,7 +176,8 @@ def read_list_tasks(
 
     Args:
         path: the file.
-        settings: how it is read.
+        settings: how it is read; ``transform`` changes the texts that are compared, not those that
+            are chosen.
         weights: a file of weights of any format; None for the scores in the lists.
         sparse: a file of sparse weights.
         utility: a file of utilities instead of a criterion of n-grams; see ``formats.utilities``.
@@ -192,10 +195,12 @@ def read_list_tasks(
     given = None if weights is None else read_weights(weights).with_sparse(sparse)
     dense: tuple[str, ...] | None = None
     if given is not None:
+        check_derived_features(given, settings)
         dense = select_dense_features(path, given, settings)
     elif names_values(path, settings):
         dense = ()
-    for block in read_file_blocks(path, settings, dense=dense):
+    blocks = read_file_blocks(path, replace(settings, transform=None), dense=dense)
+    for block, compared in pair_transformed(blocks, settings.transform):
         if not block.has_texts:
             raise UsageError(f"{path} has no texts to choose from by minimum Bayes risk")
         scores = block.scores
@@ -213,14 +218,18 @@ def read_list_tasks(
         bounds = np.flatnonzero(np.diff(block.sentence_ids, prepend=-1, append=-1))
         for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
             texts = [block.text(row).split() for row in range(first, last)]
+            changed = texts
+            if compared is not block:
+                changed = [compared.text(row).split() for row in range(first, last)]
             gains: Callable[[], NDArray[np.float64]] | None = None
             if metric is not None:
-                whole = [block.text(row) for row in range(first, last)]
+                whole = [compared.text(row) for row in range(first, last)]
                 gains = partial(pairwise_scores, metric, whole)
             if reader is not None:
                 taken = sign * reader.take(last - first, f"{path}:{block.lines[first]}")
                 gains = partial(np.asarray, taken)
-            yield _list_task(int(block.sentence_ids[first]), texts, scores[first:last], gains)
+            sentence = int(block.sentence_ids[first])
+            yield _list_task(sentence, texts, changed, scores[first:last], gains)
     if reader is not None:
         reader.finish()
 
@@ -236,15 +245,19 @@ def _graph_task(sentence: int, graph: Hypergraph, weights: NDArray[np.float64]) 
 def _list_task(
     sentence: int,
     texts: list[list[bytes]],
+    compared: list[list[bytes]],
     scores: NDArray[np.float64],
     utilities: Callable[[], NDArray[np.float64]] | None,
 ) -> MbrTask:
+    """Return the task of a list whose ``texts`` are chosen by those that are ``compared``."""
+
     def choose(criterion: Criterion) -> Decision:
         # The first of equally good translations is chosen, so sort by model score.
         order = np.argsort(-scores, kind="stable")
         ranked = [texts[row] for row in order.tolist()]
         if utilities is None:
-            place = decide_in_list(ranked, scores[order], criterion)
+            others = [compared[row] for row in order.tolist()]
+            place = decide_in_list(others, scores[order], criterion)
         else:
             place = decide_by_utility(utilities(), scores, criterion.scale, order)
         chosen = ranked[place]

@@ -10,12 +10,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from formats.weights.any_format import read_weights
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.inspection.run import open_run
 from mosesplug.learning.data import read_data
 from mosesplug.learning.list_blocks import find_dense_features
 from mosesplug.learning.lists import NO_REFERENCES, store_lists
+from mosesplug.learning.made_features import check_derived_features, check_made_features
 from mosesplug.learning.outside import find_metric_of
 from mosesplug.learning.weights import read_starting_weights
 from mosesplug.metrics import Metric
@@ -131,7 +133,11 @@ def open_oracle_lists(
         lists = stored.store.tuning_set()
         ranking = None
         if weights is not None:
-            start = read_starting_weights(lists.space, weights, sparse_weights)
+            file = read_weights(weights)
+            check_derived_features(file, settings)
+            names = [name for name, _ in lists.space.groups]
+            check_made_features(file, names, ", ".join(map(str, places)))
+            start = read_starting_weights(lists.space, file, sparse_weights)
             ranking = lists.model_scores(start.weights)
         signature = stored.prepared.signature
         yield OracleLists(stored.store, lists, measure, signature, ranking, stored.ids)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Collection
 
-from formats.nbest.block import NBestList
 from formats.weights.any_format import WeightFile
 from mosesplug.errors import UsageError
 from mosesplug.settings.features import parse_derived_features
@@ -29,17 +29,17 @@ def check_derived_features(weights: WeightFile, settings: ListSettings) -> None:
             )
 
 
-def check_made_features(weights: WeightFile, block: NBestList) -> None:
-    """Check that a list has the features that a file of weights records as added or derived.
+def check_made_features(weights: WeightFile, known: Collection[str], lists: str) -> None:
+    """Check that lists have the features that a file of weights records as added or derived.
 
     Args:
         weights: the file.
-        block: the list after all steps.
+        known: names of the dense features of the lists, after all steps.
+        lists: what messages call them.
 
     Raises:
-        UsageError: the list lacks a feature.
+        UsageError: the lists lack a feature.
     """
-    known = {name for name, _ in block.groups}
     options = [f"--add-feature {name}=FILE" for name in weights.made.added if name not in known]
     options += [
         f"--derive {shlex.quote(f'{name}={text}')}"
@@ -48,6 +48,5 @@ def check_made_features(weights: WeightFile, block: NBestList) -> None:
     ]
     if options:
         raise UsageError(
-            f"{weights.path} was learned with features that {block.path} lacks: add "
-            f"{' '.join(options)}"
+            f"{weights.path} was learned with features that {lists} lacks: add {' '.join(options)}"
         )

@@ -14,8 +14,9 @@ from formats.nbest.block import NBestList
 from formats.nbest.entry import BLANKS
 from mosesplug.decoders.line_filter import LineFilter
 from mosesplug.errors import UsageError
+from mosesplug.settings.arguments import check_transform
 
-__all__ = ["BPE", "Transform", "join_subwords"]
+__all__ = ["BPE", "Transform", "join_subwords", "pair_transformed"]
 
 BPE = "bpe"
 """The command that joins subwords at ``@@``."""
@@ -70,6 +71,25 @@ class Transform:
 
     def finish(self) -> None:
         """Do nothing: the commands have ended with their lists."""
+
+
+def pair_transformed(
+    blocks: Iterator[NBestList], command: str | None
+) -> Iterator[tuple[NBestList, NBestList]]:
+    """Yield blocks, each with the same block with the texts that a command makes of it.
+
+    Args:
+        blocks: of one list.
+        command: the value of ``--transform``; None: the texts stay.
+
+    Raises:
+        UsageError: it is no command.
+        DecoderError, FormatError: as for ``Transform.stream``.
+    """
+    checked = check_transform(command, "--transform")
+    if checked is None:
+        return ((block, block) for block in blocks)
+    return Transform(checked).pair(blocks)
 
 
 def join_subwords(text: bytes) -> bytes:

@@ -133,7 +133,7 @@ def score_hypotheses(
         UsageError: they were learned with features that the list lacks; or see ``divide_block``.
         DataError: see ``divide_block``.
     """
-    check_made_features(weights, block)
+    check_made_features(weights, [name for name, _ in block.groups], block.path)
     space = FeatureSpace(block.groups, block.sparse_names)
     vector = arrange_weights(weights, space).weights
     if lengths is not None and lengths.low != 0.0:

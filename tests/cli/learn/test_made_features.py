@@ -190,3 +190,33 @@ def test_the_length_is_that_of_the_lists(run: Run) -> None:
     assert code == 2
     assert "use --derive len=words --length-by len" in error
     assert learn(run, *words, "--length-by", "len")[0] == 0
+
+
+def test_other_commands_add_and_check_the_same_features(run: Run) -> None:
+    assert learn(run, "-o", "w", "--quiet")[0] == 0
+    added = ("--add-feature", "LM=test.lm")
+    best = Path("test.refs").read_text()
+    of_mbr = ("mbr", "--nbest", "test", "--weights", "w", "--scale", 1000)
+    code, out, _ = run(*of_mbr, *added, *DERIVE)
+    assert (code, out) == (0, best)
+    # It compares the changed texts, and prints those of the list.
+    code, out, _ = run(*of_mbr, *added, *DERIVE, "--transform", "tr a-z A-Z")
+    assert (code, out) == (0, best)
+    of_oracle = ("oracle", "test", "--refs", "test.refs", "--weights", "w")
+    code, out, _ = run(*of_oracle, *added, *DERIVE)
+    assert code == 0
+    assert "(first best)  1.0000" in out
+    for words in (of_mbr, of_oracle):
+        code, _, error = run(*words)
+        assert code == 2
+        assert "w was learned with features that test lacks: add --add-feature LM=FILE" in error
+        code, _, error = run(*words, *added, "--derive", "len=chars", "--derive", "lm_norm=LM/len")
+        assert code == 2
+        assert "--derive len=chars: w was learned with len=words" in error
+    words = ("bench-optimizers", "dev", "--refs", "dev.refs", "--algorithms", "mert", "--seeds", 1)
+    code, out, _ = run(*words, "--add-feature", "LM=dev.lm", "--derive", "n=LM/words")
+    assert code == 0
+    assert "mert                1.0000" in out
+    words = ("nbest", "import", "dev", "store", "--refs", "dev.refs", "--transform", "tr w W")
+    assert run(*words, "--add-feature", "LM=dev.lm", *DERIVE)[0] == 0
+    assert "W00 W01" in run("nbest", "show", "store", 0)[1]
