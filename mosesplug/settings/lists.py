@@ -140,7 +140,7 @@ class ListSettings:
     scores: tuple[str | ScoreSource, ...] = field(
         default=(),
         metadata=setting(
-            help="Scores from outside, a line a hypothesis; repeatable",
+            help="Scores to optimise, a line a hypothesis; repeatable",
             panel="Data",
             metavar="NAME=FILE",
             excludes=("graphs",),
