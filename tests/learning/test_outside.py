@@ -90,7 +90,7 @@ SCORES = {"comet": "COMET=comet", "counts": "ERRORS=counts:error"}
 @pytest.mark.parametrize("name", list(SCORES))
 def test_mert_reaches_the_best_point_of_a_grid(lists: Path, name: str) -> None:
     found = learn(scores=[SCORES[name]]).learning
-    angles = np.linspace(0, 2 * np.pi, 20_001)
+    angles = np.linspace(0, 2 * np.pi, 4_001)
     grid = np.column_stack([np.cos(angles), np.sin(angles)])
     best = max(value(name, choose(point)) for point in grid)
     assert found.solution.score >= best - 1e-12
@@ -209,7 +209,7 @@ def import_scores(target: str, scores: str, *files: str) -> None:
     sources = [IterationSource(Path(file)) for file in files]
     list(
         import_lists(
-            sources, Path(target), metric=metric, references=None, source=None, lists=settings,
+            sources, Path(target), metric=metric, references=None, source=None, settings=settings,
             threads=1,
         )
     )  # fmt: skip
@@ -270,7 +270,8 @@ def test_stored_lists_find_scores_by_their_texts(lists: Path) -> None:
 
 @pytest.mark.parametrize("method", ["sentence", "greedy"])
 def test_oracles_are_the_best_scores(lists: Path, method: Any) -> None:
-    with open_oracle_lists([Path("lists")], scores=["COMET=comet"]) as opened:
+    settings = ListSettings(scores=("COMET=comet",))
+    with open_oracle_lists([Path("lists")], settings=settings) as opened:
         ranked = rank_lists(opened.lists, None)
         found = find_oracle(method, ranked.lists, opened.metric, seed=1)
     best = read("comet").reshape(N_SENTENCES, -1).max(axis=1)
