@@ -288,8 +288,10 @@ def _parse_features(
     padded: Bytes, begins: Positions, ends: Positions, layout: Layout
 ) -> ParsedFeatures | None:
     """Parse by columns if the lines allow it, else by tokens."""
-    behind = ends + (padded[ends - 1] > BLANKS[-1])  # of a field that ends its line, the line end
-    dense = parse_columns(padded, begins, behind, layout, glued=layout.named)
+    # A field that ends its line has the line end in the place of the blank behind the last number.
+    at_end = (padded[ends - 1] > BLANKS[-1]) & (padded[ends] <= BLANKS[-1])
+    padded[ends[at_end]] = BLANKS[-1]
+    dense = parse_columns(padded, begins, ends + at_end, layout, glued=layout.named)
     if dense is None:
         return (parse_named if layout.named else parse_tokens)(padded, begins, ends, layout)
     none = np.zeros(0, dtype=np.int64)
