@@ -98,7 +98,6 @@ class RenameFeatures:
         self._is_strict = is_strict
         self._unused = dict.fromkeys(self._new)
         self._seen: dict[str, None] = {}
-        self._wanted = set(self._new.values())
 
     def apply(self, block: NBestList) -> NBestList:
         """Return the block with the new names.
@@ -107,16 +106,17 @@ class RenameFeatures:
             UsageError: another feature has a new name already.
         """
         names = [*(name for name, _ in block.groups), *block.sparse_names]
-        for name in names:
-            if name in self._wanted and name not in self._new:
-                old = next(old for old, new in self._new.items() if new == name)
+        present = set(names)
+        for old, new in self._new.items():
+            # Lists that call one feature by two names are fine; two features of one list are not.
+            if old in present and new in present and new not in self._new:
                 raise UsageError(
-                    f"--rename {old}={name}: {block.path} has another feature {name}; choose a "
-                    f"new name, or ignore that feature (--drop-feature {name})"
+                    f"--rename {old}={new}: {block.path} has another feature {new}; choose a "
+                    f"new name, or ignore that feature (--drop-feature {new})"
                 )
         if self._unused:
             self._seen.update(dict.fromkeys(names[:_SHOWN]))
-            for name in self._new.keys() & set(names):
+            for name in self._new.keys() & present:
                 self._unused.pop(name, None)
         return replace(
             block,

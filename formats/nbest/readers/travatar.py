@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from os import fspath
 
 from formats.decimals import parse_number
+from formats.errors import FormatError, quote
 from formats.nbest.block import NBestList
-from formats.nbest.list_format import ListFormat, ListOptions, SentenceIds
+from formats.nbest.list_format import ListFormat, ListOptions, SentenceIds, read_first_lines
 from formats.nbest.readers.bars import field_of, read_bar_blocks
 from formats.text import StrPath
 
@@ -27,6 +29,15 @@ def _has_form(line: bytes) -> bool:
 
 
 def _read_blocks(path: StrPath, options: ListOptions, ids: SentenceIds) -> Iterator[NBestList]:
+    first = next(iter(read_first_lines(path)), None)
+    if first is not None and math.isnan(parse_number(score := field_of(first, 2))):
+        raise FormatError(
+            f"the third field of the first hypothesis is {quote(score)}, not a score",
+            path=fspath(path),
+            line=1,
+            remedy="Travatar writes: id ||| text ||| score ||| lm=-3. Name the format of another "
+            "program",
+        )
     return read_bar_blocks(path, options, ids, names_values=True, score_first=True)
 
 
