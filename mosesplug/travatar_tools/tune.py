@@ -7,7 +7,6 @@ greedy-mert   the same along coordinates only, the best of all in each step
 lbfgs         BLEU of the expected statistics (``xbleu``), or the expected value of another measure
               (``risk``), by L-BFGS
 online        ``perceptron`` or ``adagrad`` with costs by the measure of the whole corpus
-onlinepro     ``pro``: the same sampling of pairs, a classifier in place of single updates
 ============  =====================================================================================
 """
 
@@ -29,7 +28,7 @@ from mosesplug.tuning_set import TuningSet
 
 __all__ = ["ALGORITHMS", "TuneSettings", "tune"]
 
-ALGORITHMS = ("mert", "greedy-mert", "lbfgs", "online", "onlinepro")
+ALGORITHMS = ("mert", "greedy-mert", "lbfgs", "online")
 """Values of ``-algorithm``."""
 
 _BY_COORDINATES = 100
@@ -70,6 +69,12 @@ class TuneSettings:
         Raises:
             UsageError: settings without counterpart.
         """
+        if self.algorithm == "onlinepro":
+            raise UsageError(
+                "-algorithm onlinepro: single updates for sampled pairs, the best of several runs, "
+                "have no counterpart as good: use -algorithm mert, lbfgs or online, or mosesplug "
+                "optimize --algorithm pro"
+            )
         if self.algorithm not in ALGORITHMS:
             raise UsageError(
                 f"-algorithm {self.algorithm}: unknown; the algorithms are "
@@ -90,7 +95,13 @@ class TuneSettings:
         return self._online()
 
     def _mert(self) -> Mapping[str, object]:
-        options: dict[str, object] = {"restarts": self.restarts, "tolerance": self.threshold}
+        # Travatar never gives a search up.
+        options: dict[str, object] = {
+            "restarts": self.restarts,
+            "tolerance": self.threshold,
+            "give_up": 0.0,
+            "polish": 64,
+        }
         if self.algorithm == "greedy-mert":
             return options
         words = self.directions.split()
@@ -147,11 +158,7 @@ class TuneSettings:
             raise UsageError(
                 f"-update {self.update}: must be one of perceptron, avgperceptron, adagrad"
             )
-        if self.algorithm == "onlinepro":
-            # One classifier for all pairs has no single updates.
-            kind = "logistic" if self.update == "adagrad" else "perceptron"
-            return "pro", {"classifier": kind}
-        costs = {"cost": "pseudo-corpus", "rate": self.rate}
+        costs: dict[str, object] = {"cost": "pseudo-corpus", "rate": self.rate}
         if self.update == "adagrad":
             return "adagrad", {**costs, "loss": "hinge", "regularization": 0.0}
         averaging = "all" if self.update == "avgperceptron" else "best"
@@ -184,7 +191,7 @@ def tune(
     if name == "mert" and space.n_sparse:
         raise DataError(
             f"{len(space)} features are too many for -algorithm {settings.algorithm} (at most "
-            f"{DENSE_LIMIT}): use -algorithm onlinepro or lbfgs"
+            f"{DENSE_LIMIT}): use -algorithm lbfgs or online"
         )
     initial = np.array([weights.get(label, 0.0) for label in space.labels])
     if not initial.any():

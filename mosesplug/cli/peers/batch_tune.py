@@ -35,7 +35,7 @@ PROGRAM = Program(
         ProgramOption("forest", "rejected: forests are not read", "", "FILES"),
         ProgramOption(
             "algorithm",
-            "mert, greedy-mert, lbfgs, online or onlinepro",
+            "mert, greedy-mert, lbfgs or online",
             "",
             "NAME",
             default="mert",

@@ -203,8 +203,6 @@ def test_the_score_is_that_of_the_metric(data: Data, capfd: pytest.CaptureFixtur
         "online",
         "online -update avgperceptron",
         "online -update adagrad -rate 0.1",
-        "onlinepro",
-        "onlinepro -update adagrad",
     ],
 )
 def test_algorithms_gain(words: str, data: Data, capfd: pytest.CaptureFixture[str]) -> None:
@@ -257,7 +255,7 @@ def test_many_sparse_features(data: Data, capfd: pytest.CaptureFixture[str]) -> 
     code, _, err = call("-nbest nbest -eval ribes -algorithm mert refs", capfd)
     assert code == 1
     assert "1155 features are too many for -algorithm mert (at most 1000)" in err
-    weights, _ = tuned("-nbest nbest -eval ribes -algorithm onlinepro refs", capfd)
+    weights, _ = tuned("-nbest nbest -eval ribes -algorithm online refs", capfd)
     assert 0.0 not in weights.values()
 
 
@@ -287,6 +285,7 @@ def test_other_inputs(data: Data, capfd: pytest.CaptureFixture[str]) -> None:
         ("-nbest nbest -restarts many refs", "-restarts takes a whole number, not 'many'"),
         ("-nbest nbest -restarts -1 refs", "-restarts must be at least 0"),
         ("-nbest nbest -algorithm mira refs", "mira: unknown; the algorithms are mert, greedy"),
+        ("-nbest nbest -algorithm onlinepro refs", "use -algorithm mert, lbfgs or online"),
         ("-nbest nbest -eval ter refs", "write ter:inverse=true"),
         ("-nbest nbest -eval nist refs", "NIST needs"),
         ("-nbest nbest -mert_directions xeval=0.1:9:3 refs", "have no counterpart"),
