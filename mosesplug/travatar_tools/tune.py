@@ -34,6 +34,9 @@ ALGORITHMS = ("mert", "greedy-mert", "lbfgs", "online")
 _BY_COORDINATES = 100
 """Up to this number of features, the start at zero is tried along each coordinate."""
 
+_NEAR_ZERO = 1e-3
+"""Sum of the starting weights of online learning."""
+
 
 @dataclass(frozen=True)
 class TuneSettings:
@@ -215,7 +218,8 @@ def tune(
     if name == "mert":
         problem = replace(problem, starts=_best_coordinate(problem))
     if name in ("perceptron", "adagrad"):
-        initial = np.zeros(len(space))
+        # Travatar starts at 0; starting weights next to it decide between hypotheses.
+        initial = initial * (_NEAR_ZERO / np.abs(initial).sum())
     tuner = algorithm(name)
     optimizer = tuner.bind(make_options(tuner, options))
     return optimizer.optimize(problem, initial, np.random.default_rng(seed))
