@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar, overload
@@ -15,7 +15,8 @@ from mosesplug.api.arrays import encode_texts
 from mosesplug.api.inputs import load_references
 from mosesplug.api.list_arguments import make_list_keywords
 from mosesplug.api.nbest import NBest
-from mosesplug.api.sentence_scores import attach_named_scores
+from mosesplug.api.sentence_scores import attach_named_scores, attach_to_block, read_columns
+from mosesplug.api.statistics import convert_named_scores
 from mosesplug.api.table import Column, ColumnType, Table
 from mosesplug.errors import UsageError
 from mosesplug.evaluation.comparison import (
@@ -32,6 +33,7 @@ from mosesplug.evaluation.scoring import (
     score_translation,
 )
 from mosesplug.learning.list_references import match_references
+from mosesplug.learning.outside import make_outside_metrics
 from mosesplug.metrics import Metric
 from mosesplug.metrics.outside import OutsideMetric
 
@@ -95,9 +97,10 @@ class Scores(Sequence[Score], Generic[Score]):
 
 def score(
     hypotheses: NBest | StrPath | Sequence[str] | Sequence[bytes],
-    references: Any,
+    references: Any = None,
     metrics: Sequence[str | Metric] | str | None = None,
     *,
+    scores: Mapping[str, Any] | None = None,
     select: int | Literal["oracle"] | None = None,
     names: Sequence[str] | None = None,
     format: str = "auto",
@@ -113,9 +116,11 @@ def score(
     Args:
         hypotheses: a translation for each sentence, or their file; or n-best lists of all
             sentences.
-        references: as for ``optimize``.
+        references: as for ``optimize``; optional with ``scores``.
         metrics: names with settings, as ``"CHRF beta:2"``, or metrics; None: BLEU, TER-SACREBLEU
-            and CHRF with beta 2.
+            and CHRF with beta 2; without references, all of ``scores``.
+        scores: scores that another program computed, by name as for ``optimize``: a number for each
+            sentence, or for each hypothesis of n-best lists, or a file of them.
         select: which hypothesis of n-best lists (``NBest``, or a file of lists) to score: a rank
             from 1, or ``"oracle"``, a greedy search for the best of the corpus. None: the first
             of an ``NBest``; a file has translations.
@@ -150,24 +155,39 @@ def score(
     settings = make_list_keywords(
         names=names, format=format, columns=columns, word_scores=word_scores
     )
-    lines: Sequence[Sequence[bytes]] = load_references(references)
+    if references is None and not scores:
+        raise UsageError("references is missing: give references, or scores")
+    sources = convert_named_scores(scores) if scores else ()
+    lines: Sequence[Sequence[bytes]] = [] if references is None else load_references(references)
     source: Any
+    outside = None
     if isinstance(hypotheses, NBest):
-        source = hypotheses.block
+        source = attach_to_block(hypotheses.block, sources)
     elif isinstance(hypotheses, str | PathLike):
         source = Path(hypotheses)
         if select is not None:
             lines = match_references([source], settings, lines, "references").lines
     else:
         source = encode_texts(hypotheses, "hypotheses")
-    prepared = prepare_metrics(list_metrics(metrics), lines)
-    return Scores(
-        list(
-            score_translation(
-                source, prepared, selection=select, settings=settings, samples=samples, seed=seed
-            )
-        )
+    if sources and select is None and not isinstance(hypotheses, NBest):
+        outside = read_columns(sources, source)
+    elif sources:
+        settings = replace(settings, scores=sources)
+    known = make_outside_metrics(sources)
+    chosen = list_metrics(metrics)
+    if metrics is None:
+        chosen = [*(chosen if lines else ()), *(each.name for each in known)]
+    prepared = prepare_metrics(chosen, lines, known)
+    found = score_translation(
+        source,
+        prepared,
+        selection=select,
+        settings=settings,
+        outside=outside,
+        samples=samples,
+        seed=seed,
     )
+    return Scores(list(found))
 
 
 def compare(

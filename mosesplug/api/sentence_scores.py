@@ -9,16 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from formats.nbest.block import NBestList
+from formats.nbest.list_format import SentenceIds
 from mosesplug.api.statistics import convert_named_scores
 from mosesplug.errors import UsageError
 from mosesplug.evaluation.comparison import System
 from mosesplug.evaluation.outside import attach_arrays, read_sentence_scores
 from mosesplug.evaluation.scores import Translation
-from mosesplug.learning.outside import make_outside_metrics
+from mosesplug.learning.outside import ScoreStep, make_outside_metrics
 from mosesplug.metrics.outside import OutsideMetric
 from mosesplug.settings.scores import ScoreSource
 
-__all__ = ["attach_named_scores"]
+__all__ = ["attach_named_scores", "attach_to_block", "read_columns"]
 
 
 def attach_named_scores(
@@ -54,6 +56,42 @@ def attach_named_scores(
         sources += convert_named_scores({key: column[0][0]}, "scores")
         columns.append(column)
     return attach_arrays(systems, columns), make_outside_metrics(sources)
+
+
+def attach_to_block(block: NBestList, sources: Sequence[ScoreSource]) -> NBestList:
+    """Return n-best lists with scores of their hypotheses.
+
+    Raises:
+        FormatError: the number of scores differs, or a file cannot be read.
+    """
+    if not sources:
+        return block
+    step = ScoreStep(sources, SentenceIds())
+    attached = step.apply(block)
+    step.finish()
+    return attached
+
+
+def read_columns(sources: Sequence[ScoreSource], translation: Translation) -> NDArray[np.float64]:
+    """Return scores of the sentences of a translation, float64 ``[n_sentences, k]``.
+
+    Raises:
+        UsageError: another number of scores.
+        FormatError: a file cannot be read.
+    """
+    columns = [
+        np.asarray(source.values, dtype=np.float64)
+        if source.values is not None
+        else np.concatenate([read_sentence_scores(path, translation) for path in source.paths])
+        for source in sources
+    ]
+    count = len(columns[0])
+    if not isinstance(translation, str | PathLike):
+        count = len(translation)
+    for source, column in zip(sources, columns, strict=True):
+        if len(column) != count:
+            raise UsageError(f"{source.place} has {len(column)} numbers for {count} sentences")
+    return np.concatenate(columns, axis=1)
 
 
 def _convert_runs(values: Any, system: System, key: str, what: str) -> list[NDArray[np.float64]]:

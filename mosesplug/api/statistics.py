@@ -157,7 +157,7 @@ def convert_named_scores(
 
     Args:
         scores: by name, or ``NAME:error`` and ``NAME:ratio``: ``[n]`` or ``[n, k]`` numbers, or a
-            file.
+            file or a tuple of files.
         what: the argument, for messages.
         count: number of hypotheses; None if it is not known yet.
 
@@ -172,7 +172,13 @@ def convert_named_scores(
         name, source = split_marks(key)
         source = replace(source, name=name)
         if isinstance(values, str | PathLike):
-            found.append(replace(source, paths=(Path(values),)))
+            values = (values,)
+        if (
+            isinstance(values, tuple)
+            and values
+            and all(isinstance(each, str | PathLike) for each in values)
+        ):
+            found.append(replace(source, paths=tuple(map(Path, values))))
             continue
         array = convert_numbers(values, f"{what}[{key!r}]")
         rows = array.astype(np.float64).reshape(len(array), -1) if array.ndim in (1, 2) else None

@@ -131,6 +131,7 @@ def score_translation(
     *,
     selection: Selection | None = None,
     settings: ListSettings = NO_SETTINGS,
+    outside: NDArray[np.float64] | None = None,
     samples: int = 1000,
     seed: int = 1,
 ) -> Iterator[MetricScore]:
@@ -141,6 +142,7 @@ def score_translation(
         metrics: the metrics.
         selection: which hypothesis of each list to score.
         settings: how an n-best list is read.
+        outside: float64 ``[n_sentences, k]``, scores from outside of a translation.
         samples: bootstrap samples for the interval; 0 for no interval.
         seed: seed of the bootstrap.
 
@@ -149,7 +151,11 @@ def score_translation(
     """
     for each in metrics:
         if selection is None and not isinstance(path, NBestList):
-            statistics = each.statistics(read_translation(path, each.prepared.n_sentences))
+            if each.metric.needs_texts or outside is None:
+                texts = read_translation(path, each.prepared.n_sentences)
+            else:
+                texts = ScorerInput.of_lines([b""] * len(outside), np.arange(len(outside)))
+            statistics = each.statistics(texts, outside=outside)
         elif isinstance(path, NBestList | str | PathLike):
             statistics = select_hypotheses(path, each, selection or 1, settings=settings)
         else:
@@ -196,10 +202,13 @@ def select_hypotheses(
         block = path
     else:
         block = read_list(path, settings, dense=() if names_values(path, settings) else None)
-    if not block.has_texts:
+    if metric.metric.needs_texts and not block.has_texts:
         raise UsageError(f"{block.path} has no texts to score")
-    check_sentences(block, metric.prepared.n_sentences)
-    sentences = np.arange(metric.prepared.n_sentences)
+    n_sentences = metric.prepared.n_sentences
+    if not metric.prepared.n_references:
+        n_sentences = int(block.sentence_ids[-1]) + 1
+    check_sentences(block, n_sentences)
+    sentences = np.arange(n_sentences)
     offsets = np.searchsorted(block.sentence_ids, np.append(sentences, len(sentences)))
     widths = np.diff(offsets)
     if not widths.all():
@@ -209,7 +218,7 @@ def select_hypotheses(
             remedy="Give the n-best list of the whole text that the references translate",
         )
     hypotheses = ScorerInput(block.sentence_ids, block.buffer, block.text_starts, block.text_ends)
-    statistics = metric.statistics(hypotheses)
+    statistics = metric.statistics(hypotheses, outside=block.outside)
     if selection == "oracle":
         lists = TuningSet(
             space=FeatureSpace(()),

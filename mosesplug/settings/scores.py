@@ -38,6 +38,12 @@ class ScoreSource:
     formula: Formula | None = None
 
     @property
+    def key(self) -> str:
+        """Its name and marks, as ``TERX:error:ratio``."""
+        marks = [self.name, *(["error"] if self.is_error_rate else [])]
+        return ":".join([*marks, *([self.formula] if self.formula else [])])
+
+    @property
     def place(self) -> str:
         """What messages call it."""
         return ", ".join(map(str, self.paths)) if self.paths else f"the array of {self.name}"

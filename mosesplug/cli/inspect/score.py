@@ -17,6 +17,7 @@ from mosesplug.cli.shared.parameters import (
     BootstrapSamples,
     Json,
     Metrics,
+    OutsideScores,
     Seed,
 )
 from mosesplug.cli.shared.setting_options import add_parameters
@@ -33,9 +34,11 @@ def _score(
         Path, typer.Argument(metavar="HYP", help="The translation, one sentence a line.")
     ],
     references: Annotated[
-        list[Path], typer.Argument(metavar="REF...", help="References: files, or one prefix.")
-    ],
+        list[Path] | None,
+        typer.Argument(metavar="REF...", help="References: files, or one prefix."),
+    ] = None,
     metric: Metrics = None,
+    scores: OutsideScores = None,
     nbest: Annotated[
         bool, typer.Option("--nbest", help="HYP is an n-best list: score one of each.")
     ] = False,
@@ -63,11 +66,15 @@ def _score(
     Metrics: BLEU, CDER, CER, CHRF, MER, PER, TER (as in Moses), TER-SACREBLEU, WER, and those of
     plug-ins.
 
+    --scores adds a metric that another program computed: a line for each sentence, or with --nbest
+    for each hypothesis.
+
     Example: mosesplug score output.en dev.en --metric 'BLEU tokenize:13a' --metric 'CHRF beta:2'
     """
     from mosesplug.api.scoring import score as score_translation
     from mosesplug.cli.shared.output import print_json
     from mosesplug.settings.lists import parse_column_names, split_names
+    from mosesplug.settings.scores import parse_score_sources
 
     settings = take_list_settings(given)
     if not nbest and (rank is not None or oracle):
@@ -80,10 +87,14 @@ def _score(
     if nbest:
         selection = "oracle" if oracle else rank or 1
         print_formats([translation], settings, quiet=json)
-    scores = score_translation(
+    sources = parse_score_sources(scores or ())
+    if not references and not sources:
+        raise UsageError("there are no references: give REF..., or --scores NAME=FILE")
+    found = score_translation(
         translation,
-        references,
+        references or None,
         metric,
+        scores=None if not sources else {each.key: each.paths for each in sources},
         select=selection,
         names=parse_column_names(settings.names),
         format=settings.format,
@@ -93,9 +104,9 @@ def _score(
         seed=seed,
     )
     if json:
-        print_json([_record(each, sentences) for each in scores])
+        print_json([_record(each, sentences) for each in found])
         return
-    _print(scores, sentences)
+    _print(found, sentences)
 
 
 def _record(score: MetricScore, sentences: bool) -> dict[str, Any]:
