@@ -95,9 +95,9 @@ def make_speech(target: Path) -> None:
                 made, count = make_errors(rng, words, vocabulary, kinds)
                 length, errors = len(made), count / len(words)
                 scores = {
-                    "am": length * (-2.5 - 0.8 * errors + rng.gauss(0, 0.1)),
-                    "lm": length * (-3.0 - 1.5 * errors + rng.gauss(0, 0.3)),
-                    "att": length * (-0.6 - 0.8 * errors + rng.gauss(0, 0.1)),
+                    "am": length * (-1.5 - 0.8 * errors + rng.gauss(0, 0.2)),
+                    "lm": length * (-2.0 - 1.2 * errors + rng.gauss(0, 0.3)),
+                    "att": length * (-0.4 - 0.8 * errors + rng.gauss(0, 0.2)),
                 }
                 text = " ".join(made)
                 table.append("\t".join([name, text, *(f"{s:.4f}" for s in scores.values())]))
