@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 import sysconfig
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -79,6 +81,13 @@ def sources(request: pytest.FixtureRequest) -> Mapping[str, Source]:
         for name in ("before.out", "after.out"):
             shutil.copy(request.getfixturevalue("tuned") / name, directory)
 
+    def scored(directory: Path) -> None:
+        made = request.getfixturevalue("tmp_path") / "made"
+        script = ROOT / "docs" / "examples" / "make_scored_lists.py"
+        subprocess.run([sys.executable, script, "neural", made], check=True)
+        for name in ("dev.jsonl", "dev.comet"):
+            shutil.copy(made / name, directory)
+
     def test(directory: Path) -> None:
         for name in ("test.src", "test.ref0", "test.ref1"):
             shutil.copy(request.getfixturevalue("system") / name, directory)
@@ -100,7 +109,7 @@ def sources(request: pytest.FixtureRequest) -> Mapping[str, Source]:
     return {
         "empty": lambda directory: None,
         "list-formats": list_formats,
-        **{each.__name__: each for each in (tuning, lists, outputs, test, short, plugins)},
+        **{each.__name__: each for each in (tuning, lists, outputs, scored, test, short, plugins)},
     }
 
 
