@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
+from formats import decimals
 from formats.decimals import parse_integers, parse_number, parse_numbers, spell_rows
 from formats.nbest import fields as nbest_fields
 from formats.nbest.block import parse_block, parse_block_fast
@@ -47,11 +49,14 @@ spelled = st.one_of(
 @given(st.lists(spelled.filter(bool), min_size=1))
 @example([b"1./", b"1.2.3", b"-", b".", b"--1", b"1-", b"/.1", b">1", b"1@1", b"0x10", b"1_0"])
 @example([b"9007199254740993", b"-900719925474099.3", b"0.3000000000000000444", b"1e400", b"nan"])
+@example([b"-0.0000000000000000", b"-0e5", b"1,2", b"1e-400", b"123456789012345678901"])
 def test_numbers_are_those_of_float(tokens: list[bytes]) -> None:
-    values = parse_numbers(*placed(tokens))
     expected = np.array([parse_number(token) for token in tokens])
-    np.testing.assert_array_equal(values, expected)
-    np.testing.assert_array_equal(np.signbit(values), np.signbit(expected))
+    for few in (1, len(tokens) + 1):  # with the parser of JSON, and without it
+        with mock.patch.object(decimals, "_FEW", few):
+            values = parse_numbers(*placed(tokens))
+        np.testing.assert_array_equal(values, expected)
+        np.testing.assert_array_equal(np.signbit(values), np.signbit(expected))
 
 
 def test_numbers_and_other_tokens() -> None:
