@@ -106,6 +106,7 @@ def score(
     format: str = "auto",
     columns: Sequence[str] | None = None,
     word_scores: Literal["drop", "sum"] = "drop",
+    transform: str | None = None,
     samples: int = 1000,
     seed: int = 1,
 ) -> Scores[MetricScore]:
@@ -125,6 +126,7 @@ def score(
             from 1, or ``"oracle"``, a greedy search for the best of the corpus. None: the first
             of an ``NBest``; a file has translations.
         names, format, columns, word_scores: as for ``read_nbest``.
+        transform: a command that changes the hypotheses of n-best lists, as for ``optimize``.
         samples: bootstrap samples for the 95 % intervals; 0 for none.
         seed: seed of the bootstrap.
 
@@ -153,10 +155,16 @@ def score(
     if isinstance(select, int) and select < 1:
         raise UsageError(f"select is {select}: give a rank from 1, or 'oracle'")
     settings = make_list_keywords(
-        names=names, format=format, columns=columns, word_scores=word_scores
+        names=names,
+        format=format,
+        columns=columns,
+        word_scores=word_scores,
+        transform=transform,
     )
     if references is None and not scores:
         raise UsageError("references is missing: give references, or scores")
+    if transform is not None and select is None and not isinstance(hypotheses, NBest):
+        raise UsageError("transform is of n-best lists: give select, or transform the translation")
     sources = convert_named_scores(scores) if scores else ()
     lines: Sequence[Sequence[bytes]] = [] if references is None else load_references(references)
     source: Any

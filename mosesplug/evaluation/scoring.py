@@ -20,6 +20,7 @@ from mosesplug.evaluation.significance import bootstrap_interval
 from mosesplug.features import FeatureSpace
 from mosesplug.inspection.lists import sentence_scores
 from mosesplug.learning.list_blocks import names_values, read_list
+from mosesplug.learning.transforming import pair_transformed
 from mosesplug.metrics import Metric, Prepared, metric
 from mosesplug.metrics.outside import OutsideMetric, compute_statistics
 from mosesplug.moses_tools.scoring import ScorerInput, check_sentences
@@ -199,7 +200,7 @@ def select_hypotheses(
     """
     # Feature values are not used. If all are sparse, lines may have different features.
     if isinstance(path, NBestList):
-        block = path
+        [(_, block)] = pair_transformed(iter([path]), settings.transform)
     else:
         block = read_list(path, settings, dense=() if names_values(path, settings) else None)
     if metric.metric.needs_texts and not block.has_texts:

@@ -100,6 +100,7 @@ def _score(
         format=settings.format,
         columns=split_names(settings.columns, "columns"),
         word_scores=settings.word_scores,
+        transform=settings.transform,
         samples=samples,
         seed=seed,
     )
@@ -139,7 +140,7 @@ def _print(scores: Sequence[MetricScore], sentences: bool) -> None:
     print_table(("metric", "score", "95 % interval", "signature"), rows, left=1, last=1)
 
 
-_WITHOUT = ("dense", "drop-feature", "rename", "add-feature", "derive", "transform", "scores")
+_WITHOUT = ("dense", "drop-feature", "rename", "add-feature", "derive", "scores")
 """Settings of features, which are not used."""
 
 score = add_parameters(_score, make_list_parameters(_WITHOUT))

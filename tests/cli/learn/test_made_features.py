@@ -220,3 +220,19 @@ def test_other_commands_add_and_check_the_same_features(run: Run) -> None:
     words = ("nbest", "import", "dev", "store", "--refs", "dev.refs", "--transform", "tr w W")
     assert run(*words, "--add-feature", "LM=dev.lm", *DERIVE)[0] == 0
     assert "W00 W01" in run("nbest", "show", "store", 0)[1]
+
+
+def test_scores_of_changed_texts(run: Run) -> None:
+    Path("upper").write_text(Path("dev").read_text().replace("w", "W"))
+    words = ("dev.refs", "--metric", "BLEU", "--samples", 0, "--json")
+    plain = json.loads(run("score", "dev", *words, "--nbest", "--oracle")[1])
+    changed = ("--nbest", "--oracle", "--transform", "tr W w")
+    (found,) = json.loads(run("score", "upper", *words, *changed)[1])
+    assert found["score"] == plain[0]["score"] == 1.0
+    lists = mosesplug.read_nbest("upper")
+    keywords = {"metrics": "BLEU", "select": "oracle", "samples": 0}
+    assert mosesplug.score(lists, "dev.refs", **keywords, transform="tr W w")[0].score == 1.0
+    assert mosesplug.score(lists, "dev.refs", **keywords)[0].score < 0.5
+    assert run("score", "dev.refs", "dev.refs", "--transform", "bpe")[0] == 2
+    with pytest.raises(mosesplug.UsageError, match="transform is of n-best lists"):
+        mosesplug.score("dev.refs", "dev.refs", transform="bpe")
