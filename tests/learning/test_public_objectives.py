@@ -278,3 +278,49 @@ def test_grid_of_icefall(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         results.append(rate)
     assert results[0] == pytest.approx(results[1], abs=0.01)
     assert min(grid) < max(grid)  # the choice of scales matters
+
+
+def search_line(scores: Floats, more: Floats, wrong: NDArray[np.int64]) -> float:
+    """Return the coefficient of NeMo's ``linear_search_wer``: 10,000 steps, the first best."""
+    right = 10 * abs(scores.mean()) / abs(more.mean())
+    coefficients = np.linspace(0.0, right, 10000)
+    errors = [wrong[choose(scores + each * more)].sum() for each in coefficients]
+    return float(np.round(coefficients[int(np.argmin(errors))], 3))
+
+
+def test_line_searches_of_nemo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """``eval_neural_rescorer.py`` searches ``score + alpha lm + beta characters``, by WER.
+
+    First ``alpha`` on a line, then ``beta`` with this ``alpha``.
+    """
+    rng = random.Random(11)
+    references, lists = make_texts(rng)
+    beams, language, rows, errors = [], [], [], []
+    for reference, texts in zip(references, lists, strict=True):
+        for words in texts:
+            count, text = distance(words, reference), " ".join(words)
+            score = round(-1.5 * len(words) - 0.8 * count + rng.gauss(0, 2), 4)
+            language.append(round(-3.0 * len(words) - 1.5 * count + rng.gauss(0, 2), 4))
+            beams.append(f"{text}\t{score}\n")
+            rows.append([score, language[-1], len(text)])
+            errors.append(count)
+    (tmp_path / "beams.tsv").write_text("".join(beams))
+    (tmp_path / "lm.scores").write_text("".join(f"{value}\n" for value in language))
+    (tmp_path / "refs").write_text("".join(f"{' '.join(words)}\n" for words in references))
+    acoustic, lm, characters = np.array(rows).T
+    wrong, total = np.array(errors), sum(map(len, references))
+    alpha = search_line(acoustic, lm, wrong)
+    fused = acoustic + alpha * lm
+    beta = search_line(fused, characters, wrong)
+    theirs = wrong[choose(fused + beta * characters)].sum() / total
+
+    run("optimize", tmp_path / "beams.tsv", "--format", f"nemo:{HYPOTHESES}",
+        "--add-feature", f"lm={tmp_path}/lm.scores", "--derive", "length=chars",
+        "--refs", tmp_path / "refs", "--metric", "WER", "--bound", "score:=1",
+        "--bound", "lm:0..100", "--bound", "length:0..100", "-o", tmp_path / "w.json")  # fmt: skip
+    rate = 1.0 - read_end(capsys)
+    assert rate <= theirs + 5e-7
+    found = json.loads((tmp_path / "w.json").read_text())["dense"]
+    chosen = choose(acoustic + found["lm"] * lm + found["length"] * characters)
+    assert wrong[chosen].sum() / total == pytest.approx(rate, abs=5e-7)
+    assert theirs < wrong[::HYPOTHESES].sum() / total
