@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -126,6 +127,7 @@ def report(
     sentence: int | None = None,
     dpi: int = 300,
     title: str | None = None,
+    report_metrics: Sequence[str] = (),
     progress: Progress = None,
 ) -> Path:
     """Write one HTML page about a run: scores, weights, features, lists and sentences.
@@ -140,6 +142,8 @@ def report(
         sentence: the sentence whose search graph is drawn; None selects a small one.
         dpi: dots per inch of a PNG.
         title: title of the page; None names the working directory.
+        report_metrics: names of metrics that the run did not optimise. The page has their scores
+            of each iteration, which need ``references``, and plots of the trade-offs.
         progress: None, True for a bar on stderr, or a function that is called with the parts done,
             the number of parts, and a description.
 
@@ -170,8 +174,8 @@ def report(
         open_run(Path(where), opened=store) as stored,
         open_progress(progress) as show_progress,
     ):
-        steps = enumerate(gather_report_steps(stored, text, sentences, sentence), start=1)
-        for done, data in steps:  # noqa: B007 - the last one is complete
+        steps = gather_report_steps(stored, text, sentences, sentence, report_metrics)
+        for done, data in enumerate(steps, start=1):  # noqa: B007 - the last one is complete
             show_progress(done, len(STEPS), "parts of the report")
     if figure is not None:
         path, content = Path(output or f"{figure}.png"), render_png(figure, data, dpi)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.errors import UsageError
 from mosesplug.inspection.lattice import describe_lattice
 from mosesplug.inspection.list_statistics import measure_features
 from mosesplug.inspection.lists import (
@@ -19,6 +20,7 @@ from mosesplug.inspection.lists import (
 )
 from mosesplug.inspection.run import StoredRun
 from mosesplug.inspection.texts import ParallelText, decode_text, mark_invalid_utf8
+from mosesplug.inspection.watched import measure_watched
 from mosesplug.reporting.data import IterationFacts, ReportData, SentenceFacts
 from mosesplug.store import IterationRecord
 from mosesplug.tuning.workdir.records import read_result, read_start
@@ -48,7 +50,11 @@ def gather_report(
 
 
 def gather_report_steps(
-    run: StoredRun, text: ParallelText, sentences: int = 5, lattice: int | None = None
+    run: StoredRun,
+    text: ParallelText,
+    sentences: int = 5,
+    lattice: int | None = None,
+    watched: Sequence[str] = (),
 ) -> Iterator[ReportData]:
     """Yield the data of a report, more complete after each of ``STEPS``.
 
@@ -57,8 +63,10 @@ def gather_report_steps(
         text: source sentences and references.
         sentences: number of the worst and of the best sentences to show.
         lattice: the sentence whose search graph is shown; None selects a small one.
+        watched: names of metrics that the run did not optimise.
 
     Raises:
+        UsageError: metrics that cannot be reported; see ``measure_watched``.
         DataError: ``text`` does not belong to the run, or sentence ``lattice`` has no graph.
         StoreError: the store cannot be read.
     """
@@ -66,8 +74,13 @@ def gather_report_steps(
     data = _describe_run(run)
     yield data
     if not run.has_lists:
+        if watched:
+            raise UsageError(
+                f"--report-metric {watched[0]}: the lists are in the stores of the run's shards"
+            )
         return
     merged = run.store.tuning_set()
+    data = replace(data, watched=measure_watched(run, watched, text))
     yield data
     data = _add_coverage(run, merged, _add_oracles(run, merged, data))
     yield data

@@ -17,6 +17,7 @@ __all__ = [
     "LatticeLine",
     "ReportData",
     "SentenceFacts",
+    "WatchedScores",
 ]
 
 Floats = NDArray[np.float64]
@@ -49,6 +50,21 @@ class IterationFacts:
     seconds_decoding: float
     seconds_optimising: float
     weights: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class WatchedScores:
+    """A metric that a run did not optimise.
+
+    Attributes:
+        metric: its name.
+        is_error_rate: whether less is better.
+        scores: corpus score of the decoder's translations in each iteration; rates as rates.
+    """
+
+    metric: str
+    is_error_rate: bool
+    scores: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -190,6 +206,7 @@ class ReportData:
         coverage: None if the lists are in other stores.
         worst, best: sentences with the lowest and highest sentence scores of the 1-best.
         lattice: None if no search graph is stored.
+        watched: metrics that the run did not optimise.
     """
 
     store: str
@@ -207,3 +224,4 @@ class ReportData:
     worst: tuple[SentenceFacts, ...] = ()
     best: tuple[SentenceFacts, ...] = ()
     lattice: LatticeFacts | None = None
+    watched: tuple[WatchedScores, ...] = ()

@@ -6,9 +6,14 @@ import math
 from collections.abc import Sequence
 from html import escape
 
-from mosesplug.reporting.data import ReportData, SentenceFacts
+import numpy as np
+
+from mosesplug.evaluation.error_rates import display_score, is_error_rate
+from mosesplug.evaluation.trade_offs import find_front
+from mosesplug.reporting.data import ReportData, SentenceFacts, WatchedScores
 from mosesplug.reporting.document import render_document, render_section
 from mosesplug.reporting.figures import render_svg
+from mosesplug.reporting.scatter import SCATTER_STYLE, Axis, Mark, render_scatter
 from mosesplug.reporting.tables import render_table
 
 __all__ = ["render_page"]
@@ -44,6 +49,8 @@ def render_page(data: ReportData, title: str) -> str:
     left_out = set() if data.names else {"weights"}
     left_out |= set() if data.features else {"surfaces"}
     left_out |= set() if data.coverage is not None else {"coverage"}
+    if data.watched:
+        sections.append(_render_watched(data))
     for heading, name, note in _FIGURES:
         if name not in left_out:
             sections.append(render_section(heading, note, _render_figure(name, data)))
@@ -62,7 +69,7 @@ def render_page(data: ReportData, title: str) -> str:
         sections.append(_render_sentences("Worst sentences", data, data.worst))
         sections.append(_render_sentences("Best sentences", data, data.best))
     sections.append(_render_configuration(data))
-    return render_document(title, sections)
+    return render_document(title, sections, SCATTER_STYLE if data.watched else "")
 
 
 def _render_head(data: ReportData, title: str) -> str:
@@ -96,6 +103,50 @@ def _render_iterations(data: ReportData) -> str:
     if not any(row[_HELD_OUT] for row in rows[1:]):
         rows = [row[:_HELD_OUT] + row[_HELD_OUT + 1 :] for row in rows]
     return render_section("Iterations", "", render_table(rows[0], rows[1:]))
+
+
+def _render_watched(data: ReportData) -> str:
+    """Return the scores by metrics that were not optimised, and their trade-offs."""
+    note = (
+        "Of the decoder's translations. In the plots, better is to the right and up; the "
+        "Pareto-optimal iterations, which no other beats by both metrics, are joined by a line."
+    )
+    head = ("iteration", data.metric, *(each.metric for each in data.watched))
+    columns = [each.scores for each in (_objective(data), *data.watched)]
+    rows = [
+        (str(facts.number), *(f"{value:.4f}" for value in values))
+        for facts, values in zip(data.iterations, zip(*columns, strict=True), strict=True)
+    ]
+    plots = "".join(_render_trade_off(data, each) for each in data.watched)
+    return render_section("Metrics that were not optimised", note, render_table(head, rows) + plots)
+
+
+def _objective(data: ReportData) -> WatchedScores:
+    scores = tuple(display_score(data.signature, facts.score) for facts in data.iterations)
+    return WatchedScores(data.metric, is_error_rate(data.signature), scores)
+
+
+def _render_trade_off(data: ReportData, watched: WatchedScores) -> str:
+    objective = _objective(data)
+    both = (objective, watched)
+    signs = [-1.0 if each.is_error_rate else 1.0 for each in both]
+    front = set(find_front(np.array([each.scores for each in both]).T * signs))
+    marks = [
+        Mark(
+            x,
+            y,
+            "learned" if facts is data.iterations[-1] else "between",
+            f"iteration {facts.number}: {objective.metric} {x:.4f}, {watched.metric} {y:.4f}",
+            5.0,
+            place in front,
+        )
+        for place, (facts, x, y) in enumerate(
+            zip(data.iterations, objective.scores, watched.scores, strict=True)
+        )
+    ]
+    axes = [Axis(each.metric, each.is_error_rate) for each in both]
+    heading = f"<h3>{escape(objective.metric)} and {escape(watched.metric)}</h3>\n"
+    return heading + render_scatter(marks, axes[0], axes[1])
 
 
 def _render_features(data: ReportData) -> str:

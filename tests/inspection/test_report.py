@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mosesplug.errors import DataError, StoreError
+from mosesplug.errors import DataError, StoreError, UsageError
 from mosesplug.inspection.list_statistics import measure_features, read_batches
 from mosesplug.inspection.lists import compute_error_surfaces, sentence_scores
 from mosesplug.inspection.report import STEPS, gather_report, gather_report_steps
@@ -20,8 +20,10 @@ from mosesplug.inspection.run import StoredRun, open_run
 from mosesplug.inspection.texts import ParallelText
 from mosesplug.metrics import metric
 from mosesplug.reporting.data import FeatureFacts
+from mosesplug.reporting.page import render_page
 from mosesplug.tuning_set import TuningSet
 from tests.inspection.runs import GRAPH, LISTS, REFERENCE, make_run, read_graph
+from tests.reporting.pages import check_whole
 
 
 def test_iterations_and_oracles(tmp_path: Path) -> None:
@@ -159,6 +161,35 @@ def test_sentences(tmp_path: Path) -> None:
     assert best.chosen_score == best.oracle_score == 1.0
     assert best.references == (REFERENCE[best.number].decode(),)
     assert worst.source == source[worst.number].decode("utf-8", "replace")
+
+
+def test_metrics_that_were_not_optimised(tmp_path: Path) -> None:
+    """Each is the score of the first hypotheses of the lists, as text."""
+    text = ParallelText(references=[REFERENCE])
+    with open_run(make_run(tmp_path / "work")) as run:
+        *_, data = gather_report_steps(run, text, watched=["WER", "CHRF"])
+        for names, message in (
+            (["BLEU"], "it is the metric of the run"),
+            (["NOSUCH"], "unknown metric"),
+        ):
+            with pytest.raises(UsageError, match=message):
+                list(gather_report_steps(run, text, watched=names))
+        with pytest.raises(UsageError, match="to report WER, use --refs FILE"):
+            list(gather_report_steps(run, ParallelText(), watched=["WER"]))
+    assert [(each.metric, each.is_error_rate) for each in data.watched] == [
+        ("WER", True),
+        ("CHRF", False),
+    ]
+    for found in data.watched:
+        judge = metric(found.metric)
+        references = judge.prepare([REFERENCE])
+        for score, hypotheses in zip(found.scores, LISTS, strict=True):
+            firsts = [next(h.text for h in hypotheses if h.sentence == s) for s in range(3)]
+            expected = _bleu(judge, references, firsts)
+            assert score == pytest.approx(1.0 - expected if found.is_error_rate else expected)
+    page = render_page(data, "run")
+    check_whole(page)
+    assert page.count('<svg class="scatter"') == 2
 
 
 def test_steps_are_as_many_as_announced(tmp_path: Path) -> None:

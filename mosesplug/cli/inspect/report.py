@@ -31,6 +31,10 @@ def report(
         int | None, typer.Option(min=0, help="The sentence whose search graph is drawn.")
     ] = None,
     dpi: Annotated[int, typer.Option(min=50, help="Dots per inch of a PNG.")] = 300,
+    report_metric: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Show a metric that was not optimised; repeatable."),
+    ] = None,
     title: Annotated[str | None, typer.Option(help="Title of the page [the store's path].")] = None,
     quiet: Quiet = False,
 ) -> None:
@@ -55,6 +59,7 @@ def report(
             sentence=sentence,
             dpi=dpi,
             title=title,
+            report_metrics=report_metric or (),
             progress=progress,
         )
     if not quiet:
