@@ -13,8 +13,6 @@ from mosesplug.errors import UsageError
 __all__ = [
     "THREADS",
     "BootstrapSamples",
-    "ColumnNames",
-    "Dense",
     "IterationOption",
     "Json",
     "ListReferences",
@@ -27,7 +25,6 @@ __all__ = [
     "OutsideScores",
     "Quiet",
     "References",
-    "RequiredReferences",
     "Seed",
     "SentenceId",
     "Source",
@@ -58,9 +55,6 @@ Source = Annotated[Path | None, typer.Option("--source", help="The source senten
 References = Annotated[
     Path | None, typer.Option("--refs", help="The references: a file, or a prefix of several.")
 ]
-RequiredReferences = Annotated[
-    Path, typer.Option("--refs", help="The references: a file, or a prefix of several.")
-]
 ListReferences = Annotated[
     Path | None,
     typer.Option("--refs", help="The references: a file, or a prefix; required for NBEST."),
@@ -83,17 +77,6 @@ ListWeights = Annotated[
 SparseWeights = Annotated[
     Path | None,
     typer.Option("--sparse-weights", metavar="FILE", help="Sparse weights, name value a line."),
-]
-ColumnNames = Annotated[
-    str | None,
-    typer.Option("--names", help="Names of the values of unlabelled lists, comma-separated."),
-]
-Dense = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME,...",
-        help="Dense features of name=value lists; the others are sparse [by frequency].",
-    ),
 ]
 MetricName = Annotated[
     str | None,
