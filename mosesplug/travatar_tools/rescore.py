@@ -38,8 +38,9 @@ class RescoredList:
         for row, score in zip(self.rows.tolist(), self.scores.tolist(), strict=True):
             entries = slice(block.sparse_indptr[row], block.sparse_indptr[row + 1])
             names = [block.sparse_names[index] for index in block.sparse_indices[entries].tolist()]
-            values = block.sparse_data[entries].tolist()
-            pairs = " ".join(f"{n}={v:.9g}" for n, v in zip(names, values, strict=True))
+            values = map(str, block.sparse_data[entries])  # the fewest digits of a float32
+            spelled = (value.removesuffix(".0") for value in values)
+            pairs = " ".join(f"{n}={v}" for n, v in zip(names, spelled, strict=True))
             yield b"%d ||| %b ||| %.9g ||| %b\n" % (
                 self.number,
                 block.text(row),

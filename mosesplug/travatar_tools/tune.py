@@ -34,6 +34,9 @@ ALGORITHMS = ("mert", "greedy-mert", "lbfgs", "online")
 _BY_COORDINATES = 100
 """Up to this number of features, the start at zero is tried along each coordinate."""
 
+_MORE, _CHEAP = 10, 1_000_000
+"""Up to so many times the restarts, if restarts times hypotheses are at most so many."""
+
 _NEAR_ZERO = 1e-3
 """Sum of the starting weights of online learning."""
 
@@ -221,6 +224,10 @@ def tune(
         # Travatar starts at 0; starting weights next to it decide between hypotheses.
         initial = initial * (_NEAR_ZERO / np.abs(initial).sum())
     tuner = algorithm(name)
+    if name == "mert":
+        # Searches in a small set are cheap, and more of them find better weights.
+        most = min(_MORE * settings.restarts, _CHEAP // tuning_set.n_hyps)
+        options = {**options, "restarts": max(settings.restarts, most)}
     optimizer = tuner.bind(make_options(tuner, options))
     return optimizer.optimize(problem, initial, np.random.default_rng(seed))
 

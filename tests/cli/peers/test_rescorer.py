@@ -39,7 +39,7 @@ def test_lists_are_sorted(capfd: pytest.CaptureFixture[str]) -> None:
         "0 |||  ||| 1.25 ||| tm=2.5\n"
         "0 ||| a b ||| 0 ||| lm=-1 tm=2\n"
         "0 ||| c ||| -0.75 ||| lm=-2 tm=2.5\n"
-        "1 ||| d ||| 0.123456791 ||| lm=0.123456791\n"
+        "1 ||| d ||| 0.123456791 ||| lm=0.12345679\n"
     )
 
 
