@@ -20,6 +20,7 @@ from mosesplug.evaluation.significance import (
     estimate_variation,
     paired_bootstrap,
 )
+from mosesplug.metrics.protocol import needs_texts
 from mosesplug.moses_tools.scoring import ScorerInput
 from mosesplug.tuning.repeats.files import find_run_directories
 from mosesplug.tuning.workdir.summary import StoredSummary
@@ -186,7 +187,7 @@ def measure_systems(systems: Sequence[System], metric: PreparedMetric) -> list[l
 
 def _measure_run(system: System, run: int, metric: PreparedMetric) -> NDArray[Any]:
     outside = system.outside[run] if system.outside else None
-    if metric.metric.needs_texts:
+    if needs_texts(metric.metric):
         texts = read_translation(system.translations[run], metric.prepared.n_sentences)
     else:
         count = 0 if outside is None else len(outside)

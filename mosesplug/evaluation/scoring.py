@@ -23,6 +23,7 @@ from mosesplug.learning.list_blocks import names_values, read_list
 from mosesplug.learning.transforming import pair_transformed
 from mosesplug.metrics import Metric, Prepared, metric
 from mosesplug.metrics.outside import OutsideMetric, compute_statistics
+from mosesplug.metrics.protocol import needs_texts
 from mosesplug.moses_tools.scoring import ScorerInput, check_sentences
 from mosesplug.optimizers.oracles import corpus_oracles
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
@@ -120,7 +121,7 @@ def prepare_metrics(
         if not name:
             raise UsageError("--metric needs a name, such as BLEU or 'CHRF beta:2'")
         made = metric(name, settings, outside)
-        if made.needs_texts and not references:
+        if needs_texts(made) and not references:
             raise UsageError(f"{made.name} compares texts with references: give references")
         found.append(PreparedMetric(made, made.prepare(references)))
     return found
@@ -152,7 +153,7 @@ def score_translation(
     """
     for each in metrics:
         if selection is None and not isinstance(path, NBestList):
-            if each.metric.needs_texts or outside is None:
+            if needs_texts(each.metric) or outside is None:
                 texts = read_translation(path, each.prepared.n_sentences)
             else:
                 texts = ScorerInput.of_lines([b""] * len(outside), np.arange(len(outside)))
@@ -203,7 +204,7 @@ def select_hypotheses(
         [(_, block)] = pair_transformed(iter([path]), settings.transform)
     else:
         block = read_list(path, settings, dense=() if names_values(path, settings) else None)
-    if metric.metric.needs_texts and not block.has_texts:
+    if needs_texts(metric.metric) and not block.has_texts:
         raise UsageError(f"{block.path} has no texts to score")
     n_sentences = metric.prepared.n_sentences
     if not metric.prepared.n_references:

@@ -14,7 +14,7 @@ from formats.weights.any_format import WeightFile
 from mosesplug.errors import DataError, StoreError
 from mosesplug.learning.list_blocks import find_dense_features, read_list_blocks
 from mosesplug.learning.list_references import check_reference_count, match_references
-from mosesplug.metrics.protocol import Metric, Prepared
+from mosesplug.metrics.protocol import Metric, Prepared, needs_outside
 from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
 from mosesplug.store import NBestStore, fingerprint_files
@@ -123,7 +123,7 @@ def import_lists(
     fingerprints = {"metric": prepared.signature}
     if references is not None:
         fingerprints["references"] = fingerprint_files(reference_files(references))
-    if metric.needs_outside:
+    if needs_outside(metric):
         fingerprints["scores"] = prepared.fingerprint
     if source is not None:
         fingerprints["input"] = fingerprint_files([source])

@@ -21,6 +21,7 @@ from mosesplug.learning.made_features import check_derived_features, check_made_
 from mosesplug.learning.outside import find_metric_of
 from mosesplug.learning.weights import read_starting_weights
 from mosesplug.metrics import Metric
+from mosesplug.metrics.protocol import needs_texts
 from mosesplug.optimizers import Progress
 from mosesplug.optimizers.problem import no_progress
 from mosesplug.settings.learning import LearningSettings
@@ -119,7 +120,7 @@ def open_oracle_lists(
             yield OracleLists(run.store, lists, data.problem.metric, data.signature, model_scores)
         return
     measure = find_metric_of(metric, metric_settings, parse_score_sources(settings.scores))
-    if references is None and measure.needs_texts:
+    if references is None and needs_texts(measure):
         raise UsageError("there are no references: give --refs FILE")
     with store_lists(
         places,

@@ -25,6 +25,7 @@ from mosesplug.learning.stored import read_store
 from mosesplug.learning.watched import find_watched
 from mosesplug.learning.weights import read_starting_weights
 from mosesplug.metrics import Metric
+from mosesplug.metrics.protocol import needs_outside, needs_texts
 from mosesplug.optimizers import Problem, Progress
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.optimizers.problem import no_progress
@@ -73,7 +74,7 @@ def read_data(
         references: References | None = given.references or settings.references
         watched = _find_watched(settings, metric)
         if references is None:
-            if needing := [each.name for each in (metric, *watched) if each.needs_texts]:
+            if needing := [each.name for each in (metric, *watched) if needs_texts(each)]:
                 raise UsageError(
                     f"no reference is given, which {needing[0]} needs: use --refs FILE"
                 )
@@ -115,13 +116,13 @@ def read_held_out_lists(
     if not files:
         return None
     if references is None:
-        if any(each.needs_texts for each in (problem.metric, *watched)):
+        if any(needs_texts(each) for each in (problem.metric, *watched)):
             raise UsageError("the held-out lists have no references: use --heldout-refs FILE")
         references = NO_REFERENCES
     space = problem.tuning_set.space
     options = _list_settings(settings, given)
     own = parse_score_sources(settings.heldout_scores, "heldout-scores")
-    if own or any(each.needs_outside for each in (problem.metric, *watched)):
+    if own or any(needs_outside(each) for each in (problem.metric, *watched)):
         own = arrange_held_out(parse_score_sources(options.scores), own)
     added = _find_held_out_features(settings, options)
     options = replace(options, scores=own, add_feature=added)

@@ -25,6 +25,7 @@ from mosesplug.learning.weights import read_starting_weights
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
 from mosesplug.metrics.outside import compute_statistics
+from mosesplug.metrics.protocol import needs_outside, needs_texts
 from mosesplug.metrics.registry import metric_of_signature
 from mosesplug.moses_tools.scoring import ScorerInput
 from mosesplug.optimizers import Progress
@@ -84,7 +85,7 @@ def read_store(
             metric = find_metric(settings.metric or stored_name, settings.metric_settings)
         else:
             metric = metric_of_signature(signature)
-        if references is None and not metric.needs_texts and metric.needs_outside and sources:
+        if references is None and not needs_texts(metric) and needs_outside(metric) and sources:
             references = NO_REFERENCES
         if references is None and metric != metric_of_signature(signature):
             raise UsageError(
@@ -99,7 +100,7 @@ def read_store(
             )  # fmt: skip
         outside = make_outside_metrics(sources)
         watched = find_watched(settings.report_metric, settings.metric_settings, outside, metric)
-        if references is None and (needing := [each.name for each in watched if each.needs_texts]):
+        if references is None and (needing := [each.name for each in watched if needs_texts(each)]):
             raise UsageError(f"to report {needing[0]}, use --refs FILE")
         found: tuple[WatchedMetric, ...] = ()
         if watched:
@@ -148,12 +149,12 @@ def _score_again(
         progress(sentence + 1, n_sentences, "sentences")
     owners: NDArray[np.int64] = np.repeat(lists.sentence_ids, np.diff(lists.offsets))
     hypotheses = ScorerInput.of_lines(texts, owners)
-    if metric.needs_texts and texts and not any(texts):
+    if needs_texts(metric) and texts and not any(texts):
         raise DataError(
             f"the store at {path} has lists without texts, which {metric.name} compares with the "
             "references: use --scores NAME=FILE"
         )
-    outside = find_scores(sources, owners, texts) if metric.needs_outside else None
+    outside = find_scores(sources, owners, texts) if needs_outside(metric) else None
     statistics = compute_statistics(
         metric,
         prepared,

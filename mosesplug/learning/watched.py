@@ -18,6 +18,7 @@ from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
 from mosesplug.metrics.interpolated import Interpolated
 from mosesplug.metrics.outside import OutsideMetric
+from mosesplug.metrics.protocol import needs_outside
 from mosesplug.metrics.registry import metric_names, parse_settings
 from mosesplug.tuning_set import TuningSet
 
@@ -112,5 +113,5 @@ def split_statistics(
 
 def _narrow(statistics: NDArray[Any], metric: Metric) -> NDArray[Any]:
     """Return statistics in the type that the metric itself has: counts of texts are int32."""
-    kind = statistics.dtype if metric.needs_outside else np.int32
+    kind = statistics.dtype if needs_outside(metric) else np.int32
     return np.ascontiguousarray(statistics, dtype=kind)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
 from mosesplug.metrics.outside import combine_fingerprints, compute_statistics
-from mosesplug.metrics.protocol import Metric, Prepared, Smoothing
+from mosesplug.metrics.protocol import Metric, Prepared, Smoothing, needs_outside, needs_texts
 from mosesplug.metrics.word_metric import check_totals
 
 __all__ = ["Interpolated", "InterpolatedReferences"]
@@ -166,12 +166,12 @@ class Interpolated:
     @property
     def needs_texts(self) -> bool:
         """Whether one of the metrics compares texts with references."""
-        return any(metric.needs_texts for metric in self.metrics)
+        return any(needs_texts(metric) for metric in self.metrics)
 
     @property
     def needs_outside(self) -> bool:
         """Whether one of the metrics reads scores from outside."""
-        return any(metric.needs_outside for metric in self.metrics)
+        return any(needs_outside(metric) for metric in self.metrics)
 
     @property
     def sentence_metric(self) -> str:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError, UsageError
-from mosesplug.metrics.protocol import Metric, Prepared, UnsmoothedMetric
+from mosesplug.metrics.protocol import Metric, Prepared, UnsmoothedMetric, needs_outside
 from mosesplug.metrics.word_metric import check_totals
 
 __all__ = [
@@ -85,7 +85,7 @@ def compute_statistics(
         DataError: the metric needs scores from outside, and there are none; or as
             ``Metric.statistics``.
     """
-    if metric.needs_outside:
+    if needs_outside(metric):
         reader = cast(OutsideReader, metric)
         return reader.statistics(
             prepared, sentence_ids, buffer, starts, ends, threads=threads, outside=outside

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
-from mosesplug.metrics.protocol import Metric
+from mosesplug.metrics.protocol import Metric, needs_outside, needs_texts
 
 __all__ = ["check_utility", "pairwise_scores"]
 
@@ -19,7 +19,7 @@ def check_utility(metric: Metric) -> None:
     Raises:
         UsageError: it reads scores from outside.
     """
-    if metric.needs_outside or not metric.needs_texts:
+    if needs_outside(metric) or not needs_texts(metric):
         raise UsageError(
             f"{metric.name} needs scores from outside, which compare no two hypotheses: name a"
             " metric of texts"

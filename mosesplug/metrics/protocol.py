@@ -24,6 +24,8 @@ __all__ = [
     "Smoothing",
     "UnsmoothedMetric",
     "check_references",
+    "needs_outside",
+    "needs_texts",
     "reference_fingerprint",
 ]
 
@@ -194,6 +196,16 @@ class UnsmoothedMetric(ABC):
     def floor_matches(self, totals: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``totals``; see ``Metric.floor_matches``."""
         return totals
+
+
+def needs_texts(metric: Metric) -> bool:
+    """Return whether a metric compares texts with references; True if it does not say."""
+    return bool(getattr(metric, "needs_texts", True))
+
+
+def needs_outside(metric: Metric) -> bool:
+    """Return whether a metric reads scores from outside; False if it does not say."""
+    return bool(getattr(metric, "needs_outside", False))
 
 
 def check_references(references: Sequence[Sequence[bytes]]) -> int:

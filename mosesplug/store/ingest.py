@@ -20,7 +20,7 @@ from formats.nbest.files import NBestList
 from mosesplug.errors import StoreError, StoreMismatch
 from mosesplug.features import spelled_groups
 from mosesplug.metrics.outside import compute_statistics
-from mosesplug.metrics.protocol import Metric, Prepared
+from mosesplug.metrics.protocol import Metric, Prepared, needs_texts
 from mosesplug.store import dedupe
 from mosesplug.store.claims import MOST_SENTENCES
 from mosesplug.store.dedupe import Rows
@@ -175,7 +175,7 @@ class Ingest:
                 f"store at {self.path} has {spelled_groups(self.groups)}. Use a separate store for "
                 "lists of another configuration"
             )
-        if self.metric.needs_texts and not block.has_texts:
+        if needs_texts(self.metric) and not block.has_texts:
             raise FormatError(
                 f"the list has no texts, which {self.metric.name} compares with the references",
                 path=block.path,

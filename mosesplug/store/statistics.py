@@ -77,7 +77,7 @@ def ensure_statistics(
         ]
     if kind is not None and not missing:
         return kind
-    if missing and metric.needs_outside:
+    if missing and getattr(metric, "needs_outside", False):
         raise StoreError(
             f"the n-best store at {environment.path} has no {references.signature} of iteration "
             f"{missing[0]}, and it holds texts only, not these scores from outside. Import the "
@@ -130,7 +130,7 @@ def _add_kind(environment: Environment, metric: Metric, references: Prepared) ->
 
 def _find_dtype(metric: Metric, references: Prepared) -> str:
     """Return the stored dtype of a metric's statistics."""
-    if metric.needs_outside:
+    if getattr(metric, "needs_outside", False):
         return "<f8"
     # The statistics of an empty list show the dtype.
     nothing = np.zeros(0, dtype=np.int64)

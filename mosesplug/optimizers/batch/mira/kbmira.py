@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
-from mosesplug.metrics.protocol import Metric
+from mosesplug.metrics.protocol import Metric, needs_texts
 from mosesplug.metrics.sentence_bleu import single_bleu
 from mosesplug.optimizers.batch.mira.step import (
     MiraDecisions,
@@ -203,7 +203,7 @@ class ListMiraLearner:
             np.ones(self._metric.n_statistics, dtype=np.float32),
         )
         lengths = problem.tuning_set.lengths[self.rows]
-        if not self._metric.needs_texts:  # a mean of scores from outside: each counts alike
+        if not needs_texts(self._metric):  # a mean of scores from outside: each counts alike
             lengths = np.ones_like(lengths)
         self._worth = _Worth(self._metric, self.lists, lengths)
 
