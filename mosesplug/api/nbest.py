@@ -246,9 +246,10 @@ class NBest:
     def _rows(self) -> Iterable[tuple[str, str, str, str]]:
         """Return the cells of the first hypotheses."""
         first = self.take(np.arange(min(len(self), _SHOWN)))
-        lines = format_list(first.block, named=False)
+        none = np.zeros(len(first), dtype=np.int64)  # a text may look like the end of a field
+        lines = format_list(replace(first.block, text_starts=none, text_ends=none), named=False)
         for row, line in enumerate(lines):
-            values = line.split(b" ||| ")[2].strip().decode("utf-8", "replace")
+            values = line.split(b"|||")[2].strip().decode("utf-8", "replace")
             score = float(first.scores[row])
             shown = "" if np.isnan(score) else f"{score:.6g}"
             text = _shorten(first.texts[row])

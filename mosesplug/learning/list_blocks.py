@@ -123,12 +123,13 @@ def make_list_options(settings: ListSettings, dense: Sequence[str] | None = None
     Args:
         settings: how lists are read.
         dense: names of the dense features of lists that name every value, after renaming; those
-            that steps add do not count.
+            that steps add do not count. None: those of the settings, if they name some.
 
     Raises:
         UsageError: names that cannot be used.
     """
     names = parse_column_names(settings.names)
+    dense = parse_dense_names(settings.dense) if dense is None else dense
     if dense is not None:
         made = settings.made.names
         dense = [name for name in dense if name not in made]

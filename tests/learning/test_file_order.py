@@ -91,3 +91,25 @@ def test_references_of_a_directory_with_ids(tmp_path: Path) -> None:
     references.write_text("u2 a b\nu1 the house\nu3 none\n")
     result = mosesplug.optimize([tmp_path], references=references, metric="WER")
     assert result.score == pytest.approx(1)
+
+
+def test_sparse_features_of_json_lines(tmp_path: Path) -> None:
+    path, references = tmp_path / "list.jsonl", tmp_path / "ref"
+    path.write_text(
+        '{"id": "u1", "hyp": "a b", "scores": {"lm": -1, "WT_a": 1}}\n'
+        '{"id": "u1", "hyp": "a c", "scores": {"lm": -2, "OOV": 1}}\n'
+    )
+    references.write_text("u1 a c\n")
+    result = mosesplug.optimize(
+        [path], references=references, metric="WER", dense=["lm"], algorithm="kbmira"
+    )
+    assert len(result.weights) == 3
+    assert mosesplug.read_nbest(path, dense=["lm"]).names == ("lm", "WT_a", "OOV")
+
+
+def test_a_list_without_features_shows_itself(tmp_path: Path) -> None:
+    path = tmp_path / "hyps"
+    path.write_text("a ||| b\nc\n")
+    shown = str(mosesplug.read_nbest(path, format="flat:2"))
+    assert "a ||| b" in shown
+    assert "NBest of 1 sentences, 2 hypotheses, 0 features" in shown
