@@ -60,6 +60,16 @@ WAVE = 4
 """Climbs around one best point before the next best is chosen: enough for the threads, and fixed,
 so that the result does not depend on their number."""
 
+SMALL = 1000
+"""Most hypotheses of a small problem. There, few points are close to the best one, and a climb
+takes less than a millisecond: none is given up, and restarts go on until several find the best."""
+
+ARRIVALS = 20
+"""So many climbs from random points must end with the best score before restarts end."""
+
+MOST_RESTARTS = 20
+"""Restarts of a small problem, at most, as a multiple of those that were asked for."""
+
 DIRECTIONS_IN_A_ROW = 50
 """Default number of random directions in a row without gain before ``random-direction`` stops
 (``mert-moses.pl`` passes ``-m 50``)."""
@@ -72,6 +82,10 @@ class MertOptions:
     restarts: int = option(
         20,
         help="number of random starting points, drawn from the box of the ranges",
+        details=(
+            "With up to 1,000 hypotheses and a polish, up to 20 times as many, until 20 have "
+            "found the best score."
+        ),
         source="mert-moses.pl --random-restarts",
         minimum=0,
     )
@@ -126,7 +140,8 @@ class MertOptions:
         help="abandon a search that this many similar gains could not save",
         details=(
             "A gain is the last one of the search. The goal is the best of the given starts (for "
-            "random restarts) or the best point (for polishing); 0: never abandon."
+            "random restarts) or the best point (for polishing); 0: never abandon. No restart is "
+            "abandoned with up to 1,000 hypotheses."
         ),
         source="mosesplug's; saves a third of the time of Moses' search",
         minimum=0.0,
@@ -187,8 +202,19 @@ def mert(
         run = _runner(space, rng, pool, finished)
         climbs = run(CLIMBS[options.method], given, settings)
         best = choose(climbs)
-        climbs += run(CLIMBS[options.method], random, _bound_climbs(settings, options, best))
+        small = _is_small(problem, options)
+        bounded = settings if small else _bound_climbs(settings, options, best)
+        climbs += run(CLIMBS[options.method], random, bounded)
         best = choose(climbs)
+        while small and len(random) < MOST_RESTARTS * options.restarts:
+            if sum(each.score >= best.score for each in climbs[len(given) :]) >= ARRIVALS:
+                break
+            _, more = starting_points(problem, initial, rng, options.restarts)
+            random += more
+            total += len(more)
+            starts = [settings.place(each) for each in more]
+            climbs += run(CLIMBS[options.method], starts, _add_directions(settings))
+            best = choose(climbs)
         insert_active(problem, initial, best.weights)  # rejects zeros before the polish
         idle = 0
         while idle < polish:
@@ -205,6 +231,19 @@ def mert(
             best = better
 
     return make_solution(problem, initial, best.weights, _history(climbs, len(given) + len(random)))
+
+
+def _add_directions(settings: ClimbSettings) -> ClimbSettings:
+    """Return settings of climbs that leave optima of the axes by as many random directions."""
+    directions = max(settings.random_directions, len(settings.minima))
+    return replace(settings, random_directions=directions, symmetric=True)
+
+
+def _is_small(problem: Problem, options: MertOptions) -> bool:
+    """Return whether restarts go on until several find the best score."""
+    if problem.source is not None or options.method != "powell" or not options.polish:
+        return False
+    return options.restarts > 0 and problem.tuning_set.n_hyps <= SMALL
 
 
 def _runner(

@@ -18,7 +18,7 @@ from formats.weights.files import read_init_opt
 from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import metric
-from mosesplug.optimizers.batch.mert.mert import MertOptions, mert
+from mosesplug.optimizers.batch.mert.mert import ARRIVALS, MOST_RESTARTS, MertOptions, mert
 from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.tuning_set import SparseRows, TuningSet
 from tests.optimizers.problems import Accuracy, planted, tuning_set
@@ -141,7 +141,7 @@ def test_many_long_climbs_at_once_are_those_of_one_thread() -> None:
 
 
 def test_searches_from_given_starts_are_never_abandoned() -> None:
-    problem, hidden = planted(9, noise=1.0)
+    problem, hidden = planted(9, n_sentences=100, noise=1.0)
     problem = replace(problem, starts=(hidden,))
     start = np.array([1.0, 0.5, -0.5, 1.0, 0.25])
     patient, hasty = (
@@ -325,3 +325,20 @@ def test_a_fixed_weight_that_must_be_positive() -> None:
     bound = replace(problem, active=active, positive=~active)
     with pytest.raises(OptimizerError, match="must be positive"):
         mert(bound, -np.ones(5), np.random.default_rng(0), MertOptions())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_restarts_of_small_problems_go_on_until_several_find_the_best(seed: int) -> None:
+    problem, _ = planted(seed, n_sentences=5, n_hyps=20, noise=2.0)
+    options = MertOptions(restarts=2)
+    solution = mert(problem, np.ones(5), np.random.default_rng(seed), options)
+    starts = [each["score"] for each in solution.history if each["climb"] == "start"]
+    assert (len(starts) - 1) % 2 == 0
+    found = sum(score >= max(starts) for score in starts[1:])
+    assert found >= ARRIVALS or len(starts) == 1 + 2 * MOST_RESTARTS
+    again = mert(replace(problem, threads=3), np.ones(5), np.random.default_rng(seed), options)
+    np.testing.assert_array_equal(solution.weights, again.weights)
+    for unchanged in (replace(options, polish=0), replace(options, restarts=0)):
+        plain = mert(problem, np.ones(5), np.random.default_rng(seed), unchanged)
+        n_starts = sum(each["climb"] == "start" for each in plain.history)
+        assert n_starts == 1 + unchanged.restarts
