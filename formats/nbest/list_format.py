@@ -164,15 +164,22 @@ def split_format_name(text: str) -> tuple[str, int | None]:
     return name, int(size)
 
 
-def find_format(path: StrPath, format: str = AUTO) -> ListFormat:
+def find_format(
+    path: StrPath, format: str = AUTO, columns: Sequence[str] | None = None
+) -> ListFormat:
     """Return the format with this name; of ``auto``, that of the first lines of a file.
+
+    Args:
+        path: the file.
+        format: the name.
+        columns: the meaning of each column, if a caller says so; see ``detect_format``.
 
     Raises:
         ValueError: there is no such format, or the plug-in of this name cannot be used.
         FormatError: the file cannot be read, or no format recognises it.
     """
     name, _ = split_format_name(format)
-    return detect_format(path) if name == AUTO else _find_name(name)
+    return detect_format(path, columns) if name == AUTO else _find_name(name)
 
 
 def _find_name(name: str) -> ListFormat:
@@ -205,10 +212,11 @@ def read_first_lines(path: StrPath) -> list[bytes]:
     return [line for line in lines[:_FIRST_LINES] if line.strip()]
 
 
-def detect_format(path: StrPath) -> ListFormat:
+def detect_format(path: StrPath, columns: Sequence[str] | None = None) -> ListFormat:
     """Return the format of a file by its first lines.
 
-    An empty file or a pipe counts as Moses', a directory as one of Kaldi's archives.
+    An empty file or a pipe counts as Moses', a directory as one of Kaldi's archives. A file with as
+    many columns as the caller names, one of them the id, is a table.
 
     Raises:
         FormatError: the file cannot be read, or no format recognises it.
@@ -219,6 +227,8 @@ def detect_format(path: StrPath) -> ListFormat:
     lines = read_first_lines(path)
     if not lines:
         return formats["moses"]
+    if columns and lines[0].count(b"\t") == len(columns) - 1 > 0 and {"id", "utt_id"} & {*columns}:
+        return formats["tsv"]
     for found in formats.values():
         if found.recognises(lines):
             return found
@@ -300,7 +310,8 @@ def read_whole(
 def _choose(path: StrPath, format: str, options: ListOptions) -> tuple[ListFormat, ListOptions]:
     """Return the format with this name, and the options with the size in the name."""
     _, size = split_format_name(format)
-    return find_format(path, format), options if size is None else replace(options, group_size=size)
+    found = find_format(path, format, options.columns)
+    return found, options if size is None else replace(options, group_size=size)
 
 
 def _check_order(last: int, block: NBestList, ids: SentenceIds) -> None:

@@ -232,7 +232,7 @@ def describe_formats(files: Sequence[StrPath | NBestList], settings: ListSetting
     known = set()
     for file in files:
         if settings.format == AUTO and not isinstance(file, NBestList):
-            found = find_format(file)
+            found = find_format(file, AUTO, split_names(settings.columns, "columns"))
             if found.name != "moses" and found.name not in known:
                 known.add(found.name)
                 yield f"{fspath(file)}: format {found.name} ({found.summary})"
@@ -246,7 +246,8 @@ def names_values(file: StrPath | NBestList, settings: ListSettings) -> bool:
     """
     if isinstance(file, NBestList):
         return False
-    return find_format(file, settings.format).names_values
+    columns = split_names(settings.columns, "columns")
+    return find_format(file, settings.format, columns).names_values
 
 
 @dataclass(frozen=True)
@@ -284,7 +285,7 @@ def scan_lists(
     sentences, counts, hypotheses = set[int](), dict[str, int](), 0
     steps = _make_name_steps(settings, is_strict=True)
     for file in files:
-        names_all = find_format(file, settings.format).names_values
+        names_all = names_values(file, settings)
         options = make_list_options(settings, () if names_all else None)
         for block in apply_steps(open_blocks(file, settings.format, options, ids), steps):
             hypotheses += len(block)

@@ -287,6 +287,7 @@ def test_cross_validation_has_the_arguments_of_learning() -> None:
         "heldout_references",
         "heldout_add_features",
         "heldout_scores",
+        "report_metrics",
         "runs",
         "select",
     }

@@ -245,3 +245,15 @@ def test_a_format_can_be_registered(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     path = tmp_path / "list"
     path.write_text("own\n")
     assert detect_format(path) is own
+
+
+def test_named_columns_make_a_table(tmp_path: Path) -> None:
+    """The caller who names an id means a table, even if it looks like another format."""
+    path = tmp_path / "rescored.tsv"
+    path.write_text("utt-1\tthe house\t-3.5\nutt-1\tthe mouse\t-4\n")
+    columns = ("id", "hyp", "lm")
+    assert detect_format(path, columns).name == "tsv"
+    (block,) = open_blocks(path, options=ListOptions(columns=columns))
+    assert block.dense.tolist() == [[-3.5], [-4.0]]
+    with pytest.raises(FormatError, match="no format of n-best lists begins like this"):
+        detect_format(path, (*columns, "asr"))
