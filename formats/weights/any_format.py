@@ -323,7 +323,9 @@ def _split_dense(text: bytes) -> tuple[bytes, bytes]:
 
 def _format_of(lines: Sequence[bytes]) -> Format | None:
     """Return the format of a file with these lines, without comments; None if unknown."""
-    if _is_section(lines[0]) or any(line.startswith(b"[weight]") for line in lines):
+    if _is_section(lines[0]) or any(
+        line.startswith(b"[weight]") and _is_section(line) for line in lines
+    ):
         return "moses.ini"
     if all(_is_number(word) for line in lines for word in line.split()):
         return "weights.txt" if len(lines) == 1 else "init.opt"
@@ -355,8 +357,9 @@ def _format_of(lines: Sequence[bytes]) -> Format | None:
 
 def _is_section(line: bytes) -> bool:
     """Return whether the line is a section header, possibly with a comment."""
-    head, _, rest = line.partition(b"]")
-    return head.startswith(b"[") and len(head) > 1 and rest.strip()[:1] in (b"", b"#")
+    head, bracket, rest = line.partition(b"]")
+    is_header = head.startswith(b"[") and len(head) > 1 and bool(bracket)
+    return is_header and rest.strip()[:1] in (b"", b"#")
 
 
 def _only_shown(line: bytes) -> bool:

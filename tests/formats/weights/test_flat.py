@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from formats.errors import FormatError
@@ -23,6 +23,8 @@ names = st.text(st.characters(categories=("L", "N", "P", "S")), min_size=1)
 plain = names.filter(lambda name: not name.startswith("#"))
 
 
+@example({"[": 1.0})
+@example({"[weight]": 1.0})
 @given(st.dictionaries(plain, numbers, min_size=1))
 def test_pairs_and_tables_survive_exactly(weights: dict[str, float]) -> None:
     assert parse_pairs("w", format_pairs(weights)) == weights
