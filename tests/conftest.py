@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 
 def pytest_configure() -> None:
@@ -22,7 +22,9 @@ def pytest_configure() -> None:
     interrupts, and what is ignored stays so in all children.
     """
     # A first call compiles, and machines are shared: time tells nothing about an example.
-    settings.register_profile("untimed", deadline=None, max_examples=50)
+    settings.register_profile(
+        "untimed", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
+    )
     settings.load_profile("untimed")
     # Most of the suite's time is compiling, which makes objects by the million: look seldom for
     # cycles among them.
