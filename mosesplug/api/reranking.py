@@ -113,7 +113,8 @@ def rerank(
         The ranked lists, and the choice.
 
     Raises:
-        FormatError: a file cannot be read, or a weight is missing.
+        FormatError: a file cannot be read, a weight is missing, or a file of weights has one of a
+            feature that the lists lack.
         UsageError: an added feature has another number of values, or a name that is taken; or a
             mapping names a dense feature that the lists lack (a table, such as ``fit.weights``,
             may have more features).
@@ -161,7 +162,13 @@ def rerank(
             word_scores=word_scores,
         )
         for part in rerank_blocks(
-            source, named, settings, scale=scale if mbr else None, ids=ids, lengths=lengths
+            source,
+            named,
+            settings,
+            scale=scale if mbr else None,
+            ids=ids,
+            lengths=lengths,
+            uses_all=path is not None,
         ):
             if not parts and isinstance(weights, Mapping) and not isinstance(weights, WeightTable):
                 _check_known(weights, named, part.lists)
@@ -180,14 +187,15 @@ def rerank_blocks(
     scale: float | None = None,
     ids: SentenceIds | None = None,
     lengths: LengthRange | None = None,
+    uses_all: bool = False,
 ) -> Iterator[Reranked]:
     """Yield the ranked lists block by block, so that memory is bounded by a block.
 
     Args:
         lists: the lists, or their file.
         weights: those of all features.
-        settings, ids, lengths: as for ``score_again``; ``transform`` changes only the texts that
-            are compared for minimum Bayes risk.
+        settings, ids, lengths, uses_all: as for ``score_again``; ``transform`` changes only the
+            texts that are compared for minimum Bayes risk.
         scale: scale of the scores for minimum Bayes risk; None: choose the first.
 
     Raises:
@@ -196,9 +204,8 @@ def rerank_blocks(
     ids = SentenceIds() if ids is None else ids
     if settings.transform is not None and scale is None:
         raise UsageError("--transform requires --mbr: nothing else here depends on the texts")
-    blocks = score_again(
-        lists, weights, replace(settings, transform=None), ids=ids, lengths=lengths
-    )
+    own = replace(settings, transform=None)
+    blocks = score_again(lists, weights, own, ids=ids, lengths=lengths, uses_all=uses_all)
     for block, compared in pair_transformed(blocks, settings.transform):
         order = [np.zeros(0, dtype=np.int64)]
         chosen: list[int] = []

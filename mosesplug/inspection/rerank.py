@@ -14,7 +14,7 @@ from formats.nbest.list_format import SentenceIds
 from formats.weights.any_format import WeightFile
 from mosesplug.learning.list_blocks import read_file_blocks
 from mosesplug.learning.lists import select_dense_features
-from mosesplug.learning.made_features import check_derived_features
+from mosesplug.learning.made_features import check_derived_features, check_unused_weights
 from mosesplug.learning.weights import score_hypotheses
 from mosesplug.settings.lengths import LengthRange
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
@@ -29,6 +29,7 @@ def score_again(
     *,
     ids: SentenceIds | None = None,
     lengths: LengthRange | None = None,
+    uses_all: bool = False,
 ) -> Iterator[NBestList]:
     """Yield the blocks of an n-best list with additional features and new model scores.
 
@@ -40,15 +41,20 @@ def score_again(
             them.
         ids: numbers sentence ids that are texts.
         lengths: an exponent of the length that scores are divided by; None: they are not.
+        uses_all: whether a weight of a feature that the list lacks is an error. It never is for
+            lists that name every value, where a missing one is 0.
 
     Raises:
-        FormatError: a file cannot be read, or an added feature lacks values.
+        FormatError: a file cannot be read, an added feature lacks values, or a weight is not used.
         UsageError: two features have the same name, or the weights were learned with others.
     """
     dense = select_dense_features(lists, weights, settings) if isinstance(lists, Path) else None
     check_derived_features(weights, settings)
     for block in read_file_blocks(lists, settings, dense=dense, ids=ids):
-        yield replace(block, scores=score_hypotheses(block, weights, lengths))
+        scores = score_hypotheses(block, weights, lengths)
+        if uses_all and dense is None and settings.dense is None:
+            check_unused_weights(weights, block.groups, block.sparse_names, block.path)
+        yield replace(block, scores=scores)
 
 
 def rank_sentences(block: NBestList) -> Iterator[tuple[int, NDArray[np.int64]]]:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
+from formats.errors import FormatError
+from formats.graphs.hypergraph import hypergraph_names
 from formats.weights.any_format import WeightFile
 from mosesplug.errors import UsageError
 from mosesplug.settings.features import parse_derived_features
 from mosesplug.settings.lists import ListSettings
 
-__all__ = ["check_derived_features", "check_made_features"]
+__all__ = ["check_derived_features", "check_made_features", "check_unused_weights"]
+
+_CONFIGURATIONS = ("moses.ini", "show-weights", "overwrite")
+"""Formats that also name features which no n-best list has."""
 
 
 def check_derived_features(weights: WeightFile, settings: ListSettings) -> None:
@@ -49,4 +54,41 @@ def check_made_features(weights: WeightFile, known: Collection[str], lists: str)
     if options:
         raise UsageError(
             f"{weights.path} was learned with features that {lists} lacks: add {' '.join(options)}"
+        )
+
+
+def check_unused_weights(
+    weights: WeightFile, groups: Sequence[tuple[str, int]], sparse: Collection[str], lists: str
+) -> None:
+    """Check that lists have each dense feature with a weight other than 0.
+
+    Configurations of decoders may have more. So may files of sparse weights, and files that do not
+    tell dense from sparse features if the lists have sparse ones.
+
+    Args:
+        weights: the file.
+        groups: names and widths of the dense features of the lists, after all steps.
+        sparse: names of the sparse features.
+        lists: what messages call them.
+
+    Raises:
+        FormatError: the lists lack a feature.
+    """
+    if weights.format in _CONFIGURATIONS:
+        return
+    known = {name for name, _ in groups}.union(hypergraph_names(groups), sparse)
+    missing = [
+        name
+        for name, values in weights.groups.items()
+        if any(values) and known.isdisjoint([name, *hypergraph_names([(name, len(values))])])
+    ]
+    if weights.is_flat and not sparse:
+        missing += [name for name, value in weights.sparse.items() if value and name not in known]
+    if missing:
+        names = ", ".join(name for name, _ in groups)
+        raise FormatError(
+            f"a weight of {missing[0]}, a feature that {lists} lacks",
+            path=weights.path,
+            remedy=f"Its features are {names}. Read it with the options that the weights were "
+            "learned with: --word-scores, --columns, --rename, --add-feature",
         )

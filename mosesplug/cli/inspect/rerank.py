@@ -86,6 +86,7 @@ def _rerank(
             scale=scale if mbr else None,
             ids=ids,
             lengths=find_length_range(weights, length_exponent, length_by),
+            uses_all=True,
         ):
             best |= part.lines()
             if write is not None:

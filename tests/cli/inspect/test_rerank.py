@@ -49,6 +49,28 @@ def test_by_weights_alone_and_with_a_feature(run: Run) -> None:
     assert Path("best").read_text() == "a house\n\nshe left\n"
 
 
+@pytest.mark.parametrize(
+    "text", ["F0= 1\nLM= 2\n", '{"dense": {"F0": 1, "LM": 2}}', "F0: 1\nLM: 2\n", "F0=1 LM=2\n"]
+)
+def test_a_weight_of_a_feature_that_the_list_lacks(run: Run, text: str) -> None:
+    Path("weights").write_text(text)
+    code, out, err = run("--weights", "weights")
+    assert (code, out) == (1, "")
+    assert err.startswith("mosesplug: weights: a weight of LM, a feature that list lacks. ")
+    Path("weights").write_text(text.replace("2", "0"))
+    assert run("--weights", "weights") == (0, "the house\n\nshe went\n", "")
+
+
+def test_scores_of_words_need_the_option_that_the_weights_had(run: Run) -> None:
+    Path("list").write_text(
+        "0 ||| a b ||| WordScores= -1 -2 ||| F0= -3 ||| -1\n"
+        "0 ||| a ||| WordScores= -2 ||| F0= -2 ||| -2\n"
+    )
+    Path("weights").write_text("F0= -1\nWordScores= 2\n")
+    assert run("--weights", "weights")[0] == 1
+    assert run("--weights", "weights", "--word-scores", "sum")[:2] == (0, "a\n")
+
+
 def test_the_format_is_printed(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     for words, shown in (((), FORMAT), (("--format", "marian"), "")):
         with pytest.raises(SystemExit):
