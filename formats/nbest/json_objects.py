@@ -26,7 +26,7 @@ from formats.errors import quote
 from formats.nbest.entry import BLANKS, FLOAT32_LIMIT, Place
 from formats.nbest.list_format import ListOptions
 
-__all__ = ["ID_KEYS", "LIST_KEYS", "TEXT_KEYS", "Hypothesis", "ListForm", "iter_hypotheses"]
+__all__ = ["ID_KEYS", "LIST_KEYS", "TEXT_KEYS", "JsonHypothesis", "ListForm", "iter_hypotheses"]
 
 ID_KEYS = ("id", "utt_id")
 TEXT_KEYS = ("hyp", "text", "hypothesis")
@@ -38,7 +38,7 @@ _EXAMPLE = 'A line has the form: {"id": "utt-1", "hyp": "a b", "scores": {"lm": 
 
 
 @dataclass(frozen=True)
-class Hypothesis:
+class JsonHypothesis:
     """One hypothesis.
 
     Attributes:
@@ -124,7 +124,9 @@ class ListForm:
         )
 
 
-def iter_hypotheses(found: Any, form: ListForm, number: int, place: Place) -> Iterator[Hypothesis]:
+def iter_hypotheses(
+    found: Any, form: ListForm, number: int, place: Place
+) -> Iterator[JsonHypothesis]:
     """Yield the hypotheses of the object of a line.
 
     Args:
@@ -161,7 +163,7 @@ def iter_hypotheses(found: Any, form: ListForm, number: int, place: Place) -> It
         score = math.nan
         if form.has_score and row.get("score") is not None:
             score = _number(row["score"], "the score", place)
-        yield Hypothesis(sentence, _text(row, form, place), dense, values, score)
+        yield JsonHypothesis(sentence, _text(row, form, place), dense, values, score)
 
 
 def _require_object(found: Any, place: Place) -> None:

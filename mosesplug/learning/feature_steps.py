@@ -18,7 +18,7 @@ from mosesplug.learning.value_columns import ValueColumn
 from mosesplug.settings.expressions import (
     Call,
     Expression,
-    Feature,
+    FeatureName,
     Number,
     Operation,
     TextSize,
@@ -142,7 +142,7 @@ def evaluate(feature: DerivedFeature, expression: Expression, known: _Columns) -
     match expression:
         case Number():
             return np.array(expression.value, dtype=np.float64)
-        case Feature():
+        case FeatureName():
             return known.find(feature, expression)
         case TextSize():
             return known.sizes[expression.unit]
@@ -195,7 +195,7 @@ class _Columns:
         counters = {"words": count_words, "chars": count_chars}
         self.sizes = {unit: counters[unit](block).astype(np.float64) for unit in units}
 
-    def find(self, feature: DerivedFeature, wanted: Feature) -> _Values:
+    def find(self, feature: DerivedFeature, wanted: FeatureName) -> _Values:
         """Return the values of a feature, float64 ``[n]``."""
         if wanted.name in self.derived:
             return self.derived[wanted.name]

@@ -25,7 +25,7 @@ __all__ = [
     "Call",
     "Expression",
     "ExpressionError",
-    "Feature",
+    "FeatureName",
     "Number",
     "Operation",
     "TextSize",
@@ -59,7 +59,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Feature:
+class FeatureName:
     """A feature by its name, and the character of the expression where that begins, from 1."""
 
     name: str
@@ -90,7 +90,7 @@ class Operation:
     right: Expression
 
 
-Expression = Number | Feature | TextSize | Call | Operation
+Expression = Number | FeatureName | TextSize | Call | Operation
 
 
 def parse_expression(text: str) -> Expression:
@@ -104,10 +104,10 @@ def parse_expression(text: str) -> Expression:
     return _Parser(text).parse()
 
 
-def list_features(expression: Expression) -> Iterator[Feature | TextSize]:
+def list_features(expression: Expression) -> Iterator[FeatureName | TextSize]:
     """Yield the features, ``words`` and ``chars`` of an expression, from left to right."""
     match expression:
-        case Feature() | TextSize():
+        case FeatureName() | TextSize():
             yield expression
         case Call():
             yield from list_features(expression.argument)
@@ -193,12 +193,12 @@ class _Parser:
             return Number(float(value))
         if kind in ("double", "single"):
             self._advance()
-            return Feature(value, position - 1)
+            return FeatureName(value, position - 1)
         if kind != "name":
             raise self._error("a number, a feature or ( is missing")
         self._advance()
         if (self._kind, self._value) != ("symbol", "("):
-            return TextSize(value) if value in BUILT_IN else Feature(value, position)
+            return TextSize(value) if value in BUILT_IN else FeatureName(value, position)
         if value not in FUNCTIONS:
             self._begin = position - 1
             raise self._error(f"{value} is not a function; known: {', '.join(FUNCTIONS)}")

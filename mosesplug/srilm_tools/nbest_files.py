@@ -33,7 +33,7 @@ from formats.text import StrPath, read_lines
 
 __all__ = [
     "PAUSE",
-    "Hypothesis",
+    "SrilmHypothesis",
     "WordRules",
     "read_errors",
     "read_nbest_file",
@@ -88,7 +88,7 @@ class WordRules:
 
 
 @dataclass(frozen=True)
-class Hypothesis:
+class SrilmHypothesis:
     """One hypothesis.
 
     Attributes:
@@ -116,7 +116,7 @@ def utterance_file(directory: StrPath, utterance: str) -> Path:
     return packed if not path.exists() and packed.exists() else path
 
 
-def read_nbest_file(path: StrPath, most: int = 0) -> list[Hypothesis]:
+def read_nbest_file(path: StrPath, most: int = 0) -> list[SrilmHypothesis]:
     """Read the hypotheses of one utterance.
 
     Args:
@@ -131,7 +131,7 @@ def read_nbest_file(path: StrPath, most: int = 0) -> list[Hypothesis]:
     magic = next((m for m in _MAGIC if lines and lines[0][1].startswith(m)), None)
     if magic is not None:
         del lines[0]
-    found: list[Hypothesis] = []
+    found: list[SrilmHypothesis] = []
     for number, line in lines:
         if most and len(found) == most:
             break
@@ -147,23 +147,23 @@ def read_nbest_file(path: StrPath, most: int = 0) -> list[Hypothesis]:
     return found
 
 
-def _parse_plain(fields: Sequence[bytes], path: str, line: int) -> Hypothesis:
+def _parse_plain(fields: Sequence[bytes], path: str, line: int) -> SrilmHypothesis:
     """Parse ``acoustic lm count words``."""
     numbers = [parse_number(field) for field in fields[:3]]
     if len(numbers) < 3 or not np.isfinite(numbers).all():
         raise _malformed(
             b" ".join(fields), "the form is: acoustic score, LM score, number of words", path, line
         )
-    return Hypothesis((numbers[0], numbers[1], numbers[2]), tuple(fields[3:]))
+    return SrilmHypothesis((numbers[0], numbers[1], numbers[2]), tuple(fields[3:]))
 
 
-def _parse_joint(fields: Sequence[bytes], path: str, line: int) -> Hypothesis:
+def _parse_joint(fields: Sequence[bytes], path: str, line: int) -> SrilmHypothesis:
     """Parse ``(bytelog) words``; pauses count as words."""
     score = _bytelog(fields[0] if fields else b"", path, line)
-    return Hypothesis((score, 0.0, float(len(fields) - 1)), tuple(fields[1:]))
+    return SrilmHypothesis((score, 0.0, float(len(fields) - 1)), tuple(fields[1:]))
 
 
-def _parse_timed(fields: Sequence[bytes], path: str, line: int) -> Hypothesis:
+def _parse_timed(fields: Sequence[bytes], path: str, line: int) -> SrilmHypothesis:
     """Parse ``(bytelog) word ( st: 0 et: 1 g: -2 a: -3 ) ...``."""
     _bytelog(fields[0] if fields else b"", path, line)
     if (len(fields) - 1) % _FIELDS:
@@ -182,7 +182,7 @@ def _parse_timed(fields: Sequence[bytes], path: str, line: int) -> Hypothesis:
             words.append(token)
             language, acoustic, end = language + values[2], acoustic + values[3], values[1]
     scores = acoustic / _BYTELOG, language / _BYTELOG, float(len(words))
-    return Hypothesis(scores, tuple(words))
+    return SrilmHypothesis(scores, tuple(words))
 
 
 def _bytelog(field: bytes, path: str, line: int) -> float:

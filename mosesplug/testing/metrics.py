@@ -19,7 +19,14 @@ from mosesplug.testing.checks import (
     unaligned,
 )
 
-__all__ = ["HYPOTHESES", "METRIC_CHECKS", "REFERENCES", "Text", "as_text", "check_metric"]
+__all__ = [
+    "HYPOTHESES",
+    "METRIC_CHECKS",
+    "REFERENCES",
+    "HypothesisTexts",
+    "as_text",
+    "check_metric",
+]
 
 REFERENCES = (
     (b"the cat sat on the mat .", b"a b c d e", b"", b"one two three four five six"),
@@ -41,7 +48,7 @@ HYPOTHESES = (
 
 
 @dataclass(frozen=True)
-class Text:
+class HypothesisTexts:
     """Hypotheses as ``Metric.statistics`` takes them."""
 
     sentence_ids: NDArray[np.int64]
@@ -56,10 +63,10 @@ class Text:
         )
 
 
-def as_text(hypotheses: Sequence[tuple[int, bytes]]) -> Text:
+def as_text(hypotheses: Sequence[tuple[int, bytes]]) -> HypothesisTexts:
     """Return hypotheses, each with its sentence, as arrays."""
     ends = np.cumsum([len(text) for _, text in hypotheses], dtype=np.int64)
-    return Text(
+    return HypothesisTexts(
         sentence_ids=np.array([sentence for sentence, _ in hypotheses], dtype=np.int64),
         buffer=np.frombuffer(bytearray(b"".join(text for _, text in hypotheses)), dtype=np.uint8),
         starts=np.concatenate([np.zeros(1, dtype=np.int64), ends])[:-1],
@@ -191,9 +198,11 @@ def _odd_arrays(scorer: Metric) -> None:
     expected = text.statistics(scorer, prepared)
     buffer = text.buffer.copy()
     buffer.flags.writeable = False
-    odd = Text(unaligned(text.sentence_ids), buffer, unaligned(text.starts), unaligned(text.ends))
+    odd = HypothesisTexts(
+        unaligned(text.sentence_ids), buffer, unaligned(text.starts), unaligned(text.ends)
+    )
     require_equal(odd.statistics(scorer, prepared), expected, "unaligned read-only arrays")
-    strided = Text(
+    strided = HypothesisTexts(
         np.repeat(text.sentence_ids, 2)[::2],
         np.repeat(text.buffer, 2)[::2],
         np.repeat(text.starts, 2)[::2],
@@ -294,14 +303,14 @@ def _invalid_ranges(scorer: Metric) -> None:
     prepared = scorer.prepare(usable_references(scorer))
     zeros, four = np.zeros(1, dtype=np.int64), np.zeros(4, np.uint8)
     for start, end in ((-1, 2), (0, 5), (3, 2)):
-        text = Text(zeros, four, np.array([start]), np.array([end]))
+        text = HypothesisTexts(zeros, four, np.array([start]), np.array([end]))
         require_error(
             ValueError,
             lambda text=text: text.statistics(scorer, prepared),  # type: ignore[misc]
             f"statistics() of bytes {start} to {end} of 4",
         )
     text = as_text(HYPOTHESES)
-    short = Text(text.sentence_ids[1:], text.buffer, text.starts, text.starts)
+    short = HypothesisTexts(text.sentence_ids[1:], text.buffer, text.starts, text.starts)
     require_error(
         ValueError, lambda: short.statistics(scorer, prepared), "arrays of different length"
     )

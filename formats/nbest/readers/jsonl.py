@@ -11,7 +11,7 @@ import numpy as np
 
 from formats.nbest.block import NBestList
 from formats.nbest.entry import BLANKS, Place
-from formats.nbest.json_objects import Hypothesis, ListForm, iter_hypotheses
+from formats.nbest.json_objects import JsonHypothesis, ListForm, iter_hypotheses
 from formats.nbest.list_format import ListFormat, ListOptions, SentenceIds
 from formats.nbest.regroup import iter_line_blocks, join_sentences, make_block, pack_texts
 from formats.text import StrPath
@@ -81,7 +81,7 @@ def _parse_slowly(
     text: bytes, form: ListForm, first: Place, n_objects: int, ids: SentenceIds
 ) -> NBestList:
     """Parse line by line, and raise the error of the first invalid line."""
-    rows: list[Hypothesis] = []
+    rows: list[JsonHypothesis] = []
     lines: list[int] = []
     for number, line in enumerate(text.split(b"\n"), start=first.line):
         if line.strip(BLANKS):

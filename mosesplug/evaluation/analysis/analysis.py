@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from formats.text import StrPath
 from formats.word_frequencies import read_word_frequencies
-from mosesplug.evaluation.analysis.corpus import Corpus
+from mosesplug.evaluation.analysis.corpus import NumberedCorpus
 from mosesplug.evaluation.analysis.examples import Example, find_examples
 from mosesplug.evaluation.analysis.ngrams import NgramDifference, compare_ngrams, count_ngrams
 from mosesplug.evaluation.analysis.sentences import (
@@ -92,7 +92,7 @@ def analyse_systems(
     )
     if not references:
         return analysis
-    corpus = Corpus.of_lines(references, systems)
+    corpus = NumberedCorpus.of_lines(references, systems)
     if frequencies is None:
         origin, counted = "the references", None
     elif isinstance(frequencies, Mapping):

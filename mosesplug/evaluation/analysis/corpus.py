@@ -9,11 +9,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Corpus", "Text"]
+__all__ = ["NumberedCorpus", "NumberedText"]
 
 
 @dataclass(frozen=True)
-class Text:
+class NumberedText:
     """The words of all sentences of a text.
 
     Attributes:
@@ -37,7 +37,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Corpus:
+class NumberedCorpus:
     """References and systems of the same sentences.
 
     Attributes:
@@ -47,15 +47,15 @@ class Corpus:
     """
 
     vocabulary: tuple[bytes, ...]
-    references: tuple[Text, ...]
-    systems: Mapping[str, tuple[Text, ...]]
+    references: tuple[NumberedText, ...]
+    systems: Mapping[str, tuple[NumberedText, ...]]
 
     @classmethod
     def of_lines(
         cls,
         references: Sequence[Sequence[bytes]],
         systems: Mapping[str, Sequence[Sequence[bytes]]],
-    ) -> Corpus:
+    ) -> NumberedCorpus:
         """Number the words of ``references[k][line]`` and ``systems[name][run][line]``.
 
         Only blanks (byte 32) separate words, as in the metrics.
@@ -71,11 +71,11 @@ class Corpus:
         return len(self.references[0].offsets) - 1
 
 
-def _encode(lines: Sequence[bytes], numbers: dict[bytes, int]) -> Text:
+def _encode(lines: Sequence[bytes], numbers: dict[bytes, int]) -> NumberedText:
     """Number the words of a text; new words are added to ``numbers``."""
     words: list[int] = []
     offsets = np.zeros(len(lines) + 1, dtype=np.int64)
     for place, line in enumerate(lines, start=1):
         words += [numbers.setdefault(word, len(numbers)) for word in line.split(b" ") if word]
         offsets[place] = len(words)
-    return Text(np.array(words, dtype=np.int64), offsets)
+    return NumberedText(np.array(words, dtype=np.int64), offsets)

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.evaluation.analysis.corpus import Corpus, Text
+from mosesplug.evaluation.analysis.corpus import NumberedCorpus, NumberedText
 from mosesplug.evaluation.analysis.counts import count_items, find_limits, match_counts
 
 __all__ = ["NgramCounts", "NgramDifference", "NgramKind", "compare_ngrams", "count_ngrams"]
@@ -62,7 +62,7 @@ class NgramCounts(NamedTuple):
     wrong: NDArray[np.float64]
 
 
-def count_ngrams(corpus: Corpus, longest: int = 4) -> NgramCounts:
+def count_ngrams(corpus: NumberedCorpus, longest: int = 4) -> NgramCounts:
     """Count the n-grams of up to ``longest`` words that each system has right and wrong."""
     texts = [*corpus.references, *(run for runs in corpus.systems.values() for run in runs)]
     words = np.concatenate([text.words for text in texts])
@@ -81,7 +81,7 @@ _Part = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray
 
 
 def _count_orders(
-    corpus: Corpus, texts: list[Text], words: NDArray[np.int64], longest: int
+    corpus: NumberedCorpus, texts: list[NumberedText], words: NDArray[np.int64], longest: int
 ) -> Iterator[_Part]:
     """Yield places, orders, right and wrong counts of the n-grams of each order."""
     n_sentences = corpus.n_sentences
@@ -110,7 +110,7 @@ def _count_orders(
 
 
 def _count_matches(
-    corpus: Corpus, sentences: NDArray[np.int64], items: NDArray[np.int64], n_items: int
+    corpus: NumberedCorpus, sentences: NDArray[np.int64], items: NDArray[np.int64], n_items: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return right and wrong counts of items, ``[n_systems, n_items]`` each.
 
@@ -144,7 +144,7 @@ def _count_matches(
 
 
 def compare_ngrams(
-    corpus: Corpus, counts: NgramCounts, most: int = 10
+    corpus: NumberedCorpus, counts: NgramCounts, most: int = 10
 ) -> tuple[NgramDifference, ...]:
     """Return the n-grams that differ most between the baseline and each other system.
 

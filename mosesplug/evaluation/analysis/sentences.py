@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.evaluation.analysis.buckets import DIFFERENCES, LENGTHS, Buckets, score_buckets
-from mosesplug.evaluation.analysis.corpus import Corpus, Text
+from mosesplug.evaluation.analysis.corpus import NumberedCorpus, NumberedText
 from mosesplug.evaluation.analysis.words import ALL
 
 __all__ = [
@@ -75,7 +75,7 @@ _Assignment = Sequence[Sequence[NDArray[np.int64]]]
 
 
 def bucket_by_length(
-    corpus: Corpus, metrics: Sequence[SystemStatistics], buckets: Buckets = LENGTHS
+    corpus: NumberedCorpus, metrics: Sequence[SystemStatistics], buckets: Buckets = LENGTHS
 ) -> tuple[SentenceBucket, ...]:
     """Return the scores of sentences by the length of their references, then those of all."""
     lengths = np.mean([reference.lengths for reference in corpus.references], axis=0)
@@ -90,7 +90,7 @@ def bucket_by_length(
 
 
 def bucket_by_difference(
-    corpus: Corpus, metrics: Sequence[SystemStatistics], buckets: Buckets = DIFFERENCES
+    corpus: NumberedCorpus, metrics: Sequence[SystemStatistics], buckets: Buckets = DIFFERENCES
 ) -> tuple[SentenceBucket, ...]:
     """Return the scores of sentences by how much longer they are than their reference."""
     assignment = [
@@ -101,7 +101,7 @@ def bucket_by_difference(
     return _score_buckets("difference", names, metrics, assignment, buckets.labels)
 
 
-def _find_difference(corpus: Corpus, run: Text) -> NDArray[np.int64]:
+def _find_difference(corpus: NumberedCorpus, run: NumberedText) -> NDArray[np.int64]:
     """Return the difference from the closest reference length; of two, from the shorter one."""
     differences = np.array([run.lengths - reference.lengths for reference in corpus.references])
     order = np.lexsort((-differences, np.abs(differences)), axis=0)

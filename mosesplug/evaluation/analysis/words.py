@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.evaluation.analysis.buckets import FREQUENCIES, Buckets
-from mosesplug.evaluation.analysis.corpus import Corpus, Text
+from mosesplug.evaluation.analysis.corpus import NumberedCorpus, NumberedText
 from mosesplug.evaluation.analysis.counts import count_items, match_counts
 
 __all__ = ["ALL", "WordAccuracy", "measure_words"]
@@ -48,7 +48,7 @@ class WordAccuracy:
 
 
 def measure_words(
-    corpus: Corpus,
+    corpus: NumberedCorpus,
     frequencies: Mapping[bytes, int] | None = None,
     buckets: Buckets = FREQUENCIES,
 ) -> tuple[WordAccuracy, ...]:
@@ -104,7 +104,7 @@ def _divide(part: float, whole: float) -> float:
 
 
 def _count_occurrences(
-    corpus: Corpus, frequencies: Mapping[bytes, int] | None
+    corpus: NumberedCorpus, frequencies: Mapping[bytes, int] | None
 ) -> NDArray[np.int64]:
     """Return the frequency of each word of the vocabulary, int64."""
     if frequencies is not None:
@@ -116,7 +116,7 @@ def _count_occurrences(
 
 
 def _count_run(
-    corpus: Corpus, run: Text, bucket_of: NDArray[np.int64], n_buckets: int
+    corpus: NumberedCorpus, run: NumberedText, bucket_of: NDArray[np.int64], n_buckets: int
 ) -> NDArray[np.float64]:
     """Return the expected, produced and correct words of each bucket, ``[3, n_buckets]``."""
     n_words = max(1, len(corpus.vocabulary))
@@ -144,7 +144,10 @@ def _count_run(
 
 
 def _find_closest(
-    corpus: Corpus, run: Text, sentences: NDArray[np.int64], matches: NDArray[np.int64]
+    corpus: NumberedCorpus,
+    run: NumberedText,
+    sentences: NDArray[np.int64],
+    matches: NDArray[np.int64],
 ) -> NDArray[np.int64]:
     """Return the reference of each sentence with the highest F1 of words, int64."""
     scores = []

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mosesplug.evaluation.analysis.buckets import integer_buckets
-from mosesplug.evaluation.analysis.corpus import Corpus
+from mosesplug.evaluation.analysis.corpus import NumberedCorpus
 from mosesplug.evaluation.analysis.examples import find_examples
 from mosesplug.evaluation.analysis.ngrams import compare_ngrams, count_ngrams
 from mosesplug.evaluation.analysis.sentences import (
@@ -43,7 +43,7 @@ def describe(each: object, *names: str) -> tuple[Any, ...]:
 
 
 def test_words_by_hand() -> None:
-    corpus = Corpus.of_lines([REFERENCE], {"base": [BASE], "new": [NEW]})
+    corpus = NumberedCorpus.of_lines([REFERENCE], {"base": [BASE], "new": [NEW]})
     # Frequencies in the reference: the 3, a 2, cat 3, dog 2, sees 2, sleeps 1; mouse 0.
     found = measure_words(corpus)
     counts = {
@@ -72,7 +72,7 @@ def test_words_by_hand() -> None:
 
 
 def test_words_by_frequency_in_another_text() -> None:
-    corpus = Corpus.of_lines([REFERENCE], {"base": [BASE]})
+    corpus = NumberedCorpus.of_lines([REFERENCE], {"base": [BASE]})
     found = measure_words(corpus, {b"the": 20, b"dog": 3}, integer_buckets((1, 10), least=0))
     assert [(each.bucket, each.expected, each.correct) for each in found] == [
         ("0", 8, 5),
@@ -84,14 +84,18 @@ def test_words_by_frequency_in_another_text() -> None:
 
 def test_words_are_compared_with_the_closest_reference() -> None:
     references = [[b"a b c d", b"x"], [b"a b", b"y y"]]
-    corpus = Corpus.of_lines(references, {"one": [[b"a b", b"y"]], "two": [[b"a b c", b"x z"]]})
+    corpus = NumberedCorpus.of_lines(
+        references, {"one": [[b"a b", b"y"]], "two": [[b"a b c", b"x z"]]}
+    )
     *_, one, two = measure_words(corpus)
     assert describe(one, "expected", "produced", "correct") == (4, 3, 3)
     assert describe(two, "expected", "produced", "correct") == (5, 5, 4)
 
 
 def test_counts_of_several_runs_are_means() -> None:
-    corpus = Corpus.of_lines([[b"a b"]], {"base": [[b"a b"], [b"a"]], "new": [[b"a b"]] * 3})
+    corpus = NumberedCorpus.of_lines(
+        [[b"a b"]], {"base": [[b"a b"], [b"a"]], "new": [[b"a b"]] * 3}
+    )
     *_, base, new = measure_words(corpus)
     assert describe(base, "expected", "produced", "correct") == (2.0, 1.5, 1.5)
     assert describe(new, "expected", "produced", "correct") == (2.0, 2.0, 2.0)
@@ -104,7 +108,7 @@ def test_counts_of_several_runs_are_means() -> None:
 def test_ngrams_by_hand() -> None:
     references = [[b"a b c", b"b c", b"a a"]]
     systems = {"base": [[b"a c c", b"c", b"a a a"]], "new": [[b"a b c", b"b c", b"b"]]}
-    corpus = Corpus.of_lines(references, systems)
+    corpus = NumberedCorpus.of_lines(references, systems)
     found = {
         (each.kind, each.more, each.ngram): describe(each, "baseline_count", "system_count")
         for each in compare_ngrams(corpus, count_ngrams(corpus), 100)
@@ -158,7 +162,7 @@ def count_plainly(
 @given(st.lists(_texts, min_size=1, max_size=3), st.lists(_texts, min_size=1, max_size=2), _texts)
 def test_ngrams_against_plain_loops(references: list[Lines], base: list[Lines], new: Lines) -> None:
     systems = {"base": base, "new": [new]}
-    corpus = Corpus.of_lines(references, systems)
+    corpus = NumberedCorpus.of_lines(references, systems)
     counts = count_ngrams(corpus)
     ngrams = [
         b" ".join(corpus.vocabulary[word] for word in counts.words[place : place + order])
@@ -187,7 +191,7 @@ def test_ngrams_against_plain_loops(references: list[Lines], base: list[Lines], 
 
 @given(st.lists(_texts, min_size=1, max_size=3), _texts)
 def test_words_against_plain_loops(references: list[Lines], new: Lines) -> None:
-    corpus = Corpus.of_lines(references, {"new": [new]})
+    corpus = NumberedCorpus.of_lines(references, {"new": [new]})
     total = measure_words(corpus)[-1]
     expected = produced = correct = 0
     for place, line in enumerate(new):
@@ -223,7 +227,7 @@ def test_sentence_buckets_by_hand() -> None:
     references = [[b"w " * 9, b"w " * 12, b"w " * 10], [b"w " * 10, b"w " * 8, b"w " * 10]]
     base = [b"w " * 9, b"w " * 10, b"w " * 30]
     new = [b"", b"w " * 14, b"w " * 10]
-    corpus = Corpus.of_lines(references, {"base": [base], "new": [new]})
+    corpus = NumberedCorpus.of_lines(references, {"base": [base], "new": [new]})
     metric = make_statistics([[0.25, 0.5, 0.75]], [[0.0, 0.5, 1.0]])
     keys = ("bucket", "system", "sentences", "score")
     by_length = bucket_by_length(corpus, [metric])
@@ -266,7 +270,7 @@ def test_sentence_buckets_by_hand() -> None:
 
 
 def test_sentence_buckets_of_several_runs() -> None:
-    corpus = Corpus.of_lines([[b"a", b"b"]], {"base": [[b"a", b"b"]] * 2})
+    corpus = NumberedCorpus.of_lines([[b"a", b"b"]], {"base": [[b"a", b"b"]] * 2})
     metric = make_statistics([[0.0, 0.5], [0.5, 0.5]])
     found = bucket_by_score(list(corpus.systems), [metric], metric)
     assert [describe(each, "bucket", "sentences", "score") for each in found] == [
@@ -309,7 +313,7 @@ def test_examples_by_hand(is_error_rate: bool) -> None:
 
 @pytest.mark.parametrize("lines", [[b""], [b"a b c"], [b"", b"a", b"\xff\xfe a"]])
 def test_identical_systems(lines: Lines) -> None:
-    corpus = Corpus.of_lines([lines], {"base": [lines], "new": [lines]})
+    corpus = NumberedCorpus.of_lines([lines], {"base": [lines], "new": [lines]})
     assert compare_ngrams(corpus, count_ngrams(corpus)) == ()
     scores = [1.0] * len(lines)
     metric = make_statistics([scores], [scores])
@@ -320,7 +324,7 @@ def test_identical_systems(lines: Lines) -> None:
 
 
 def test_empty_hypotheses_and_references() -> None:
-    corpus = Corpus.of_lines([[b"", b"a b"]], {"base": [[b"", b""]], "new": [[b"a", b""]]})
+    corpus = NumberedCorpus.of_lines([[b"", b"a b"]], {"base": [[b"", b""]], "new": [[b"a", b""]]})
     (found,) = compare_ngrams(corpus, count_ngrams(corpus))
     assert describe(found, "kind", "more", "ngram") == ("wrong", "new", b"a")
     base, new = measure_words(corpus)[-2:]
