@@ -2,18 +2,20 @@
 
 Line ``k`` of the references belongs to the ``k``-th id in order of first appearance. If the lines
 begin with the ids themselves, as in Kaldi's ``text`` files (``id text``) or as JSON objects
-(``{"id": ..., "text": ...}``), they may stand in any order, and there may be more of them.
+(``{"id": ..., "text": ...}``), they may stand in any order, and there may be more of them. JSON
+objects without ids, as in NeMo's manifests, stand for their texts.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from formats.errors import FormatError, quote
 from formats.nbest.block import NBestList
+from formats.nbest.json_objects import ID_KEYS
 from formats.nbest.list_format import SentenceIds, open_blocks
 from formats.text import StrPath
 from mosesplug.errors import DataError
@@ -23,6 +25,9 @@ from mosesplug.settings.lists import ListSettings
 __all__ = ["MatchedReferences", "arrange_lines", "check_reference_count", "match_references"]
 
 _TEXT_KEYS = ("text", "ref", "reference")
+
+_FEWEST_IDS = 5
+"""Fewer lines do not show that their first words are ids."""
 
 _Lines = Sequence[Sequence[bytes]]
 
@@ -46,17 +51,19 @@ def match_references(
         what: how messages call the references.
 
     Returns:
-        The references in the order of the ids, and the numbers of the ids. Lists whose ids are
-        integers, and references without ids, are left as they are.
+        The references in the order of the ids, and the numbers of the ids. For lists whose ids are
+        integers, and references without ids, they have the order of the lines.
 
     Raises:
         FormatError: a list does not have its format.
-        DataError: an id has no reference, or two.
+        DataError: an id has no reference, or two; or references begin with other ids.
     """
     first = _read_first_ids(files, settings) if lines else set[str]()
     keys = [_read_keys(each) for each in lines]
     if not first or not all(_are_ids(each, first) for each in keys):
-        return MatchedReferences(lines, SentenceIds())
+        for own in keys if first else []:
+            _check_other_ids(own, first, what)
+        return MatchedReferences(_take_objects(lines), SentenceIds())
     ids = _order_ids([file for file in files if not isinstance(file, NBestList)], settings, keys[0])
     return MatchedReferences(arrange_lines(lines, ids, what), SentenceIds(ids))
 
@@ -114,21 +121,63 @@ def _read_keys(lines: Sequence[bytes]) -> list[str]:
 def _split_line(line: bytes) -> tuple[bytes, bytes]:
     """Return the id and the text of a line."""
     if line.startswith(b"{"):
-        try:
-            found = json.loads(line)
-        except ValueError:
-            return b"", line
-        text = next((found[key] for key in _TEXT_KEYS if isinstance(found.get(key), str)), None)
-        if "id" not in found or text is None:
-            return b"", line
-        return str(found["id"]).encode(), text.encode()
+        found = _parse_object(line)
+        name = next((str(found[key]) for key in ID_KEYS if key in found), "")
+        text = _find_text(found)
+        return (name.encode(), text) if name and text is not None else (b"", line)
     key, _, text = line.partition(b"\t") if b"\t" in line else line.partition(b" ")
     return key, text.strip()
 
 
 def _are_ids(keys: Sequence[str], ids: set[str]) -> bool:
-    """Return whether most ids are among the keys: one that is missing is an error then."""
-    return 2 * len(ids.intersection(keys)) > len(ids)
+    """Return whether most ids are keys, or most keys ids: one that is missing is an error then."""
+    return 2 * len(ids.intersection(keys)) > min(len(ids), len(keys))
+
+
+def _check_other_ids(keys: Sequence[str], ids: set[str], what: str) -> None:
+    """Check that references do not begin with ids of other lists, which would count as words.
+
+    Raises:
+        DataError: they do: all first words differ, and each has digits and something else.
+    """
+    if len(keys) < _FEWEST_IDS or len({*keys}) < len(keys) or not all(map(_is_like_id, keys)):
+        return
+    raise DataError(
+        f"{what}:1: the line begins with {quote(keys[0])}, which looks like an id, but the lists "
+        f"have other ids, as {quote(min(ids))}. Give the references of these lists, or lines "
+        "without ids in the order of the lists"
+    )
+
+
+def _is_like_id(key: str) -> bool:
+    return any(map(str.isdigit, key)) and not key.isdigit()
+
+
+def _take_objects(lines: _Lines) -> _Lines:
+    """Return the texts of JSON objects if all lines are such objects; else the lines."""
+    if not lines or not all(each and each[0].startswith(b"{") for each in lines):
+        return lines
+    texts: list[list[bytes]] = []
+    for each in lines:
+        found = [_find_text(_parse_object(line)) for line in each]
+        texts.append([text for text in found if text is not None])
+    is_complete = all(len(own) == len(each) for own, each in zip(texts, lines, strict=True))
+    return texts if is_complete else lines
+
+
+def _parse_object(line: bytes) -> Mapping[str, Any]:
+    """Return a JSON object; an empty one if the line is none."""
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _find_text(found: Mapping[str, Any]) -> bytes | None:
+    """Return the text of a JSON object, None if it has none."""
+    texts = (found[key] for key in _TEXT_KEYS if isinstance(found.get(key), str))
+    return next((text.encode() for text in texts), None)
 
 
 def _take_texts(lines: Sequence[bytes], keys: Sequence[str], what: str) -> dict[str, bytes]:

@@ -186,6 +186,8 @@ def test_references_by_id_may_have_any_order(lists: Path) -> None:
     assert several.lines == [[b"a b", b"c"]] * 2
     objects = [b'{"id": "u2", "text": "a b"}', b'{"ref": "c", "id": "u1"}']
     assert match_references(files, NO_SETTINGS, [objects], "refs").lines == [[b"a b", b"c"]]
+    utterances = [b'{"utt_id": "u1", "text": "c"}', b'{"utt_id": "u2", "text": "a b"}']
+    assert match_references(files, NO_SETTINGS, [utterances], "refs").lines == [[b"a b", b"c"]]
     tabs = [b"u2\ta b", b"u1\tc"]
     assert match_references(files, NO_SETTINGS, [tabs], "refs").lines == [[b"a b", b"c"]]
 
@@ -197,6 +199,15 @@ def test_references_without_ids_stay_as_they_are(lists: Path) -> None:
     assert arrange_lines(plain, ("u2", "u1"), "refs") is plain
 
 
+@pytest.mark.parametrize("file", ["moses", "travatar"])
+def test_json_objects_without_ids_stand_for_their_texts(lists: Path, file: str) -> None:
+    manifest = [b'{"audio_filepath": "1.wav", "text": "a b"}', b'{"text": "c"}']
+    found = match_references([Path(file)], NO_SETTINGS, [manifest], "refs")
+    assert found.lines == [[b"a b", b"c"]]
+    mixed = [b'{"text": "c"}', b"{ d }"]
+    assert match_references([Path(file)], NO_SETTINGS, [mixed], "refs").lines == [mixed]
+
+
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
@@ -204,12 +215,22 @@ def test_references_without_ids_stay_as_they_are(lists: Path) -> None:
             [b"u1 c", b"u2 a", b"u2 b"],
             r"refs:3: the id 'u2' has two references. Remove one",
         ),
-        ([b"u2 a", b"v c"], None),
+        ([b"", b"v c"], None),
+        ([b"u2 a", b"v c", b"w d"], None),
+        (
+            [b"u2 a"],
+            r"refs: the sentence id 'u1' of the lists has no reference",
+        ),
+        (
+            [b"v%d a" % number for number in range(5)],
+            r"refs:1: the line begins with 'v0', which looks like an id, but the lists have other "
+            "ids, as 'u2'",
+        ),
     ],
 )
 def test_references_of_other_ids(lists: Path, lines: list[bytes], message: str | None) -> None:
     if message is None:
-        # One of two ids is not most of them: these are lines of text.
+        # One of two ids, and of three keys, is not most of them: these are lines of text.
         assert match_references([Path("moses")], NO_SETTINGS, [lines], "refs").lines == [lines]
         return
     with pytest.raises(DataError, match=message):
