@@ -15,7 +15,7 @@ from mosesplug.settings.expressions import (
     Call,
     Expression,
     ExpressionError,
-    Feature,
+    FeatureName,
     Number,
     Operation,
     TextSize,
@@ -44,9 +44,9 @@ def parse_as_python(node: ast.expr) -> Expression:
         case ast.Name(id="words" | "chars" as unit):
             return TextSize(unit)
         case ast.Name(id=name):
-            return Feature(name, 0)
+            return FeatureName(name, 0)
         case ast.Constant(value=str(name)):
-            return Feature(name, 0)
+            return FeatureName(name, 0)
         case ast.Constant(value=float() | int() as value):
             return Number(float(value))
     raise AssertionError(ast.dump(node))
@@ -74,7 +74,7 @@ def test_expressions_are_those_of_python(text: str) -> None:
     found = parse_expression(text)
     assert found == parse_as_python(ast.parse(text.strip(), mode="eval").body)
     for each in list_features(found):
-        if isinstance(each, Feature):
+        if isinstance(each, FeatureName):
             begin = text[each.position - 1 :]
             assert begin.lstrip("\"'").startswith(each.name)
 
