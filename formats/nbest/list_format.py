@@ -216,7 +216,8 @@ def detect_format(path: StrPath, columns: Sequence[str] | None = None) -> ListFo
     """Return the format of a file by its first lines.
 
     An empty file or a pipe counts as Moses', a directory as one of Kaldi's archives. A file with as
-    many columns as the caller names, one of them the id, is a table.
+    many columns as the caller names, one of them the id, is a table. So is a file with tabs that no
+    format recognises, if the caller names the id: its reader tells what is wrong.
 
     Raises:
         FormatError: the file cannot be read, or no format recognises it.
@@ -227,11 +228,14 @@ def detect_format(path: StrPath, columns: Sequence[str] | None = None) -> ListFo
     lines = read_first_lines(path)
     if not lines:
         return formats["moses"]
-    if columns and lines[0].count(b"\t") == len(columns) - 1 > 0 and {"id", "utt_id"} & {*columns}:
+    is_table = columns is not None and b"\t" in lines[0] and {"id", "utt_id"} & {*columns}
+    if columns and is_table and lines[0].count(b"\t") == len(columns) - 1:
         return formats["tsv"]
     for found in formats.values():
         if found.recognises(lines):
             return found
+    if is_table:
+        return formats["tsv"]  # which says what is wrong with the number of columns
     for entry in list_plugins(PLUGINS):
         # A plug-in that does not work must not hide that the list may be another one's.
         with contextlib.suppress(Exception):
