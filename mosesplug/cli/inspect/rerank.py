@@ -68,6 +68,7 @@ def _rerank(
     from formats.weights.any_format import read_weights
     from mosesplug.api.reranking import rerank_blocks
     from mosesplug.cli.shared.output import open_output, write_output
+    from mosesplug.errors import DataError
     from mosesplug.inspection.texts import format_translations
     from mosesplug.learning.lengths import find_length_range
     from mosesplug.learning.list_blocks import names_values
@@ -88,6 +89,11 @@ def _rerank(
             lengths=find_length_range(weights, length_exponent, length_by),
             uses_all=True,
         ):
+            if write is None and not part.lists.block.has_texts:
+                raise DataError(
+                    f"{nbest}: the list has no texts to print. Write its sorted hypotheses with "
+                    "--output-nbest FILE"
+                )
             best |= part.lines()
             if write is not None:
                 block = part.lists.block

@@ -71,6 +71,15 @@ def test_scores_of_words_need_the_option_that_the_weights_had(run: Run) -> None:
     assert run("--weights", "weights", "--word-scores", "sum")[:2] == (0, "a\n")
 
 
+def test_a_list_without_texts_needs_a_file_for_the_list(run: Run) -> None:
+    Path("list").write_text('{"id": "u", "lm": -2}\n{"id": "u", "lm": -1}\n')
+    Path("weights").write_text("lm= 1\n")
+    code, out, err = run("--weights", "weights")
+    assert (code, out) == (1, "")
+    assert "list: the list has no texts to print" in err
+    assert run("--weights", "weights", "--output-nbest", "sorted")[0] == 0
+
+
 def test_the_format_is_printed(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     for words, shown in (((), FORMAT), (("--format", "marian"), "")):
         with pytest.raises(SystemExit):
