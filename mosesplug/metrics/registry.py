@@ -194,7 +194,8 @@ def _entry(name: str, outside: Iterable[str] = ()) -> _Entry:
         raise UsageError(f"the metric {name} is not supported: {_REFUSED[name]}; {known}")
     spelled = name.upper().replace("_", "-")
     hint = f" (did you mean {spelled}?)" if spelled in _ENTRIES else ""
-    raise UsageError(f"unknown metric {name!r}{hint}; {known}")
+    other = f"; scores of other programs: mosesplug optimize --scores {name}=FILE"
+    raise UsageError(f"unknown metric {name!r}{hint}; {known}{other if name else ''}")
 
 
 def _refuse_others(metric: str, settings: Mapping[str, str], known: tuple[str, ...]) -> None:

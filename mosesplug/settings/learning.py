@@ -296,8 +296,8 @@ class LearningSettings:
             )
         if self.store is None and self.references is None and self.needs_references:
             known = list_score_names(self.lists.scores)
-            why = f" ({self.metric} is not of --scores {', '.join(known)} alone)" if known else ""
-            raise UsageError(f"no reference is given: use --refs FILE{why}")
+            other = f" for {self.metric}, or a metric of --scores: {', '.join(known)}"
+            raise UsageError(f"no reference is given: use --refs FILE{other if known else ''}")
 
     @property
     def needs_references(self) -> bool:

@@ -124,7 +124,7 @@ def test_a_sum_of_scores_and_a_metric_of_texts(lists: Path) -> None:
     (wer,) = mosesplug.score([texts[row] for row in rows], "refs", "WER", samples=0)
     expected = 0.7 * value("comet", rows) + 0.3 * (1 - wer.score)
     assert found.score == pytest.approx(expected, abs=1e-12)
-    with pytest.raises(UsageError, match=r"no reference is given: use --refs FILE \(COMET:0.7"):
+    with pytest.raises(UsageError, match=r"no reference is given: use --refs FILE for COMET:0.7"):
         learn(scores=["COMET=comet"], metric=metric)
 
 
