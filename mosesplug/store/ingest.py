@@ -7,6 +7,7 @@ its earlier records are looked up and the bytes of its new record put together.
 from __future__ import annotations
 
 import time
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -63,7 +64,9 @@ class Homes:
 
 @dataclass
 class Ingest:
-    """Ingests the lists of one iteration: ``add`` blocks, then use ``kbest`` and ``statistics``.
+    """Ingests the lists of one iteration: ``add`` blocks, then store ``kbest`` and ``statistics``.
+
+    These may be stored between blocks; ``forget_records`` then frees their memory.
 
     Attributes:
         iteration: its number, from 1; all earlier ones are finished and in the store.
@@ -75,12 +78,17 @@ class Ingest:
         sparse: columns of the known sparse features; new ones are added.
         path: the store, for messages.
         threads: threads of the metric.
-        kbest: key and record of each list.
-        statistics: key and rows of each list.
+        kbest: key and record of each list that is not stored yet.
+        statistics: key and rows of the same lists.
+        checksums: checksums of the records of all lists so far, by sentence.
+        checksums_of_statistics: the same for their statistics.
+        bytes_held: bytes of ``kbest`` and ``statistics``.
+        has_stored: whether records were stored before the last block.
         totals: summed statistics of the first hypothesis of each list.
         hypotheses: hypotheses of all lists so far.
         new_hypotheses: hypotheses that no earlier iteration had.
         seconds_scoring: time spent on statistics.
+        seconds_writing: time spent on storing records between blocks.
         last_sentence: the highest sentence id with a list, or -1.
     """
 
@@ -95,10 +103,15 @@ class Ingest:
     threads: int = 1
     kbest: dict[bytes, bytes] = field(default_factory=dict)
     statistics: dict[bytes, bytes] = field(default_factory=dict)
+    checksums: dict[int, int] = field(default_factory=dict)
+    checksums_of_statistics: dict[int, int] = field(default_factory=dict)
+    bytes_held: int = 0
+    has_stored: bool = False
     totals: NDArray[Any] = field(init=False)
     hypotheses: int = 0
     new_hypotheses: int = 0
     seconds_scoring: float = 0.0
+    seconds_writing: float = 0.0
     last_sentence: int = -1
 
     def __post_init__(self) -> None:
@@ -133,6 +146,16 @@ class Ingest:
         self.last_sentence = max(self.last_sentence, int(ids[-1]))
         self.hypotheses += n
         self.new_hypotheses += len(homes.new_rows)
+
+    @property
+    def n_lists(self) -> int:
+        """Number of lists so far."""
+        return len(self.checksums)
+
+    def forget_records(self) -> None:
+        """Free the memory of records, which are now stored."""
+        self.kbest, self.statistics = {}, {}
+        self.bytes_held, self.has_stored = 0, True
 
     def count_sentences(self, stored: int) -> int:
         """Return the number of sentences of the input, if the store had ``stored``."""
@@ -220,7 +243,7 @@ class Ingest:
                     line=int(block.lines[begin]),
                     remedy="Use lists of this input",
                 )
-            if sentence in seen or kbest_key(self.iteration, sentence) in self.kbest:
+            if sentence in seen or sentence in self.checksums:
                 raise FormatError(
                     f"sentence {sentence} already has a list",
                     path=block.path,
@@ -305,14 +328,17 @@ class Ingest:
     ) -> None:
         """Encode the records."""
         n_dense = sum(width for _, width in self.groups or ())
+        array, bounds_of_rows = statistics
         for i, sentence in enumerate(sentences.tolist()):
-            self.kbest[kbest_key(self.iteration, sentence)] = encode_record(
+            record = encode_record(
                 n_dense, [array[bounds[i] : bounds[i + 1]] for array, bounds in columns]
             )
-            array, bounds = statistics
-            self.statistics[statistics_key(self.kind.number, self.iteration, sentence)] = array[
-                bounds[i] : bounds[i + 1]
-            ].tobytes()
+            rows = array[bounds_of_rows[i] : bounds_of_rows[i + 1]].tobytes()
+            self.kbest[kbest_key(self.iteration, sentence)] = record
+            self.statistics[statistics_key(self.kind.number, self.iteration, sentence)] = rows
+            self.checksums[sentence] = zlib.crc32(record)
+            self.checksums_of_statistics[sentence] = zlib.crc32(rows)
+            self.bytes_held += len(record) + len(rows)
 
 
 _Column = tuple[NDArray[Any], list[int]]

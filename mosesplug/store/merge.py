@@ -76,6 +76,12 @@ class Reader:
         """Return whether an iteration has a list of that sentence."""
         return self._get(kbest_key(iteration, sentence), db=self._kbest) is not None
 
+    def has_lists(self, iteration: int) -> bool:
+        """Return whether an iteration, finished or not, has lists."""
+        prefix = kbest_key(iteration, 0)[:4]
+        cursor = self._cursor(self._kbest)
+        return bool(cursor.set_range(prefix)) and bytes(cursor.key()).startswith(prefix)
+
     def sentences(self, iteration: int) -> NDArray[np.int64]:
         """Return the sentences that have a list in an iteration, int64, ascending.
 

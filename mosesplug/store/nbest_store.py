@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, Self
 from formats.graphs.hypergraph_reader import HypergraphFile
 from formats.nbest.files import NBestList
 from mosesplug.errors import StoreError
-from mosesplug.store import writing
+from mosesplug.store import list_writing, writing
 from mosesplug.store.environment import Environment
 from mosesplug.store.fingerprints import check_fingerprints
-from mosesplug.store.merge import Reader
 from mosesplug.store.reading import StoreReader
 from mosesplug.store.records import encode_value
 from mosesplug.store.state import put_meta
@@ -123,8 +122,8 @@ class NBestStore(StoreReader):
     ) -> IngestReport:
         """Store one iteration: its lists, the statistics of new hypotheses, and ``record``.
 
-        All of it is committed in one transaction at the end. Only missing statistics of earlier
-        iterations are written before.
+        The last transaction makes it visible as a whole. Missing statistics of earlier iterations
+        are written before, and so are most records of large lists: see ``list_writing``.
 
         Args:
             iteration: the next number of the store.
@@ -151,8 +150,9 @@ class NBestStore(StoreReader):
         writing.reject_open_iteration(
             self._environment, self._load(), f"add iteration {iteration} to"
         )
+        most_bytes = list_writing.TRANSACTION_BYTES
         ingest, seconds_adding = self._ingest(
-            iteration, n_best, metric, references, n_sentences, threads
+            iteration, n_best, metric, references, n_sentences, threads, most_bytes
         )
         seconds_waiting = time.perf_counter() - began - seconds_adding
         started = time.perf_counter()
@@ -163,7 +163,11 @@ class NBestStore(StoreReader):
             writing.put_lists(transaction, environment, ingest)
             writing.put_finished(transaction, environment, state, whole, encoded_record)
 
-        environment.write(write)
+        try:
+            environment.write(write)
+        except BaseException:
+            list_writing.remove_lists(environment, ingest)
+            raise
         self._columns = ingest.sparse
         ended = time.perf_counter()
         return IngestReport(
@@ -175,7 +179,7 @@ class NBestStore(StoreReader):
             seconds=ended - began,
             seconds_waiting=seconds_waiting,
             seconds_scoring=ingest.seconds_scoring,
-            seconds_writing=ended - started,
+            seconds_writing=ended - started + ingest.seconds_writing,
         )
 
     def add_part(
@@ -233,7 +237,7 @@ class NBestStore(StoreReader):
         ended = time.perf_counter()
         return PartReport(
             iteration=iteration,
-            sentences=len(ingest.kbest),
+            sentences=ingest.n_lists,
             hypotheses=ingest.hypotheses,
             new_hypotheses=ingest.new_hypotheses,
             first_best_score=grown.first_best_score,
@@ -320,16 +324,19 @@ class NBestStore(StoreReader):
         references: Prepared,
         n_sentences: int | None,
         threads: int,
+        most_bytes: int | None = None,
     ) -> tuple[Ingest, float]:
         """Ingest lists of an iteration, and return the seconds it took without waiting.
 
-        Only missing statistics of earlier iterations are written.
+        Only missing statistics of earlier iterations are written, and records of these lists
+        whenever they have ``most_bytes`` bytes (None: not before the end).
         """
         from mosesplug.store.ingest import Ingest, read_ahead  # Numba: not needed to read a store
 
         state = self._load()
         writing.check_next(self._environment, state, iteration, n_sentences, references)
         if state.growing is None:
+            list_writing.remove_interrupted_lists(self._environment, iteration, len(state.kinds))
             kind = self._ensure(metric, references, tuple(range(1, iteration)), threads)
             state = self._load()
         else:
@@ -349,14 +356,8 @@ class NBestStore(StoreReader):
             path=self._environment.path,
             threads=threads,
         )
-        seconds = 0.0
-        with self._environment.reading() as transaction:
-            reader = Reader(transaction, self._environment)
-            for block in read_ahead(lists) if threads > 1 else lists:
-                started = time.perf_counter()
-                ingest.add(block, reader)
-                seconds += time.perf_counter() - started
-        return ingest, seconds
+        blocks = iter(read_ahead(lists) if threads > 1 else lists)
+        return ingest, list_writing.ingest_blocks(self._environment, ingest, blocks, most_bytes)
 
     def record_result(self, iteration: int, result: Mapping[str, Any]) -> None:
         """Add the optimizer's result to the record of an iteration, in its own transaction.

@@ -2,7 +2,8 @@
 
 A part stores its lists, the sums of its iteration so far, and the caller's progress. Finishing an
 iteration replaces the sums by a commit record. An iteration that is stored as a whole is one part,
-finished in the same transaction.
+finished in the same transaction. If its lists are large, they are stored in earlier transactions,
+invisible without a commit record: LMDB keeps in memory what an open transaction has written.
 """
 
 from __future__ import annotations
@@ -43,10 +44,12 @@ if TYPE_CHECKING:
 __all__ = [
     "check_next",
     "delete_iteration",
+    "delete_unfinished_lists",
     "enlarge",
     "put_finished",
     "put_lists",
     "put_part",
+    "put_records",
     "put_result",
     "read_kind_of_parts",
     "reject_open_iteration",
@@ -144,7 +147,7 @@ def enlarge(state: StoreState, ingest: Ingest, metric: Metric) -> Growing:
         groups=ingest.groups,
         sparse=names,
         n_sentences=ingest.count_sentences(state.n_sentences),
-        n_lists=len(ingest.kbest) + (before.n_lists if before else 0),
+        n_lists=ingest.n_lists + (before.n_lists if before else 0),
         hypotheses=ingest.hypotheses + (before.hypotheses if before else 0),
         new_hypotheses=ingest.new_hypotheses + (before.new_hypotheses if before else 0),
         totals=totals,
@@ -153,12 +156,20 @@ def enlarge(state: StoreState, ingest: Ingest, metric: Metric) -> Growing:
     )
 
 
-def put_lists(transaction: Any, environment: Environment, ingest: Ingest) -> None:
-    """Store lists and their statistics."""
+def put_records(transaction: Any, environment: Environment, ingest: Ingest) -> None:
+    """Store the records of lists and their statistics that ``ingest`` holds."""
     put_sorted(transaction, environment["kbest"], ingest.kbest)
     put_sorted(transaction, environment["statistics"], ingest.statistics)
-    put_checksums(transaction, environment, ingest.iteration, "kbest", ingest.kbest)
-    put_checksums(transaction, environment, ingest.iteration, "statistics", ingest.statistics)
+
+
+def put_lists(transaction: Any, environment: Environment, ingest: Ingest) -> None:
+    """Store the records that ``ingest`` holds, and the checksums of all of its lists."""
+    put_records(transaction, environment, ingest)
+    checksums = {
+        ("kbest", 0): ingest.checksums,
+        ("statistics", ingest.kind.number): ingest.checksums_of_statistics,
+    }
+    keep_checksums(transaction, environment, ingest.iteration, checksums)
 
 
 def put_part(
@@ -239,6 +250,16 @@ def delete_iteration(
         _delete(transaction, environment[name], kbest_key(iteration, 0)[:4])
     for kind in range(n_kinds):
         _delete(transaction, environment["statistics"], statistics_key(kind, iteration, 0)[:8])
+
+
+def delete_unfinished_lists(
+    transaction: Any, environment: Environment, iteration: int, n_kinds: int
+) -> None:
+    """Remove the lists of an iteration and their statistics, unless it is finished."""
+    if transaction.get(iteration_key(iteration, COMMIT), db=environment["iterations"]) is None:
+        _delete(transaction, environment["kbest"], kbest_key(iteration, 0)[:4])
+        for kind in range(n_kinds):
+            _delete(transaction, environment["statistics"], statistics_key(kind, iteration, 0)[:8])
 
 
 def _delete(transaction: Any, database: Any, prefix: bytes) -> None:

@@ -7,7 +7,8 @@ so that a test can kill dozens of them.
 Tasks: ``path``, ``iterations`` (the first and the last to add), with ``parts`` if they are to grow
 in parts (one that is open is gone on with from its progress), and when to die: the ``count``-th
 time at a ``point`` (one of ``POINTS``), or after ``delay`` seconds. With ``seen``, a directory,
-each iteration waits until the one before it has a file there.
+each iteration waits until the one before it has a file there. With ``transaction_bytes``, so many
+bytes of records are stored in a transaction.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from formats.nbest.files import NBestList
-from mosesplug.store import NBestStore, writing
+from mosesplug.store import NBestStore, list_writing, writing
 from mosesplug.store.environment import Environment
 from tests.store.toys import Hypothesis, ToyMetric, make_list
 
@@ -119,6 +120,8 @@ def die_at(point: str, count: int) -> None:
 
 def work(task: dict[str, Any]) -> None:
     """Do a task, or die of it."""
+    if "transaction_bytes" in task:
+        list_writing.TRANSACTION_BYTES = task["transaction_bytes"]
     if "point" in task:
         die_at(task["point"], task["count"])
     first, last = task["iterations"]
