@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.features import FeatureSpace
+from mosesplug.large_arrays import allocate, take_rows
 
 __all__ = ["Batch", "SparseRows", "TuningSet", "linear_scores"]
 
@@ -68,7 +69,8 @@ def linear_scores(
         weights: float64; first those of the dense features, then those of the sparse ones.
     """
     n_dense = dense.shape[1]
-    scores = np.zeros(len(dense))
+    scores = allocate((len(dense),), np.float64)
+    scores[:] = 0.0
     for start in range(0, len(dense), _CHUNK):
         sums = scores[start : start + _CHUNK]
         columns = dense[start : start + _CHUNK].T.astype(np.float64, order="C")
@@ -142,10 +144,10 @@ class TuningSet:
             space=self.space,
             sentence_ids=self.sentence_ids[sentences],
             offsets=offsets,
-            dense=self.dense[rows],
+            dense=take_rows(self.dense, rows),
             sparse=None if self.sparse is None else self.sparse.take(rows),
-            stats=self.stats[rows],
-            lengths=self.lengths[rows],
+            stats=take_rows(self.stats, rows),
+            lengths=take_rows(self.lengths, rows),
         )
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import StoreError
 from mosesplug.features import FeatureSpace
+from mosesplug.large_arrays import concatenate, take_rows
 from mosesplug.store.environment import Environment
 from mosesplug.store.records import (
     KbestRecord,
@@ -285,7 +286,7 @@ def list_scores(
 
 
 def _concatenate(arrays: list[NDArray[Any]], shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
-    return np.concatenate(arrays) if arrays else np.zeros(shape, dtype)
+    return concatenate(arrays, dtype) if arrays else np.zeros(shape, dtype)
 
 
 def concatenate_sparse(pieces: list[SparseRows]) -> SparseRows:
@@ -303,8 +304,8 @@ def _reorder(merged: TuningSet, rows: NDArray[np.int64]) -> TuningSet:
         space=merged.space,
         sentence_ids=merged.sentence_ids,
         offsets=merged.offsets,
-        dense=merged.dense[rows],
+        dense=take_rows(merged.dense, rows),
         sparse=None if merged.sparse is None else merged.sparse.take(rows),
-        stats=merged.stats[rows],
-        lengths=merged.lengths[rows],
+        stats=take_rows(merged.stats, rows),
+        lengths=take_rows(merged.lengths, rows),
     )

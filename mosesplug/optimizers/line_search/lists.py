@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
+from mosesplug.large_arrays import allocate
 from mosesplug.metrics.protocol import Metric
 from mosesplug.optimizers.line_search.envelope import envelopes
 from mosesplug.optimizers.line_search.space import SearchSpace, Surface
@@ -97,13 +98,13 @@ class LineSpace:
 
     def at(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return model scores at ``weights``, ``[n_active]``; sums start with the base."""
-        scores = np.empty(len(self.base))
+        scores = allocate((len(self.base),), np.float64)
         model_scores(self.offsets, self.axes.slopes, self.base, weights, scores)
         return scores
 
     def lines(self, directions: NDArray[np.float64]) -> Lines:
         """Return the lines along ``directions``, float64 ``[n_directions, n_active]``."""
-        slopes = np.empty(len(self.base) * len(directions))
+        slopes = allocate((len(self.base) * len(directions),), np.float64)
         project_slopes(self.offsets, self.axes.slopes, directions, slopes)
         return Lines.of(self.offsets, slopes)
 
@@ -189,7 +190,7 @@ def line_space(problem: Problem, weights: NDArray[np.float64]) -> LineSpace:
         columns = np.concatenate([columns, _sparse_columns(problem, active[n_dense:])], axis=1)
     base = tuning_set.model_scores(np.where(active, 0.0, weights))
     offsets, stats = drop_empty_lists(tuning_set)
-    slopes = np.empty(columns.size)
+    slopes = allocate((columns.size,), np.float64)
     arrange(offsets, columns, slopes)
     return LineSpace(offsets, Lines.of(offsets, slopes), base, stats, problem.metric)
 
