@@ -120,9 +120,10 @@ def import_lists(
     given = [] if references is None else read_references(references, input_path=source)
     lines, ids = match_references(paths, settings, given, what)
     prepared = metric.prepare(lines)
-    fingerprints = {"metric": prepared.signature}
+    fingerprints = {}
     if references is not None:
         fingerprints["references"] = fingerprint_files(reference_files(references))
+    fingerprints["metric"] = prepared.signature
     if needs_outside(metric):
         fingerprints["scores"] = prepared.fingerprint
     if source is not None:
