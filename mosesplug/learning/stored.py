@@ -93,7 +93,8 @@ def read_store(
                 "--refs FILE to compute its statistics"
             )
         lists = opened.tuning_set(selected)
-        if references is not None:
+        # References change nothing in stored scores from outside.
+        if references is not None and (sources or needs_texts(metric)):
             lists, signature = _score_again(
                 opened, path, selected, lists, metric, references, sources, settings.threads,
                 progress,
@@ -136,6 +137,11 @@ def _score_again(
     progress: Progress,
 ) -> tuple[TuningSet, str]:
     """Return lists with statistics of the stored texts and of scores, and the signature."""
+    if needs_outside(metric) and not sources:
+        raise UsageError(
+            f"the store at {path} holds texts, but no scores to compute {metric.name} again: add "
+            "--scores NAME=FILE, or leave out --refs"
+        )
     prepared = metric.prepare(read_lines_of(references))
     n_sentences = store.iterations()[-1].n_sentences
     if prepared.n_references and prepared.n_sentences != n_sentences:

@@ -203,14 +203,16 @@ def test_lists_that_grow_without_references(lists: Path) -> None:
     assert parts.stats.tolist() == whole.stats.tolist()
 
 
-def import_scores(target: str, scores: str, *files: str) -> None:
+def import_scores(
+    target: str, scores: str, *files: str, name: str | None = None, references: Path | None = None
+) -> None:
     settings = ListSettings(scores=(scores,))
-    metric = find_metric_of(None, "", parse_score_sources([scores]), fingerprints=True)
+    metric = find_metric_of(name, "", parse_score_sources([scores]), fingerprints=True)
     sources = [IterationSource(Path(file)) for file in files]
     list(
         import_lists(
-            sources, Path(target), metric=metric, references=None, source=None, settings=settings,
-            threads=1,
+            sources, Path(target), metric=metric, references=references, source=None,
+            settings=settings, threads=1,
         )
     )  # fmt: skip
 
@@ -237,6 +239,17 @@ def test_a_store_keeps_scores(lists: Path) -> None:
         pytest.raises(StoreError, match=r"has no COMET\|outside:mean of iteration 1, and it holds"),
     ):
         store.tuning_set(metric=metric, references=metric.prepare([]))
+
+
+def test_references_leave_stored_scores_as_they_are(lists: Path) -> None:
+    import_scores("store", "COMET=comet", "lists")
+    values: dict[str, Any] = {"from": "store", "threads": 1}
+    alone = optimize(make_learning_settings(values)).learning.solution
+    found = optimize(make_learning_settings({**values, "refs": "refs"})).learning.solution
+    assert found.weights.tobytes() == alone.weights.tobytes()
+    import_scores("both", "COMET=comet", "lists", name="COMET+BLEU", references=Path("refs"))
+    with pytest.raises(UsageError, match="no scores to compute COMET,BLEU again: add --scores"):
+        optimize(make_learning_settings({"from": "both", "refs": "refs", "threads": 1}))
 
 
 def test_stored_lists_find_scores_by_their_texts(lists: Path) -> None:
