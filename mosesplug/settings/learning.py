@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
@@ -16,7 +16,7 @@ from mosesplug.settings.declare import list_settings, parts, same_as, setting
 from mosesplug.settings.features import AddedFeature, parse_added_features
 from mosesplug.settings.lengths import WORDS, LengthRange, parse_length_range
 from mosesplug.settings.lists import ListSettings
-from mosesplug.settings.scores import ScoreSource, list_score_names
+from mosesplug.settings.scores import ScoreSource, list_score_names, parse_score_sources
 from mosesplug.settings.sharding import Sharding
 
 __all__ = ["LearningSettings", "make_learning_settings"]
@@ -296,6 +296,8 @@ class LearningSettings:
             )
         if self.store is None and self.references is None and self.needs_references:
             known = list_score_names(self.lists.scores)
+            if known and self.metric is not None:
+                _check_names(self.metric, known)
             other = f" for {self.metric}, or a metric of --scores: {', '.join(known)}"
             raise UsageError(f"no reference is given: use --refs FILE{other if known else ''}")
 
@@ -305,8 +307,7 @@ class LearningSettings:
         known = list_score_names(self.lists.scores)
         if not known or self.metric is None:
             return not known
-        pieces = re.split("[+,]", self.metric)
-        return any(piece.partition(":")[0] not in known for piece in pieces)
+        return any(name not in known for name in _split_names(self.metric))
 
     @property
     def input_paths(self) -> list[Path]:
@@ -317,8 +318,25 @@ class LearningSettings:
         given = [path for path in single if path is not None]
         added = parse_added_features(self.lists.add_feature)
         added += parse_added_features(self.heldout_add_feature, "heldout-add-feature")
+        scores = parse_score_sources(self.lists.scores)
+        scores += parse_score_sources(self.heldout_scores, "heldout-scores")
         values = [path for feature in added for path in feature.paths]
+        values += [path for source in scores for path in source.paths]
         return [*self.nbest, *self.graphs, *self.heldout_nbest, *given, *values]
+
+
+def _split_names(metric: str) -> list[str]:
+    """Return the names of a weighted sum, such as ``COMET:0.7+CHRF:0.3``."""
+    return [piece.partition(":")[0] for piece in re.split("[+,]", metric)]
+
+
+def _check_names(metric: str, scores: Sequence[str]) -> None:
+    """Raise ``UsageError`` if a metric is neither of these scores nor a known one."""
+    from mosesplug.metrics import metric as find_metric  # loads every metric
+
+    for name in _split_names(metric):
+        if name not in scores:
+            find_metric(name)
 
 
 def make_learning_settings(

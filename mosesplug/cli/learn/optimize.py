@@ -69,8 +69,12 @@ def _optimize(
     settings = make_learning_settings(values)
     # Fail now instead of after minutes of work.
     idle = check_settings(settings)
-    check_output(output)
-    check_output(html, "--html")
+    # Weights may replace those that the run starts from.
+    starts = (settings.init, settings.sparse_init)
+    inputs = [path for path in settings.input_paths if path not in starts]
+    inputs += [each for each in (settings.references, settings.heldout_refs) if each is not None]
+    check_output(output, inputs=inputs)
+    check_output(html, "--html", inputs)
     to, config = find_result_format(weights_format, output, settings.init)
     for warning in idle:
         print(f"warning: {warning}", file=sys.stderr)

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -31,14 +31,16 @@ def is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-def check_output(path: Path | None, option: str = "--output") -> None:
+def check_output(path: Path | None, option: str = "--output", inputs: Iterable[Path] = ()) -> None:
     """Check that the output file of an option can be written.
 
     Raises:
-        UsageError: it is a directory, or no file can be created beside it.
+        UsageError: it is a directory or one of the inputs, or no file can be created beside it.
     """
     if path is None or (path.exists() and not path.is_file() and not path.is_dir()):
         return  # a device or a pipe
+    if path.is_file() and any(each.is_file() and each.samefile(path) for each in inputs):
+        raise UsageError(f"{path} is both an input and an output. Choose another {option}")
     directory = path.resolve().parent
     reason = None
     if path.is_dir():

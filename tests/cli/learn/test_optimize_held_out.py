@@ -172,3 +172,33 @@ def test_conflicting_options_are_rejected(
 ) -> None:
     assert run("--nbest", files / "one", "--refs", files / "refs", *words) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--nbest", "one", "--refs", "refs", "-o", "one"),
+        ("--nbest", "one", "--refs", "refs", "-o", "refs"),
+        ("--nbest", "one", "--refs", "refs", "--html", "refs"),
+        ("--nbest", "one", "--scores", "COMET=refs", "-o", "./refs"),
+        ("--nbest", "one", "--refs", "refs", "--add-feature", "LM=few", "-o", "few"),
+    ],
+)
+def test_inputs_are_not_overwritten(
+    files: Path,
+    words: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(files)
+    before = {path: path.read_bytes() for path in files.iterdir()}
+    assert run(*words) == 2
+    assert "is both an input and an output. Choose another --" in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in files.iterdir()} == before
+
+
+def test_metrics_that_are_neither_scores_nor_known(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("--nbest", files / "one", "--scores", "A=scores", "--metric", "A:0.5+B:0.5") == 2
+    assert "unknown metric 'B'; known metrics: BLEU" in capsys.readouterr().err
