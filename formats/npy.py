@@ -52,7 +52,7 @@ def load_array(
     try:
         dtype, in_columns, shape, offset = _parse_header(head)
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError) as error:
-        raise _array_error(path, f"its header is no header of an array: {error}") from error
+        raise _array_error(path, f"its header cannot be parsed: {error}") from error
     if len(shape) not in dimensions or dtype.kind not in "biuf" or 0 in shape[1:]:
         spelled = "x".join(map(str, shape)) or "single number"
         raise FormatError(
@@ -93,7 +93,7 @@ def _parse_header(head: bytes) -> tuple[np.dtype[Any], bool, tuple[int, ...], in
         raise ValueError("it has other keys")
     shape = found["shape"]
     if not isinstance(shape, tuple) or not all(type(n) is int and n >= 0 for n in shape):
-        raise ValueError("its shape is none")
+        raise ValueError("its shape is not a tuple of sizes")
     if not isinstance(found["descr"], str) or not _TYPE.fullmatch(found["descr"]):
         return np.dtype(object), False, shape, offset
     return np.dtype(found["descr"]), bool(found["fortran_order"]), shape, offset

@@ -42,7 +42,7 @@ def attach_named_scores(
     for key, of_systems in scores.items():
         what = f"scores[{key!r}]"
         if not isinstance(of_systems, Mapping):
-            raise UsageError(f"{what} is no mapping: give the scores of each system by its name")
+            raise UsageError(f"{what} is not a mapping: give the scores of each system by its name")
         names = [system.name for system in systems]
         for name in of_systems:
             if name not in names:

@@ -105,7 +105,7 @@ def _parse_interval(piece: str, text: str) -> Interval:
             return low, high, sign == ">", sign == "<"
     start, dots, end = piece.partition("..")
     if not dots or not (start or end):
-        raise UsageError(f"--bound {text}: {piece!r} is no interval; {_FORM}")
+        raise UsageError(f"--bound {text}: {piece!r} is not an interval; {_FORM}")
     low = _parse_number(start, text) if start else -math.inf
     high = _parse_number(end, text) if end else math.inf
     if low == math.inf or high == -math.inf or low > high:

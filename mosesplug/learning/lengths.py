@@ -200,7 +200,7 @@ def find_length_range(
     path = Path(f"{weights}.length")
     if weights is None or not path.is_file():
         return None
-    words = path.read_text(encoding="utf-8").split()
+    words = path.read_text(encoding="utf-8", errors="backslashreplace").split()
     try:
         (spelled, by) = words if len(words) == 2 else (*words, WORDS)
         found = parse_length_range(spelled, by)
@@ -208,7 +208,7 @@ def find_length_range(
         found = LengthRange(0.0, 1.0)
     if found.low != found.high:
         raise FormatError(
-            f"{' '.join(words)[:40]!r} is no length exponent",
+            f"{' '.join(words)[:40]!r} is not a length exponent",
             path=path,
             line=1,
             remedy="Remove the file, or give --length-exponent",

@@ -71,7 +71,7 @@ def _read_by_text(source: ScoreSource) -> dict[tuple[int, bytes], tuple[float, .
             spelled = rows.ids[place]
             if not spelled.isdigit():
                 raise FormatError(
-                    f"{quote(spelled)} is no sentence id of a store",
+                    f"{quote(spelled)} is not a sentence id of a store",
                     path=rows.path,
                     line=rows.first + place,
                     remedy="Count the sentences from 0",

@@ -78,7 +78,7 @@ def _split_sum(name: str) -> tuple[list[str], tuple[float, ...]]:
     is_sum = len(pieces) > 1 and "," not in name and all(piece for piece, _, _ in pieces)
     if not is_sum or len(set(weighted)) > 1:
         raise UsageError(
-            f"the metric {name!r} is no weighted sum: write NAME:WEIGHT+NAME:WEIGHT, as "
+            f"the metric {name!r} is not a weighted sum: write NAME:WEIGHT+NAME:WEIGHT, as "
             "BLEU:0.6+TER:0.4"
         )
     weights = tuple(

@@ -233,7 +233,7 @@ class _Parser:
             return parsed
         if token.isalpha():
             if token not in self._variables:
-                raise _formula_error(self._text, f"{token} is no measure")
+                raise _formula_error(self._text, f"{token} is not a measure")
             return lambda scores: scores[token]
         value = parse_number(token.encode())
         if np.isnan(value):

@@ -82,13 +82,13 @@ def test_names_of_scores_come_first() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("COMET:0.7+", "is no weighted sum"),
-        ("COMET:0.7+BLEU", "is no weighted sum"),
-        ("COMET:0.7", "is no weighted sum"),
+        ("COMET:0.7+", "is not a weighted sum"),
+        ("COMET:0.7+BLEU", "is not a weighted sum"),
+        ("COMET:0.7", "is not a weighted sum"),
         ("COMET:x+BLEU:1", "the weight of COMET is not a number: 'x'"),
         ("COMET:0+BLEU:1", "must be a number above 0"),
         ("COMET+COMET", "names a metric twice"),
-        ("COMET,BLEU:1", "is no weighted sum"),
+        ("COMET,BLEU:1", "is not a weighted sum"),
         ("X+BLEU", "unknown metric 'X'; known metrics: COMET, BLEU,"),
     ],
 )

@@ -252,7 +252,7 @@ def test_error_rates_are_not_maximised(text: str, minimised: str | None) -> None
         ("interp:0.4|bleu|0.6", "give weights and measures in turn"),
         ("interp:1|bleu|-1|ribes", "whose sum is not 0"),
         ("ainterp:A|bleu", "give letters and measures"),
-        ("ainterp:A|bleu|A+C", "C is no measure"),
+        ("ainterp:A|bleu|A+C", "C is not a measure"),
         ("ainterp:A|bleu|A+", "it ends where"),
         ("ainterp:A|bleu|(A", "not closed"),
         ("ainterp:A|bleu|A A", "'A' follows"),

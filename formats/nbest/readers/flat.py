@@ -61,7 +61,7 @@ def _parse(
         yield block
     if n_lines % group_size:
         raise FormatError(
-            f"the list has {n_lines} lines, which is no multiple of {group_size}",
+            f"the list has {n_lines} lines, which is not a multiple of {group_size}",
             path=path,
             line=n_lines,
             remedy="Every sentence needs the same number of hypotheses: fill up with empty lines, "
