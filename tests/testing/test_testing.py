@@ -91,7 +91,7 @@ def test_broken_metrics_fail(broken: Callable[[], Right], message: str) -> None:
         check_metric(broken())
 
 
-MERT = algorithm("mert")
+FAST = algorithm("softmax")
 
 
 def returns_start(problem: Problem, initial: Any, *others: Any) -> Solution:
@@ -99,14 +99,14 @@ def returns_start(problem: Problem, initial: Any, *others: Any) -> Solution:
 
 
 def ignores_seed(problem: Problem, initial: Any, rng: Any, *others: Any) -> Solution:
-    found = MERT.optimize(problem, initial, np.random.default_rng(), *others)
+    found = FAST.optimize(problem, initial, np.random.default_rng(), *others)
     return replace(found, weights=found.weights + np.random.default_rng().random() * 1e-9)
 
 
 def ignores_nan(problem: Problem, initial: Any, rng: Any, *others: Any) -> Solution:
     if not np.isfinite(problem.tuning_set.dense).all():
         return Solution(initial, 0.0)
-    return MERT.optimize(problem, initial, rng, *others)
+    return FAST.optimize(problem, initial, rng, *others)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def ignores_nan(problem: Problem, initial: Any, rng: Any, *others: Any) -> Solut
 )
 def test_broken_algorithms_fail(optimize: Callable[..., Solution], message: str) -> None:
     with pytest.raises(AssertionError, match=message):
-        check_algorithm(replace(MERT, optimize=optimize))
+        check_algorithm(replace(FAST, optimize=optimize))
 
 
 def parse_strictly(line: bytes, place: Place) -> NBestEntry:
