@@ -166,11 +166,13 @@ def test_weights_of_features_that_no_list_has(tmp_path: Path) -> None:
     mosesplug.write_nbest(tmp_path / "lists", lists)
     with pytest.raises(mosesplug.UsageError, match=message):
         mosesplug.rerank(tmp_path / "lists", weights)
-    # A sparse feature may be missing, and a table or file may be of a larger system.
+    # A sparse feature may be missing, and a table may be of a larger system; a file may not.
     table = mosesplug.WeightTable.of_mapping(weights)
-    table.save(tmp_path / "weights", "dense")
-    for more in (table, tmp_path / "weights", {"LM": 1.0, "W": -3.0, "T_x": 1.0}):
+    for more in (table, {"LM": 1.0, "W": -3.0, "T_x": 1.0}):
         assert mosesplug.rerank(lists, more).texts == ["a"]
+    table.save(tmp_path / "weights", "dense")
+    with pytest.raises(mosesplug.FormatError, match="weights: a weight of Wrod, a feature that"):
+        mosesplug.rerank(lists, tmp_path / "weights")
     added = mosesplug.rerank(lists, weights, add_features={"Wrod": [0.0, 5.0]})
     assert added.texts == ["b"]
     named = mosesplug.NBest([0, 0], ["a", "b"], [[1.0, 0.0], [2.0, 1.0]], names=["TM_1", "TM_2"])
