@@ -85,6 +85,8 @@ class Problem:
             another proportion.
         bounds: of the result's weights, which also end searches on the way; None: none. A weight
             with one possible value is never active.
+        grows: whether a decoder will add hypotheses and the weights are learned again. A search
+            of few hypotheses to the last detail would fit what the next decoding refutes.
     """
 
     tuning_set: TuningSet
@@ -100,6 +102,7 @@ class Problem:
     fixed: NDArray[np.bool_] | None = None
     keeps_scale: bool = False
     bounds: Bounds | None = None
+    grows: bool = False
 
     @property
     def active_mask(self) -> NDArray[np.bool_]:

@@ -275,6 +275,7 @@ def build_problem(context: Context, iteration: int) -> Problem:
         np.array([*maxima, *np.ones(space.n_sparse)]),
         tuple(context.data.vector(read_start(record).weights, space) for record in earlier),
         optimising.threads,
+        grows=True,
     )
     if not from_graphs:
         return given

@@ -241,7 +241,9 @@ def _add_directions(settings: ClimbSettings) -> ClimbSettings:
 
 def _is_small(problem: Problem, options: MertOptions) -> bool:
     """Return whether restarts go on until several find the best score."""
-    if problem.source is not None or options.method != "powell" or not options.polish:
+    if problem.source is not None or problem.grows:
+        return False
+    if options.method != "powell" or not options.polish:
         return False
     return options.restarts > 0 and problem.tuning_set.n_hyps <= SMALL
 

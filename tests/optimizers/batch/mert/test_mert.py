@@ -342,3 +342,5 @@ def test_restarts_of_small_problems_go_on_until_several_find_the_best(seed: int)
         plain = mert(problem, np.ones(5), np.random.default_rng(seed), unchanged)
         n_starts = sum(each["climb"] == "start" for each in plain.history)
         assert n_starts == 1 + unchanged.restarts
+    growing = mert(replace(problem, grows=True), np.ones(5), np.random.default_rng(seed), options)
+    assert sum(each["climb"] == "start" for each in growing.history) <= 1 + options.restarts
