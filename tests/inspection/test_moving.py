@@ -38,7 +38,6 @@ def imported(directory: Path, files: list[IterationSource]) -> Path:
         metric=metric("BLEU"),
         references=write_references(directory),
         source=None,
-        names=None,
         threads=1,
     )
     assert [report.iteration for report in reports] == list(range(1, len(files) + 1))
@@ -129,7 +128,6 @@ def test_recorded_working_directory(multi30k: Path, tmp_path: Path) -> None:
         metric=metric("BLEU"),
         references=multi30k / "text" / "dev.en",
         source=multi30k / "text" / "dev.de",
-        names=None,
         threads=2,
     )
     assert [report.hypotheses for report in reports] == [69878, 71282]
