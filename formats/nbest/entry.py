@@ -28,9 +28,11 @@ __all__ = [
     "NBestEntry",
     "Place",
     "format_entry",
+    "is_not_finite",
     "names_every_value",
     "order_error",
     "parse_entry",
+    "parse_value",
 ]
 
 BLANKS = bytes(range(33))
@@ -40,6 +42,8 @@ FLOAT32_LIMIT = 3.4028235677973366e38
 """Rounds to infinity in float32: its largest value plus half a unit in the last place."""
 
 _WORD_SCORES = b"WordScores="
+
+_REMEDY = "Weights cannot be tuned on it: find the decoder's feature that writes it"
 
 _TOKEN = re.compile(rb"[^\x00-\x20]+")
 
@@ -194,7 +198,7 @@ def parse_entry(line: bytes, layout: Layout, place: Place) -> NBestEntry:
         text=text.strip(BLANKS),
         dense=tuple((name, tuple(values)) for name, values in dense),
         sparse=tuple(sparse),
-        score=math.nan if score is None else _number(score.strip(BLANKS), "the score", place),
+        score=math.nan if score is None else parse_value(score.strip(BLANKS), "the score", place),
         extra=extra,
     )
 
@@ -322,9 +326,9 @@ def _groups(tokens: Sequence[bytes], place: Place) -> list[tuple[str, list[float
         elif b"=" in token:
             label, _, value = token.rpartition(b"=")
             name = _name(label, place)
-            groups.append((name, [_number(value, f"the value of {name}", place)]))
+            groups.append((name, [parse_value(value, f"the value of {name}", place)]))
         elif groups:
-            groups[-1][1].append(_number(token, f"a value of {groups[-1][0]}", place))
+            groups[-1][1].append(parse_value(token, f"a value of {groups[-1][0]}", place))
         else:
             raise place.error(
                 f"the features begin with {quote(token)}, which is not a label",
@@ -340,7 +344,7 @@ def _parse_unlabelled(
     tokens: Sequence[bytes], groups: tuple[tuple[str, int], ...], place: Place
 ) -> list[tuple[str, list[float]]]:
     """Parse dense groups from numbers without labels, with the widths of the caller's names."""
-    values = [_number(token, "a feature value", place) for token in tokens]
+    values = [parse_value(token, "a feature value", place) for token in tokens]
     n_names = sum(width for _, width in groups)
     if len(values) != n_names:
         raise place.error(
@@ -369,18 +373,30 @@ def _name(label: bytes, place: Place) -> str:
     return label.decode("utf-8", "surrogateescape")
 
 
-def _number(token: bytes, what: str, place: Place) -> float:
-    """Parse a finite number within the range of float32, or raise the error."""
+def parse_value(token: bytes, what: str, place: Place, remedy: str = _REMEDY) -> float:
+    """Parse a finite number within the range of float32.
+
+    Args:
+        token: the number, without blanks.
+        what: how the error calls it.
+        place: of the line.
+        remedy: how to mend it.
+
+    Raises:
+        FormatError: the token is not a number, not finite, or too large.
+    """
     value = parse_number(token)
     if abs(value) < FLOAT32_LIMIT:
         return value
     kind = "not a number" if math.isnan(value) else "too large"
-    if token.strip(b"+-").lower() in (b"inf", b"infinity", b"nan"):
+    if is_not_finite(token):
         kind = "not finite"
-    raise place.error(
-        f"{what} is {kind}: {quote(token)}",
-        "Weights cannot be tuned on it: find the decoder's feature that writes it",
-    )
+    raise place.error(f"{what} is {kind}: {quote(token)}", remedy)
+
+
+def is_not_finite(token: bytes) -> bool:
+    """Return whether a token is the name of a number that is not finite."""
+    return token.strip(b"+-").lower() in (b"inf", b"infinity", b"nan")
 
 
 def _refuse_twice(names: Sequence[str], place: Place) -> None:

@@ -6,7 +6,6 @@ again line by line, which either succeeds or names the line and the error.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -14,10 +13,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.decimals import parse_integers, parse_number, parse_numbers
+from formats.decimals import parse_integers, parse_numbers
 from formats.errors import quote
 from formats.nbest.block import NBestList
-from formats.nbest.entry import BLANKS, FLOAT32_LIMIT, Place
+from formats.nbest.entry import BLANKS, FLOAT32_LIMIT, Place, parse_value
 from formats.nbest.list_format import SentenceIds
 from formats.nbest.regroup import make_block, pack_texts
 from formats.words import (
@@ -42,7 +41,7 @@ _ID_DIGITS = 18
 
 @dataclass(frozen=True)
 class TableForm:
-    """What the columns of a table hold.
+    """The columns of a table.
 
     Attributes:
         columns: the name of each column; ``-`` is not read.
@@ -228,13 +227,5 @@ def _sentence(field: bytes, form: TableForm, ids: SentenceIds, place: Place) -> 
 
 
 def _number(field: bytes, name: str, place: Place) -> float:
-    value = parse_number(field)
-    if abs(value) < FLOAT32_LIMIT:
-        return value
-    kind = "not a number" if math.isnan(value) else "too large"
-    if field.strip(b"+-").lower() in (b"inf", b"infinity", b"nan"):
-        kind = "not finite"
-    raise place.error(
-        f"the value of {quote(name)[1:-1]} is {kind}: {quote(field)}",
-        f"Correct it, or ignore the column: name it {SKIPPED} (--columns)",
-    )
+    remedy = f"Correct it, or ignore the column: name it {SKIPPED} (--columns)"
+    return parse_value(field, f"the value of {quote(name)[1:-1]}", place, remedy)

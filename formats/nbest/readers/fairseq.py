@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from formats.decimals import parse_number
 from formats.errors import quote
 from formats.nbest.block import NBestList
-from formats.nbest.entry import BLANKS, FLOAT32_LIMIT, Place
+from formats.nbest.entry import BLANKS, FLOAT32_LIMIT, Place, is_not_finite
 from formats.nbest.list_format import ListFormat, ListOptions, SentenceIds
 from formats.nbest.regroup import BLOCK_BYTES, join_lines, make_block, pack_texts
 from formats.text import StrPath, open_text
@@ -52,7 +52,7 @@ def _recognises(lines: Sequence[bytes]) -> bool:
 
 @dataclass(frozen=True)
 class _Sentences:
-    """Where the lines of each sentence are, in the order of the file.
+    """The places of each sentence's lines, in the order of the file.
 
     Attributes:
         ids: the sentences.
@@ -90,7 +90,13 @@ class _Hypothesis:
 
 @dataclass(frozen=True)
 class _Form:
-    """What every hypothesis has: a first line of this kind, a ``D-`` line, a ``P-`` line."""
+    """The lines that all hypotheses of a file have.
+
+    Attributes:
+        kind: the kind of the first one.
+        is_detokenized: whether there is a ``D-`` line.
+        sums_words: whether there is a ``P-`` line, whose scores are summed.
+    """
 
     kind: bytes
     is_detokenized: bool
@@ -261,8 +267,7 @@ def _block(found: Sequence[_Hypothesis], form: _Form, path: str) -> NBestList:
 def _number(token: bytes, what: str, place: Place) -> float:
     value = parse_number(token)
     if math.isnan(value):
-        is_odd = token.strip(b"+-").lower() in (b"inf", b"infinity", b"nan")
-        kind = "not finite" if is_odd else "not a number"
+        kind = "not finite" if is_not_finite(token) else "not a number"
         raise place.error(f"{what} is {kind}: {quote(token)}", _FORM)
     return _in_range(value, what, place)
 

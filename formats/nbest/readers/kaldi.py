@@ -29,7 +29,7 @@ import numpy as np
 from formats.decimals import parse_number
 from formats.errors import FormatError, quote
 from formats.nbest.block import NBestList
-from formats.nbest.entry import BLANKS, FLOAT32_LIMIT, Place
+from formats.nbest.entry import BLANKS, Place, is_not_finite, parse_value
 from formats.nbest.list_format import ListFormat, ListOptions, SentenceIds
 from formats.nbest.readers.tsv import check_columns
 from formats.nbest.regroup import join_sentences, make_block, pack_texts
@@ -96,7 +96,7 @@ def _text_archives(path: Path) -> list[Path]:
     """Return the archives of texts that a path stands for.
 
     Raises:
-        FormatError: there are none.
+        FormatError: the directory has no archive of texts.
     """
     if not path.is_dir():
         return [path]
@@ -157,11 +157,7 @@ def _is_cost(line: bytes, key: bytes) -> bool:
     fields = line.split()
     if len(fields) != 2 or fields[0] != key:
         return False
-    return parse_number(fields[1]) == parse_number(fields[1]) or _is_odd_number(fields[1])
-
-
-def _is_odd_number(token: bytes) -> bool:
-    return token.strip(b"+-").lower() in (b"inf", b"infinity", b"nan")
+    return parse_number(fields[1]) == parse_number(fields[1]) or is_not_finite(fields[1])
 
 
 def _parse_archives(found: _Archives, ids: SentenceIds) -> Iterator[NBestList]:
@@ -228,15 +224,8 @@ def _values(
                 f"{quote(key)}",
                 "Make all archives from the same lists, in the same order",
             )
-        cost = parse_number(field)
-        if not abs(cost) < FLOAT32_LIMIT:
-            kind = "not a number" if cost != cost else "too large"
-            kind = "not finite" if _is_odd_number(field) else kind
-            raise Place(fspath(path), last).error(
-                f"the cost is {kind}: {quote(field)}",
-                "Give every hypothesis one finite cost, or name the archives to read (--columns)",
-            )
-        values.append(0.0 - cost)
+        remedy = "Give every hypothesis one finite cost, or name the archives to read (--columns)"
+        values.append(0.0 - parse_value(field, "the cost", Place(fspath(path), last), remedy))
     return values
 
 
