@@ -46,7 +46,7 @@ AUTO = "auto"
 
 @dataclass(frozen=True)
 class ListOptions:
-    """What a caller says about lists; a format ignores what it has no use for.
+    """How to read lists. A format ignores the options that it does not need.
 
     Attributes:
         names: names of the values of lists without labels; equal neighbours form one group.

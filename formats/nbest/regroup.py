@@ -138,8 +138,8 @@ def make_block(
         names: the dense features, one value each.
         dense: float64 ``[n, n_dense]``, within the range of float32.
         lines: int64 ``[n]``.
-        scores: model scores; None: there are none.
-        sparse: the sparse features of each hypothesis; empty: there are none.
+        scores: model scores; None if the format has none.
+        sparse: the sparse features of each hypothesis; empty if the list has none.
     """
     n = len(sentence_ids)
     none = np.zeros(n, dtype=np.int64)

@@ -61,7 +61,7 @@ def parse_made_features(text: bytes) -> MadeFeatures:
 
 
 def format_made_features(features: MadeFeatures) -> bytes:
-    """Return the comments that record features; empty if there are none."""
+    """Return the comment lines that record features; empty without features."""
     lines = [f"{_ADDED.decode()} {name}\n" for name in features.added]
     lines += [f"{_DERIVED.decode()} {name}={text}\n" for name, text in features.derived.items()]
     return encode("".join(lines))

@@ -44,7 +44,7 @@ _NUMBERS: dict[str, ColumnType] = {"int": "int64", "float": "float64"}
 
 
 class Analysis:
-    """How systems differ, as tables and as a page: the result of ``analyze``.
+    """The differences between systems, as tables and as a page; ``analyze`` returns it.
 
     Attributes:
         facts: the records of the tables.

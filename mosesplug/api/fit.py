@@ -388,9 +388,9 @@ def find_result_format(
 def format_result(
     fit: Fit, to: Format, config: MosesIni | None, path: Path | None
 ) -> tuple[bytes, bytes]:
-    """Return the texts of a file with learned weights, and of one with sparse weights.
+    """Return the text of the file of learned weights, and the text of a file of sparse weights.
 
-    The second is empty if there are none, or the format holds them, too.
+    The second is empty if no weight is sparse, or if the first file holds the sparse ones, too.
 
     Args:
         fit: the weights.

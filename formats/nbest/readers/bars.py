@@ -1,4 +1,4 @@
-"""What the formats with fields between ``|||`` share: ids that are texts, and the fast parser."""
+"""Shared by all formats with fields between ``|||``: ids that are texts, and the fast parser."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Rewrite = Callable[[bytes, Place], bytes]
 
 
 def field_of(line: bytes, number: int) -> bytes:
-    """Return a field of a line, without blanks around it; empty if there is none."""
+    """Return a field of a line without surrounding blanks; empty if the line is too short."""
     fields = line.split(b"|||", number + 1)
     return fields[number].strip(BLANKS) if number < len(fields) else b""
 
