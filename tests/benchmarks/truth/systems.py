@@ -119,7 +119,7 @@ def tune(*options: str) -> Callable[[Task, int, Path], list[str]]:
 
     def command(task: Task, seed: int, directory: Path) -> list[str]:
         return [
-            *(sys.executable, "-m", "mosesplug", "tune"),
+            *(str(Path(sys.executable).with_name("mosesplug")), "tune"),
             *(str(task.source), str(task.reference), str(task.moses / "bin" / "moses")),
             *(str(task.ini), "--working-dir", str(directory)),
             *("--decoder-flags", f"-threads {task.threads} {task.flags}"),
