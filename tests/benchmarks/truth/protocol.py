@@ -133,7 +133,12 @@ def run_system(
     command = system.command(task, seed, work)
     (directory / "command.txt").write_text(" ".join(command) + "\n")
     start = time.perf_counter()
-    cpu = _run(command, directory)
+    if command:
+        cpu = _run(command, directory)
+    else:
+        work.mkdir()
+        shutil.copy(task.ini, work)
+        cpu = 0.0
     wall = time.perf_counter() - start
     bleu = {
         test.name: _judge(task, work / "moses.ini", test, directory / f"{test.name}.out")

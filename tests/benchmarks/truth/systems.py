@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from mosesplug.optimizers.registry import algorithm, built_in_algorithms
+
 
 @dataclass(frozen=True)
 class Task:
@@ -40,7 +42,8 @@ class TuningSystem:
 
     Attributes:
         name: in the table.
-        command: the command line for a task, a seed and a working directory that does not exist.
+        command: the command line for a task, a seed and a working directory that does not exist;
+            empty for weights that are not tuned.
         explanation: what it is, one line.
     """
 
@@ -52,6 +55,7 @@ class TuningSystem:
 def list_systems() -> dict[str, TuningSystem]:
     """Return every system by name, the baseline first."""
     systems = [
+        TuningSystem("untuned", lambda *_: [], "the weights of moses.ini"),
         TuningSystem(
             "moses-mert",
             script(lambda seed, threads: ["--mertargs", f"--threads {threads} -r {seed}"]),
@@ -70,31 +74,27 @@ def list_systems() -> dict[str, TuningSystem]:
     ]
     systems += [
         TuningSystem(name, tune(*options), " ".join(["mosesplug tune", *options]))
-        for name, options in OPTIONS.items()
+        for name, options in _list_options().items()
     ]
     return {system.name: system for system in systems}
 
 
-OPTIONS: dict[str, tuple[str, ...]] = {
-    "mert": (),
-    "kbmira": ("--algorithm", "kbmira"),
-    "pro": ("--algorithm", "pro"),
-    "risk": ("--algorithm", "risk"),
-    "xbleu": ("--algorithm", "xbleu"),
-    "linear-bleu": ("--algorithm", "linear-bleu"),
-    "softmax": ("--algorithm", "softmax"),
-    "rampion": ("--algorithm", "rampion"),
-    "margin": ("--algorithm", "margin"),
-    "cross-entropy": ("--algorithm", "cross-entropy"),
-    "rank-all": ("--algorithm", "rank-all"),
-    "forest-mert": ("--forest",),
-    "forest-kbmira": ("--forest", "--algorithm", "kbmira"),
-    "online-mira": ("--online", "--algorithm", "mira", "--epochs", "3"),
-    "online-arow": ("--online", "--algorithm", "arow", "--epochs", "3"),
-    "online-adagrad": ("--online", "--algorithm", "adagrad", "--epochs", "3"),
-    "online-rm-pa": ("--online", "--algorithm", "rm-pa", "--epochs", "3"),
-    "online-o-oro": ("--online", "--algorithm", "o-oro", "--epochs", "3"),
-}
+def _list_options() -> dict[str, tuple[str, ...]]:
+    """Return the options of each way to tune with this package, by the name in the table."""
+    entries = [algorithm(name) for name in built_in_algorithms()]
+    learners = [entry.name for entry in entries if entry.learner is not None]
+    return {
+        **{entry.name: ("--algorithm", entry.name) for entry in entries},
+        **{
+            f"forest-{entry.name}": ("--forest", "--algorithm", entry.name)
+            for entry in entries
+            if entry.graphs is not None
+        },
+        **{
+            f"online-{name}": ("--online", "--algorithm", name, "--epochs", "3")
+            for name in learners
+        },
+    }
 
 
 def script(options: Callable[[int, int], list[str]]) -> Callable[[Task, int, Path], list[str]]:
