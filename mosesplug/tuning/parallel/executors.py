@@ -24,6 +24,7 @@ from contextlib import contextmanager
 
 from mosesplug.errors import DataError
 from mosesplug.settings.sharding import WorkerKind, check_address
+from mosesplug.tuning.parallel.watched_executor import WatchedExecutor
 
 __all__ = ["StopSignal", "open_cluster", "open_executor", "open_processes", "open_threads"]
 
@@ -127,7 +128,9 @@ def open_processes(count: int) -> Iterator[Executor]:
 
 
 @contextmanager
-def open_cluster(address: str, *, patience: float = 30.0) -> Iterator[Executor]:
+def open_cluster(
+    address: str, *, patience: float = 30.0, worker_patience: float = 120.0
+) -> Iterator[Executor]:
     """Open the workers of a Dask cluster, which need the same software versions.
 
     Another worker repeats the task of a worker that died, up to three times.
@@ -135,11 +138,12 @@ def open_cluster(address: str, *, patience: float = 30.0) -> Iterator[Executor]:
     Args:
         address: of the scheduler, such as ``tcp://host:8786``.
         patience: seconds to wait for the scheduler to answer, and then for its first worker.
+        worker_patience: seconds to wait for another worker when all of them are gone.
 
     Raises:
         UsageError: the package ``distributed`` is not installed, or the address is invalid.
-        DataError: the scheduler does not answer, or no longer; or its workers are missing, lack
-            software, or keep dying.
+        DataError: the scheduler does not answer, or no longer; or its workers are missing, are
+            all gone, lack software, or keep dying.
     """
     check_address(address)
     import dask
@@ -157,10 +161,21 @@ def open_cluster(address: str, *, patience: float = 30.0) -> Iterator[Executor]:
                 f"the Dask scheduler at {address} has no workers. Start some: dask worker {address}"
             ) from error
         executor = client.get_executor(pure=False)
+        watched = WatchedExecutor(
+            executor,
+            lambda: len(client.nthreads()),
+            worker_patience,
+            lambda: DataError(
+                f"all workers of the cluster at {address} are gone, and no other came in"
+                f" {worker_patience:g} s. Start some: dask worker {address}. Then continue a tuning"
+                " run by --continue."
+            ),
+        )
         try:
             # The large arrays of a learner's state are intended.
-            with dask.config.set({"distributed.admin.large-graph-warning-threshold": "64GB"}):
-                yield executor
+            large = {"distributed.admin.large-graph-warning-threshold": "64GB"}
+            with dask.config.set(large), watched:
+                yield watched
         except distributed.KilledWorker as error:
             raise DataError(
                 f"workers of the cluster at {address} died repeatedly on the same task. See "

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -39,7 +40,7 @@ from mosesplug.tuning.parallel.shards import (
     split_into_shards,
 )
 from tests.optimizers.problems import planted
-from tests.waiting import LIMIT
+from tests.waiting import LIMIT, wait_until
 
 dask = pytest.importorskip("dask", reason="the extra mosesplug[dask] is not installed")
 distributed = pytest.importorskip(
@@ -51,8 +52,8 @@ SCALE = 0.2
 
 
 @pytest.fixture
-def address(tmp_path: Path) -> Iterator[str]:
-    """Address of a scheduler with two worker processes; one that dies is not replaced."""
+def cluster(tmp_path: Path) -> Iterator[tuple[str, list[Popen[bytes]]]]:
+    """Address of a scheduler, and its two worker processes; one that dies is not replaced."""
     options = {
         "--nthreads": "1",
         "--memory-limit": "0",
@@ -71,12 +72,20 @@ def address(tmp_path: Path) -> Iterator[str]:
         )
         command = [sys.executable, "-m", "distributed.cli.dask_worker", *words]
         command += ["--no-nanny", "--no-dashboard", scheduler.scheduler_address]
+        workers = []
         for number in range(2):
             log = stack.enter_context((tmp_path / f"worker{number}.log").open("wb"))
             worker = stack.enter_context(Popen(command, cwd=ROOT, stdout=log, stderr=log))
             stack.callback(worker.kill)
+            workers.append(worker)
         scheduler.wait_for_workers(2, timeout=LIMIT)
-        yield scheduler.scheduler_address
+        yield scheduler.scheduler_address, workers
+
+
+@pytest.fixture
+def address(cluster: tuple[str, list[Popen[bytes]]]) -> str:
+    """Address of the scheduler."""
+    return cluster[0]
 
 
 @dataclass(frozen=True)
@@ -244,6 +253,11 @@ def test_a_scheduler_that_does_not_answer_is_one_clear_error() -> None:
         open_cluster("tcp://127.0.0.1:1", patience=0.3).__enter__()
 
 
+def _announce_and_wait(begun: Path) -> None:
+    begun.touch()
+    time.sleep(LIMIT)
+
+
 _released = threading.Event()
 
 
@@ -269,6 +283,24 @@ def test_a_scheduler_that_goes_away_is_one_clear_error() -> None:
         pytest.raises(DataError, match="lost the connection"),
     ):
         left(local)
+
+
+def test_a_cluster_whose_workers_are_all_gone_is_one_clear_error(
+    cluster: tuple[str, list[Popen[bytes]]], tmp_path: Path
+) -> None:
+    address, workers = cluster
+    begun = tmp_path / "begun"
+
+    def left() -> None:
+        with open_cluster(address, worker_patience=0.5) as executor:
+            future = executor.submit(_announce_and_wait, begun)
+            wait_until(begun.exists)
+            for worker in workers:
+                worker.kill()
+            future.result(LIMIT)
+
+    with pytest.raises(DataError, match=r"are gone, and no other came in 0\.5 s\. Start some"):
+        left()
 
 
 def test_a_cluster_without_workers_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,107 @@
+"""An executor whose tasks fail if all of its workers are gone for good.
+
+A cluster keeps tasks until a worker comes. If none ever does, whoever waits for a task would wait
+for ever.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, InvalidStateError
+from contextlib import suppress
+from typing import Any, Self
+
+__all__ = ["WatchedExecutor"]
+
+_BEATS = 10
+"""How often the workers are counted within the patience."""
+_LONGEST_BEAT = 5.0
+
+
+class WatchedExecutor(Executor):
+    """Runs tasks with another executor, and watches its workers while it is open."""
+
+    def __init__(
+        self,
+        executor: Executor,
+        count_workers: Callable[[], int],
+        patience: float,
+        make_error: Callable[[], Exception],
+    ) -> None:
+        """Watch an executor.
+
+        Args:
+            executor: runs the tasks. The caller shuts it down.
+            count_workers: returns the number of workers; an exception means that it is unknown.
+            patience: seconds without workers after which all tasks fail.
+            make_error: returns the exception of these tasks.
+        """
+        self._executor = executor
+        self._count_workers = count_workers
+        self._patience = patience
+        self._make_error = make_error
+        self._lock = threading.Lock()
+        self._pending: set[Future[Any]] = set()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="mosesplug-workers", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Submit a task."""
+        task = self._executor.submit(fn, *args, **kwargs)
+        watched: Future[Any] = Future()
+
+        def finish(done: Future[Any]) -> None:
+            with self._lock:
+                self._pending.discard(watched)
+            _copy_outcome(done, watched)
+
+        def cancel(done: Future[Any]) -> None:
+            if done.cancelled():
+                task.cancel()
+
+        with self._lock:
+            self._pending.add(watched)
+        watched.add_done_callback(cancel)
+        task.add_done_callback(finish)
+        return watched
+
+    def _watch(self) -> None:
+        """Fail all tasks whenever there was no worker for too long."""
+        last_seen = time.monotonic()
+        while not self._ended.wait(min(self._patience / _BEATS, _LONGEST_BEAT)):
+            try:
+                is_alive = self._count_workers() > 0
+            except Exception:  # the executor reports a lost connection itself
+                is_alive = True
+            if is_alive:
+                last_seen = time.monotonic()
+            elif time.monotonic() - last_seen >= self._patience:
+                self._fail_all()
+
+    def _fail_all(self) -> None:
+        with self._lock:
+            lost, self._pending = self._pending, set()
+        for future in lost:
+            with suppress(InvalidStateError):
+                future.set_exception(self._make_error())
+
+
+def _copy_outcome(done: Future[Any], watched: Future[Any]) -> None:
+    """Give a future the outcome of another, unless it has one."""
+    with suppress(InvalidStateError):
+        if done.cancelled():
+            if watched.cancel():
+                watched.set_running_or_notify_cancel()
+        elif (error := done.exception()) is not None:
+            watched.set_exception(error)
+        else:
+            watched.set_result(done.result())
