@@ -17,7 +17,9 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import numpy as np
 import sacrebleu
+from numpy.typing import NDArray
 
 from mosesplug.cli.moses.install import write_launchers
 from tests.benchmarks.truth.systems import Task, TuningSystem
@@ -67,8 +69,9 @@ def prepare_task(
 ) -> tuple[Task, list[TestSet]]:
     """Write the decoder's configuration and the texts of a comparison.
 
-    With ``fold`` 0 or 1, the even or odd sentences of the tuning set are tuned on and the others
-    are the one test set: for choices, which may not look at the real ones.
+    With ``fold`` 0 or 1, one random half of the tuning set is tuned on and the other half is the
+    one test set: for choices, which may not look at the real ones. (The odd sentences are a third
+    longer than the even ones.)
 
     Raises:
         SystemExit: ``out`` was made with other options.
@@ -93,12 +96,17 @@ def prepare_task(
     lines = {side: (text / f"dev.{side}").read_text().splitlines() for side in ("de", "en")}
     tuned = dict(lines)
     if fold is not None:
-        tuned = {side: part[fold::2] for side, part in lines.items()}
-        rest = {side: part[1 - fold :: 2] for side, part in lines.items()}
+        order = np.random.default_rng(0).permutation(len(lines["de"]))
+        tuned = {side: _take(part, order[fold::2]) for side, part in lines.items()}
+        rest = {side: _take(part, order[1 - fold :: 2]) for side, part in lines.items()}
         judged = [TestSet("other-half", *_write_text(out, "other-half", rest))]
     tuned = {side: part[:sentences] for side, part in tuned.items()}
     source, reference = _write_text(out, "tune", tuned)
     return Task(source, reference, out / "moses.ini", moses, tools, flags, threads), judged
+
+
+def _take(lines: list[str], chosen: NDArray[np.int64]) -> list[str]:
+    return [lines[number] for number in sorted(chosen.tolist())]
 
 
 def _write_text(out: Path, name: str, lines: dict[str, list[str]]) -> tuple[Path, Path]:
