@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +19,13 @@ from formats.weights.any_format import Format, read_weights
 from formats.weights.made_features import format_made_features
 from mosesplug.api.arrays import FeatureArrays, convert_features, number_sentences
 from mosesplug.api.nbest import NBest
-from mosesplug.api.table import Table
+from mosesplug.api.table import ColumnType, Table
 from mosesplug.api.weights import WeightTable, convert_table, find_format
 from mosesplug.errors import UsageError
 from mosesplug.evaluation.error_rates import is_error_rate
 from mosesplug.evaluation.gains import Gain, find_gaming, measure_gains
 from mosesplug.evaluation.trade_offs import measure_trade_offs
+from mosesplug.features import FeatureSpace
 from mosesplug.inspection.texts import mark_invalid_utf8
 from mosesplug.learning.cross_validation import CrossValidation
 from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData
@@ -53,6 +54,15 @@ __all__ = [
     "fit_settings",
     "format_result",
 ]
+
+_DOMAIN_COLUMNS: Mapping[str, ColumnType] = {
+    "domain": "text",
+    "held_out": "int64",
+    "sentences": "int64",
+    "start": "float64",
+    "shared": "float64",
+    "end": "float64",
+}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -106,12 +116,36 @@ class Fit:
         """The starting weights by name."""
         return self._table(self.result.data.start.weights)
 
-    def _table(self, vector: NDArray[np.float64]) -> WeightTable:
-        problem = self.result.data.problem
+    @cached_property
+    def domains(self) -> Mapping[str, WeightTable]:
+        """The weights of each domain; empty without ``domains``.
+
+        ``weights`` are the shared ones then, for sentences of other domains.
+        """
+        data, found = self.result.data, self.result.learning.solution.weights
+        names = () if data.domains is None else data.domains.domains.names
+        return {name: self._table(found, name) for name in names}
+
+    @property
+    def domain_scores(self) -> Table:
+        """The scores of each domain at the start, with the shared weights, and with its own.
+
+        ``held_out`` is 1 in rows of sentences that were held out. Without ``domains``, no rows.
+        """
+        return Table.of_records(self.result.score_domains(), _DOMAIN_COLUMNS, domain="name")
+
+    @property
+    def _space(self) -> FeatureSpace:
+        """The features of the lists."""
+        data = self.result.data
+        return data.space if data.domains is None else data.domains.base
+
+    def _table(self, vector: NDArray[np.float64], domain: str | None = None) -> WeightTable:
+        data = self.result.data
         return WeightTable(
-            self.result.data.space,
-            vector,
-            fixed=problem.fixed,
+            self._space,
+            vector if data.domains is None else data.domains.copies.weights(vector, domain),
+            fixed=data.problem.fixed,
             config=self.config,
             made=self.settings.lists.made,
         )
@@ -191,9 +225,12 @@ class Fit:
     ) -> None:
         """Write the weights; see ``WeightTable.save``.
 
-        The length exponent goes to ``PATH.length``.
+        The length exponent goes to ``PATH.length``, the weights of a domain to ``PATH.DOMAIN``.
         """
         self.weights.save(path, format, config=config)
+        to = None if not self.domains else find_format(Path(path), format)
+        for name, table in self.domains.items():
+            table.save(f"{fspath(path)}.{name}", to, config=config)
         write_length_range(Path(path), self.length_range)
 
     def write_html(self, path: str | PathLike[str], *, title: str | None = None) -> Path:
@@ -281,7 +318,7 @@ class Fit:
 
     def _convert(self, features: Any) -> FeatureArrays:
         """Return other features in the space of the weights."""
-        space = self.result.data.space
+        space = self._space
         names = np.array([*space.group_names, *space.sparse], dtype=object)
         if self.columns is not None:
             names[self.columns] = names.copy()
@@ -386,7 +423,7 @@ def find_result_format(
 
 
 def format_result(
-    fit: Fit, to: Format, config: MosesIni | None, path: Path | None
+    fit: Fit, to: Format, config: MosesIni | None, path: Path | None, domain: str | None = None
 ) -> tuple[bytes, bytes]:
     """Return the text of the file of learned weights, and the text of a file of sparse weights.
 
@@ -397,17 +434,18 @@ def format_result(
         to: the format.
         config: the configuration that a ``moses.ini`` is made from.
         path: the file, if there is one; the second is ``PATH.sparse``.
+        domain: the domain whose weights are written; None: the shared ones.
 
     Raises:
         OptimizerError: a weight is not finite, or all of them are 0.
         DataError: the format cannot hold a name, or the configuration has other features.
     """
-    learned = fit.result.learning.solution.weights
-    dense, sparse = format_weights(fit.result.data.problem, learned)
+    table = fit.weights if domain is None else fit.domains[domain]
+    dense, sparse = format_weights(table.space, table.vector, fit.result.data.problem.fixed)
     if to == "dense":
-        return format_made_features(fit.weights.file.made) + dense, sparse
+        return format_made_features(table.file.made) + dense, sparse
     beside = Path(f"{path}.sparse")
-    found = convert_table(fit.weights, to, config=config, path=path, sparse_output=beside)
+    found = convert_table(table, to, config=config, path=path, sparse_output=beside)
     return found.text, found.sparse or b""
 
 

@@ -49,6 +49,7 @@ def optimize(
     active: Sequence[str] | None = None,
     ranges: Sequence[str] | Mapping[str, tuple[float, float]] = (),
     bounds: Sequence[str] | Mapping[str, Any] = (),
+    domains: StrPath | Sequence[str] | None = None,
     length_exponent: float | str | None = None,
     length_by: str | None = None,
     seed: int = 1,
@@ -125,6 +126,9 @@ def optimize(
         bounds: limits that the learned weights keep, by feature or group: ``{"LM0": (0, None),
             "TM0": ">0", "Words": 1.0}`` or ``["LM0:0..", "TM0:>0", "Words:=1"]``; a number fixes
             a weight.
+        domains: the domain of each source sentence: a file with a label on each line, or the
+            labels. Each domain then has the shared weights plus deviations of its own; see
+            ``Fit.domains``.
         length_exponent: range of the exponent ``x`` of scores ``w . h / length**x``, as ``"0:2"``,
             or ``"LM0,TM0:0:2"`` to divide some features; one number is a known exponent.
         length_by: the length: ``words``, or the name of a dense feature.
@@ -208,6 +212,7 @@ def cross_validate(
     active: Sequence[str] | None = None,
     ranges: Sequence[str] | Mapping[str, tuple[float, float]] = (),
     bounds: Sequence[str] | Mapping[str, Any] = (),
+    domains: StrPath | Sequence[str] | None = None,
     length_exponent: float | str | None = None,
     length_by: str | None = None,
     seed: int = 1,

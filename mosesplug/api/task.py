@@ -31,6 +31,7 @@ from mosesplug.learning.weights import StartingWeights, read_starting_weights
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
 from mosesplug.settings.declare import list_settings
+from mosesplug.settings.domains import make_domains
 from mosesplug.settings.learning import LearningSettings, make_learning_settings
 from mosesplug.settings.lists import ListSettings
 from mosesplug.settings.scores import parse_score_sources
@@ -98,6 +99,7 @@ def make_task(
     heldout_scores: Mapping[str, Any] | None = None,
     add_features: Mapping[str, Any] | None = None,
     heldout_add_features: Mapping[str, Any] | None = None,
+    domains: StrPath | Sequence[str] | None = None,
     **values: Any,
 ) -> Task:
     """Return the task of the arguments of ``optimize``; ``values`` are its other settings.
@@ -120,6 +122,10 @@ def make_task(
         is_scored=scores is not None or statistics is not None,
         is_named=named is not None,
     )
+    if isinstance(domains, str | PathLike):
+        values["domains"] = domains
+    if domains is not None:
+        _check_domains(heldout_lists=heldout_lists, **values)
     if isinstance(initial, str | PathLike):
         values["initial"] = initial
     if isinstance(metric, str):
@@ -134,6 +140,8 @@ def make_task(
     elif heldout_scores is not None:
         raise UsageError("heldout_scores requires scores by name, as scores={'COMET': ...}")
     held_out = _find_held_out(settings, source, heldout_lists, heldout_references)
+    if domains is not None and not isinstance(domains, str | PathLike):
+        held_out = replace(held_out, domains=make_domains(domains))
 
     arrays = None if features is None else convert_features(features, names, dense)
     columns = None if arrays is None else arrays.columns
@@ -149,7 +157,8 @@ def make_task(
             rows = Hypotheses.of_arrays(arrays, sentence_ids, hypotheses)
         measure = None if isinstance(metric, str) else metric
         data = score_hypotheses(rows, scores, statistics, measure, start, settings.threads)
-        return Task(settings, GivenData(scored=data), columns, config)
+        given = GivenData(scored=data, domains=held_out.domains)
+        return Task(settings, given, columns, config)
 
     given = replace(
         held_out,
@@ -262,6 +271,13 @@ def _check_requirements(
         raise UsageError("references is missing: give references, or scores, or statistics")
     if isinstance(references, Mapping) and source != "features":
         raise UsageError("references by sentence id require features and sentence_ids")
+
+
+def _check_domains(**arguments: Any) -> None:
+    """Check that nothing is given that weights of domains exclude."""
+    for name in ("graphs", "bounds", "length_exponent", "heldout_lists"):
+        if arguments.get(name):
+            raise UsageError(f"domains and {name} exclude each other: give one of them")
 
 
 def _check_metric(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
+from mosesplug.learning.domains import add_domains
 from mosesplug.learning.inputs import (
     NOTHING_GIVEN,
     GivenData,
@@ -29,6 +30,7 @@ from mosesplug.metrics.protocol import needs_outside, needs_texts
 from mosesplug.optimizers import Problem, Progress
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.optimizers.problem import no_progress
+from mosesplug.settings.domains import read_domains
 from mosesplug.settings.features import (
     AddedFeature,
     arrange_held_out_features,
@@ -83,9 +85,32 @@ def read_data(
             data = _read_graphs(settings, references, metric, progress, given)
         else:
             data = _read_lists(settings, references, metric, watched, progress, given)
-    return data.select_features(
+    data = data.select_features(
         settings.active, settings.ranges, settings.bounds, settings.length_range
     )
+    return _add_domains(data, settings, given)
+
+
+def _add_domains(data: LearningData, settings: LearningSettings, given: GivenData) -> LearningData:
+    """Return the data with copies of features for each domain, if settings name domains."""
+    domains = given.domains
+    if domains is None and settings.domains is not None:
+        domains = read_domains(settings.domains)
+    if domains is None:
+        return data
+    tunes_sparse = find_algorithm(settings.algorithm).tunes_sparse
+    problem, found = add_domains(data.problem, domains, sparse=tunes_sparse)
+    n_copies, start = len(found.copies.space) - len(found.base), data.start
+    weights = np.concatenate([start.weights, np.zeros(n_copies)])
+    box = problem.box
+    start = replace(start, weights=weights, minima=box[0], maxima=box[1])
+    text = f"{data.description} in {len(domains.names)} domains"
+    made = replace(data, problem=problem, start=start, domains=found, description=text)
+    last = int(problem.tuning_set.sentence_ids.max(initial=-1))
+    if (unused := len(domains.of_sentence) - last - 1) > 0:
+        note = f"--domains has labels for {unused} more sentences than the lists: see that they fit"
+        made = replace(made, notes=(*made.notes, note))
+    return made
 
 
 def read_held_out_lists(

@@ -14,11 +14,13 @@ from formats.weights.any_format import WeightFile
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.bounds import describe_moves, parse_bounds
+from mosesplug.learning.domains import LearningDomains
 from mosesplug.learning.lengths import LengthScale, make_length_scale
 from mosesplug.learning.watched import WatchedMetric
 from mosesplug.learning.weights import StartingWeights
 from mosesplug.metrics import Metric
 from mosesplug.optimizers import Problem
+from mosesplug.settings.domains import Domains
 from mosesplug.settings.lengths import LengthRange
 from mosesplug.tuning.weights import parse_ranges
 from mosesplug.tuning_set import TuningSet
@@ -47,6 +49,7 @@ class LearningData:
         notes: what a user should know about the data.
         lengths: how model scores depend on the length; None: they do not.
         watched: metrics that are reported and not optimised, on the rows of the problem's lists.
+        domains: the features with copies for each domain; None without weights of domains.
     """
 
     problem: Problem
@@ -58,6 +61,7 @@ class LearningData:
     notes: tuple[str, ...] = ()
     lengths: LengthScale | None = None
     watched: tuple[WatchedMetric, ...] = ()
+    domains: LearningDomains | None = None
 
     @property
     def start_exponent(self) -> float | None:
@@ -150,6 +154,7 @@ class GivenData:
         graph_names: names of features that search graphs must have.
         names, dense: as for ``load_lists``.
         heldout_lists, heldout_references: held-out lists, and the lines of their references.
+        domains: the domain of each source sentence.
     """
 
     lists: tuple[Path | NBestList, ...] = ()
@@ -163,6 +168,7 @@ class GivenData:
     dense: Sequence[str] | None = None
     heldout_lists: tuple[Path | NBestList, ...] = ()
     heldout_references: Sequence[Sequence[bytes]] | None = None
+    domains: Domains | None = None
 
 
 NOTHING_GIVEN = GivenData()

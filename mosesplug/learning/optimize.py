@@ -16,6 +16,7 @@ from mosesplug.learning.cross_validation import (
     split_sentences,
 )
 from mosesplug.learning.data import read_data, read_held_out_lists
+from mosesplug.learning.domains import DomainScore, score_domains
 from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData, HeldOutLists, LearningData
 from mosesplug.learning.length_exponent import learn_exponent
 from mosesplug.optimizers import Optimizer, Problem, Progress, Solution, corpus_score
@@ -61,6 +62,18 @@ class OptimizeResult:
     seconds_loading: float
     seconds_learning: float
     cpu_seconds: float
+
+    def score_domains(self) -> list[DomainScore]:
+        """Return the scores of each domain, learned from and held out; empty without domains."""
+        data, learning = self.data, self.learning
+        if data.domains is None:
+            return []
+        start, end = data.start.weights, learning.solution.weights
+        found = []
+        for positions, held_out in ((learning.kept, False), (learning.away, True)):
+            part = data.take_sentences(positions)
+            found += score_domains(data.domains, part, start, end, held_out=held_out)
+        return found
 
 
 @dataclass(frozen=True)
@@ -201,6 +214,8 @@ def _learner_of(
         given = data.start.weights if start is None else start
         return make_learner(optimizer, given, settings.sharding)
 
+    if data.domains is not None:
+        return data.domains.centred(learn(None))
     return learn(None) if data.lengths is None else learn_exponent(learn, data.lengths)
 
 

@@ -24,7 +24,7 @@ from mosesplug.settings.lengths import LengthRange
 from mosesplug.tuning_set import SparseRows, linear_scores
 
 if TYPE_CHECKING:
-    from mosesplug.optimizers.problem import Problem
+    pass
 
 __all__ = [
     "StartingWeights",
@@ -176,7 +176,9 @@ def _find_by_name(file: WeightFile, space: FeatureSpace) -> list[float]:
     return values
 
 
-def format_weights(problem: Problem, weights: NDArray[np.float64]) -> tuple[bytes, bytes]:
+def format_weights(
+    space: FeatureSpace, weights: NDArray[np.float64], fixed: NDArray[np.bool_] | None = None
+) -> tuple[bytes, bytes]:
     """Return learned weights as texts of a dense and a sparse weight file, in full precision.
 
     Sparse weights of 0 and those of fixed features are left out.
@@ -186,13 +188,12 @@ def format_weights(problem: Problem, weights: NDArray[np.float64]) -> tuple[byte
     """
     if not (np.isfinite(weights).all() and weights.any()):
         raise OptimizerError("the optimizer found no usable weights; none are written")
-    space = problem.tuning_set.space
     values = weights.tolist()
     groups, first = [], 0
     for name, width in space.groups:
         groups.append((name, values[first : first + width]))
         first += width
-    fixed = np.zeros(len(values), dtype=np.bool_) if problem.fixed is None else problem.fixed
+    fixed = np.zeros(len(values), dtype=np.bool_) if fixed is None else fixed
     tail = zip(space.sparse, values[first:], fixed[first:].tolist(), strict=True)
     sparse = {name: weight for name, weight, is_fixed in tail if weight != 0.0 and not is_fixed}
     return format_dense(groups), format_sparse(sparse)

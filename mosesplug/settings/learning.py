@@ -145,6 +145,20 @@ class LearningSettings:
             "=X fixes a weight. mosesplug algorithms lists the algorithms that keep bounds.",
         ),
     )
+    domains: Path | None = field(
+        default=None,
+        metadata=setting(
+            help="Weights for each domain; its label for each sentence",
+            panel="Learning",
+            metavar="FILE",
+            exists="file",
+            what="the file of domains",
+            excludes=("graphs", "bound", "length-exponent", "heldout-nbest"),
+            details="A line for each source sentence. Each domain gets the shared weights plus its "
+            "own deviations (feature augmentation, Daume 2007). OUTPUT has the shared weights, "
+            "OUTPUT.LABEL those of a domain.",
+        ),
+    )
     length_exponent: str | None = field(
         default=None,
         metadata=setting(
@@ -312,7 +326,7 @@ class LearningSettings:
     @property
     def input_paths(self) -> list[Path]:
         """The files and directories that are read, except references."""
-        single = [self.store, self.init, self.sparse_init]
+        single = [self.store, self.init, self.sparse_init, self.domains]
         if self.sharding is not None and self.sharding.directory is not None:
             single.append(Path(self.sharding.directory))
         given = [path for path in single if path is not None]

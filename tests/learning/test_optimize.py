@@ -85,7 +85,7 @@ def test_a_script_learns_weights_with_one_call(tmp_path: Path) -> None:
     assert result.learning.solution.score == 1.0
     assert result.learning.solution.weights[1] > result.learning.solution.weights[0]
     assert result.warnings == []
-    dense, sparse = format_weights(result.data.problem, result.learning.solution.weights)
+    dense, sparse = format_weights(result.data.space, result.learning.solution.weights)
     assert dense.startswith(b"A= ")
     assert sparse == b""
 

@@ -17,6 +17,7 @@ from mosesplug.cli.shared.setting_options import (
     make_parameters,
     take_values,
 )
+from mosesplug.errors import UsageError
 from mosesplug.settings.declare import list_settings
 from mosesplug.settings.learning import LearningSettings, make_learning_settings
 
@@ -67,6 +68,8 @@ def _optimize(
         kind = "graphs" if "graphs" in values else "nbest"
         values[kind] = [*values.get(kind, ()), *files]
     settings = make_learning_settings(values)
+    if settings.domains is not None and output is None:
+        raise UsageError("--domains writes a file of weights for each domain: give --output FILE")
     # Fail now instead of after minutes of work.
     idle = check_settings(settings)
     # Weights may replace those that the run starts from.
@@ -87,6 +90,9 @@ def _optimize(
         print_report(fit.result, settings, fit.gains)
     if html is not None:
         fit.write_html(html)
+    for name in fit.domains:
+        path = Path(f"{output}.{name}")
+        write_weights(path, *format_result(fit, to, config, path, name))
     dense, sparse = format_result(fit, to, config, output)
     if output is None:
         print_bytes(dense + sparse)

@@ -18,6 +18,7 @@ from mosesplug.tuning.repeats.scores import measure_spread
 if TYPE_CHECKING:
     from mosesplug.evaluation.gains import Gain
     from mosesplug.learning.cross_validation import CrossValidation
+    from mosesplug.learning.domains import DomainScore
     from mosesplug.learning.optimize import LearningResult, OptimizeResult
 
 __all__ = ["print_report"]
@@ -42,6 +43,8 @@ def print_report(
     if gains:
         lines.append("")
     lines += _scores(learned)
+    if domains := result.score_domains():
+        lines += ["", *_domains(domains), ""]
     if settings.length_range is not None:
         found = settings.length_range.at(learned.solution.length_exponent)
         by = "" if settings.length_by == WORDS else f" --length-by {settings.length_by}"
@@ -70,6 +73,16 @@ def _scores(result: LearningResult) -> list[str]:
         ("score at the end", f"{result.solution.score:.6f}", f"{result.held_out:.6f}"),
     ]
     return format_table(rows, left=1)
+
+
+def _domains(scores: Sequence[DomainScore]) -> list[str]:
+    """Return the scores of each domain."""
+    rows = [("domain", "", "sentences", "start", "shared weights", "own weights")]
+    for each in scores:
+        start, shared, end = (f"{score:.6f}" for score in (each.start, each.shared, each.end))
+        away = "held out" if each.held_out else ""
+        rows.append((each.name, away, str(each.sentences), start, shared, end))
+    return format_table(rows, left=2 if any(each.held_out for each in scores) else 1)
 
 
 def _folds(validation: CrossValidation, result: LearningResult) -> list[str]:

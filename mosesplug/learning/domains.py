@@ -1,0 +1,121 @@
+"""Learn weights of domains from lists, and score each domain by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.features import FeatureSpace
+from mosesplug.learning.cross_validation import LearnFunction
+from mosesplug.optimizers.domains import DomainSpace, add_copies, count_domains
+from mosesplug.optimizers.problem import Problem, Progress, Solution, corpus_score
+from mosesplug.settings.domains import Domains
+
+__all__ = ["DomainScore", "LearningDomains", "add_domains", "score_domains"]
+
+
+@dataclass(frozen=True)
+class LearningDomains:
+    """The domains of data to learn from.
+
+    Attributes:
+        domains: which domain each source sentence belongs to.
+        copies: the features of the lists, and their copies.
+    """
+
+    domains: Domains
+    copies: DomainSpace
+
+    @property
+    def base(self) -> FeatureSpace:
+        """The features of the lists."""
+        return self.copies.base
+
+    def centred(self, learn: LearnFunction) -> LearnFunction:
+        """Return a learner whose shared weights are the mean of those of the domains."""
+
+        def learn_centred(
+            problem: Problem, rng: np.random.Generator, progress: Progress
+        ) -> Solution:
+            solution, lists = learn(problem, rng, progress), problem.tuning_set
+            numbers = self.domains.take(lists.sentence_ids)
+            counts = count_domains(len(self.domains.names), numbers, lists)
+            return replace(solution, weights=self.copies.centre(solution.weights, counts))
+
+        return learn_centred
+
+    def select(self, problem: Problem, domain: str) -> NDArray[np.int64]:
+        """Return the positions of a problem's sentences of a domain, int64."""
+        numbers = self.domains.take(problem.tuning_set.sentence_ids)
+        return np.flatnonzero(numbers == self.domains.names.index(domain))
+
+
+@dataclass(frozen=True)
+class DomainScore:
+    """The scores of one domain's sentences, decided with its weights.
+
+    Attributes:
+        name: of the domain.
+        held_out: whether the sentences were held out.
+        sentences: number of sentences of the domain.
+        start: score of the starting weights.
+        shared: score of the shared weights.
+        end: score of the domain's weights.
+    """
+
+    name: str
+    held_out: bool
+    sentences: int
+    start: float
+    shared: float
+    end: float
+
+
+def add_domains(
+    problem: Problem, domains: Domains, *, sparse: bool
+) -> tuple[Problem, LearningDomains]:
+    """Return the problem of lists with copies of its features for each domain.
+
+    Args:
+        problem: all lists.
+        domains: which domain each source sentence belongs to.
+        sparse: whether the algorithm tunes sparse features.
+
+    Raises:
+        DataError: a sentence has no label.
+        UsageError: a copy would have the name of another feature.
+    """
+    numbers = domains.take(problem.tuning_set.sentence_ids)
+    made, copies = add_copies(problem, domains.names, numbers, sparse=sparse)
+    return made, LearningDomains(domains, copies)
+
+
+def score_domains(
+    domains: LearningDomains,
+    problem: Problem,
+    start: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    *,
+    held_out: bool,
+) -> list[DomainScore]:
+    """Return the scores of each domain that has sentences.
+
+    Args:
+        domains: of the problem.
+        problem: lists with copies of features.
+        start, weights: float64 ``[n_features]``, with the weights of the copies.
+        held_out: whether the problem was held out.
+    """
+    found = []
+    shared = weights.copy()
+    shared[len(domains.base) :] = 0.0
+    for name in domains.domains.names:
+        positions = domains.select(problem, name)
+        part = replace(problem, tuning_set=problem.tuning_set.take_sentences(positions))
+        count = int(np.count_nonzero(np.diff(part.tuning_set.offsets)))
+        if count:
+            scores = (corpus_score(part, each) for each in (start, shared, weights))
+            found.append(DomainScore(name, held_out, count, *scores))
+    return found
