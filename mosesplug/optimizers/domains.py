@@ -26,6 +26,7 @@ __all__ = ["MARK", "DomainSpace", "add_copies", "count_domains"]
 MARK = "@"
 """Between a feature and its domain in the name of a copy: ``LM0@news``."""
 
+
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 

@@ -307,6 +307,20 @@ class DecodingSettings:
             details="Samples of the search lattice (Chatterjee & Cancedda 2010).",
         ),
     )
+    forced: bool = field(
+        default=False,
+        metadata=setting(
+            name="forced-decoding",
+            help="Add the derivation of each reference to its list",
+            panel="Decoder",
+            added=True,
+            excludes=("decode-command", "jobs", "multi-moses", "online", "forest"),
+            details="Moses decodes a second time, constrained to the references "
+            "(ConstrainedDecoding), and what it finds is merged into the lists. The references "
+            "must be tokenised as the output. Sentences whose references cannot be derived keep "
+            "their lists.",
+        ),
+    )
     filtering: ModelFilter | None = field(default=None, metadata=parts(_FilterSettings))
     transform: str | None = field(
         default=None,

@@ -264,6 +264,9 @@ def _check_regime(configuration: Configuration, algorithm: Algorithm) -> None:
     if configuration.select == "best-heldout" and configuration.held_out is None:
         raise UsageError("the best weights on held-out text need such text: give --heldout, too")
     check_graphs(configuration, algorithm)
+    decoding = configuration.decoding
+    if decoding.forced and not isinstance(decoding.decoder, MosesDecoder):
+        raise UsageError("--forced-decoding requires a decoder that is called as Moses is")
     if configuration.online is None:
         return
     if algorithm.learner is None:

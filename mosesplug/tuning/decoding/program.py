@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from formats.weights.files import ShowWeights, weight_overwrite
@@ -18,6 +19,7 @@ from mosesplug.decoders.server import ServerDecoder, to_request_text
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.settings.configuration import Configuration
 from mosesplug.settings.online import OnlineSettings
+from mosesplug.tuning.decoding.forced import add_forced_derivations
 from mosesplug.tuning.decoding.lists import check_written, finish_list, merge_samples, pack
 from mosesplug.tuning.events import CommandStarted, DecodingProgress, Note, PhaseStarted, Watcher
 from mosesplug.tuning.online.decoder import ProgramRecipe
@@ -77,11 +79,24 @@ class ProgramDecoder:
             samples_file=samples.name,
             samples=decoding.lattice_samples,
         )
-        finished = self._run(command, iteration)
+        finished = self._run(command, iteration=iteration)
         check_written(nbest, finished)
         if decoding.lattice_samples:
             merge_samples(nbest, samples, finished)
             pack(samples)
+        if decoding.forced:
+            add_forced_derivations(
+                partial(self._run, iteration=iteration),
+                self.program,
+                self.configuration,
+                workspace,
+                self.config,
+                iteration,
+                weights=self._overwrite(iteration, weights),
+                sparse_weights=self._sparse_file(iteration),
+                n_sentences=self.n_sentences,
+                watch=self.watch,
+            )
         packed = finish_list(self.configuration, workspace, iteration, self.watch)
         return DecodedInput(packed, command, finished.stdout, finished.stderr, finished.seconds)
 
@@ -103,7 +118,7 @@ class ProgramDecoder:
             weights=self._overwrite(iteration, weights),
             sparse_weights=self._sparse_file(iteration),
         )
-        done = self._run(command, iteration)
+        done = self._run(command, iteration=iteration)
         return DecodedInput(
             packed, command, done.stdout, done.stderr, done.seconds, workspace.graphs
         )
@@ -159,7 +174,9 @@ class ProgramDecoder:
         path = self.workspace.run(iteration, "sparse-weights")
         return path.name if path.is_file() else None
 
-    def _run(self, command: tuple[str, ...], iteration: int) -> FinishedProcess:
+    def _run(
+        self, command: tuple[str, ...], prefix: str = "", *, iteration: int
+    ) -> FinishedProcess:
         clock, workspace, total = Clock(), self.workspace, self.n_sentences
 
         def report(lines: int) -> None:
@@ -169,8 +186,8 @@ class ProgramDecoder:
         return run_command(
             command,
             directory=workspace.directory,
-            stdout=workspace.run(iteration, "out"),
-            stderr=workspace.run(iteration, "decoder.err"),
+            stdout=workspace.run(iteration, f"{prefix}out"),
+            stderr=workspace.run(iteration, f"{prefix}decoder.err"),
             on_lines=report,
             timeout=self.program.timeout,
             signs=[workspace.nbest(iteration), workspace.graphs],

@@ -55,6 +55,18 @@ def read_config(path):
     return parse_weights(" ".join(sections["weight"]).split())
 
 
+def read_constraints(path):
+    """The references of each sentence in the files of ``ConstrainedDecoding``; None without any."""
+    for line in Path(path).read_text().splitlines():
+        if line.startswith("ConstrainedDecoding "):
+            files = line.partition(" path=")[2].split()[0].split(",")
+            rows = [
+                row.split("\t") for file in files for row in Path(file).read_text().splitlines()
+            ]
+            return {(int(number), text) for number, text in rows}
+    return None
+
+
 def hypotheses(sentence):
     """Distinct spoiled copies of a sentence with their features."""
     chance = random.Random(zlib.crc32(sentence.encode()))
@@ -116,6 +128,7 @@ def main():
     given = options(sys.argv[1:])
     fault = given.get("fault", [""])[0]
     weights = read_config(given["config"][0])
+    constraints = read_constraints(given["config"][0])
     sparse_on = "sparse" in given
     if "show-weights" in given:
         if fault == "no-weights":
@@ -169,6 +182,11 @@ def main():
                     score += sum(sparse_weights.get(name, 0.0) * f for name, f in sparse.items())
                 scored.append((-score, text, features, sparse))
             scored.sort(key=lambda entry: entry[:2])
+            if constraints is not None:
+                scored = [entry for entry in scored if (number, entry[1]) in constraints]
+            if not scored:
+                print(flush=True)
+                continue
             print(scored[0][1], flush=True)
             if fault == "empty":
                 continue

@@ -1,0 +1,99 @@
+"""Add the derivation of each reference to the n-best lists, as far as the decoder finds one.
+
+With them in the lists, a learner whose oracles are the best hypotheses makes bold updates towards
+references (Liang et al. 2006; survey of Neubig & Watanabe 2016, section 4.1). Liang, Zhang & Zhao
+(2012) add them to the lists of other algorithms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from formats.moses.ini import read_moses_ini
+from formats.references import read_references
+from formats.text import open_text, write_atomic
+from mosesplug.decoders.forced import constrain_config, format_constraints
+from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.decoders.process import FinishedProcess
+from mosesplug.errors import DecoderError
+from mosesplug.settings.configuration import Configuration
+from mosesplug.tuning.decoding.lists import merge_samples, pack
+from mosesplug.tuning.events import Note, Watcher
+from mosesplug.tuning.workdir.workspace import Workspace
+
+__all__ = ["add_forced_derivations", "prepare_forced"]
+
+
+def add_forced_derivations(
+    run: Callable[[tuple[str, ...], str], FinishedProcess],
+    program: MosesDecoder,
+    configuration: Configuration,
+    workspace: Workspace,
+    config: Path,
+    iteration: int,
+    *,
+    weights: str | None,
+    sparse_weights: str | None,
+    n_sentences: int,
+    watch: Watcher,
+) -> None:
+    """Decode once more with constraints, and append what is found to the n-best lists.
+
+    Args:
+        run: runs a command whose files are called ``runN.NAME...``.
+        program: the decoder.
+        configuration: of the run.
+        workspace: its files.
+        config: the ``moses.ini`` of the decoding without constraints.
+        iteration: from 1.
+        weights, sparse_weights: as for ``MosesDecoder.nbest``.
+        n_sentences: of the input.
+        watch: told how many references were derived.
+
+    Raises:
+        DecoderError: the decoder failed, or does not know Moses' constraints.
+    """
+    found = workspace.run(iteration, "forced.best.out")
+    found.unlink(missing_ok=True)
+    command = program.nbest(
+        prepare_forced(configuration, workspace, config, n_sentences),
+        configuration.source,
+        run=iteration,
+        nbest_file=found.name,
+        nbest=1,
+        weights=weights,
+        sparse_weights=sparse_weights,
+    )
+    finished = run(command, "forced.")
+    if not found.is_file():
+        raise DecoderError(
+            f"{workspace.run(iteration, 'forced.err')}: forced decoding wrote no n-best list. The"
+            " decoder must be Moses, which knows ConstrainedDecoding; or leave out"
+            " --forced-decoding"
+        )
+    with open_text(found) as lines:
+        derived = sum(1 for _ in lines)
+    nbest = workspace.nbest(iteration)
+    merge_samples(nbest, found, finished)
+    pack(found)
+    watch(Note(f"forced decoding: {derived} of {n_sentences} sentences can yield a reference"))
+
+
+def prepare_forced(
+    configuration: Configuration, workspace: Workspace, config: Path, n_sentences: int
+) -> Path:
+    """Write the configuration with constraints and its references; return the configuration.
+
+    Raises:
+        FormatError: the configuration cannot be constrained.
+    """
+    lines: Sequence[Sequence[bytes]] = read_references(configuration.references, n_sentences)
+    names = []
+    for number, reference in enumerate(lines):
+        path = workspace.directory / f"forced.references{number}"
+        write_atomic(path, format_constraints(reference))
+        names.append(path.name)
+    made = workspace.directory / "forced.moses.ini"
+    write_atomic(made, constrain_config(read_moses_ini(config), names))
+    return made
