@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,11 +34,15 @@ from mosesplug.optimizers.bounds import Bounds
 from mosesplug.optimizers.line_search.space import SpaceSource
 from mosesplug.tuning_set import TuningSet
 
+if TYPE_CHECKING:
+    from mosesplug.optimizers.online.learner import LearnerState
+
 __all__ = [
     "Problem",
     "Progress",
     "Solution",
     "activate_sparse",
+    "can_scale",
     "check_weights",
     "choose_best",
     "corpus_score",
@@ -87,6 +91,8 @@ class Problem:
             with one possible value is never active.
         grows: whether a decoder will add hypotheses and the weights are learned again. A search
             of few hypotheses to the last detail would fit what the next decoding refutes.
+        states: of an online learner (one, or one for each shard) after earlier decodings, over
+            these features; only read. None: it starts anew.
     """
 
     tuning_set: TuningSet
@@ -103,6 +109,7 @@ class Problem:
     keeps_scale: bool = False
     bounds: Bounds | None = None
     grows: bool = False
+    states: tuple[LearnerState, ...] = ()
 
     @property
     def active_mask(self) -> NDArray[np.bool_]:
@@ -145,12 +152,14 @@ class Solution:
         history: one mapping per step, for reports.
         length_exponent: exponent of the length that model scores are divided by; None: they are
             not divided.
+        states: of an online learner (one, or one for each shard) with these weights.
     """
 
     weights: NDArray[np.float64]
     score: float
     history: tuple[Mapping[str, Any], ...] = field(default=())
     length_exponent: float | None = None
+    states: tuple[LearnerState, ...] = ()
 
 
 def corpus_score(problem: Problem, weights: NDArray[np.float64]) -> float:
@@ -197,13 +206,19 @@ def normalise(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.floa
     """
     n_dense = problem.tuning_set.space.n_dense
     norm = np.abs(weights[:n_dense]).sum()
-    if not problem.has_free_scale:
-        return weights
-    if problem.keeps_scale or not (problem.active_mask[:n_dense].all() and norm > 0.0):
+    if not (norm > 0.0 and can_scale(problem)):
         return weights
     if problem.fixed is None:
         return np.asarray(weights / norm)
     return np.where(problem.fixed, weights, weights / norm)
+
+
+def can_scale(problem: Problem) -> bool:
+    """Return whether all weights that are not fixed may be multiplied by a positive number."""
+    n_dense = problem.tuning_set.space.n_dense
+    if problem.keeps_scale or not problem.has_free_scale:
+        return False
+    return bool(problem.active_mask[:n_dense].all())
 
 
 def score_solution(

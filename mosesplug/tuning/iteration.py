@@ -21,6 +21,7 @@ from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers import Problem, Progress, Solution, corpus_score
+from mosesplug.optimizers.online.learner import LearnerState
 from mosesplug.store import IterationRecord
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.decoding.lists import check_blocks, read_decoded, reuse_decoding
@@ -30,7 +31,12 @@ from mosesplug.tuning.graphs.storing import store_graphs
 from mosesplug.tuning.guarding import guard_decoded, guard_weights
 from mosesplug.tuning.heldout import HeldOutScorer
 from mosesplug.tuning.online.source import drop_open_epoch, is_same_start
-from mosesplug.tuning.online.state import find_start_weights
+from mosesplug.tuning.online.state import (
+    decode_states,
+    encode_states,
+    find_start_weights,
+    forget_earlier_states,
+)
 from mosesplug.tuning.parallel.optimize import optimize_sharded
 from mosesplug.tuning.resources import Clock, release_memory
 from mosesplug.tuning.weights import Weights, parse_ranges, to_model_weights
@@ -84,6 +90,8 @@ def finish_iteration(context: Context, judge: HeldOutScorer | None) -> None:
         found = judge.evaluate_iteration(current.iteration, start, result.weights, before)
         result = replace(result, heldout=found)
     store.record_result(current.iteration, result.as_record())
+    if result.learner is not None:
+        forget_earlier_states(store)
     write_result_files(context, current.iteration, result)
     context.files.watch(
         IterationFinished(
@@ -198,6 +206,7 @@ def optimize_weights(context: Context, current: IterationRecord) -> IterationRes
     def progress(done: int, total: int, what: str) -> None:
         context.files.watch(OptimizerProgress(iteration, done, total, what))
 
+    given = replace(given, states=_kept_states(context, space))
     solution = _solution(context, given, context.data.vector(weights, space), iteration, progress)
     found = Weights.of_vector(space, solution.weights, context.data.fixed)
     found = found.complete(weights, space)
@@ -211,7 +220,27 @@ def optimize_weights(context: Context, current: IterationRecord) -> IterationRes
         found = found.mix(weights, share)
         score = corpus_score(given, context.data.vector(found, space))
     change = found.largest_change(decoded_weights(context, iteration, weights))
-    return IterationResult(found, score, change, clock.seconds(), _plain_curve(solution.history))
+    return IterationResult(
+        found,
+        score,
+        change,
+        clock.seconds(),
+        _plain_curve(solution.history),
+        learner=encode_states(solution.states, space) if _keeps_states(context) else None,
+    )
+
+
+def _keeps_states(context: Context) -> bool:
+    """Return whether an online learner goes on after the next decoding where it ended."""
+    return context.optimizer.is_online and context.optimizer.online.keep_state
+
+
+def _kept_states(context: Context, space: FeatureSpace) -> tuple[LearnerState, ...]:
+    """Return the learner's states after the previous iteration."""
+    done = [record for record in context.files.store.iterations() if record.result is not None]
+    if not (done and _keeps_states(context)):
+        return ()
+    return decode_states(read_result(done[-1]).learner, space, context.optimizer.learner())
 
 
 def _solution(

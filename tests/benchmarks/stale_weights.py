@@ -22,10 +22,11 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from mosesplug.optimizers import algorithm
 from mosesplug.optimizers.online.epochs import Plan, StoredSource, run_epoch
+from mosesplug.optimizers.online.starting import copy_state
 from mosesplug.settings.sharding import WorkerKind
 from mosesplug.tuning.parallel.executors import open_executor
 from mosesplug.tuning.parallel.optimize import FiledShard, SharedShard, write_lists
-from mosesplug.tuning.parallel.shards import Shard, copy_state
+from mosesplug.tuning.parallel.shards import Shard
 from mosesplug.tuning.parallel.stale import StoredBatches, run_stale_epoch
 from mosesplug.tuning_set import TuningSet
 from tests.benchmarks.synthetic_sparse import plant

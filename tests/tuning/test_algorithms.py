@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,13 @@ import pytest
 from formats.references import read_references
 from formats.weights.files import read_dense, read_sparse, read_weights_txt
 from mosesplug.errors import UsageError
-from mosesplug.optimizers import Problem, algorithm, algorithms, no_progress
+from mosesplug.optimizers import Problem, Solution, algorithm, algorithms, no_progress
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning import Configuration, tune
 from mosesplug.tuning.events import CommandStarted, DecodingProgress, Event
 from mosesplug.tuning.weights import Weights
+from mosesplug.tuning.workdir.records import read_result, read_start
 
 Toy = Any
 Log = Any
@@ -87,7 +89,7 @@ class Stop(Exception):
     """Somebody stops the run."""
 
 
-@pytest.mark.parametrize("name", LEARNING_SPARSE)
+@pytest.mark.parametrize("name", [*LEARNING_SPARSE, "adagrad", "perceptron"])
 def test_resuming_gives_the_same_result(
     toy: Toy, name: str, left_by_run: Callable[[Path], dict[str, bytes]]
 ) -> None:
@@ -106,6 +108,44 @@ def test_resuming_gives_the_same_result(
     for file in whole:
         if not file.endswith((".mdb", ".out.gz")):
             assert parts[file] == whole[file], file
+
+
+def test_learners_go_on_where_they_ended(toy: Toy) -> None:
+    """Each iteration is the learner on the merged lists, with its state after the last one."""
+    run = configured(toy, "adagrad", flags="-sparse", optimising={"options": {"epochs": 2}})
+    tune(run)
+    metric, tuner = run.metric, algorithm("adagrad")
+    references = metric.prepare(read_references(run.references))
+    before: Solution | None = None
+    work = toy.directory / "work"
+    with NBestStore.open(work / "nbests.lmdb") as store:
+        records = store.iterations()
+        assert len(records) > 1
+        for number, record in enumerate(records, start=1):
+            lists = store.tuning_set(range(1, number + 1), metric=metric, references=references)
+            states = ()
+            if before is not None:
+                fresh = len(lists.space) - len(before.weights)
+                (state,) = before.states
+                vectors = {name: np.pad(v, (0, fresh)) for name, v in state.vectors.items()}
+                states = (replace(state, vectors=vectors),)
+            before = tuner.optimize(
+                Problem(lists, metric, states=states),
+                read_start(record).weights.vector(lists.space),
+                np.random.default_rng([5, number]),
+                tuner.options(epochs=2),
+                no_progress,
+            )
+            assert record.result is not None
+            result = read_result(record)
+            np.testing.assert_array_equal(result.weights.vector(lists.space), before.weights)
+            # Only the newest state is needed.
+            assert (result.learner is None) == (number < len(records))
+        assert result.learner is not None
+        (state,) = before.states
+        assert result.learner["updates"] == state.updates
+        for name, vector in state.vectors.items():
+            np.testing.assert_array_equal(result.learner["vectors"][name], vector)
 
 
 def test_interpolated_sparse_weights(toy: Toy) -> None:

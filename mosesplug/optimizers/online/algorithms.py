@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import count, islice
 from typing import Any
 
@@ -18,8 +19,9 @@ from mosesplug.optimizers.online.epochs import (
     mean_weights,
     run_epoch,
 )
-from mosesplug.optimizers.online.learner import Learner, keep_bounds
+from mosesplug.optimizers.online.learner import Learner, LearnerState, keep_bounds
 from mosesplug.optimizers.online.options import OnlineOptions
+from mosesplug.optimizers.online.starting import copy_state, count_epochs, start_states
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -35,8 +37,21 @@ from mosesplug.optimizers.registry import Algorithm
 __all__ = ["EpochOutcome", "online_algorithm", "optimize_online", "solve_in_epochs", "weight_facts"]
 
 
-EpochOutcome = tuple[NDArray[np.float64], float, Mapping[str, Any]]
-"""After an epoch: weights to decode with, their corpus score, and values for the history."""
+@dataclass(frozen=True)
+class EpochOutcome:
+    """The result of an epoch.
+
+    Attributes:
+        weights: float64 ``[n_features]``; weights to decode with.
+        score: their corpus score.
+        facts: values for the history.
+        states: the learner's state, or those of its shards; the next epoch may overwrite them.
+    """
+
+    weights: NDArray[np.float64]
+    score: float
+    facts: Mapping[str, Any]
+    states: tuple[LearnerState, ...] = ()
 
 
 def weight_facts(weights: NDArray[np.float64]) -> dict[str, float]:
@@ -59,25 +74,26 @@ def solve_in_epochs(
         progress: callback after every epoch.
 
     Returns:
-        Weights, score and history, one mapping per epoch.
+        Weights, score and history, one mapping per epoch, and the states with these weights.
 
     Raises:
         OptimizerError: no epoch ended with usable weights.
     """
-    best: tuple[float, NDArray[np.float64]] | None = None
+    best: EpochOutcome | None = None
     history = []
-    for epoch, (weights, score, facts) in enumerate(islice(epochs, options.epochs), start=1):
-        usable = is_usable(weights)
-        if usable and (best is None or score > best[0] or options.averaging != "best"):
-            best = score, weights
-        history.append({"epoch": epoch, "score": score if usable else -np.inf, **facts})
+    for epoch, found in enumerate(islice(epochs, options.epochs), start=1):
+        usable = is_usable(found.weights)
+        if usable and (best is None or found.score > best.score or options.averaging != "best"):
+            best = replace(found, states=tuple(copy_state(state) for state in found.states))
+        score = found.score if usable else -np.inf
+        history.append({"epoch": epoch, "score": score, **found.facts})
         progress(epoch, options.epochs, "epochs")
     if best is None:
         raise OptimizerError(
             "the weights became all zero or too large. Choose less regularisation, a lower "
             "learning rate, or other starting weights."
         )
-    return score_solution(problem, best[1], tuple(history))
+    return replace(score_solution(problem, best.weights, tuple(history)), states=best.states)
 
 
 def optimize_online(
@@ -113,14 +129,15 @@ def optimize_online(
         source = StoredSource(problem.tuning_set)
 
         def epochs() -> Iterator[EpochOutcome]:
-            state = learner.init(initial)
-            for epoch in count(1):
+            (state,) = start_states(problem, initial, learner, options)
+            before = count_epochs([state], len(source.sentences), plan.batch)
+            for epoch in count(before + 1):
                 report = run_epoch(learner, state, source, plan, epoch)
                 state = report.state
                 weights = mean_weights(learner, state)
                 score = corpus_score(problem, weights) if is_usable(weights) else -np.inf
                 facts = {**report.means, **weight_facts(weights), "updates": report.updates}
-                yield weights, score, facts
+                yield EpochOutcome(weights, score, facts, (state,))
 
         return solve_in_epochs(problem, options, epochs(), progress)
 

@@ -24,6 +24,7 @@ from mosesplug.optimizers.online.learner import (
     Step,
     grow_state,
 )
+from mosesplug.optimizers.online.scales import scale_state
 from mosesplug.tuning_set import Batch, TuningSet
 
 __all__ = [
@@ -36,14 +37,19 @@ __all__ = [
     "add_averaging",
     "is_usable",
     "make_step",
+    "mean_weights",
     "require_finite",
     "require_finite_weights",
+    "restart_averaging",
     "run_epoch",
     "split_into_batches",
 ]
 
 AVERAGE = "sum of weights"
 """Name of the state vector that sums the weights of all updates."""
+
+_AVERAGED_FROM = "averaged from"
+"""Name of the array in the memory with the number of updates before the first in that sum."""
 
 
 @dataclass(frozen=True)
@@ -268,6 +274,7 @@ def run_epoch(
         # The source calls the lambda before the state changes.
         batch = source.batch(sentences, lambda: learner.weights(state))  # noqa: B023
         state = grow_state(state, len(batch.space), learner.fills)
+        state, _ = scale_state(state, batch)
         step = make_step(plan, epoch, place, len(batches), len(batch.space))
         change = learner.change(state, batch, step)
         require_finite(change, epoch)
@@ -302,9 +309,19 @@ def add_averaging(learner: Learner) -> Learner:
 
 def mean_weights(learner: Learner, state: LearnerState) -> NDArray[np.float64]:
     """Return the weights to decode with: the mean over updates if the state has their sum."""
-    if AVERAGE in state.vectors and state.updates:
-        return state.vectors[AVERAGE] / state.updates
+    updates = state.updates - int(state.memory.get(_AVERAGED_FROM, 0))
+    if AVERAGE in state.vectors and updates:
+        return state.vectors[AVERAGE] / updates
     return learner.weights(state)
+
+
+def restart_averaging(state: LearnerState) -> LearnerState:
+    """Return the state with a mean over the updates that follow; a sum is set to 0 in place."""
+    if AVERAGE not in state.vectors:
+        return state
+    state.vectors[AVERAGE][:] = 0.0
+    memory = {**state.memory, _AVERAGED_FROM: np.array(state.updates, dtype=np.float64)}
+    return replace(state, memory=memory)
 
 
 def is_usable(weights: NDArray[np.float64]) -> bool:

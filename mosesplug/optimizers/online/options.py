@@ -34,6 +34,21 @@ class OnlineOptions:
         details="The mean is over the weights after every update.",
         source="Neubig & Watanabe 2016, section 6.2",
     )
+    start_spread: float = option(
+        0.0,
+        help="scale starting weights to this spread of model scores; 0: no",
+        details="The spread is the root mean square difference from the mean of the n-best list. "
+        "A learner that kept its state is not scaled again.",
+        source="mosesplug's: a run divides weights by their L1 norm before each decoding",
+        minimum=0.0,
+    )
+    keep_state: bool = option(
+        True,
+        help="keep rates, sums and the scale of weights between decodings",
+        details="If false, every decoding starts a new learner from the last weights. Epochs that "
+        "decode always keep the state.",
+        source="Green et al. 2013, Algorithm 1, which never restarts",
+    )
 
 
 COST_DETAILS = (

@@ -69,7 +69,7 @@ def rda_learner(options: RdaOptions) -> Learner:
     epoch), ``origin`` (``w_0``), ``gradients`` (their sum), ``squares`` (the sum of squares), and
     ``touched``: 1 for features that had a gradient, even if it was 0. Other features keep their
     origin. The memory's ``complete`` is the number of updates when ``weights`` was last complete.
-    If mixing has changed the weights since, the origin is moved accordingly.
+    If mixing or scaling has changed the weights since, the origin is moved accordingly.
     """
 
     def parts(
@@ -85,21 +85,31 @@ def rda_learner(options: RdaOptions) -> Learner:
         doses = sizes * state.updates * options.regularization * state.vectors["touched"][columns]
         return sizes * state.vectors["gradients"][columns], doses
 
-    def present(state: LearnerState, columns: NDArray[np.int64] | slice) -> NDArray[np.float64]:
+    def by_gradients(
+        state: LearnerState, columns: NDArray[np.int64] | slice
+    ) -> NDArray[np.float64]:
         moves, doses = parts(state, columns)
         return shrink(state.vectors["origin"][columns] - moves, doses, "l1")
 
+    def is_complete(state: LearnerState) -> bool:
+        return bool(state.memory["complete"] == state.updates)
+
+    def present(state: LearnerState, columns: NDArray[np.int64] | slice) -> NDArray[np.float64]:
+        if is_complete(state):
+            return state.vectors["weights"][columns].copy()
+        return by_gradients(state, columns)
+
     def move_origins(state: LearnerState) -> None:
-        """Move the origins of weights that mixing has changed, so that they give these weights."""
+        """Move the origins of weights that were changed, so that they give these weights."""
         weights, origin = state.vectors["weights"], state.vectors["origin"]
-        mixed = np.flatnonzero(weights != present(state, slice(None)))
+        mixed = np.flatnonzero(weights != by_gradients(state, slice(None)))
         moves, doses = parts(state, mixed)
         origin[mixed] = weights[mixed] + moves + np.sign(weights[mixed]) * doses
 
     def apply(state: LearnerState, change: Change, step: Step) -> LearnerState:
         change = drop_rare_features(state, change, step, options.minimum_count)
         columns, gradient, vectors = change.columns, change.values, state.vectors
-        if state.memory["complete"] == state.updates:
+        if is_complete(state):
             move_origins(state)
         vectors["gradients"][columns] += gradient
         vectors["squares"][columns] += gradient * gradient
@@ -108,7 +118,7 @@ def rda_learner(options: RdaOptions) -> Learner:
         state = replace(state, memory=memory, updates=state.updates + 1)
         vectors["weights"][columns] = require_usable(present(state, columns))
         if ends_epoch(step):
-            vectors["weights"][:] = present(state, slice(None))
+            vectors["weights"][:] = by_gradients(state, slice(None))
             memory["complete"] = np.array([state.updates], dtype=np.float64)
         return state
 

@@ -1,8 +1,8 @@
-"""The state of the learner between two epochs, and how the store keeps it."""
+"""The state of the learner between epochs and decodings, and how the store keeps it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from mosesplug.features import FeatureSpace
 from mosesplug.optimizers import Optimizer
 from mosesplug.optimizers.online.epochs import AVERAGE, add_averaging
 from mosesplug.optimizers.online.learner import Learner, LearnerState, grow_state
+from mosesplug.optimizers.online.scales import aim_for_spread
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
 from mosesplug.tuning.context import Context
@@ -24,7 +25,9 @@ __all__ = [
     "EpochStart",
     "averages_weights",
     "decode_state",
+    "decode_states",
     "encode_state",
+    "encode_states",
     "find_start_weights",
     "forget_earlier_states",
     "select_result",
@@ -112,7 +115,8 @@ def start_epoch(
     numbering = FeatureNumbering(context.data.space, names, active)
     if not records:
         vector = weights.vector(numbering.space)
-        states = [learner.init(vector) for _ in range(shards or 1)]
+        spread = context.optimizer.online.start_spread if active is None else 0.0
+        states = [aim_for_spread(learner.init(vector), spread) for _ in range(shards or 1)]
         return EpochStart(learner, states, numbering, vector)
     # A mean of the weights that is no longer wanted is dropped.
     states = [
@@ -151,6 +155,56 @@ def decode_state(record: Mapping[str, Any]) -> LearnerState:
         {name: np.array(array) for name, array in record["memory"].items()},
         record["updates"],
     )
+
+
+def encode_states(states: Sequence[LearnerState], space: FeatureSpace) -> dict[str, Any] | None:
+    """Return plain data and arrays for the store; None if there are no states.
+
+    Args:
+        states: of a learner or of its shards after learning from stored lists, over ``space``.
+        space: their features.
+    """
+    if not states:
+        return None
+    names = list(space.sparse)
+    records: list[dict[str, Any]] = [
+        {"vectors": dict(each.vectors), "memory": dict(each.memory), "updates": each.updates}
+        for each in states
+    ]
+    if len(records) == 1:
+        return {**records[0], "sparse": names}
+    return {"shards": [{**record, "sparse": names} for record in records], "sparse": names}
+
+
+def decode_states(
+    record: Mapping[str, Any] | None, space: FeatureSpace, learner: Learner
+) -> tuple[LearnerState, ...]:
+    """Return states that ``encode_states`` encoded, over other sparse features.
+
+    Args:
+        record: from the store, or None.
+        space: the features of the states to return. What is known of others is dropped.
+        learner: that of the states; none are returned if it has other vectors.
+    """
+    if record is None:
+        return ()
+    records = list(record.get("shards", (record,)))
+    fills = {**learner.fills, AVERAGE: 0.0}
+    if not all(_has_vectors(learner, each.get("vectors", ())) for each in records):
+        return ()
+    columns = {name: space.n_dense + place for place, name in enumerate(space.sparse)}
+    places = [columns.get(name, -1) for name in record["sparse"]]
+    to = np.array([*range(space.n_dense), *places], dtype=np.int64)
+    states = []
+    for state in map(decode_state, records):
+        if any(len(vector) != len(to) for vector in state.vectors.values()):
+            return ()  # other dense features
+        vectors = {}
+        for name, vector in state.vectors.items():
+            vectors[name] = np.full(len(space), fills[name])
+            vectors[name][to[to >= 0]] = vector[to >= 0]
+        states.append(replace(state, vectors=vectors))
+    return tuple(states)
 
 
 def forget_earlier_states(store: NBestStore) -> None:

@@ -37,6 +37,7 @@ from mosesplug.optimizers.online.epochs import (
     require_finite_weights,
 )
 from mosesplug.optimizers.online.learner import BatchSource, Learner
+from mosesplug.optimizers.online.starting import count_epochs, start_states
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -250,16 +251,17 @@ def optimize_sharded(
 def _run_sharded_epochs(run: _Run) -> Iterator[EpochOutcome]:
     """Run epochs of shards that are mixed after each."""
     learner, corpus = run.optimizer.learner(), StoredCorpus(run.problem)
-    weights, mean = run.initial, np.zeros(len(run.initial))
-    states = [learner.init(weights) for _ in run.shards]
-    for epoch in count(1):
+    states = start_states(run.problem, run.initial, learner, run.optimizer.online, len(run.shards))
+    weights, mean = learner.weights(states[0]), np.zeros(len(run.initial))
+    before = count_epochs(states, len(run.shards[0].sentences), run.plan.batch)
+    for number in count(1):
         report, mix = run_sharded_epoch(
             run.executor,
             run.optimizer,
             states,
             run.shards,
             run.plan,
-            epoch,
+            before + number,
             sharding=run.sharding,
             corpus=corpus,
             old=weights,
@@ -267,10 +269,13 @@ def _run_sharded_epochs(run: _Run) -> Iterator[EpochOutcome]:
         states, weights = list(report.states), mix.weights
         facts = {**report.means, "rho": mix.rho, "updates": report.updates}
         if run.optimizer.online.averaging == "all":
-            mean = mean + (weights - mean) / epoch
-            yield mean, corpus_score(run.problem, mean), {**facts, **weight_facts(mean)}
+            mean = mean + (weights - mean) / number
+            score = corpus_score(run.problem, mean)
+            yield EpochOutcome(mean, score, {**facts, **weight_facts(mean)}, report.states)
         else:
-            yield weights, mix.score, {**facts, **weight_facts(weights)}
+            yield EpochOutcome(
+                weights, mix.score, {**facts, **weight_facts(weights)}, report.states
+            )
 
 
 def _run_stale_epochs(run: _Run) -> Iterator[EpochOutcome]:
@@ -278,9 +283,10 @@ def _run_stale_epochs(run: _Run) -> Iterator[EpochOutcome]:
     learner = run.optimizer.learner()
     if run.optimizer.online.averaging == "all":
         learner = add_averaging(learner)
-    state = learner.init(run.initial)
     (shard,) = run.shards
-    for epoch in count(1):
+    (state,) = start_states(run.problem, run.initial, learner, run.optimizer.online)
+    before = count_epochs([state], len(shard.sentences), run.plan.batch)
+    for epoch in count(before + 1):
         report = run_stale_epoch(
             learner,
             state,
@@ -294,4 +300,5 @@ def _run_stale_epochs(run: _Run) -> Iterator[EpochOutcome]:
         weights = mean_weights(learner, state)
         require_finite_weights(weights, run.optimizer.name, epoch)
         facts = {**report.means, "updates": report.updates, **weight_facts(weights)}
-        yield weights, corpus_score(run.problem, weights), facts
+        score = corpus_score(run.problem, weights)
+        yield EpochOutcome(weights, score, facts, (state,))

@@ -34,6 +34,7 @@ from mosesplug.optimizers.online.epochs import (
 )
 from mosesplug.optimizers.online.learner import BatchSource, Learner, LearnerState
 from mosesplug.optimizers.online.mixing import MixResult
+from mosesplug.optimizers.online.starting import copy_state
 from mosesplug.settings.sharding import Sharding
 from mosesplug.tuning.parallel.executors import StopSignal
 from mosesplug.tuning.parallel.mixing import Corpus, merge_reports, mix_weights
@@ -42,7 +43,6 @@ from mosesplug.tuning.parallel.progress import ShardProgress
 __all__ = [
     "Shard",
     "ShardSource",
-    "copy_state",
     "learn_in_shards",
     "run_sharded_epoch",
     "split_into_shards",
@@ -109,15 +109,6 @@ def _plan_of_shard(plan: Plan, number: int) -> Plan:
         return plan
     sequence = np.random.SeedSequence([plan.seed, number])
     return replace(plan, seed=int(sequence.generate_state(1)[0]))
-
-
-def copy_state(state: LearnerState) -> LearnerState:
-    """Return the state with arrays of its own, which an update may overwrite."""
-    return replace(
-        state,
-        vectors={name: vector.copy() for name, vector in state.vectors.items()},
-        memory={name: array.copy() for name, array in state.memory.items()},
-    )
 
 
 def run_sharded_epoch(

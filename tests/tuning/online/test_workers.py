@@ -34,6 +34,7 @@ from mosesplug.optimizers.online.epochs import (
     split_into_batches,
 )
 from mosesplug.optimizers.online.learner import LearnerState
+from mosesplug.optimizers.online.starting import copy_state
 from mosesplug.optimizers.registry import algorithm
 from mosesplug.settings.algorithm_options import make_options
 from mosesplug.settings.online import HeldOutSet, OnlineSettings
@@ -44,7 +45,6 @@ from mosesplug.tuning.events import EpochLearned, EpochProgress, Event, HeldOutS
 from mosesplug.tuning.online.decoder import ProgramRecipe
 from mosesplug.tuning.online.numbering import FeatureNumbering
 from mosesplug.tuning.online.workers import open_decoding_workers
-from mosesplug.tuning.parallel.shards import copy_state
 from tests.waiting import LIMIT, gone, wait_until
 
 Toy = Any

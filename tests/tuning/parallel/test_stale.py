@@ -28,11 +28,12 @@ from mosesplug.optimizers.online.epochs import (
     split_into_batches,
 )
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
+from mosesplug.optimizers.online.starting import copy_state
 from mosesplug.optimizers.problem import no_progress
 from mosesplug.settings.sharding import AsyncOrder, Sharding
 from mosesplug.tuning.parallel.executors import StopSignal
 from mosesplug.tuning.parallel.optimize import optimize_sharded
-from mosesplug.tuning.parallel.shards import ShardSource, copy_state
+from mosesplug.tuning.parallel.shards import ShardSource
 from mosesplug.tuning.parallel.stale import StoredBatches, run_stale_epoch
 from mosesplug.tuning_set import Batch
 from tests.optimizers.problems import planted

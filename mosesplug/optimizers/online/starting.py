@@ -1,0 +1,90 @@
+"""The states with which a learner begins to learn from stored lists: new ones, or kept ones.
+
+A run calls a learner once for each decoding. What the learner has learned about its features and
+its steps stays valid when hypotheses are added: learning rates, AdaGrad's sums of squares, AROW's
+variances, decayed statistics, and the scale of the weights. So its state is kept from call to call,
+as it is from epoch to epoch. Means over updates start again: earlier weights knew fewer hypotheses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.optimizers.online.epochs import mean_weights, restart_averaging
+from mosesplug.optimizers.online.learner import Learner, LearnerState
+from mosesplug.optimizers.online.options import OnlineOptions
+from mosesplug.optimizers.online.scales import find_scale
+from mosesplug.optimizers.problem import Problem, can_scale, normalise
+
+__all__ = ["copy_state", "count_epochs", "start_states"]
+
+
+def copy_state(state: LearnerState) -> LearnerState:
+    """Return the state with arrays of its own, which an update may overwrite."""
+    return replace(
+        state,
+        vectors={name: vector.copy() for name, vector in state.vectors.items()},
+        memory={name: array.copy() for name, array in state.memory.items()},
+    )
+
+
+def start_states(
+    problem: Problem,
+    initial: NDArray[np.float64],
+    learner: Learner,
+    options: OnlineOptions,
+    shards: int = 1,
+) -> list[LearnerState]:
+    """Return the states to start with, one for each shard; the learner may overwrite them.
+
+    Args:
+        problem: the n-best lists, and the states after earlier decodings.
+        initial: float64 ``[n_features]``; the starting weights.
+        learner: with averaging, if a mean is needed.
+        options: its options.
+        shards: number of states.
+    """
+    kept = problem.states if options.keep_state else ()
+    if len(kept) == shards and all(_has_vectors(state.vectors, learner) for state in kept):
+        return [_resume(problem, initial, learner, copy_state(state)) for state in kept]
+    scale = 1.0
+    if options.start_spread and can_scale(problem):
+        scale = find_scale(problem.tuning_set, initial, options.start_spread)
+    weights = initial * scale
+    if problem.fixed is not None:
+        weights = np.where(problem.fixed, initial, weights)
+    return [learner.init(weights.copy()) for _ in range(shards)]
+
+
+def _has_vectors(vectors: Mapping[str, NDArray[np.float64]], learner: Learner) -> bool:
+    """Return whether a kept state has the vectors of the learner, and no others."""
+    return set(vectors) == set(learner.fills)
+
+
+def _resume(
+    problem: Problem, initial: NDArray[np.float64], learner: Learner, state: LearnerState
+) -> LearnerState:
+    """Return a kept state to go on from; it takes weights that were changed after it ended."""
+    expected = normalise(problem, mean_weights(learner, state))
+    state = restart_averaging(state)
+    if np.allclose(normalise(problem, initial), expected, rtol=1e-6, atol=1e-9):
+        return state
+    # Interpolated with those of an earlier iteration, for example.
+    before, now = (float(np.abs(each).sum()) for each in (learner.weights(state), initial))
+    scale = before / now if before > 0.0 and now > 0.0 and can_scale(problem) else 1.0
+    return replace(state, vectors={**state.vectors, "weights": scale * initial})
+
+
+def count_epochs(states: Sequence[LearnerState], sentences: int, batch: int) -> int:
+    """Return the number of epochs that kept states have behind them.
+
+    Args:
+        states: one for each shard.
+        sentences: number of sentences of the first shard.
+        batch: number of sentences in a mini-batch.
+    """
+    return states[0].updates // max(1, -(-sentences // batch))
