@@ -77,6 +77,13 @@ class OroOptions(OnlineOptions):
         source="Watanabe 2012, section 5",
         minimum=0.0,
     )
+    keep_state: bool = option(
+        False,
+        help="keep rates, sums and the scale of weights between decodings",
+        details="The rate would go on falling, to nothing after two decodings of 30 epochs each. "
+        "Epochs that decode always keep the state.",
+        source="Watanabe 2012, section 3.2",
+    )
     zero_start: bool = option(
         False,
         help="start learning from zero weights",
