@@ -272,6 +272,24 @@ class Configuration:
             details="A name and a number on each line. They are added to those that CONFIG names.",
         ),
     )
+    domains: Path | None = field(
+        default=None,
+        metadata=setting(
+            help="Weights for each domain; FILE labels sentences",
+            panel="Learning",
+            metavar="FILE",
+            exists="file",
+            what="the file of domains",
+            added=True,
+            excludes=(
+                *("online", "forest", "heldout", "runs", "decode-command", "skip-decoder"),
+                *("keep-extractor-files",),
+            ),
+            details="A line for each source sentence. Each domain gets the shared weights plus its "
+            "own deviations (feature augmentation, Daume 2007), and its sentences are decoded with "
+            "them. moses.ini has the shared weights, domain.LABEL.moses.ini those of a domain.",
+        ),
+    )
     start_from: Path | None = field(
         default=None,
         metadata=setting(

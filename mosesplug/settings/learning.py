@@ -147,12 +147,9 @@ class LearningSettings:
     )
     domains: Path | None = field(
         default=None,
-        metadata=setting(
-            help="Weights for each domain; its label for each sentence",
-            panel="Learning",
-            metavar="FILE",
-            exists="file",
-            what="the file of domains",
+        metadata=same_as(
+            RunPlan,
+            "domains",
             excludes=("graphs", "bound", "length-exponent", "heldout-nbest"),
             details="A line for each source sentence. Each domain gets the shared weights plus its "
             "own deviations (feature augmentation, Daume 2007). OUTPUT has the shared weights, "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from mosesplug import __version__
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import IterationRecord
 from mosesplug.tuning.context import Context
+from mosesplug.tuning.domains import list_domain_weights
 from mosesplug.tuning.events import Note, RunFinished
 from mosesplug.tuning.graphs.learning import keeps_scale
 from mosesplug.tuning.guarding import guard_result
@@ -44,22 +45,20 @@ def conclude(context: Context, reason: str) -> Result:
     chosen = _choose(context, records)
     configuration, workspace = context.data.configuration, context.files.workspace
     warnings = guard_result(context, chosen.weights)
-    sparse_file = None
-    if chosen.weights.sparse:
-        sparse_file = _sparse_file(workspace, chosen)
     is_heldout = chosen.scored_on == "heldout"
     decoded = records[chosen.iteration - 1].first_best_score if chosen.iteration else None
-    write_config(
-        configuration,
-        configuration.config,
-        result_path(configuration, workspace),
-        context.data.show,
-        chosen.weights,
-        sparse_file,
-        chosen.iteration or len(records),
-        decoded if is_heldout else chosen.score,
-        chosen.score if is_heldout else None,
-    )
+    for path, weights, sparse_file in _list_results(context, chosen):
+        write_config(
+            configuration,
+            configuration.config,
+            path,
+            context.data.show,
+            weights,
+            sparse_file,
+            chosen.iteration or len(records),
+            decoded if is_heldout else chosen.score,
+            chosen.score if is_heldout else None,
+        )
     result = Result(
         weights=chosen.weights,
         chosen=chosen.iteration,
@@ -101,6 +100,27 @@ class _Chosen:
     scored_on: ScoredOn | None
     how: str
     file_of: int = 0
+
+
+def _list_results(context: Context, chosen: _Chosen) -> Iterator[tuple[Path, Weights, Path | None]]:
+    """Yield each file of the result with its weights, and the file that has the sparse ones."""
+    workspace, domains = context.files.workspace, context.data.domains
+    path = result_path(context.data.configuration, workspace)
+    if domains is None:
+        yield (
+            path,
+            chosen.weights,
+            _sparse_file(workspace, chosen) if chosen.weights.sparse else None,
+        )
+        return
+    every = list_domain_weights(chosen.weights, context.data.space, domains.domains.names)
+    for name, weights in every.items():
+        prefix = "" if name is None else f"domain.{name}."
+        beside = workspace.directory / f"{prefix}{workspace.tuned_sparse.name}"
+        if weights.sparse:
+            write_atomic(beside, format_sparse(weights.sparse))
+        target = workspace.directory / f"{prefix}{path.name}"
+        yield target, weights, beside if weights.sparse else None
 
 
 def _sparse_file(workspace: Workspace, chosen: _Chosen) -> Path:

@@ -21,6 +21,7 @@ from mosesplug.settings.declare import list_compared_values
 from mosesplug.settings.online import HeldOutSet
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
+from mosesplug.tuning.domains import DomainLearning
 from mosesplug.tuning.events import Watcher
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.workspace import Workspace
@@ -42,6 +43,7 @@ class RunData:
         references: compiled for the metric.
         seed: of all random choices.
         fixed: weights of features that are not tuned, if the run learns from search graphs.
+        domains: learns weights of domains; None without.
     """
 
     configuration: Configuration
@@ -50,6 +52,7 @@ class RunData:
     references: Prepared
     seed: int
     fixed: Mapping[str, float] = field(default_factory=dict)
+    domains: DomainLearning | None = None
 
     @cached_property
     def space(self) -> FeatureSpace:
@@ -118,6 +121,7 @@ class Context:
             **list_compared_values(configuration),
             # Not in records of runs without it, as those of earlier versions.
             **({"forced decoding": "True"} if decoding.forced else {}),
+            **({} if self.data.domains is None else {"domains": self.data.domains.text}),
         }
 
     def makes_graphs(self, iteration: int) -> bool:

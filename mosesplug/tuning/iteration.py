@@ -195,7 +195,9 @@ def optimize_weights(context: Context, current: IterationRecord) -> IterationRes
     context.files.watch(PhaseStarted(iteration, "optimise"))
     clock = Clock()
     release_memory()
-    given = build_problem(context, iteration)
+    given, copies = build_problem(context, iteration), None
+    if context.data.domains is not None:
+        given, copies = context.data.domains.extend(given)
     release_memory()
     space = given.tuning_set.space
     minima, maxima = (box[: space.n_dense].tolist() for box in given.box)
@@ -208,6 +210,8 @@ def optimize_weights(context: Context, current: IterationRecord) -> IterationRes
 
     given = replace(given, states=_kept_states(context, space))
     solution = _solution(context, given, context.data.vector(weights, space), iteration, progress)
+    if context.data.domains is not None and copies is not None:
+        solution = context.data.domains.centre(given, copies, solution)
     found = Weights.of_vector(space, solution.weights, context.data.fixed)
     found = found.complete(weights, space)
     if not np.isfinite(solution.weights).all() or not any(found.dense):

@@ -25,6 +25,7 @@ from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.settings.algorithm_options import find_idle_options, make_options
 from mosesplug.settings.build import collect_values
 from mosesplug.settings.configuration import Configuration
+from mosesplug.settings.domains import read_domains
 from mosesplug.settings.optimizer import OptimizerSettings
 from mosesplug.settings.toml import write_settings
 from mosesplug.store import NBestStore, fingerprint_files
@@ -38,6 +39,7 @@ from mosesplug.tuning.decoding.prepare import (
     read_features,
 )
 from mosesplug.tuning.decoding.program import ProgramDecoder
+from mosesplug.tuning.domains import DomainLearning, open_domain_decoder
 from mosesplug.tuning.events import Note, Watcher
 from mosesplug.tuning.graphs.forest import open_graph_decoder, use_own_graphs
 from mosesplug.tuning.graphs.learning import check_graphs, read_fixed_weights
@@ -181,6 +183,12 @@ def prepare_run(
         split_into_shards(np.arange(references.n_sentences), optimising.sharding.shards, 0)
     config = prepare_config(configuration, workspace, watch)
     decoder = _open_decoder(configuration, workspace, config, references, watch)
+    domains = None
+    if configuration.domains is not None:
+        labels = read_domains(configuration.domains)
+        labels.check_count(references.n_sentences)
+        decoder = open_domain_decoder(decoder, labels)
+        domains = DomainLearning(labels, algorithm.tunes_sparse)
     show = decoder.features
     check_names(optimising, show)
     start = find_starting_weights(show, configuration)
@@ -213,6 +221,7 @@ def prepare_run(
                 start,
                 references,
                 seed=choose_seed(configuration, store),
+                domains=domains,
                 fixed=read_fixed_weights(configuration, config, algorithm),
             ),
             RunFiles(workspace, config, store, watch),

@@ -18,13 +18,13 @@ __all__ = ["Workspace", "remove_tree"]
 
 # Temporary files of ``formats.text.atomic_write``, left if its process is killed.
 _UNFINISHED = re.compile(
-    r"\.(run\d+\..+|forced\..+|features\.list.*|filtered\..+|finished_step\.txt|moses\.ini"
+    r"\.(run\d+\..+|(forced|domain)\..+|features\.list.*|filtered\..+|finished_step\.txt|moses\.ini"
     r"|moses\.sparse-weights|settings\.toml|start\.weights|references\d+|summary\.json|weights\.(dense|json|line))\.\d+\.[0-9a-f]{8}"
 )
 _RUN_FILE = re.compile(r"run\d+\..+")
 # Input and output of decoders of mini-batches and of the held-out set.
 _SCRATCH = re.compile(
-    r"forced\.(moses\.ini|references\d+)"
+    r"domain\..+|forced\.(moses\.ini|references\d+)"
     r"|((batch|compared|heldout|(shard|worker)\d+)\.(in|nbest|out)"
     r"|(batch|compared|heldout|(shard|worker)\d+|((shard|worker)\d+\.)?server\d+)"
     r"\.(err|sparse-weights))"

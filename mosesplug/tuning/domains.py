@@ -1,0 +1,235 @@
+"""Tune weights for each domain of a mixed tuning set: decode and learn with them.
+
+The deviations of a domain's weights travel as sparse weights, ``FEATURE@LABEL``, in the store and
+in the files of the run. Each domain's sentences are decoded with its own sums of weights.
+"""
+
+from __future__ import annotations
+
+import heapq
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.references import reference_files
+from formats.text import atomic_write, open_text, read_lines, write_atomic
+from formats.weights.files import ShowWeights, format_sparse
+from mosesplug.decoders.batch import BatchDecoder, ModelWeights
+from mosesplug.decoders.protocol import DecodedInput, Decoder, DecoderRecipe
+from mosesplug.errors import UsageError
+from mosesplug.features import FeatureSpace
+from mosesplug.optimizers import Problem, Solution
+from mosesplug.optimizers.domains import MARK, DomainSpace, add_copies, count_domains
+from mosesplug.settings.domains import Domains
+from mosesplug.tuning.decoding.program import ProgramDecoder
+from mosesplug.tuning.weights import Weights
+from mosesplug.tuning.workdir.workspace import Workspace
+
+__all__ = ["DomainDecoder", "DomainLearning", "list_domain_weights", "open_domain_decoder"]
+
+_CONFUSION_NETWORK = 1
+
+
+def list_domain_weights(
+    weights: Weights, space: FeatureSpace, names: Sequence[str]
+) -> dict[str | None, Weights]:
+    """Return the weights of each domain, and the shared ones by None.
+
+    Args:
+        weights: shared weights, and deviations ``FEATURE@LABEL`` among the sparse ones.
+        space: the dense features.
+        names: labels of the domains.
+    """
+    endings = tuple(f"{MARK}{name}" for name in names)
+    shared = {name: w for name, w in weights.sparse.items() if not name.endswith(endings)}
+    found: dict[str | None, Weights] = {None: Weights(weights.dense, shared)}
+    for name, ending in zip(names, endings, strict=True):
+        own = {
+            each.removesuffix(ending): weight
+            for each, weight in weights.sparse.items()
+            if each.endswith(ending)
+        }
+        pairs = zip(space.labels, weights.dense, strict=True)
+        dense = tuple(weight + own.pop(label, 0.0) for label, weight in pairs)
+        sums = {each: shared.get(each, 0.0) + weight for each, weight in own.items()}
+        found[name] = Weights(dense, {**shared, **sums})
+    return found
+
+
+@dataclass(frozen=True)
+class DomainLearning:
+    """Learns shared weights and deviations from the lists of a run.
+
+    Attributes:
+        domains: which domain each source sentence belongs to.
+        sparse: whether the algorithm tunes sparse features.
+    """
+
+    domains: Domains
+    sparse: bool
+
+    @property
+    def text(self) -> str:
+        """What distinguishes these domains from others, for the store."""
+        code = zlib.crc32(self.domains.of_sentence.tobytes())
+        return f"{' '.join(self.domains.names)} {code:08x}"
+
+    def extend(self, problem: Problem) -> tuple[Problem, DomainSpace]:
+        """Return the problem with copies of its features for each domain."""
+        return add_copies(problem, self.domains.names, self._numbers(problem), sparse=self.sparse)
+
+    def centre(self, problem: Problem, space: DomainSpace, solution: Solution) -> Solution:
+        """Return the solution with shared weights that are the mean of those of the domains."""
+        counts = count_domains(len(self.domains.names), self._numbers(problem), problem.tuning_set)
+        return replace(solution, weights=space.centre(solution.weights, counts))
+
+    def _numbers(self, problem: Problem) -> NDArray[np.int64]:
+        return self.domains.take(problem.tuning_set.sentence_ids)
+
+
+@dataclass(frozen=True)
+class _PartWorkspace(Workspace):
+    """Files of the decoding of one domain: ``run1.news.best100.out`` for ``run1.best100.out``."""
+
+    part: str
+
+    def run(self, iteration: int, what: str) -> Path:
+        return super().run(iteration, f"{self.part}.{what}")
+
+
+@dataclass(frozen=True)
+class DomainDecoder:
+    """A ``Decoder`` that decodes the sentences of each domain with its weights.
+
+    Attributes:
+        program: decodes the whole input.
+        domains: which domain each source sentence belongs to.
+    """
+
+    program: ProgramDecoder
+    domains: Domains
+
+    @property
+    def features(self) -> ShowWeights:
+        """The features that the program announced."""
+        return self.program.features
+
+    @property
+    def version(self) -> str | None:
+        """As of the program."""
+        return self.program.version
+
+    def nbest_lists(self, iteration: int, weights: ModelWeights) -> DecodedInput:
+        """Decode the parts of the input one after the other, and merge their lists.
+
+        Raises:
+            DecoderError: the program failed, or wrote no list.
+        """
+        workspace = self.program.workspace
+        space = FeatureSpace.of_names(self.features.names)
+        dense = [v for group in weights.groups for v in group.values if v is not None]
+        every = list_domain_weights(
+            Weights(tuple(dense), weights.sparse), space, self.domains.names
+        )
+        parts = []
+        for number, name in enumerate(self.domains.names):
+            ids, own = np.flatnonzero(self.domains.of_sentence == number), every[name]
+            decoder = self._make_part(name, ids)
+            if own.sparse:
+                path = decoder.workspace.run(iteration, "sparse-weights")
+                write_atomic(path, format_sparse(own.sparse))
+            model = ModelWeights(self.features.with_values(own.dense).groups, own.sparse)
+            parts.append((ids, decoder.nbest_lists(iteration, model)))
+        packed = workspace.nbest_packed(iteration)
+        _merge_lists(packed, [(ids, found.path) for ids, found in parts])
+        out = workspace.run(iteration, "out")
+        _merge_lines(out, [(ids, found.stdout) for ids, found in parts])
+        for _, found in parts:
+            found.path.unlink()
+        last = parts[-1][1]
+        seconds = sum(found.seconds for _, found in parts)
+        return DecodedInput(packed, last.command, out, last.stderr, seconds)
+
+    def _make_part(self, name: str, ids: NDArray[np.int64]) -> ProgramDecoder:
+        """Return the decoder of the sentences of a domain; their text is written to files."""
+        program, workspace = self.program, self.program.workspace
+        configuration = program.configuration
+        place = workspace.directory / f"domain.{name}"
+        lines = read_lines(configuration.source)
+        source = _write_lines(Path(f"{place}.input"), lines, ids)
+        for number, file in enumerate(reference_files(configuration.references)):
+            _write_lines(Path(f"{place}.references{number}"), read_lines(file), ids)
+        return replace(
+            program,
+            configuration=replace(
+                configuration, input=source, references=Path(f"{place}.references")
+            ),
+            workspace=_PartWorkspace(workspace.directory, workspace.nbest_size, name),
+            n_sentences=len(ids),
+        )
+
+    def search_graphs(self, iteration: int, weights: ModelWeights) -> DecodedInput:
+        """Raise ``UsageError``: weights of domains are learned from lists."""
+        raise UsageError("--domains learns from n-best lists, not from search graphs")
+
+    def serve(
+        self, sentences: Sequence[bytes], weights: ModelWeights
+    ) -> AbstractContextManager[BatchDecoder]:
+        """Raise ``UsageError``: weights of domains are not learned online."""
+        raise UsageError("--domains decodes the whole input: leave out --online")
+
+    def recipe(self, served: BatchDecoder, workers: int) -> DecoderRecipe:
+        """Raise ``UsageError``; see ``serve``."""
+        raise UsageError("--domains decodes the whole input: leave out --online")
+
+    def close(self) -> None:
+        """Release what the program holds."""
+        self.program.close()
+
+
+def open_domain_decoder(decoder: Decoder, domains: Domains) -> DomainDecoder:
+    """Return a decoder that uses the weights of domains.
+
+    Raises:
+        UsageError: the decoder is not called as Moses is, or a sentence may have several lines.
+    """
+    if not isinstance(decoder, ProgramDecoder):
+        raise UsageError("--domains requires a decoder that is called as Moses is")
+    if decoder.program.input_type == _CONFUSION_NETWORK:
+        raise UsageError("--domains cannot split confusion networks: leave one of the two out")
+    return DomainDecoder(decoder, domains)
+
+
+def _write_lines(path: Path, lines: Sequence[bytes], ids: NDArray[np.int64]) -> Path:
+    write_atomic(path, b"".join(lines[number] + b"\n" for number in ids.tolist()))
+    return path
+
+
+def _merge_lists(target: Path, parts: Sequence[tuple[NDArray[np.int64], Path]]) -> None:
+    """Merge n-best lists of parts by sentence, with the ids of the whole input."""
+    with ExitStack() as stack:
+        streams = [
+            _renumber(stack.enter_context(open_text(path)), ids.tolist()) for ids, path in parts
+        ]
+        with atomic_write(target, compress="gz") as file:
+            file.writelines(line for _, line in heapq.merge(*streams, key=lambda each: each[0]))
+
+
+def _renumber(lines: Iterator[bytes], ids: Sequence[int]) -> Iterator[tuple[int, bytes]]:
+    for line in lines:
+        number, bars, rest = line.partition(b" ||| ")
+        sentence = ids[int(number)]
+        yield sentence, b"%d%s%s" % (sentence, bars, rest)
+
+
+def _merge_lines(target: Path, parts: Sequence[tuple[NDArray[np.int64], Path]]) -> None:
+    """Merge translations of parts in the order of the input."""
+    lines: dict[int, bytes] = {}
+    for ids, path in parts:
+        lines |= dict(zip(ids.tolist(), read_lines(path), strict=False))
+    write_atomic(target, b"".join(lines[number] + b"\n" for number in sorted(lines)))
