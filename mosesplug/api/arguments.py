@@ -82,6 +82,10 @@ def check_integer(value: Any, argument: str, least: int) -> int:
     return number
 
 
+STOP_AFTER = 3
+"""Decodings in a row without a higher score that end a run of ``mosesplug tune``."""
+
+
 def check_number(value: Any, argument: str, least: float) -> float:
     """Return the number of an argument.
 
@@ -108,6 +112,8 @@ def fill_defaults(values: Mapping[str, Any]) -> dict[str, Any]:
     select = "select-run" if found.get("runs") else "select"
     if not any(found.get(name) for name in (select, "last", "online", "heldout")):
         found[select] = "best-dev"
+    if not any(found.get(name) for name in ("online", "patience")):
+        found.setdefault("stop-after", STOP_AFTER)
     return found
 
 

@@ -224,6 +224,23 @@ class Configuration:
             details="See the column change in the table of iterations.",
         ),
     )
+    stop_after: int = field(
+        default=0,
+        metadata=setting(
+            help="Stop after N decodings that score no higher; 0: off",
+            panel="Learning",
+            metavar="N",
+            minimum=0,
+            excludes=("online",),
+            added=True,
+            shown="3",
+            script_default="0",
+            note="the script stops when no weight changes",
+            details="A decoding of the tuning set scores higher if its score exceeds the last one "
+            "that did by more than the standard error of their difference. Default: 3; with "
+            "--online, --patience and in mert-moses, 0.",
+        ),
+    )
     select: Select | None = field(default=None, metadata=parts(_Selection))
     existing: Literal["refuse", "overwrite", "continue"] = field(
         default="refuse", metadata=parts(_EarlierRun)

@@ -40,6 +40,7 @@ __all__ = [
     "Selection",
     "assemble",
     "concatenate_sparse",
+    "first_best_statistics",
     "list_scores",
     "read_texts",
     "select_list",
@@ -265,6 +266,25 @@ def read_texts(selection: Selection, sentence: int) -> tuple[bytes, ...]:
             texts += held if rows is None else [held[row] for row in rows.tolist()]
     order = range(len(texts)) if selection.order is None else selection.order.tolist()
     return tuple(texts[position] for position in order)
+
+
+def first_best_statistics(
+    reader: Reader, kind: StatisticsKind, n_sentences: int, iteration: int
+) -> NDArray[Any]:
+    """Return the statistics of the first hypothesis of each list of one iteration.
+
+    Returns:
+        ``[n_sentences, width]``; 0 for a sentence without a list.
+    """
+    found = np.zeros((n_sentences, kind.width), dtype=kind.dtype)
+    for sentence in reader.sentences(iteration).tolist():
+        record = reader.record(iteration, sentence)
+        homes = np.zeros(0, np.int64) if record is None else _homes(record)[:1]
+        for home, _, rows in _gather(reader, sentence, homes).pieces:
+            with report_damage(iteration, sentence):
+                row = 0 if rows is None else int(rows[0])
+                found[sentence] = reader.statistics(kind, home, sentence)[row]
+    return found
 
 
 def list_scores(

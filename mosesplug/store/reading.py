@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,7 @@ from mosesplug.store.maintenance import count_stored_bytes, list_faults
 from mosesplug.store.merge import (
     Reader,
     assemble,
+    first_best_statistics,
     list_scores,
     read_texts,
     select_list,
@@ -190,6 +191,24 @@ class StoreReader:
             selections = [select_list(reader, s, iteration) for s in sentences.tolist()]
             tuning_set = assemble(reader, _space(state), kind, sentences, selections)
             return IterationLists(tuning_set, *list_scores(reader, iteration, sentences))
+
+    def first_best_statistics(
+        self,
+        iteration: int,
+        *,
+        metric: Metric | None = None,
+        references: Prepared | None = None,
+    ) -> NDArray[Any]:
+        """Return the statistics of the first hypothesis of each list, ``[n_sentences, n_stats]``.
+
+        Rows of sentences without a list are 0.
+
+        Raises:
+            StoreError: the iteration is not in the store.
+        """
+        wanted = self._wanted(iteration, metric, references, threads=1)
+        with wanted as (reader, state, kind, _):
+            return first_best_statistics(reader, kind, state.n_sentences, iteration)
 
     def iteration_list(
         self,

@@ -86,11 +86,14 @@ def check_store(
     for iteration, lists in enumerate(model.lists, start=1):
         own = store.iteration_set(iteration, metric=metric, references=references)
         offsets = own.tuning_set.offsets
+        first_best = store.first_best_statistics(iteration, metric=metric, references=references)
         for sentence in range(model.n_sentences):
             truth = lists.get(sentence, [])
             first = offsets[sentence]
             assert offsets[sentence + 1] - first == len(truth)
             check_rows(own.tuning_set, first, truth, statistics_of(truth))
+            best = own.tuning_set.stats[first] if truth else np.zeros(metric.n_statistics)
+            np.testing.assert_array_equal(first_best[sentence], best)
             scores = [h.score for h in truth]
             np.testing.assert_array_equal(own.scores[first:][: len(truth)], scores)
             np.testing.assert_array_equal(own.ranks[first:][: len(truth)], range(len(truth)))
