@@ -26,6 +26,7 @@ from mosesplug.tuning.requests import ask, tell
 from mosesplug.tuning.resume import EarlierRun, check_earlier_run
 from mosesplug.tuning.setup import check_outputs, prepare_run
 from mosesplug.tuning.stopping import find_reason_to_stop
+from mosesplug.tuning.warming import compile_while_decoding
 from mosesplug.tuning.workdir.summary import Result
 from mosesplug.tuning.workdir.workspace import Workspace
 
@@ -114,7 +115,8 @@ def _run(context: Context, judge: HeldOutScorer | None) -> None:
     is_unfinished = bool(iterations) and iterations[-1].result is None
     skip = context.data.configuration.skip_decoder and not is_unfinished
     while (request := ask(context, judge)) is not None:
-        lists = decode_input(context, request.iteration, request.weights, skip=skip)
+        with compile_while_decoding(context):
+            lists = decode_input(context, request.iteration, request.weights, skip=skip)
         tell(context, judge, request, lists)
         skip = False
 
