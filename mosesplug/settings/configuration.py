@@ -55,7 +55,7 @@ class _MetricSettings:
         metadata=setting(
             help="Settings of the metric: case:false,...",
             panel="Learning",
-            metavar="NAME:VALUE,...",
+            metavar="N:V,...",
             details="case:true|false for every metric. tokenize:none|13a|intl|zh|char|flores101|"
             "flores200|ja-mecab|ko-mecab|tercom|tercom-asian for every metric but CHRF and CER: "
             "tokenizers of sacrebleu; none takes the text as it is. "
