@@ -80,13 +80,13 @@ def read_nbest(
     with ThreadPoolExecutor(max(threads, 1)) as pool:
         layout: Layout | None = None
         for text, first_line in _blocks(path, BLOCK_BYTES):
-            layout = layout or _layout(text, names, dense, name, first_line)
+            layout = layout or find_layout(text, names, dense, name, first_line)
             if layout is not None:
                 futures.append(pool.submit(parse_block, text, layout, name, first_line))
         blocks = [future.result() for future in futures]
     last = -1
     for block in (blocks := [block for block in blocks if len(block)]):
-        last = _check_order(last, block)
+        last = check_order(last, block)
     if not blocks:
         raise _empty(name)
     return concatenate(blocks)
@@ -125,9 +125,9 @@ def read_nbest_blocks(
     for text, first_line in _blocks(path, block_bytes):
         if rewrite is not None:
             text = rewrite(text, first_line)
-        layout = layout or _layout(text, names, dense, name, first_line, score_first, skipped)
+        layout = layout or find_layout(text, names, dense, name, first_line, score_first, skipped)
         if layout is not None and len(block := parse_block(text, layout, name, first_line)):
-            last = _check_order(last, block)
+            last = check_order(last, block)
             yield block
     if layout is None:
         raise _empty(name)
@@ -219,7 +219,7 @@ def _blocks(path: StrPath, block_bytes: int) -> Iterator[tuple[bytes, int]]:
         if b"\n" not in chunk:
             continue  # joining a line of many blocks once per block would take quadratic time
         text = b"".join(waiting)
-        cut = _start_of_last_sentence(text)
+        cut = start_of_last_sentence(text)
         if cut:
             yield text[:cut], first_line
             first_line += text.count(b"\n", 0, cut)
@@ -228,7 +228,7 @@ def _blocks(path: StrPath, block_bytes: int) -> Iterator[tuple[bytes, int]]:
         yield kept if kept.endswith(b"\n") else kept + b"\n", first_line
 
 
-def _start_of_last_sentence(text: bytes) -> int:
+def start_of_last_sentence(text: bytes) -> int:
     """Find where the lines of the last sentence id begin, without the unfinished last line."""
     start = text.rfind(b"\n") + 1
     last = text.rfind(b"\n", 0, max(start - 1, 0)) + 1
@@ -251,7 +251,7 @@ def _identifier(text: bytes, line: int) -> bytes:
     return text[line : end if end >= 0 else None].partition(b"|||")[0].strip(BLANKS)
 
 
-def _layout(
+def find_layout(
     text: bytes,
     names: Sequence[str] | None,
     dense: Sequence[str] | None,
@@ -270,7 +270,7 @@ def _layout(
     return None
 
 
-def _check_order(last: int, block: NBestList) -> int:
+def check_order(last: int, block: NBestList) -> int:
     """Reject a block that begins before sentence ``last``; return its own last sentence."""
     first = int(block.sentence_ids[0])
     if first < last:

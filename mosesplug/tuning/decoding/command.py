@@ -14,7 +14,12 @@ from mosesplug.decoders.process import run_command
 from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.errors import UsageError
 from mosesplug.settings.configuration import Configuration
-from mosesplug.tuning.decoding.lists import check_written, count_listed, finish_list
+from mosesplug.tuning.decoding.lists import (
+    check_written,
+    count_listed,
+    follow_decoder,
+    keep_list,
+)
 from mosesplug.tuning.events import CommandStarted, DecodingProgress, Watcher
 from mosesplug.tuning.resources import Clock
 from mosesplug.tuning.workdir.iteration_files import weights_path
@@ -66,22 +71,29 @@ class CommandDecoder:
         )
 
         def report(lines: int) -> None:
+            if follower is not None:
+                follower.advance()
             done = min(lines or count_listed(nbest), total)
             self.watch(DecodingProgress(iteration, done, total, clock.seconds()))
 
         self.watch(CommandStarted(command))
-        finished = run_command(
-            command,
-            directory=self.command.directory,
-            stdout=workspace.run(iteration, "out"),
-            stderr=workspace.run(iteration, "decoder.err"),
-            on_lines=report,
-            timeout=self.command.timeout,
-            signs=[nbest],
+        with follow_decoder(self.configuration, workspace, iteration, self.features) as follower:
+            finished = run_command(
+                command,
+                directory=self.command.directory,
+                stdout=workspace.run(iteration, "out"),
+                stderr=workspace.run(iteration, "decoder.err"),
+                on_lines=report,
+                timeout=self.command.timeout,
+                signs=[nbest],
+            )
+            check_written(nbest, finished)
+            packed, lists = keep_list(
+                self.configuration, workspace, iteration, self.watch, follower
+            )
+        return DecodedInput(
+            packed, command, finished.stdout, finished.stderr, finished.seconds, lists=lists
         )
-        check_written(nbest, finished)
-        packed = finish_list(self.configuration, workspace, iteration, self.watch)
-        return DecodedInput(packed, command, finished.stdout, finished.stderr, finished.seconds)
 
     def search_graphs(self, iteration: int, weights: ModelWeights) -> DecodedInput:
         """Raise ``UsageError``: a command writes n-best lists only."""

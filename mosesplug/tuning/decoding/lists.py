@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +15,14 @@ from numpy.typing import NDArray
 
 from formats.nbest.files import NBestList, read_nbest_blocks
 from formats.text import atomic_write, open_text, read_lines
+from formats.weights.files import ShowWeights
 from mosesplug.decoders.layout import choose_layout
 from mosesplug.decoders.process import FinishedProcess, make_error, run_command
 from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.errors import DecoderError
-from mosesplug.features import spelled_groups
+from mosesplug.features import FeatureSpace, spelled_groups
 from mosesplug.settings.configuration import Configuration
+from mosesplug.tuning.decoding.following import ListFollower, follow_list
 from mosesplug.tuning.events import CommandStarted, Note, Watcher
 from mosesplug.tuning.workdir.workspace import Workspace
 
@@ -28,6 +31,8 @@ __all__ = [
     "check_written",
     "count_listed",
     "finish_list",
+    "follow_decoder",
+    "keep_list",
     "merge_samples",
     "pack",
     "read_decoded",
@@ -53,6 +58,42 @@ def finish_list(
     if configuration.decoding.transform is not None:
         _transform(nbest, configuration.decoding.transform, workspace, iteration, watch)
     return pack(nbest)
+
+
+def keep_list(
+    configuration: Configuration,
+    workspace: Workspace,
+    iteration: int,
+    watch: Watcher,
+    follower: ListFollower | None,
+) -> tuple[Path, Iterator[NBestList] | None]:
+    """Compress a list as ``finish_list``, unless that was done while it was written.
+
+    Returns:
+        The archive; its lists, if they are parsed already.
+
+    Raises:
+        DecoderError: as ``finish_list``.
+    """
+    if follower is None or not follower.finish():
+        return finish_list(configuration, workspace, iteration, watch), None
+    workspace.nbest(iteration).unlink()
+    return workspace.nbest_packed(iteration), follower.take_lists()
+
+
+@contextmanager
+def follow_decoder(
+    configuration: Configuration, workspace: Workspace, iteration: int, features: ShowWeights
+) -> Iterator[ListFollower | None]:
+    """Follow the list that a decoder writes; None if it is rewritten before it is stored."""
+    decoding = configuration.decoding
+    if decoding.transform is not None or decoding.lattice_samples or decoding.forced:
+        yield None
+        return
+    groups = FeatureSpace.of_names(features.names).groups
+    path, packed = workspace.nbest(iteration), workspace.nbest_packed(iteration)
+    with follow_list(path, packed, groups) as follower:
+        yield follower
 
 
 def check_written(nbest: Path, finished: FinishedProcess) -> None:

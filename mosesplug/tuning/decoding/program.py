@@ -19,8 +19,15 @@ from mosesplug.decoders.server import ServerDecoder, to_request_text
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.settings.configuration import Configuration
 from mosesplug.settings.online import OnlineSettings
+from mosesplug.tuning.decoding.following import ListFollower
 from mosesplug.tuning.decoding.forced import add_forced_derivations
-from mosesplug.tuning.decoding.lists import check_written, finish_list, merge_samples, pack
+from mosesplug.tuning.decoding.lists import (
+    check_written,
+    follow_decoder,
+    keep_list,
+    merge_samples,
+    pack,
+)
 from mosesplug.tuning.events import CommandStarted, DecodingProgress, Note, PhaseStarted, Watcher
 from mosesplug.tuning.online.decoder import ProgramRecipe
 from mosesplug.tuning.resources import Clock
@@ -79,26 +86,31 @@ class ProgramDecoder:
             samples_file=samples.name,
             samples=decoding.lattice_samples,
         )
-        finished = self._run(command, iteration=iteration)
-        check_written(nbest, finished)
-        if decoding.lattice_samples:
-            merge_samples(nbest, samples, finished)
-            pack(samples)
-        if decoding.forced:
-            add_forced_derivations(
-                partial(self._run, iteration=iteration),
-                self.program,
-                self.configuration,
-                workspace,
-                self.config,
-                iteration,
-                weights=self._overwrite(iteration, weights),
-                sparse_weights=self._sparse_file(iteration),
-                n_sentences=self.n_sentences,
-                watch=self.watch,
+        with follow_decoder(self.configuration, workspace, iteration, self.features) as follower:
+            finished = self._run(command, iteration=iteration, follower=follower)
+            check_written(nbest, finished)
+            if decoding.lattice_samples:
+                merge_samples(nbest, samples, finished)
+                pack(samples)
+            if decoding.forced:
+                add_forced_derivations(
+                    partial(self._run, iteration=iteration),
+                    self.program,
+                    self.configuration,
+                    workspace,
+                    self.config,
+                    iteration,
+                    weights=self._overwrite(iteration, weights),
+                    sparse_weights=self._sparse_file(iteration),
+                    n_sentences=self.n_sentences,
+                    watch=self.watch,
+                )
+            packed, lists = keep_list(
+                self.configuration, workspace, iteration, self.watch, follower
             )
-        packed = finish_list(self.configuration, workspace, iteration, self.watch)
-        return DecodedInput(packed, command, finished.stdout, finished.stderr, finished.seconds)
+        return DecodedInput(
+            packed, command, finished.stdout, finished.stderr, finished.seconds, lists=lists
+        )
 
     def search_graphs(self, iteration: int, weights: ModelWeights) -> DecodedInput:
         """Decode the input into search graphs, which replace those of the iteration before.
@@ -175,11 +187,18 @@ class ProgramDecoder:
         return path.name if path.is_file() else None
 
     def _run(
-        self, command: tuple[str, ...], prefix: str = "", *, iteration: int
+        self,
+        command: tuple[str, ...],
+        prefix: str = "",
+        *,
+        iteration: int,
+        follower: ListFollower | None = None,
     ) -> FinishedProcess:
         clock, workspace, total = Clock(), self.workspace, self.n_sentences
 
         def report(lines: int) -> None:
+            if follower is not None:
+                follower.advance()
             self.watch(DecodingProgress(iteration, min(lines, total), total, clock.seconds()))
 
         self.watch(CommandStarted(command))

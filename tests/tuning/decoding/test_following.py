@@ -1,0 +1,135 @@
+"""Lists that are compressed and parsed while they are written."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from formats.nbest.files import NBestList, read_nbest
+from mosesplug.store import NBestStore
+from mosesplug.tuning import tune
+from mosesplug.tuning.decoding import following
+from mosesplug.tuning.decoding.following import ListFollower, follow_list
+from mosesplug.tuning.decoding.lists import pack
+
+Toy = Any
+
+GROUPS = (("LM0", 1), ("TM0", 2))
+
+
+def text(sentences: int = 30) -> bytes:
+    """A list of Moses with a sparse feature."""
+    return b"".join(
+        b"%d ||| a b%d ||| LM0= %d.5 TM0= 1 -%d s_x= 1 ||| -1\n" % (sentence, row, row, sentence)
+        for sentence in range(sentences)
+        for row in range(4)
+    )
+
+
+def rows(blocks: list[NBestList]) -> list[tuple[Any, ...]]:
+    """What the blocks hold, by hypothesis."""
+    return [
+        (int(block.sentence_ids[i]), block.text(i), block.dense[i].tolist(), int(block.lines[i]))
+        for block in blocks
+        for i in range(len(block))
+    ]
+
+
+def follow(directory: Path, pieces: list[bytes], last: bytes | None = None) -> Any:
+    """Write a list in pieces and follow it; return the follower and whether it succeeded."""
+    path, packed = directory / "list", directory / "list.gz"
+    with follow_list(path, packed, GROUPS) as follower:
+        follower.advance()
+        with path.open("wb") as file:
+            for piece in pieces:
+                file.write(piece)
+                file.flush()
+                follower.advance()
+        if last is not None:
+            path.write_bytes(last)
+        return follower, follower.finish()
+
+
+def only(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
+
+
+@pytest.mark.parametrize("size", [1, 2, 37, 1000, 1 << 20])
+def test_the_archive_and_the_lists_are_those_of_the_whole(tmp_path: Path, size: int) -> None:
+    content = text(5 if size < 10 else 30)
+    pieces = [content[i : i + size] for i in range(0, len(content), size)]
+    follower, finished = follow(tmp_path, pieces)
+    assert finished
+    (tmp_path / "plain").write_bytes(content)
+    archive = pack(tmp_path / "plain")
+    assert (tmp_path / "list.gz").read_bytes() == archive.read_bytes()
+    blocks = list(follower.take_lists())
+    assert rows(blocks) == rows([read_nbest(archive)])
+    assert follower.take_lists() is None
+
+
+@pytest.mark.parametrize(
+    ("pieces", "last"),
+    [
+        ([text()], text(29)),  # written again
+        ([text(3)], text(3)[:-9] + b"||| -2.5\n"),
+        ([gzip.compress(text())], None),
+        ([b"\xef\xbb\xbf" + text()], None),
+        ([], b""),
+    ],
+    ids=["shorter", "another", "archive", "byte order mark", "empty"],
+)
+def test_other_lists_are_left_to_be_compressed_later(
+    tmp_path: Path, pieces: list[bytes], last: bytes | None
+) -> None:
+    _, finished = follow(tmp_path, pieces, last)
+    assert not finished
+    assert only(tmp_path) == ["list"]
+
+
+def test_invalid_and_large_lists_are_not_kept_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    follower, finished = follow(tmp_path, [text(3), b"nonsense\n", text(2)])
+    assert finished
+    assert follower.take_lists() is None
+    (tmp_path / "list").unlink()
+    monkeypatch.setattr(following, "_MOST_PARSED", 100)
+    follower, finished = follow(tmp_path, [text()])
+    assert finished
+    assert follower.take_lists() is None
+    assert gzip.decompress((tmp_path / "list.gz").read_bytes()) == text()
+
+
+def test_a_failed_decoder_leaves_no_archive(tmp_path: Path) -> None:
+    path, packed = tmp_path / "list", tmp_path / "list.gz"
+
+    def fail() -> None:
+        with follow_list(path, packed, GROUPS) as follower:
+            path.write_bytes(text())
+            follower.advance()
+            assert len(only(tmp_path)) == 2
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert only(tmp_path) == ["list"]
+
+
+def test_runs_store_the_same_lists(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    def contents(name: str) -> tuple[Any, ...]:
+        tune(toy.configuration(name, maximum_iterations=2))
+        work = toy.directory / name
+        with NBestStore.open(work / "nbests.lmdb") as store:
+            merged = store.tuning_set()
+        return (work / "run1.best15.out.gz").read_bytes(), merged.dense.tobytes(), merged.stats
+
+    followed = contents("followed")
+    monkeypatch.setattr(ListFollower, "finish", lambda follower: bool(follower._give_up()))
+    read = contents("read")
+    assert followed[:2] == read[:2]
+    np.testing.assert_array_equal(followed[2], read[2])
