@@ -256,9 +256,10 @@ class Configuration:
     keep_extractor_files: bool = field(
         default=False,
         metadata=setting(
-            help="Write features.dat and scores.dat, too",
+            help="Write what mert-moses.pl --continue needs, too",
             panel="Output",
             added=True,
+            details="runN.features.dat, runN.scores.dat, runN.mert.log and runN.mert.out.",
         ),
     )
     online: OnlineSettings | None = field(

@@ -45,6 +45,7 @@ from mosesplug.tuning.workdir.iteration_files import (
     write_extractor_files,
     write_finished_step,
     write_init_opt,
+    write_optimizer_files,
     write_sparse_weights,
     write_weights,
 )
@@ -278,8 +279,11 @@ def _plain(value: Any) -> int | float | str | None:
 
 def write_result_files(context: Context, iteration: int, result: IterationResult) -> None:
     """Write the files that follow from the result of an iteration."""
-    write_weights(context.files.workspace, iteration, result.weights)
-    write_finished_step(context.files.workspace, iteration)
+    workspace = context.files.workspace
+    write_weights(workspace, iteration, result.weights)
+    if context.data.configuration.keep_extractor_files:
+        write_optimizer_files(workspace, iteration, result.weights, result.optimum)
+    write_finished_step(workspace, iteration)
 
 
 def build_problem(context: Context, iteration: int) -> Problem:
@@ -316,11 +320,15 @@ def build_problem(context: Context, iteration: int) -> Problem:
 
 
 def _write_extractor_files(context: Context, iteration: int) -> None:
-    metric = context.data.configuration.metric
-    lists = context.files.store.tuning_set(
-        iteration, metric=metric, references=context.data.references
-    )
-    write_extractor_files(context.files.workspace, iteration, lists, metric.name)
+    """Write the files of an iteration, and those of earlier ones that have none."""
+    metric, workspace = context.data.configuration.metric, context.files.workspace
+    for number in range(1, iteration + 1):
+        if number < iteration and workspace.run(number, "features.dat").is_file():
+            continue
+        lists = context.files.store.tuning_set(
+            number, metric=metric, references=context.data.references
+        )
+        write_extractor_files(workspace, number, lists, metric.name)
 
 
 def _active(names: tuple[str, ...] | None, space: FeatureSpace) -> NDArray[np.bool_] | None:

@@ -360,6 +360,11 @@ def test_extractor_files_on_request(toy: Toy) -> None:
     assert features.startswith("FEATURES_TXT_BEGIN_0 0 15 6 Distortion0_0 LM0_0")
     scores = (toy.directory / "work" / "run1.scores.dat").read_text()
     assert scores.startswith("SCORES_TXT_BEGIN_0 0 15 9 BLEU")
+    weights = (toy.directory / "work" / "run1.weights.txt").read_text().split()
+    log = (toy.directory / "work" / "run1.mert.log").read_text()
+    assert log.startswith(f"Best point: {' '.join(weights)} => 0.")
+    out = (toy.directory / "work" / "run1.mert.out").read_text().splitlines()
+    assert out == [f"F{number} {weight}" for number, weight in enumerate(weights)]
 
 
 def test_decoder_flags_are_folded_in(toy: Toy) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from formats.errors import FormatError
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics import metric
@@ -73,6 +74,27 @@ def test_incomplete_directories(toy: Toy, name: str) -> None:
     (work / name).unlink()
     with pytest.raises(DataError, match=f"cannot be continued: {name} is missing"):
         tune(toy.configuration(existing="continue"))
+
+
+def test_weights_of_another_optimizer_than_mert(toy: Toy) -> None:
+    """The script writes them into ``mert.out`` only, and normalises them when it reads them."""
+    tune(toy.configuration(maximum_iterations=1, minimum_change=0.0))
+    work = toy.directory / "work"
+    shutil.rmtree(work / "nbests.lmdb")
+    (work / "run1.weights.txt").write_text("not used\n")
+    weights = (4.0, -2.0, 0.0, 1.0, 0.5, 0.5)
+    lines = "".join(f"F{number} {weight:g}\n" for number, weight in enumerate(weights))
+    (work / "run1.mert.out").write_text(lines)
+    result = tune(toy.configuration(maximum_iterations=1, existing="continue"))
+    assert result.weights.dense == tuple(weight / 8 for weight in weights)
+    shutil.rmtree(work / "nbests.lmdb")
+    (work / "run1.weights.txt").write_text("not used\n")
+    (work / "run1.mert.out").write_text("F0 0\n")
+    with pytest.raises(FormatError, match=r"run1\.mert\.out: all dense weights are missing or 0"):
+        tune(toy.configuration(maximum_iterations=1, existing="continue"))
+    (work / "run1.mert.out").unlink()
+    with pytest.raises(DataError, match=r"run1\.weights\.txt is missing"):
+        tune(toy.configuration(maximum_iterations=1, existing="continue"))
 
 
 def test_other_systems_directory(toy: Toy) -> None:

@@ -8,6 +8,7 @@ here.
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 import time
@@ -15,10 +16,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from formats.errors import FormatError
 from formats.extractor.data import SparseColumns, write_features, write_scores
 from formats.moses.decoder_flags import decoder_flags
 from formats.moses.ini import read_moses_ini, with_weights
-from formats.text import write_atomic
+from formats.text import read_bytes, write_atomic
 from formats.weights.any_format import Format, WeightFile, read_weights
 from formats.weights.files import (
     InitOpt,
@@ -26,6 +28,7 @@ from formats.weights.files import (
     format_dense,
     format_init_opt,
     format_sparse,
+    format_weight,
     format_weights_txt,
     read_sparse,
 )
@@ -50,12 +53,15 @@ __all__ = [
     "write_extractor_files",
     "write_finished_step",
     "write_init_opt",
+    "write_optimizer_files",
     "write_sparse_weights",
     "write_weights",
     "writes_moses_ini",
 ]
 
 
+_NOT_USED = b"not used"
+_DENSE_NAME = re.compile(r"F[0-9]{1,4}")
 _NBEST_LIST = re.compile(r"run([0-9]+)\.best[0-9]+\.out(\.(gz|bz2|xz))?")
 
 
@@ -82,15 +88,33 @@ def read_decoding_weights(workspace: Workspace, iteration: int) -> WeightFile | 
 def read_resulting_weights(workspace: Workspace, iteration: int) -> WeightFile | None:
     """Read the weights that an iteration led to; None if they are missing.
 
-    They are those that the next iteration was decoded with, or ``runN.weights.txt``.
+    They are those that the next iteration was decoded with, or ``runN.weights.txt``. After another
+    optimizer than ``mert``, the script has no weights there, and they are in ``runN.mert.out``.
 
     Raises:
         FormatError: a file cannot be read.
     """
+    if (found := read_decoding_weights(workspace, iteration + 1)) is not None:
+        return found
     path = workspace.run(iteration, "weights.txt")
-    return read_decoding_weights(workspace, iteration + 1) or _read_weights(
-        workspace, path, "weights.txt", iteration + 1
-    )
+    if path.is_file() and read_bytes(path).strip() == _NOT_USED:
+        return _read_optimizer_output(workspace, iteration)
+    return _read_weights(workspace, path, "weights.txt", iteration + 1)
+
+
+def _read_optimizer_output(workspace: Workspace, iteration: int) -> WeightFile | None:
+    """Read ``F0 0.3`` and ``name 0.3`` lines, and normalise as the script does."""
+    path = workspace.run(iteration, "mert.out")
+    if not path.is_file():
+        return None
+    given = read_sparse(path)
+    dense = {int(name[1:]): given[name] for name in given if _DENSE_NAME.fullmatch(name)}
+    norm = sum(map(abs, dense.values()))
+    if not norm:
+        raise FormatError("all dense weights are missing or 0", path=str(path))
+    numbers = tuple(dense.get(place, 0.0) / norm for place in range(max(dense) + 1))
+    sparse = {n: value / norm for n, value in given.items() if not _DENSE_NAME.fullmatch(n)}
+    return WeightFile(str(path), "weights.txt", numbers=numbers, sparse=sparse)
 
 
 def _read_weights(
@@ -278,6 +302,22 @@ def write_extractor_files(
         lists.offsets,
         lists.stats,
     )
+
+
+def write_optimizer_files(
+    workspace: Workspace, iteration: int, weights: Weights, score: float
+) -> None:
+    """Write ``runN.mert.log`` and ``runN.mert.out``, which ``mert-moses.pl --continue`` reads.
+
+    It takes the result of ``mert`` from the first, and that of ``kbmira`` and PRO from the second.
+    """
+    point = format_weights_txt(weights.dense, digits=None).decode().strip()
+    value = f"{score:.6f}" if math.isfinite(score) else "0"
+    log = f"Best point: {point} => {value}\nBest BLEU = {value}\n"
+    write_atomic(workspace.run(iteration, "mert.log"), log.encode())
+    dense = "".join(f"F{i} {format_weight(value)}\n" for i, value in enumerate(weights.dense))
+    out = dense.encode() + format_sparse(weights.sparse)
+    write_atomic(workspace.run(iteration, "mert.out"), out)
 
 
 def write_finished_step(workspace: Workspace, iteration: int) -> None:
