@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from mosesplug.decoders.command import DecoderCommand, WeightsFormat
 from mosesplug.decoders.moses import MosesDecoder
@@ -19,6 +20,7 @@ __all__ = [
     "DecoderDescription",
     "NamedDecoder",
     "OutsideDecoder",
+    "ServerNetwork",
 ]
 
 
@@ -113,6 +115,9 @@ class NamedDecoder:
         name, _, argument = text.removeprefix(PLUGIN).partition(":")
         return cls(name, argument)
 
+
+ServerNetwork = Literal["auto", "own", "host"]
+"""Where servers listen: ``own`` is a network namespace, ``auto`` that if the system allows it."""
 
 ASK = "ask:"
 """What the setting ``decoder`` calls an ``OutsideDecoder``."""

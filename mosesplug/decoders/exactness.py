@@ -1,28 +1,55 @@
-"""Check that a server with new weights decodes like a process that starts with them.
+"""Make a server decode with new weights like a process that starts with them.
 
-Moses' server does so with a phrase table that is scored at look-up (``PhraseDictionaryOnDisk``),
-but not with ``PhraseDictionaryMemory``, whose entries keep the scores and the pruning of the
-weights that it was loaded with. The kind of table is not visible from outside, so a few sentences
-are decoded both ways.
+Moses' server does not do so by itself: its phrase tables keep scores of earlier weights, each kind
+in its own way (see ``sentence_tables``). A rewritten configuration mends that for most of them; for
+the others, the server is restarted for each mini-batch. The source of the decoder tells the causes;
+a few sentences, decoded both ways, tell whether a decoder is affected.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
+from formats.errors import FormatError
 from formats.nbest.files import NBestList
 from formats.weights.files import WeightGroup
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
+from mosesplug.decoders.sentence_tables import SentenceTables, describe_tables
 from mosesplug.decoders.server import ServerDecoder
 from mosesplug.errors import DecoderError
 
-__all__ = ["change_weights", "count_differing_lists", "require_exact"]
+__all__ = [
+    "Exactness",
+    "InexactServerError",
+    "change_weights",
+    "count_differing_lists",
+    "require_exact",
+]
 
 _FACTORS = (0.5, 1.5)
 _INSTEAD_OF_ZERO = 0.1
+
+
+class InexactServerError(DecoderError):
+    """A server does not follow new weights, and may not be restarted."""
+
+
+@dataclass(frozen=True)
+class Exactness:
+    """What it took to make a server exact.
+
+    Attributes:
+        note: a message for the user, or None if it was exact.
+        is_warning: whether it costs time.
+    """
+
+    note: str | None = None
+    is_warning: bool = False
 
 
 def require_exact(
@@ -31,42 +58,90 @@ def require_exact(
     sentences: Sequence[tuple[int, bytes]],
     weights: ModelWeights,
     *,
+    config: Path,
+    flags: Sequence[str] = (),
     strict: bool = False,
-) -> str | None:
-    """Decode both ways with changed weights; let the server restart for each batch if they differ.
+) -> Exactness:
+    """Decode both ways with changed weights; rewrite the configuration or let the server restart.
 
     Args:
         server: is started with ``weights`` if needed, and keeps running.
         fresh: a decoder that is started for each mini-batch.
         sentences: about ten, with ambiguous words.
         weights: the starting weights.
+        config: the ``moses.ini`` that the server decodes with.
+        flags: of the decoder.
         strict: raise instead of restarting.
 
     Returns:
-        A message for the user if the lists differ (then ``server.restart_each_batch`` is set), None
-        if they are equal.
+        What was set: ``server.tables``, ``server.restart_each_batch`` or nothing.
 
     Raises:
-        DecoderError: they differ and ``strict`` is set, or a decoder failed.
+        InexactServerError: it is not exact and ``strict`` is set.
+        DecoderError: a decoder failed.
     """
-    server.decode(sentences[:1], weights)
-    changed = change_weights(weights)
-    pairs = (server.decode(sentences, changed), fresh.decode(sentences, changed))
-    differing = count_differing_lists(*pairs)
-    if not differing:
-        return None
+    cause, tables = describe_tables(config), SentenceTables.of(config, flags)
+    expected = list(fresh.decode(sentences, change_weights(weights)))
+    given = f"{cause}: the servers get the phrases of one sentence at a time"
+    rewritten = Exactness(f"{given} (server1.moses.ini), which is exact")
+    # Moses itself keeps scores whether or not ten sentences show it; other programs may not.
+    is_moses = cause is not None and _is_binary(server.program)
+    if is_moses and tables and _is_exact_with(server, tables, sentences, weights, expected):
+        return rewritten
+    differing = _count_differing(server, sentences, weights, expected)
+    if not differing and not is_moses:
+        return Exactness()
+    if not is_moses and tables and _is_exact_with(server, tables, sentences, weights, expected):
+        return rewritten
     found = (
         f"{differing} of {len(sentences)} n-best lists of the decoder's server, when sent new"
-        " weights, differ from those of a decoder started with these weights: its phrase table"
-        " keeps scores of the weights it was loaded with"
+        " weights, differ from those of a decoder started with these weights"
+        f"{'' if cause is None else f': {cause}'}"
     )
+    advice = "" if cause is None else " (PhraseDictionaryMemory with a text table would be exact)"
     if strict:
-        raise DecoderError(
-            f"{found}. Use one that is scored at look-up (PhraseDictionaryOnDisk), or allow the"
-            " server to be restarted for each batch"
+        raise InexactServerError(
+            f"{found}. Allow the server to be restarted for each batch{advice}"
         )
     server.restart_each_batch = True
-    return f"{found}. It is restarted for each batch; PhraseDictionaryOnDisk would spare that"
+    return Exactness(f"{found}. It is restarted for each batch{advice}", is_warning=True)
+
+
+def _is_exact_with(
+    server: ServerDecoder,
+    tables: SentenceTables,
+    sentences: Sequence[tuple[int, bytes]],
+    weights: ModelWeights,
+    expected: Sequence[NBestList],
+) -> bool:
+    """Let the server have its tables by sentence; if that fails, let it have them as before."""
+    server.tables = tables
+    try:
+        if not _count_differing(server, sentences, weights, expected):
+            return True
+    except (DecoderError, FormatError):
+        pass  # not Moses, or another version
+    server.tables = None
+    return False
+
+
+def _count_differing(
+    server: ServerDecoder,
+    sentences: Sequence[tuple[int, bytes]],
+    weights: ModelWeights,
+    expected: Sequence[NBestList],
+) -> int:
+    """Decode twice, so that tables have kept what they keep, and compare the second lists."""
+    server.expect(text for _, text in sentences)
+    server.decode(sentences, weights)
+    return count_differing_lists(server.decode(sentences, change_weights(weights)), expected)
+
+
+def _is_binary(program: Path) -> bool:
+    """Return whether a program is no script: Moses is none, and the bundled decoder is one."""
+    with contextlib.suppress(OSError), program.open("rb") as file:
+        return file.read(4) == b"\x7fELF"
+    return False
 
 
 def change_weights(weights: ModelWeights) -> ModelWeights:

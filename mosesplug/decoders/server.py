@@ -2,17 +2,19 @@
 
 The first request of a mini-batch to each server sends the weights. The servers are restarted for
 what a request cannot change: sparse weights, which Moses' server does not take, and all weights if
-the phrase table keeps scores of the weights that it was loaded with (see ``exactness``).
+the phrase table keeps scores of earlier weights (see ``exactness``) and cannot be given to the
+server one sentence at a time (see ``sentence_tables``).
 
-Moses' server listens on all network interfaces and has no option for less; the bundled decoder
-listens on the loopback interface only.
+Moses' server listens on all network interfaces and has no option for less, so it can be given a
+network namespace of its own (see ``own_network``); the bundled decoder listens on the loopback
+interface only.
 """
 
 from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from functools import cached_property
 from pathlib import Path
@@ -21,8 +23,11 @@ from formats.moses.ini import read_moses_ini
 from formats.nbest.files import NBestList
 from formats.weights.files import format_sparse
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights, parse_lists
+from mosesplug.decoders.description import ServerNetwork
 from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.decoders.own_network import explain_unavailable
 from mosesplug.decoders.process import make_error
+from mosesplug.decoders.sentence_tables import SentenceTables, remove_tables
 from mosesplug.decoders.server_calls import (
     ServerLost,
     format_nbest_lines,
@@ -31,7 +36,7 @@ from mosesplug.decoders.server_calls import (
     translate_request,
 )
 from mosesplug.decoders.server_process import ServerProcess
-from mosesplug.errors import DecoderError
+from mosesplug.errors import DecoderError, UsageError
 
 __all__ = ["ServerDecoder", "to_request_text"]
 
@@ -57,6 +62,8 @@ class ServerDecoder(BatchDecoder):
         timeout: float | None = None,
         start_timeout: float | None = None,
         restart_each_batch: bool = False,
+        tables: SentenceTables | None = None,
+        network: ServerNetwork = "host",
         prefix: str = "server",
         note: Callable[[str], None] = lambda text: None,
         executing: Callable[[tuple[str, ...]], None] = lambda command: None,
@@ -74,15 +81,28 @@ class ServerDecoder(BatchDecoder):
             start_timeout: seconds that it may take to load its model; None for the decoder's, or
                 1800.
             restart_each_batch: restart whenever the weights change.
+            tables: phrase tables that the servers get one sentence at a time, or None.
+            network: where the servers listen: in a network namespace of their own (``own``), in
+                one if the system allows it (``auto``), or with all other programs (``host``).
             prefix: distinguishes the files of several decoders in one directory.
             note: receives messages for the user.
             executing: receives each command.
 
         Raises:
-            UsageError: this decoder cannot be a server (for example behind a wrapper).
+            UsageError: this decoder cannot be a server (for example behind a wrapper), or the
+                system allows no network of its own.
         """
         decoder.server(config, 0, weights="")
+        reason = None if network == "host" else explain_unavailable()
+        if network == "own" and reason is not None:
+            raise UsageError(
+                f"--online-network own: this system allows no network namespace ({reason}). Use"
+                " host, and let a firewall protect the decoder's server"
+            )
+        self._own_network = network != "host" and reason is None
+        self._why_not = reason
         self.restart_each_batch = restart_each_batch
+        self._tables = tables
         self._decoder = decoder
         self._config = config
         self._directory = directory
@@ -117,12 +137,37 @@ class ServerDecoder(BatchDecoder):
         source = f"the replies of {self._decoder.program}"
         return parse_lists(b"".join(replies), numbers, weights.columns, source)
 
+    @property
+    def tables(self) -> SentenceTables | None:
+        """Phrase tables that servers get one sentence at a time; setting them ends the servers."""
+        return self._tables
+
+    @tables.setter
+    def tables(self, tables: SentenceTables | None) -> None:
+        self.close()
+        self._tables = tables
+
+    @property
+    def program(self) -> Path:
+        """The decoder."""
+        return self._decoder.program
+
+    def expect(self, sentences: Iterable[bytes]) -> None:
+        """Prepare for sentences that will be decoded; others cost more.
+
+        Raises:
+            FormatError: a phrase table cannot be read.
+        """
+        if self._tables is not None:
+            self._tables.expect(sentences, self._directory)
+
     def close(self) -> None:
         """End the servers. The next mini-batch starts them again."""
         for place, server in enumerate(self._servers):
             if server is not None:
                 server.close()
                 self._servers[place] = None
+                remove_tables(self._directory / self._tables_of(place))
         self._started_with = None
 
     def __exit__(self, *_: object) -> None:
@@ -135,15 +180,19 @@ class ServerDecoder(BatchDecoder):
         replies = [b""] * len(texts)
         waiting = deque(range(len(texts)))
 
-        def work(server: ServerProcess) -> None:
+        def work(number: int) -> None:
             sent: str | None = spelled
             for place in _take_items(waiting):
-                replies[place] = self._lines(server, place, *texts[place], sent)
+                if self._tables is not None:
+                    directory = self._directory / self._tables_of(number)
+                    self._tables.write(texts[place][1].encode(), directory, self._directory)
+                replies[place] = self._lines(servers[number], place, *texts[place], sent)
                 sent = None
 
         futures: list[Future[None]] = []
         try:
-            futures.extend(self._pool.submit(work, server) for server in servers[: len(texts)])
+            numbers = range(min(len(servers), len(texts)))
+            futures.extend(self._pool.submit(work, number) for number in numbers)
             wait(futures, return_when=FIRST_EXCEPTION)
             waiting.clear()
             wait(futures)
@@ -202,9 +251,10 @@ class ServerDecoder(BatchDecoder):
         if missing:
             self._started_with = weights
         if any(server.listens_everywhere() for server in missing):
+            refused = "" if self._why_not is None else f" (no network of its own: {self._why_not})"
             self._note_once(
                 "the decoder's server listens on all network interfaces, and has no option for"
-                " less: where others can reach this machine, let a firewall keep them out"
+                f" less{refused}: where others can reach this machine, let a firewall keep them out"
             )
         running = [server for server in self._servers if server is not None]
         if len(running) < len(self._servers):  # closed by another thread at the end of a run
@@ -218,15 +268,26 @@ class ServerDecoder(BatchDecoder):
             sparse = f"{self._prefix}{place + 1}.sparse-weights"
             (self._directory / sparse).write_bytes(format_sparse(weights.sparse))
 
+        config = self._config
+        if self._tables is not None:
+            config = self._directory / f"{self._prefix}{place + 1}.moses.ini"
+            self._tables.write_config(config, Path(self._tables_of(place)))
+
         def command(port: int) -> tuple[str, ...]:
             return self._decoder.server(
-                self._config, port, weights=weights.overwrite(), sparse_weights=sparse
+                config, port, weights=weights.overwrite(), sparse_weights=sparse
             )
 
         stderr = self._directory / f"{self._prefix}{place + 1}.err"
-        server = ServerProcess(command, directory=self._directory, stderr=stderr)
+        server = ServerProcess(
+            command, directory=self._directory, stderr=stderr, own_network=self._own_network
+        )
         self._executing(server.command)
         return server
+
+    def _tables_of(self, place: int) -> str:
+        """The directory of the phrase tables of a sentence, in the decoder's directory."""
+        return f"{self._prefix}{place + 1}.tables"
 
     @cached_property
     def _kept(self) -> Mapping[str, tuple[float, ...]]:

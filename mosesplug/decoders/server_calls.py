@@ -9,8 +9,9 @@ of the decoder's own n-best file, digit for digit, sparse features included.
 from __future__ import annotations
 
 import http.client
+import socket
 import xmlrpc.client
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from xml.etree import ElementTree
 
@@ -89,11 +90,11 @@ def format_request_weights(weights: ModelWeights, kept: Mapping[str, tuple[float
     return "\t".join(texts)
 
 
-def post_request(port: int, body: bytes, timeout: float) -> bytes:
+def post_request(connect: Callable[[float], socket.socket], body: bytes, timeout: float) -> bytes:
     """Send a request to a server on this machine, on a new connection.
 
     Args:
-        port: the server's port.
+        connect: makes the connection, given a timeout.
         body: the request.
         timeout: seconds to wait for an answer.
 
@@ -102,8 +103,11 @@ def post_request(port: int, body: bytes, timeout: float) -> bytes:
         ServerLost: no server answers, or it closed the connection.
         DecoderError: the answer is not HTTP.
     """
-    connection = http.client.HTTPConnection(HOST, port, timeout=timeout)
+    connection = http.client.HTTPConnection(HOST, timeout=timeout)
     try:
+        connection.sock = connect(timeout)
+        # Head and body are sent separately: do not wait between them.
+        connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         headers = {"Content-Type": "text/xml", "Connection": "close"}
         connection.request("POST", "/RPC2", body, headers)
         response = connection.getresponse()

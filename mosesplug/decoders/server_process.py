@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from mosesplug.decoders.own_network import connect_there, wrap_command
 from mosesplug.decoders.process import describe_exit, end_group, leash_command, make_error
 from mosesplug.decoders.server_calls import HOST, PROBE, ServerLost, post_request
 from mosesplug.errors import DecoderError
@@ -34,7 +35,12 @@ class ServerProcess:
     """
 
     def __init__(
-        self, command: Callable[[int], Sequence[str]], *, directory: Path, stderr: Path
+        self,
+        command: Callable[[int], Sequence[str]],
+        *,
+        directory: Path,
+        stderr: Path,
+        own_network: bool = False,
     ) -> None:
         """Start the server on a free port, without waiting until it is ready.
 
@@ -43,12 +49,15 @@ class ServerProcess:
             directory: its current directory.
             stderr: file that receives its messages; it is replaced. Its standard output is
                 discarded: Moses' server prints every list there.
+            own_network: run it where only this process reaches it (see ``own_network``).
 
         Raises:
             DecoderError: it did not start.
         """
         self._command_on = command
         self._directory = directory
+        self._own_network = own_network
+        self._control: socket.socket | None = None
         self.stderr = stderr
         self._launch()
 
@@ -60,10 +69,45 @@ class ServerProcess:
         self.command = tuple(self._command_on(self.port))
         self.stderr.unlink(missing_ok=True)
         try:
-            self._child = _Child(self.command, self._directory, self.stderr)
+            self._start()
         except BaseException:
             self._reservation.close()
             raise
+
+    def _start(self) -> None:
+        if not self._own_network:
+            self._child = _Child(self.command, self._directory, self.stderr)
+            return
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            try:
+                command = wrap_command(self.command, theirs)
+                self._child = _Child(command, self._directory, self.stderr, (theirs.fileno(),))
+            except BaseException:
+                ours.close()
+                raise
+        self._control = ours
+
+    def _connect(self, timeout: float) -> socket.socket:
+        if self._control is None:
+            return socket.create_connection((HOST, self.port), timeout)
+        return connect_there(self._control, self.port, timeout)
+
+    def _listening(self) -> bool:
+        """Return whether any process listens on the port."""
+        with contextlib.suppress(OSError), self._connect(_PROBE_SECONDS):
+            return True
+        return False
+
+    def _answers(self) -> bool:
+        """Return whether the server gives any answer."""
+        try:
+            post_request(self._connect, PROBE, _PROBE_SECONDS)
+        except (ServerLost, TimeoutError):
+            return False
+        except DecoderError:
+            return True
+        return True
 
     @property
     def is_dead(self) -> bool:
@@ -87,7 +131,7 @@ class ServerProcess:
         for _ in range(_PORTS_TO_TRY - 1):
             if self._is_ready(timeout):
                 return
-            if not _listening(self.port):
+            if not self._listening():
                 break
             self.close()
             self._launch()
@@ -103,7 +147,7 @@ class ServerProcess:
         while time.monotonic() < deadline:
             if self._child.ended.wait(pause):
                 return False
-            if _answers(self.port):
+            if self._answers():
                 return True
             pause = min(1.5 * pause, _LONGEST_PAUSE)
         self.close()
@@ -118,7 +162,7 @@ class ServerProcess:
             DecoderError: it was silent for ``timeout`` seconds, or did not answer in HTTP.
         """
         try:
-            return post_request(self.port, body, timeout)
+            return post_request(self._connect, body, timeout)
         except TimeoutError as error:
             self.close()
             problem = f"the decoder's server did not answer within {timeout:g} s{_LIMIT}"
@@ -136,6 +180,8 @@ class ServerProcess:
         """End the process and its children."""
         self._child.end()
         self._reservation.close()
+        if self._control is not None:
+            self._control.close()
         # Moses' server leaves this file behind.
         with contextlib.suppress(OSError):
             Path(f"/tmp/moses-server.{self.port}.pid").unlink()
@@ -167,20 +213,31 @@ class _Child:
     ``leash`` ties a process to the *thread* that started it, so the thread must live as long.
     """
 
-    def __init__(self, command: Sequence[str], directory: Path, stderr: Path) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        directory: Path,
+        stderr: Path,
+        descriptors: Sequence[int] = (),
+    ) -> None:
         self.ended = threading.Event()
         self.over = False
         self._process: subprocess.Popen[bytes] | None = None
         self._error: Exception | None = None
         started = threading.Event()
-        arguments = (leash_command(command), directory, stderr, started)
+        arguments = (leash_command(command), directory, stderr, descriptors, started)
         threading.Thread(target=self._keep, args=arguments, daemon=True).start()
         started.wait()
         if self._error is not None:
             raise DecoderError(f"{command[0]}: {self._error}") from self._error
 
     def _keep(
-        self, command: Sequence[str], directory: Path, stderr: Path, started: threading.Event
+        self,
+        command: Sequence[str],
+        directory: Path,
+        stderr: Path,
+        descriptors: Sequence[int],
+        started: threading.Event,
     ) -> None:
         try:
             with stderr.open("wb") as file:
@@ -190,6 +247,7 @@ class _Child:
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=file,
+                    pass_fds=descriptors,
                     start_new_session=True,
                 )
         except Exception as error:  # another thread waits for the process
@@ -211,21 +269,3 @@ class _Child:
             self.over = True  # later, another process may have its number
             end_group(self._process)
             self.ended.wait()
-
-
-def _listening(port: int) -> bool:
-    """Return whether any process listens on a port."""
-    with contextlib.suppress(OSError), socket.create_connection((HOST, port), _PROBE_SECONDS):
-        return True
-    return False
-
-
-def _answers(port: int) -> bool:
-    """Return whether a server on a port gives any answer."""
-    try:
-        post_request(port, PROBE, _PROBE_SECONDS)
-    except (ServerLost, TimeoutError):
-        return False
-    except DecoderError:
-        return True
-    return True

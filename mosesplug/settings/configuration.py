@@ -227,7 +227,7 @@ class Configuration:
     stop_after: int = field(
         default=0,
         metadata=setting(
-            help="Stop after N decodings that score no higher; 0: off",
+            help="Stop after N decodings without a gain; 0: off",
             panel="Learning",
             metavar="N",
             minimum=0,

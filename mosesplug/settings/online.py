@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from mosesplug.decoders.description import DecoderDescription
+from mosesplug.decoders.description import DecoderDescription, ServerNetwork
 from mosesplug.settings.checks import check_fields
 from mosesplug.settings.declare import parts, setting
 
@@ -55,6 +55,22 @@ class OnlineSettings:
             minimum=1,
             excludes=("online-decoder=process",),
             added=True,
+        ),
+    )
+
+    network: ServerNetwork = field(
+        default="auto",
+        metadata=setting(
+            name="online-network",
+            help="Network of servers: own, host or auto",
+            panel="Online",
+            metavar="HOW",
+            excludes=("online-decoder=process",),
+            added=True,
+            note="Moses' server listens on all interfaces",
+            details="own runs servers in a network namespace, where only this run reaches them "
+            "(Linux, if the system allows it); host is the network of all other programs; auto is "
+            "own where possible.",
         ),
     )
 

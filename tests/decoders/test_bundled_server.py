@@ -45,7 +45,9 @@ def test_it_is_exact(decoder: MosesDecoder, weights: ModelWeights, tmp_path: Pat
     with ServerDecoder(
         decoder, DEMO / "moses.ini", tmp_path, 30, workers=2, note=notes.append
     ) as online:
-        assert require_exact(online, fresh, sentences, weights, strict=True) is None
+        config = DEMO / "moses.ini"
+        found = require_exact(online, fresh, sentences, weights, config=config, strict=True)
+        assert found.note is None
         first = online.decode(sentences, weights)
         second = online.decode(sentences, change_weights(weights))
         expected = fresh.decode(sentences, weights)

@@ -23,7 +23,12 @@ from formats.weights.files import WeightGroup
 from mosesplug.decoders import server_process
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.batch_process import ProcessDecoder
-from mosesplug.decoders.exactness import change_weights, count_differing_lists, require_exact
+from mosesplug.decoders.exactness import (
+    InexactServerError,
+    change_weights,
+    count_differing_lists,
+    require_exact,
+)
 from mosesplug.decoders.moses import MosesDecoder, PostEditing
 from mosesplug.decoders.server import ServerDecoder
 from mosesplug.errors import DecoderError, UsageError
@@ -388,7 +393,9 @@ def test_a_server_that_scores_at_look_up_is_exact(
 ) -> None:
     with server(stand_in(), tmp_path) as online:
         fresh = process(stand_in(), tmp_path)
-        assert require_exact(online, fresh, BATCH, WEIGHTS, strict=True) is None
+        config = tmp_path / "moses.ini"
+        found = require_exact(online, fresh, BATCH, WEIGHTS, config=config, strict=True)
+        assert found.note is None
         assert not online.restart_each_batch
         assert len(pids()) == 2
 
@@ -399,9 +406,10 @@ def test_a_server_that_keeps_scores_is_restarted_for_each_batch(
     decoder = stand_in("memory")
     fresh = process(stand_in(), tmp_path)
     with server(decoder, tmp_path, workers=2) as online:
-        note = require_exact(online, fresh, BATCH, ALIKE)
-        assert note is not None
-        assert "4 of 5 n-best lists" in note
+        found = require_exact(online, fresh, BATCH, ALIKE, config=tmp_path / "moses.ini")
+        assert found.is_warning
+        assert found.note is not None
+        assert "4 of 5 n-best lists" in found.note
         assert online.restart_each_batch
         before = len(pids())
         lists = [online.decode(BATCH, weights) for weights in (OTHERS, OTHERS, WEIGHTS)]
@@ -410,9 +418,9 @@ def test_a_server_that_keeps_scores_is_restarted_for_each_batch(
     assert list(map(contents, lists)) == list(map(contents, expected))
     with (
         server(decoder, tmp_path) as online,
-        pytest.raises(DecoderError, match="PhraseDictionaryOnDisk"),
+        pytest.raises(InexactServerError, match="Allow the server to be restarted"),
     ):
-        require_exact(online, fresh, BATCH, ALIKE, strict=True)
+        require_exact(online, fresh, BATCH, ALIKE, config=tmp_path / "moses.ini", strict=True)
 
 
 def test_changed_weights_are_other_weights() -> None:

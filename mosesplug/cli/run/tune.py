@@ -80,10 +80,7 @@ def _tune(
     ] = None,
     **given: Any,
 ) -> None:
-    """Tune a system: decode, optimize, repeat, write moses.ini.
-
-    `mosesplug settings NAME` explains an option.
-    """
+    """Tune a system, and write moses.ini. `mosesplug settings NAME` explains an option."""
     from mosesplug.api.arguments import fill_defaults
     from mosesplug.cli.run.running import run
     from mosesplug.settings.build import make_plan

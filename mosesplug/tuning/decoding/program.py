@@ -11,7 +11,7 @@ from pathlib import Path
 from formats.weights.files import ShowWeights, weight_overwrite
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.decoders.batch_process import ProcessDecoder
-from mosesplug.decoders.exactness import require_exact
+from mosesplug.decoders.exactness import InexactServerError, require_exact
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.process import FinishedProcess, run_command
 from mosesplug.decoders.protocol import DecodedInput
@@ -148,9 +148,9 @@ class ProgramDecoder:
             yield self._process("batch")
             return
         try:
-            server = self._server(online.servers)
+            server = self._server(online)
         except UsageError as error:
-            if online.decoder == "server":
+            if online.decoder == "server" or online.network == "own":
                 raise
             self.watch(Note(f"{error}; one is started for each batch"))
             yield self._process("batch")
@@ -171,6 +171,8 @@ class ProgramDecoder:
             self.configuration.decoding.nbest,
             0 if server is None or online is None else online.servers,
             server is not None and server.restart_each_batch,
+            None if server is None else server.tables,
+            "host" if online is None else online.network,
         )
 
     def close(self) -> None:
@@ -222,13 +224,14 @@ class ProgramDecoder:
             lambda command: self.watch(CommandStarted(command)),
         )
 
-    def _server(self, servers: int) -> ServerDecoder:
+    def _server(self, online: OnlineSettings) -> ServerDecoder:
         return ServerDecoder(
             self.program,
             self.config,
             self.workspace.directory,
             self.configuration.decoding.nbest,
-            workers=servers,
+            workers=online.servers,
+            network=online.network,
             note=lambda text: self.watch(Note(text)),
             executing=lambda command: self.watch(CommandStarted(command)),
         )
@@ -247,7 +250,17 @@ class ProgramDecoder:
         try:
             for number, text in enumerate(sentences):  # or an odd one ends the run in the middle
                 to_request_text(number, text)
-            server.decode(compared[:1], weights)
+            found = require_exact(
+                server,
+                self._process(_COMPARING),
+                compared,
+                weights,
+                config=self.config,
+                flags=self.program.flags,
+                strict=online.strict,
+            )
+        except InexactServerError:
+            raise
         except DecoderError as error:
             if online.decoder == "server":
                 raise
@@ -260,10 +273,9 @@ class ProgramDecoder:
                 )
             )
             return False
-        fresh = self._process(_COMPARING)
-        note = require_exact(server, fresh, compared, weights, strict=online.strict)
         for path in self.workspace.directory.glob(f"{_COMPARING}.*"):
             path.unlink()
-        if note is not None:
-            self.watch(Note(note, warning=True))
+        if found.note is not None:
+            self.watch(Note(found.note, warning=found.is_warning))
+        server.expect(sentences)
         return True

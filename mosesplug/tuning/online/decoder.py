@@ -9,8 +9,9 @@ from pathlib import Path
 from mosesplug.decoders.batch import BatchDecoder
 from mosesplug.decoders.batch_process import ProcessDecoder
 from mosesplug.decoders.command import DecoderCommand
-from mosesplug.decoders.description import DecodedGraphs, NamedDecoder
+from mosesplug.decoders.description import DecodedGraphs, NamedDecoder, ServerNetwork
 from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.decoders.sentence_tables import SentenceTables
 from mosesplug.decoders.server import ServerDecoder
 from mosesplug.errors import UsageError
 from mosesplug.settings.configuration import Configuration
@@ -43,8 +44,9 @@ def check_online(configuration: Configuration, online: OnlineSettings) -> None:
     by_graphs = isinstance(decoding.decoder, DecodedGraphs) or decoding.graphs is not None
     if by_graphs and online != OnlineSettings():
         raise UsageError(
-            "--online-decoder, --online-servers and --strict-online require a decoder program, but"
-            " search graphs decode the mini-batches here. Leave these options out."
+            "--online-decoder, --online-servers, --online-network and --strict-online require a"
+            " decoder program, but search graphs decode the mini-batches here. Leave these options"
+            " out."
         )
     if isinstance(decoding.decoder, DecoderCommand) and online.decoder == "server":
         raise UsageError(
@@ -90,6 +92,8 @@ class ProgramRecipe:
         nbest: length of the lists.
         servers: how many are kept running; 0 for a process per batch.
         restart_each_batch: whether servers must restart for other weights.
+        tables: phrase tables that servers get one sentence at a time, or None.
+        network: where servers listen.
     """
 
     decoder: MosesDecoder
@@ -98,6 +102,8 @@ class ProgramRecipe:
     nbest: int
     servers: int
     restart_each_batch: bool
+    tables: SentenceTables | None = None
+    network: ServerNetwork = "host"
 
     def make(
         self,
@@ -117,6 +123,8 @@ class ProgramRecipe:
             self.nbest,
             workers=self.servers,
             restart_each_batch=self.restart_each_batch,
+            tables=self.tables,
+            network=self.network,
             prefix=f"{prefix}.server",
             note=note,
         )

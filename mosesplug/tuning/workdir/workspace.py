@@ -18,7 +18,8 @@ __all__ = ["Workspace", "remove_tree"]
 
 # Temporary files of ``formats.text.atomic_write``, left if its process is killed.
 _UNFINISHED = re.compile(
-    r"\.(run\d+\..+|(forced|domain)\..+|features\.list.*|filtered\..+|finished_step\.txt|moses\.ini"
+    r"\.(run\d+\..+|(forced|domain)\..+|((shard|worker)\d+\.)?server\d+\.moses\.ini"
+    r"|features\.list.*|filtered\..+|finished_step\.txt|moses\.ini"
     r"|moses\.sparse-weights|settings\.toml|start\.weights|references\d+|summary\.json|weights\.(dense|json|line))\.\d+\.[0-9a-f]{8}"
 )
 _RUN_FILE = re.compile(r"run\d+\..+")
@@ -27,7 +28,7 @@ _SCRATCH = re.compile(
     r"domain\..+|forced\.(moses\.ini|references\d+)"
     r"|((batch|compared|heldout|(shard|worker)\d+)\.(in|nbest|out)"
     r"|(batch|compared|heldout|(shard|worker)\d+|((shard|worker)\d+\.)?server\d+)"
-    r"\.(err|sparse-weights))"
+    r"\.(err|sparse-weights)|((shard|worker)\d+\.)?server\d+\.moses\.ini)"
 )
 # Files that exist before the first iteration.
 _BEFORE = re.compile(

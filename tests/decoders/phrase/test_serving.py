@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import socket
 import xmlrpc.client
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -122,6 +123,10 @@ def test_requests_that_cannot_be_used_change_nothing(
     assert server.translate({"text": "a b c", **BEST}) == before
 
 
+def connect_to(port: int) -> Callable[[float], socket.socket]:
+    return lambda timeout: socket.create_connection(("127.0.0.1", port), timeout)
+
+
 def test_an_interrupt_during_work_ends_it(ini: MosesIni, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(request: object) -> None:
         raise KeyboardInterrupt
@@ -131,10 +136,10 @@ def test_an_interrupt_during_work_ends_it(ini: MosesIni, monkeypatch: pytest.Mon
     request = xmlrpc.client.dumps(({},), "translate").encode()
     with make_server(0, answers) as server, ThreadPoolExecutor(1) as client:
         port = server.server_address[1]
-        alive = client.submit(post_request, port, PROBE, LIMIT)
+        alive = client.submit(post_request, connect_to(port), PROBE, LIMIT)
         server.handle_request()
         assert b"<string>translate</string>" in alive.result()
-        lost = client.submit(post_request, port, request, LIMIT)
+        lost = client.submit(post_request, connect_to(port), request, LIMIT)
         with pytest.raises(KeyboardInterrupt):
             server.handle_request()
         with pytest.raises(ServerLost):
@@ -148,7 +153,7 @@ def test_a_fault_of_the_program_is_a_fault_in_the_reply(
     monkeypatch.setattr(answers, "translate", lambda request: 1 // 0)
     with make_server(0, answers) as server, ThreadPoolExecutor(1) as client:
         request = xmlrpc.client.dumps(({},), "translate").encode()
-        reply = client.submit(post_request, server.server_address[1], request, LIMIT)
+        reply = client.submit(post_request, connect_to(server.server_address[1]), request, LIMIT)
         server.handle_request()
         with pytest.raises(xmlrpc.client.Fault, match="ZeroDivisionError"):
             xmlrpc.client.loads(reply.result())

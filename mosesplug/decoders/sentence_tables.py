@@ -1,0 +1,215 @@
+"""Give Moses' server its text phrase tables one sentence at a time.
+
+``PhraseDictionaryMemory`` scores and prunes its entries with the weights that it is loaded with,
+and never again. ``PhraseDictionaryALSuffixArray`` is the same table, but it is loaded before each
+sentence, from the file ``grammar.0.gz`` of a directory (0 is the id of all sentences of a
+server), with the weights of that moment. If the file has the entries for the phrases of the
+sentence, in the order of the whole table, a server decodes like a process that starts with these
+weights. Source: ``moses/TranslationModel/RuleTable/PhraseDictionaryALSuffixArray.cpp``.
+
+Other tables are read at look-up, and what they read is kept with its scores. ``cache-size=0`` turns
+that off in all of them but ``PhraseDictionaryOnDisk``, which then still keeps the newer half.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from formats.moses.ini import FeatureLine, MosesIni, read_moses_ini
+from formats.text import open_text, write_atomic
+
+__all__ = ["SentenceTables", "describe_tables", "remove_tables"]
+
+_TEXT_TABLE = "PhraseDictionaryMemory"
+_TABLE_OF_A_SENTENCE = "PhraseDictionaryALSuffixArray"
+_ON_DISK = "PhraseDictionaryOnDisk"
+_CACHED = ("PhraseDictionaryBinary", "PhraseDictionaryCompact")
+_CAUSES = {
+    _TEXT_TABLE: "keeps the scores and the pruning of the weights that it was loaded with",
+    _ON_DISK: "keeps the scores of entries that it has looked up with earlier weights"
+    " (cache-size=0 removes only the older half of them)",
+    **dict.fromkeys(
+        _CACHED, "keeps the scores of entries that it has looked up with earlier weights"
+    ),
+}
+_BLANKS = re.compile(rb"[ \t]+")
+_ARGUMENTS = re.compile(rb"\S+")
+
+
+def describe_tables(config: Path) -> str | None:
+    """Say which phrase tables keep scores in a server, and of which weights; None if none does."""
+    lines = read_moses_ini(config).features
+    found = [f"{line.kind} {_CAUSES[line.kind]}" for line in lines if line.kind in _CAUSES]
+    return ", and ".join(dict.fromkeys(found)) or None
+
+
+@dataclass(frozen=True)
+class SentenceTables:
+    """The phrase tables of a configuration, and what a server must have in their place.
+
+    Attributes:
+        ini: the configuration.
+        texts: its tables that are loaded from text files.
+        cached: its tables whose cache can be turned off.
+    """
+
+    ini: MosesIni
+    texts: tuple[FeatureLine, ...]
+    cached: tuple[FeatureLine, ...]
+    _entries: _Entries = field(compare=False, repr=False)
+
+    @classmethod
+    def of(cls, config: Path, flags: Sequence[str] = ()) -> SentenceTables | None:
+        """Return the tables of a configuration; None if no rewriting makes a server exact.
+
+        Args:
+            config: the ``moses.ini``.
+            flags: of the decoder. XML markup and factors in the input hide the phrases.
+        """
+        ini = read_moses_ini(config)
+        texts = tuple(line for line in ini.features if line.kind == _TEXT_TABLE)
+        cached = tuple(line for line in ini.features if line.kind in _CACHED)
+        is_plain = (
+            not any(line.kind == _ON_DISK for line in ini.features)
+            and not any(word.lstrip("-") in ("xml-input", "xi") for word in flags)
+            and not ini.section("xml-input")
+            and [value.text for value in ini.section("input-factors")] in ([], ["0"])
+            and all(line.arguments.get("input-factor", "0") == "0" for line in texts)
+            and all(line.path is not None for line in texts)
+            and all(Path(value.text).is_absolute() for value in ini.section("weight-file"))
+        )
+        if not is_plain or not (texts or cached):
+            return None
+        return cls(ini, texts, cached, _Entries([line.path or "" for line in texts]))
+
+    def expect(self, sentences: Iterable[bytes], directory: Path) -> None:
+        """Read the entries for sentences that will be decoded, all at once.
+
+        Args:
+            sentences: any number; others may follow, each of which costs a pass over the tables.
+            directory: against which relative paths are resolved.
+
+        Raises:
+            OSError, FormatError: a table cannot be read.
+        """
+        if self.texts:
+            self._entries.expect(
+                {phrase for text in sentences for phrase in _phrases(text)}, directory
+            )
+
+    def write_config(self, path: Path, directory: Path) -> None:
+        """Write the rewritten configuration.
+
+        Args:
+            path: to write.
+            directory: of the tables of the sentence, relative to the decoder's current directory.
+        """
+        lines = list(self.ini.lines)
+        for line in self.texts:
+            changes = {b"path": b"%b" % bytes(directory / line.name), b"name": line.name.encode()}
+            lines[line.line - 1] = _rewrite(lines[line.line - 1], _TABLE_OF_A_SENTENCE, changes)
+        for line in self.cached:
+            lines[line.line - 1] = _rewrite(lines[line.line - 1], line.kind, {b"cache-size": b"0"})
+        write_atomic(path, b"".join(lines))
+
+    def write(self, text: bytes, directory: Path, current: Path) -> None:
+        """Write the tables of one sentence.
+
+        Args:
+            text: the sentence.
+            directory: of the tables.
+            current: the decoder's current directory.
+
+        Raises:
+            OSError, FormatError: a table cannot be read or written.
+        """
+        phrases = _phrases(text)
+        self.expect([text], current)
+        for number, line in enumerate(self.texts):
+            place = directory / line.name
+            place.mkdir(parents=True, exist_ok=True)
+            # Not compressed in spite of its name: the decoder looks at the content.
+            (place / "grammar.0.gz").write_bytes(self._entries.of(number, phrases))
+
+
+def remove_tables(directory: Path) -> None:
+    """Remove the tables that ``SentenceTables.write`` made, and no other files."""
+    for path in directory.glob("*/grammar.0.gz"):
+        path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            path.parent.rmdir()
+    with contextlib.suppress(OSError):
+        directory.rmdir()
+
+
+class _Entries:
+    """The entries of tables for some phrases, as lines. Several threads may use it."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._paths = tuple(paths)
+        self._reset()
+
+    def _reset(self) -> None:
+        self._known: set[bytes] = set()
+        self._lines: list[Mapping[bytes, bytes]] = [{} for _ in self._paths]
+        self._lock = threading.Lock()
+
+    def expect(self, phrases: set[bytes], directory: Path) -> None:
+        with self._lock:
+            new = phrases - self._known
+            if not new:
+                return
+            for number, path in enumerate(self._paths):
+                found = _find_entries(directory / path, new)
+                self._lines[number] = {**self._lines[number], **found}
+            self._known |= new
+
+    def of(self, number: int, phrases: Iterable[bytes]) -> bytes:
+        lines = self._lines[number]
+        return b"".join(lines[phrase] for phrase in phrases if phrase in lines)
+
+    def __getstate__(self) -> tuple[str, ...]:
+        return self._paths  # another process reads the tables itself
+
+    def __setstate__(self, state: tuple[str, ...]) -> None:
+        self._paths = state
+        self._reset()
+
+
+def _find_entries(path: Path, phrases: set[bytes]) -> dict[bytes, bytes]:
+    found: dict[bytes, list[bytes]] = defaultdict(list)
+    with open_text(path) as lines:
+        for line in lines:
+            source = line.partition(b"|||")[0].strip(b" \t")
+            if b"  " in source or b"\t" in source:
+                source = _BLANKS.sub(b" ", source)
+            if source in phrases:
+                found[source].append(line if line.endswith(b"\n") else line + b"\n")
+    return {source: b"".join(entries) for source, entries in found.items()}
+
+
+def _phrases(text: bytes) -> list[bytes]:
+    """Return the distinct phrases of a sentence, in order."""
+    words = [word for word in _BLANKS.split(text.strip(b" \t\r\n")) if word]
+    return list(dict.fromkeys(_spans(words)))
+
+
+def _spans(words: Sequence[bytes]) -> Iterator[bytes]:
+    for first in range(len(words)):
+        phrase = b""
+        for word in words[first:]:
+            phrase = phrase + b" " + word if phrase else word
+            yield phrase
+
+
+def _rewrite(line: bytes, kind: str, changes: Mapping[bytes, bytes]) -> bytes:
+    """Return a line of ``[feature]`` with another kind and other arguments, without its comment."""
+    words = _ARGUMENTS.findall(line.partition(b"#")[0])[1:]
+    kept = [word for word in words if word.partition(b"=")[0] not in changes]
+    return b" ".join([kind.encode(), *kept, *(b"%b=%b" % item for item in changes.items())]) + b"\n"

@@ -1,0 +1,100 @@
+"""Servers in a network of their own: reached by this process, and by nothing else."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mosesplug.decoders import own_network, server_process
+from mosesplug.decoders import server as server_module
+from mosesplug.decoders.batch_process import ProcessDecoder
+from mosesplug.decoders.exactness import count_differing_lists
+from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.decoders.server import ServerDecoder
+from mosesplug.decoders.server_process import ServerProcess
+from mosesplug.errors import DecoderError, UsageError
+from tests.decoders.batches import OTHERS, WEIGHTS
+from tests.waiting import LIMIT, gone
+
+StandIn = Callable[..., MosesDecoder]
+Pids = Callable[[], list[int]]
+BATCH = [(41, b"c a"), (7, b"x y z"), (5, b"")]
+
+
+@pytest.fixture
+def own() -> None:
+    if (reason := own_network.explain_unavailable()) is not None:
+        pytest.skip(f"no network namespaces here: {reason}")
+
+
+def test_it_answers_here_only(
+    own: None, stand_in: StandIn, tmp_path: Path, pids: Pids, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ports: list[int] = []
+    starting = ServerProcess.wait_until_ready
+
+    def watch(process: ServerProcess, timeout: float) -> None:
+        starting(process, timeout)
+        ports.append(process.port)
+
+    monkeypatch.setattr(server_process.ServerProcess, "wait_until_ready", watch)
+    notes: list[str] = []
+    config = tmp_path / "moses.ini"
+    with ServerDecoder(
+        stand_in("everywhere"), config, tmp_path, 9, workers=2, network="own", note=notes.append
+    ) as online:
+        online.decode(BATCH, WEIGHTS)
+        lists = online.decode(BATCH, OTHERS)
+        for port in ports:
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection(("127.0.0.1", port), LIMIT)
+        os.kill(pids()[0], signal.SIGKILL)
+        assert gone(pids()[0])
+        online.decode(BATCH, OTHERS)
+    fresh = ProcessDecoder(stand_in(), config, tmp_path, 9)
+    assert count_differing_lists(lists, fresh.decode(BATCH, OTHERS)) == 0
+    assert len(ports) == 3
+    assert ["SIGKILL" in note for note in notes] == [True]  # and none about interfaces
+    assert all(gone(pid) for pid in pids())
+
+
+def test_errors_are_those_of_the_server(own: None, stand_in: StandIn, tmp_path: Path) -> None:
+    for how, message in (
+        ("no-start", r"exit code 1 before it was ready(?s:.*)cannot load the model"),
+        ("dies", r"^sentence 41: .* ended with exit code 3(?s:.*)last words"),
+    ):
+        with (
+            ServerDecoder(
+                stand_in(how), tmp_path / "moses.ini", tmp_path, 9, network="own"
+            ) as online,
+            pytest.raises(DecoderError, match=message),
+        ):
+            online.decode(BATCH, WEIGHTS)
+    missing = replace(stand_in(), program=tmp_path / "missing")
+    with (
+        ServerDecoder(missing, tmp_path / "moses.ini", tmp_path, 9, network="own") as online,
+        pytest.raises(DecoderError, match="missing: No such file"),
+    ):
+        online.decode(BATCH, WEIGHTS)
+
+
+def test_systems_that_do_not_allow_it(
+    stand_in: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "explain_unavailable", lambda: "Operation not permitted")
+    with pytest.raises(UsageError, match=r"no network namespace \(Operation not permitted\)"):
+        ServerDecoder(stand_in(), tmp_path / "moses.ini", tmp_path, 9, network="own")
+    notes: list[str] = []
+    decoder = stand_in("everywhere")
+    with ServerDecoder(
+        decoder, tmp_path / "moses.ini", tmp_path, 9, network="auto", note=notes.append
+    ) as online:
+        online.decode(BATCH, WEIGHTS)
+    assert len(notes) == 1
+    assert "less (no network of its own: Operation not permitted)" in notes[0]
