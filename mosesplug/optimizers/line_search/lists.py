@@ -8,8 +8,10 @@ change at the threshold between them. One pass over the thresholds scores the wh
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,11 +20,12 @@ from numpy.typing import NDArray
 from mosesplug.kernels import kernel
 from mosesplug.large_arrays import allocate
 from mosesplug.metrics.protocol import Metric
-from mosesplug.optimizers.line_search.envelope import envelopes
+from mosesplug.optimizers.line_search.envelope import envelopes, find_changes
+from mosesplug.optimizers.line_search.hull import KNOWN, index_of_highest
 from mosesplug.optimizers.line_search.space import SearchSpace, Surface
 from mosesplug.optimizers.lists.arrangement import (
     arrange,
-    find_slope_bounds,
+    find_extremes,
     model_scores,
     project_slopes,
 )
@@ -48,19 +51,27 @@ class Lines:
 
     Attributes:
         slopes: float64 ``[n_hyps * n_directions]``, in the order of ``arrangement``.
-        bounds: float64 ``[n_sentences, n_directions, 2]``, least and greatest slope.
+        extremes: int32 ``[n_sentences, n_directions, 2]``, rows of the least and the greatest
+            slope, counted from the sentence's first.
     """
 
     slopes: NDArray[np.float64]
-    bounds: NDArray[np.float64]
+    extremes: NDArray[np.int32]
 
     @classmethod
     def of(cls, offsets: NDArray[np.int64], slopes: NDArray[np.float64]) -> Lines:
         """Return lines of arranged slopes; ``offsets`` is int64 ``[n_sentences + 1]``."""
         n_directions = len(slopes) // int(offsets[-1])
-        bounds = np.empty((len(offsets) - 1, n_directions, 2))
-        find_slope_bounds(offsets, slopes, bounds)
-        return cls(slopes, bounds)
+        extremes = np.empty((len(offsets) - 1, n_directions, 2), dtype=np.int32)
+        find_extremes(offsets, slopes, extremes)
+        return cls(slopes, extremes)
+
+    def known_rows(self) -> NDArray[np.int32]:
+        """Return rows of hulls that are known before any search (see ``envelopes``)."""
+        known = np.zeros((*self.extremes.shape[:2], 1 + KNOWN), dtype=np.int32)
+        known[:, :, 0] = 2
+        known[:, :, 1:3] = self.extremes
+        return known
 
 
 @dataclass(frozen=True)
@@ -80,11 +91,18 @@ class LineSpace:
     base: NDArray[np.float64]
     stats: NDArray[Any]
     metric: Metric
+    _own: threading.local = field(default_factory=threading.local, repr=False, compare=False)
 
-    @property
+    @cached_property
     def spread(self) -> NDArray[np.float64]:
         """Mean over sentences of each feature's greatest value minus its least."""
-        return np.asarray((self.axes.bounds[:, :, 1] - self.axes.bounds[:, :, 0]).mean(axis=0))
+        n_axes = self.axes.extremes.shape[1]
+        starts, sizes = self.offsets[:-1, None], np.diff(self.offsets)[:, None]
+        firsts = starts * n_axes + np.arange(n_axes) * sizes
+        least, greatest = (
+            self.axes.slopes[firsts + self.axes.extremes[:, :, end]] for end in (0, 1)
+        )
+        return np.asarray((greatest - least).mean(axis=0))
 
     @property
     def fixed_spread(self) -> float:
@@ -115,8 +133,13 @@ class LineSpace:
         return float(self.metric.score(totals))
 
     def searcher(self, n_directions: int) -> ListSearcher:
-        """Return a searcher of lines with memory of its own."""
-        return ListSearcher(self, LineScratch.of(self, n_directions))
+        """Return this thread's searcher of lines, with memory for so many directions."""
+        searcher: ListSearcher | None = getattr(self._own, "searcher", None)
+        if searcher is None or len(searcher.scratch.thresholds) < n_directions:
+            scratch = LineScratch.of(self, n_directions)
+            known = self.axes.known_rows() if searcher is None else searcher.known
+            searcher = self._own.searcher = ListSearcher(self, scratch, known)
+        return searcher
 
 
 @dataclass
@@ -125,27 +148,33 @@ class LineScratch:
 
     Attributes:
         thresholds: float64 ``[n_directions, room]``.
-        changes: ``[n_directions, room, n_stats]``.
+        winners: int32 ``[n_directions, room, 2]``.
+        firsts: int32 ``[n_directions, n_sentences]``.
+        changes: ``[room, n_stats]``.
     """
 
     thresholds: NDArray[np.float64]
+    winners: NDArray[np.int32]
+    firsts: NDArray[np.int32]
     changes: NDArray[Any]
 
     @classmethod
     def of(cls, space: LineSpace, n_directions: int) -> LineScratch:
         """Return room for eight thresholds a sentence along each direction."""
-        room = 8 * len(space.offsets)
-        n_stats = space.stats.shape[1]
+        room, n_sentences = 8 * len(space.offsets), len(space.offsets) - 1
         return cls(
             np.empty((n_directions, room)),
-            np.empty((n_directions, room, n_stats), dtype=space.stats.dtype),
+            np.empty((n_directions, room, 2), dtype=np.int32),
+            np.empty((n_directions, n_sentences), dtype=np.int32),
+            np.empty((room, space.stats.shape[1]), dtype=space.stats.dtype),
         )
 
     def make_room(self, room: int) -> None:
         """Make room for so many thresholds along each direction; the contents are lost."""
-        n_directions, _, n_stats = self.changes.shape
+        n_directions, n_stats = len(self.thresholds), self.changes.shape[1]
         self.thresholds = np.empty((n_directions, room))
-        self.changes = np.empty((n_directions, room, n_stats), dtype=self.changes.dtype)
+        self.winners = np.empty((n_directions, room, 2), dtype=np.int32)
+        self.changes = np.empty((room, n_stats), dtype=self.changes.dtype)
 
 
 @dataclass(frozen=True)
@@ -155,14 +184,16 @@ class ListSearcher:
     Attributes:
         space: the hypotheses.
         scratch: its memory.
+        known: int32 ``[n_sentences, n_axes, 10]``, rows of the last hulls along the axes.
     """
 
     space: LineSpace
     scratch: LineScratch
+    known: NDArray[np.int32]
 
     def along_axes(self, axes: NDArray[np.int64], point: NDArray[np.float64]) -> Iterator[Surface]:
         """See ``LineSearcher``."""
-        return error_surfaces(self.space, self.space.axes, axes, point, self.scratch)
+        return error_surfaces(self.space, self.space.axes, axes, point, self.scratch, self.known)
 
     def along(
         self, directions: NDArray[np.float64], point: NDArray[np.float64]
@@ -226,10 +257,8 @@ def _decode(
     """Write the summed statistics of the 1-best hypotheses to ``totals``."""
     totals[:] = 0.0
     for sentence in range(len(offsets) - 1):
-        best = offsets[sentence]
-        for row in range(best + 1, offsets[sentence + 1]):
-            if scores[row] > scores[best]:
-                best = row
+        start, end = offsets[sentence], offsets[sentence + 1]
+        best = start + index_of_highest(scores[start:end])
         for k in range(stats.shape[1]):
             totals[k] += stats[best, k]
 
@@ -260,6 +289,7 @@ def error_surfaces(
     wanted: NDArray[np.int64],
     intercepts: NDArray[np.float64],
     scratch: LineScratch,
+    known: NDArray[np.int32] | None = None,
 ) -> Iterator[Surface]:
     """Yield the score along each wanted line, all in one pass over the hypotheses.
 
@@ -269,31 +299,36 @@ def error_surfaces(
         wanted: int64, numbers of lines.
         intercepts: float64 ``[n_hyps]``, ``origin . h``.
         scratch: working memory for at least as many directions.
+        known: rows of the last hulls along these lines, from ``Lines.known_rows`` at first; in
+            and output. It makes searches fast and changes no result. None: they are not known.
 
     Yields:
         ``(thresholds, scores)`` of each.
     """
-    totals = np.empty((len(wanted), space.stats.shape[1]))
+    known = lines.known_rows() if known is None else known
+    totals = np.empty(space.stats.shape[1])
     found = np.empty(len(wanted), dtype=np.int64)
     while True:
         envelopes(
             space.offsets,
             lines.slopes,
-            lines.bounds,
             wanted,
             intercepts,
-            space.stats,
+            known,
             scratch.thresholds,
-            scratch.changes,
-            totals,
+            scratch.winners,
+            scratch.firsts,
             found,
         )
         if (most := int(found.max(initial=0))) <= scratch.thresholds.shape[1]:
             break
         scratch.make_room(most + most // 4)
-    for line, size in enumerate(found):
+    for line, size in enumerate(found.tolist()):
+        find_changes(
+            space.stats, scratch.firsts, scratch.winners, line, size, totals, scratch.changes
+        )
         thresholds = scratch.thresholds[line, :size]
         order = np.argsort(thresholds)
-        surface = np.empty((size + 1, totals.shape[1]))
-        _accumulate(order, scratch.changes[line], totals[line], surface)
+        surface = np.empty((size + 1, len(totals)))
+        _accumulate(order, scratch.changes, totals, surface)
         yield thresholds[order], np.asarray(space.metric.score(surface))

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.kernels import finite_kernel, kernel
+from mosesplug.kernels import kernel
 
 __all__ = [
     "add_scores",
     "arrange",
-    "find_slope_bounds",
+    "find_extremes",
     "longest_sentence",
     "model_scores",
     "project_slopes",
@@ -128,25 +128,27 @@ def project_slopes(
                         projected[to + row] += share * slopes[origin + row]
 
 
-@finite_kernel
-def find_slope_bounds(
-    offsets: NDArray[np.int64], slopes: NDArray[np.float64], bounds: NDArray[np.float64]
+@kernel
+def find_extremes(
+    offsets: NDArray[np.int64], slopes: NDArray[np.float64], extremes: NDArray[np.int32]
 ) -> None:
-    """Write the least and the greatest slope of each sentence along each direction.
+    """Write where each sentence's least and greatest slope along each direction are.
 
     Args:
         offsets: int64 ``[n_sentences + 1]``; no sentence is empty.
         slopes: arranged, float64 ``[n_hyps * n_directions]``.
-        bounds: output, float64 ``[n_sentences, n_directions, 2]``.
+        extremes: output, int32 ``[n_sentences, n_directions, 2]``: the first row of each, counted
+            from the sentence's first.
     """
     place = 0
     for sentence in range(len(offsets) - 1):
         size = offsets[sentence + 1] - offsets[sentence]
-        for direction in range(bounds.shape[1]):
-            least = greatest = slopes[place]
-            for slope in slopes[place : place + size]:
-                least = min(least, slope)
-                greatest = max(greatest, slope)
-            bounds[sentence, direction, 0] = least
-            bounds[sentence, direction, 1] = greatest
+        for direction in range(extremes.shape[1]):
+            least = greatest = 0
+            for row in range(1, size):
+                slope = slopes[place + row]
+                least = row if slope < slopes[place + least] else least
+                greatest = row if slope > slopes[place + greatest] else greatest
+            extremes[sentence, direction, 0] = least
+            extremes[sentence, direction, 1] = greatest
             place += size

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.line_search.envelope import envelopes
+from mosesplug.optimizers.line_search.envelope import envelopes, find_changes
+from mosesplug.optimizers.line_search.lists import Lines
 from mosesplug.optimizers.lists.arrangement import (
     arrange,
-    find_slope_bounds,
     model_scores,
     project_slopes,
 )
@@ -25,25 +25,43 @@ def run(
     """Thresholds, changes and totals along one direction; statistics name the row (one-hot)."""
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     n_hyps = int(offsets[-1])
-    bounds = np.empty((len(sizes), 1, 2))
-    find_slope_bounds(offsets, slopes, bounds)
+    known = Lines.of(offsets, slopes).known_rows()
     thresholds = np.empty((1, n_hyps))
-    changes = np.empty((1, n_hyps, n_hyps), dtype=np.int32)
-    totals = np.empty((1, n_hyps))
+    pairs = np.empty((1, n_hyps, 2), dtype=np.int32)
+    firsts = np.empty((1, len(sizes)), dtype=np.int32)
     found = np.empty(1, dtype=np.int64)
-    envelopes(
-        offsets,
-        slopes,
-        bounds,
-        np.zeros(1, dtype=np.int64),
-        intercepts,
-        np.eye(n_hyps, dtype=np.int32),
-        thresholds,
-        changes,
-        totals,
-        found,
-    )
-    return thresholds[0, : found[0]], changes[0, : found[0]], totals[0]
+    wanted = np.zeros(1, dtype=np.int64)
+    envelopes(offsets, slopes, wanted, intercepts, known, thresholds, pairs, firsts, found)
+    size = int(found[0])
+    changes = np.empty((n_hyps, n_hyps), dtype=np.int32)
+    totals = np.empty(n_hyps)
+    find_changes(np.eye(n_hyps, dtype=np.int32), firsts, pairs, 0, size, totals, changes)
+    return thresholds[0, :size], changes[:size], totals
+
+
+@settings(deadline=None, max_examples=100)
+@given(seed=st.integers(0, 2**32 - 1), grid=st.sampled_from([0, 2, 9]), offset=st.booleans())
+def test_rows_of_the_last_hull_change_nothing(seed: int, grid: int, offset: bool) -> None:
+    """Any hull of the same lines at other intercepts gives the same thresholds, to the last bit."""
+    rng = np.random.default_rng(seed)
+    n_hyps = int(rng.integers(1, 80))
+    offsets = np.array([0, n_hyps], dtype=np.int64)
+    slopes, intercepts = rng.standard_normal((2, n_hyps))
+    if grid:
+        slopes = rng.integers(-grid, grid + 1, n_hyps).astype(np.float64)
+        intercepts = rng.integers(-grid, grid + 1, n_hyps) / 3.0
+    slopes += 1e5 * offset
+    known = Lines.of(offsets, slopes).known_rows()
+    outputs = []
+    for each in (rng.standard_normal(n_hyps), intercepts + rng.normal(0, 0.1, n_hyps), intercepts):
+        for remembered in (known, Lines.of(offsets, slopes).known_rows()):
+            thresholds = np.full((1, n_hyps), np.nan)
+            pairs = np.zeros((1, n_hyps, 2), dtype=np.int32)
+            firsts, found = np.zeros((1, 1), dtype=np.int32), np.zeros(1, dtype=np.int64)
+            wanted = np.zeros(1, dtype=np.int64)
+            envelopes(offsets, slopes, wanted, each, remembered, thresholds, pairs, firsts, found)
+            outputs.append([array.tobytes() for array in (thresholds, pairs, firsts, found)])
+    assert outputs[0::2] == outputs[1::2]
 
 
 def winners(

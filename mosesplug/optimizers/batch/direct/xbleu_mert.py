@@ -75,7 +75,7 @@ class DirectionSpace:
     def of(cls, problem: Problem) -> DirectionSpace:
         """Return the lists of a problem; active features do not matter."""
         offsets, stats = drop_empty_lists(problem.tuning_set)
-        axes = Lines(np.zeros(0), np.zeros((len(offsets) - 1, 0, 2)))
+        axes = Lines(np.zeros(0), np.zeros((len(offsets) - 1, 0, 2), dtype=np.int32))
         return cls(problem.tuning_set, LineSpace(offsets, axes, np.zeros(0), stats, problem.metric))
 
     def at(self, weights: Vector) -> Vector:

@@ -297,6 +297,8 @@ def _random_steps(
     searcher: LineSearcher, rng: np.random.Generator, place: _Place, settings: ClimbSettings
 ) -> list[_Step]:
     """Return the best points along new random directions; their line numbers are -1."""
+    if not settings.random_directions:
+        return []
     shape = (settings.random_directions, len(place.weights))
     if settings.symmetric:
         directions = rng.uniform(-0.5, 0.5, shape)
