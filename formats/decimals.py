@@ -27,7 +27,14 @@ from numpy.typing import NDArray
 
 from formats.words import EACH_BYTE, Bytes, Positions, Words, mark_zero_bytes, view_words
 
-__all__ = ["parse_digits", "parse_integers", "parse_number", "parse_numbers", "spell_rows"]
+__all__ = [
+    "parse_digits",
+    "parse_integers",
+    "parse_number",
+    "parse_numbers",
+    "parse_six_decimals",
+    "spell_rows",
+]
 
 
 _FEW = 8
@@ -111,6 +118,22 @@ def parse_integers(text: Bytes, starts: Positions, ends: Positions) -> NDArray[n
         token = text[starts[i] : ends[i]].tobytes()
         values[i] = int(token) if _DIGITS.fullmatch(token) and len(token) < 19 else -1
     return values
+
+
+def parse_six_decimals(words: Words) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Numbers of a digit, a point and six digits, as C prints them by ``%f``.
+
+    Args:
+        words: uint64 ``[m]``, the eight characters.
+
+    Returns:
+        The values, float64 ``[m]``, and which words are not such numbers, bool ``[m]``.
+    """
+    # The digits move together: the first one to the place of the point.
+    digits = ((words & _U64(0xFF)) << _U64(8)) | (words & ~_U64(0xFFFF)) | _U64(ord("0"))
+    digits ^= _ZEROS
+    refused = _not_digits(digits) | ((words & _U64(0xFF00)) != _U64(ord(".") << 8))
+    return _eight_digits(digits).view(np.int64) / 1e6, refused
 
 
 def parse_digits(words: Words, lengths: Positions) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:

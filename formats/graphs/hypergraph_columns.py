@@ -166,8 +166,9 @@ def _targets(
     lines: _Lines,
 ) -> tuple[tuple[bytes, ...], Positions, NDArray[np.int32], Positions, NDArray[np.int32]] | None:
     """Return words, tail offsets, tails, target offsets, targets; None if a tail is not earlier."""
-    padded = lines.padded
-    starts, ends, offsets = _tokens(padded, lines.edges[:, 0], lines.bars[:, 0])
+    # The targets are a tenth of the text: copy them, or all of it would be searched for blanks.
+    padded, begins, behinds = _copy_fields(lines.padded, lines.edges[:, 0], lines.bars[:, 0])
+    starts, ends, offsets = _tokens(padded, begins, behinds)
     is_tail = (padded[starts] == ord("[")) & (padded[ends - 1] == ord("]"))
     at = np.flatnonzero(is_tail)
     nodes = parse_integers(padded, starts[at] + 1, np.maximum(ends[at] - 1, starts[at] + 1))
@@ -247,6 +248,21 @@ def _token_by_token(
     if (np.diff(np.sort(owners * len(names) + indices)) == 0).any():
         return None  # a feature twice in one edge
     return names, offsets, indices, values.astype(np.float32)
+
+
+def _copy_fields(
+    padded: Bytes, begins: Positions, behinds: Positions
+) -> tuple[Bytes, Positions, Positions]:
+    """Return fields of a text alone, padded, with a blank after each; and where they are there."""
+    lengths = behinds - begins
+    ends = np.cumsum(lengths + 1) - 1  # the blanks
+    copied = np.full(int(ends[-1]) + 1 + 2 * PAD, ord("\n"), dtype=np.uint8)
+    from_place = np.repeat(begins - (ends - lengths), lengths + 1)
+    from_place += np.arange(len(from_place))
+    body = copied[PAD:-PAD]
+    np.take(padded, from_place, out=body, mode="clip")
+    body[ends] = ord(" ")
+    return copied, ends - lengths + PAD, ends + PAD
 
 
 def _tokens(

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.decimals import parse_digits, parse_numbers
+from formats.decimals import parse_digits, parse_numbers, parse_six_decimals
 from formats.nbest.entry import BLANKS, FLOAT32_LIMIT, Layout
 from formats.words import (
     Bytes,
@@ -72,7 +72,7 @@ def parse_columns(
         at = at + len(label)
         blank = b""  # the blank after a number is consumed with it
         for _ in range(width):
-            values, at = _numbers(padded, words, at)
+            values, at = _fixed_numbers(padded, words, at) if glued else _numbers(padded, words, at)
             if not (np.abs(values) < FLOAT32_LIMIT).all():
                 return None
             dense[:, column] = values
@@ -98,6 +98,21 @@ def _numbers(padded: Bytes, words: Words, at: Positions) -> tuple[NDArray[np.flo
         values[again] = parse_numbers(padded, at[again], ends)
     values[lengths == LONGEST] = np.nan
     return values, first + lengths + 1
+
+
+def _fixed_numbers(
+    padded: Bytes, words: Words, at: Positions
+) -> tuple[NDArray[np.float64], Positions]:
+    """Parse numbers that mostly have one digit, a point and six digits, as ``_numbers`` does."""
+    minus = padded[at] == ord("-")
+    first = at + minus
+    values, refused = parse_six_decimals(words[first])
+    refused |= padded[first + 8] != ord(" ")
+    np.negative(values, out=values, where=minus)
+    behind = first + 9
+    if len(others := np.flatnonzero(refused)):
+        values[others], behind[others] = _numbers(padded, words, at[others])
+    return values, behind
 
 
 def _lengths(words: Words, at: Positions) -> Positions:
