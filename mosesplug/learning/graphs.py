@@ -15,14 +15,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.graphs.any_graph import read_graphs
+from formats.graphs.any_graph import detect_graph_kind, read_graphs
 from formats.graphs.hypergraph import (
     GraphColumns,
     hypergraph_names,
     infer_groups,
     list_hypergraph_files,
 )
-from formats.graphs.hypergraph_reader import HypergraphFile
+from formats.graphs.hypergraph_reader import HypergraphFile, read_hypergraph
+from formats.graphs.parsed import ParsedGraphs
 from formats.weights.any_format import WeightFile
 from formats.weights.files import read_sparse
 from mosesplug.errors import DataError, UsageError
@@ -249,19 +250,25 @@ def _open_graphs(
     if not place.is_dir():
         yield read_graphs(place, core_names=core)
         return
-    paths = list_hypergraph_files(place)
+    paths, parsed = list_hypergraph_files(place), ParsedGraphs.beside(place)
     with start_in_order(
-        partial(_read_graph, list(paths.values()), core), len(paths), processes
+        partial(_read_graph, list(paths.values()), core, parsed), len(paths), processes
     ) as files:
         yield zip(paths, files, strict=True)
+    parsed.forget_unused()
 
 
-def _read_graph(paths: Sequence[Path], core: Sequence[str] | None, number: int) -> HypergraphFile:
+def _read_graph(
+    paths: Sequence[Path], core: Sequence[str] | None, parsed: ParsedGraphs, number: int
+) -> HypergraphFile:
     """Read one graph of a directory."""
-    found = list(read_graphs(paths[number], core_names=core))
+    path = paths[number]
+    if detect_graph_kind(path) == "hypergraph":  # which needs no names
+        return parsed.read(path, lambda: read_hypergraph(path))
+    found = list(read_graphs(path, core_names=core))
     if len(found) != 1:
         raise DataError(
-            f"{paths[number]}: search graphs of {len(found)} sentences. Give the file itself, not "
+            f"{path}: search graphs of {len(found)} sentences. Give the file itself, not "
             "its directory."
         )
     return found[0][1]

@@ -16,6 +16,7 @@ from mosesplug.errors import DataError
 
 if TYPE_CHECKING:
     from formats.graphs.hypergraph_reader import HypergraphFile
+    from formats.graphs.parsed import ParsedGraphs
     from formats.weights.any_format import WeightFile
     from mosesplug.forest.oracles.hope_fear import GraphSearch
 
@@ -59,7 +60,7 @@ def read_graphs(given: Arguments, start: WeightFile) -> Graphs:
     paths = _paths(given["hgdir"], len(lines), given["reference"][0])
     log("Reading  hypergraphs\n")
     try:
-        with _files(paths) as files:
+        with _files(paths, given["hgdir"]) as files:
             graphs = _prune(files, lines, start, given)
     finally:
         # An error message begins on its own line too.
@@ -161,19 +162,22 @@ def _paths(directory: str, n_sentences: int, reference: str) -> list[Path]:
 
 
 @contextmanager
-def _files(paths: Sequence[Path]) -> Iterator[Iterator[HypergraphFile]]:
+def _files(paths: Sequence[Path], directory: str) -> Iterator[Iterator[HypergraphFile]]:
     """Read the graphs in other processes while this one imports modules."""
+    from formats.graphs.parsed import ParsedGraphs
     from mosesplug.tuning.parallel.ordered_map import start_in_order
 
-    with start_in_order(partial(_read, paths), len(paths), os.cpu_count() or 1) as files:
+    parsed = ParsedGraphs.beside(directory)
+    with start_in_order(partial(_read, paths, parsed), len(paths), os.cpu_count() or 1) as files:
         from mosesplug.kernels import load_compiler
 
         load_compiler()
         yield files
+    parsed.forget_unused()
 
 
-def _read(paths: Sequence[Path], number: int) -> HypergraphFile:
+def _read(paths: Sequence[Path], parsed: ParsedGraphs, number: int) -> HypergraphFile:
     """Read one graph, in any format with one file per sentence."""
     from formats.graphs.any_graph import read_graph
 
-    return read_graph(paths[number])
+    return parsed.read(paths[number], lambda: read_graph(paths[number]))
