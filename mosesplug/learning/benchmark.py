@@ -16,19 +16,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.errors import MosesplugError
-from mosesplug.learning.cross_validation import split_sentences
+from mosesplug.errors import MosesplugError, UsageError
+from mosesplug.features import FeatureSpace
+from mosesplug.learning.cross_validation import split_folds, split_sentences
+from mosesplug.learning.data import read_data
 from mosesplug.learning.inputs import LearningData
+from mosesplug.learning.stored import select_iterations
 from mosesplug.optimizers import Algorithm, Optimizer, Problem, Progress, corpus_score
-from mosesplug.optimizers.problem import no_progress
+from mosesplug.optimizers.online.learner import LearnerState
+from mosesplug.optimizers.problem import corpus_statistics, no_progress, normalise
 from mosesplug.settings.algorithm_options import make_options, unknown_option
+from mosesplug.settings.learning import LearningSettings
+from mosesplug.tuning.online.state import decode_states, encode_states
+from mosesplug.tuning.workdir.stores import open_run_store
 
 __all__ = [
     "BenchmarkResult",
     "BenchmarkTask",
     "bind_settings",
-    "make_task",
+    "make_tasks",
     "measure_optimizer",
+    "read_earlier",
+    "score_tasks",
 ]
 
 _WARM_UP_SENTENCES = 3
@@ -43,11 +52,14 @@ class BenchmarkTask:
         problem: the hypotheses to learn from.
         start: float64 ``[n_features]``, the starting weights.
         held_out: the hypotheses of held-out sentences, or None.
+        earlier: the merged hypotheses of earlier decodings, oldest first. Each is learned from in
+            turn, starting from the weights that the one before gave.
     """
 
     problem: Problem
     start: NDArray[np.float64]
     held_out: Problem | None = None
+    earlier: tuple[Problem, ...] = ()
 
     @classmethod
     def split(
@@ -55,6 +67,7 @@ class BenchmarkTask:
         problem: Problem,
         start: NDArray[np.float64],
         held_out: NDArray[np.int64] | None = None,
+        earlier: Sequence[Problem] = (),
     ) -> BenchmarkTask:
         """Return a task with the sentences at some positions held out.
 
@@ -62,11 +75,19 @@ class BenchmarkTask:
         own, whose compilation would be measured.
         """
         lists = problem.tuning_set
-        everything = np.arange(lists.n_sentences)
         if held_out is None:
-            return cls(_take(problem, everything), start)
-        rest = np.setdiff1d(everything, held_out)
-        return cls(_take(problem, rest), start, _take(problem, held_out))
+            held_out = np.zeros(0, dtype=np.int64)
+        rest = np.setdiff1d(np.arange(lists.n_sentences), held_out)
+        kept = lists.sentence_ids[rest]
+        return cls(
+            _take(problem, rest),
+            start,
+            _take(problem, held_out) if len(held_out) else None,
+            tuple(
+                _take(each, np.flatnonzero(np.isin(each.tuning_set.sentence_ids, kept)))
+                for each in earlier
+            ),
+        )
 
     @property
     def n_held_out(self) -> int:
@@ -82,6 +103,22 @@ class BenchmarkTask:
         """Return the scores on the sentences to learn from and on the held-out ones."""
         held_out = None if self.held_out is None else corpus_score(self.held_out, weights)
         return corpus_score(self.problem, weights), held_out
+
+    def learn(self, optimizer: Optimizer, seed: int) -> NDArray[np.float64]:
+        """Return the weights that an optimizer learns, decoding by decoding, as a run does."""
+        space, weights = self.problem.tuning_set.space, self.start
+        states: tuple[LearnerState, ...] = ()
+        for number, problem in enumerate((*self.earlier, self.problem), start=1):
+            own = problem.tuning_set.space
+            weights = _move_weights(weights, space, own)
+            if states and optimizer.is_online:
+                states = decode_states(encode_states(states, space), own, optimizer.learner())
+            rng = np.random.default_rng([seed, number] if self.earlier else seed)
+            is_last = problem is self.problem
+            given = replace(problem, states=states, grows=problem.grows or not is_last)
+            found = optimizer.optimize(given, weights, rng)
+            space, weights, states = own, found.weights, found.states
+        return weights
 
 
 @dataclass(frozen=True)
@@ -124,19 +161,70 @@ class BenchmarkResult:
         return record
 
 
-def make_task(data: LearningData, held_out_share: float, seed: int) -> BenchmarkTask:
-    """Return the task of some data.
+def make_tasks(
+    data: LearningData,
+    earlier: Sequence[LearningData] = (),
+    *,
+    held_out_share: float = 0.0,
+    folds: int = 0,
+    seed: int = 1,
+) -> list[BenchmarkTask]:
+    """Return the tasks of some data: one, or one for each fold, which is held out.
+
+    Starting weights are divided by their L1 norm, as before each decoding of a run.
 
     Args:
         data: n-best lists with starting weights.
+        earlier: those of earlier decodings, merged, oldest first.
         held_out_share: share of the sentences to hold out; 0 for none.
+        folds: number of folds; 0 for none. It excludes ``held_out_share``.
         seed: seed of the choice of held-out sentences.
 
     Raises:
-        UsageError: no sentence would be left to learn from.
+        UsageError: no sentence would be left to learn from, or there are fewer sentences than
+            folds, or a single fold.
     """
-    away = split_sentences(data.sentences, held_out_share, seed)[1] if held_out_share else None
-    return BenchmarkTask.split(data.problem, data.start.weights, away)
+    start = normalise(data.problem, data.start.weights)
+    away: list[NDArray[np.int64] | None] = [None]
+    if folds:
+        away = list(split_folds(data.sentences, folds, seed))
+    elif held_out_share:
+        away = [split_sentences(data.sentences, held_out_share, seed)[1]]
+    problems = [each.problem for each in earlier]
+    return [BenchmarkTask.split(data.problem, start, each, problems) for each in away]
+
+
+def read_earlier(
+    settings: LearningSettings, progress: Progress = no_progress
+) -> list[LearningData]:
+    """Return the merged lists of each earlier decoding, oldest first.
+
+    Args:
+        settings: n-best lists, one file for each decoding, or a store of several iterations.
+        progress: called with the work done.
+
+    Raises:
+        UsageError: neither several lists nor several iterations, or files with a value for each
+            hypothesis of all lists.
+    """
+    if settings.store is not None:
+        with open_run_store(settings.store) as (_, opened):
+            chosen = select_iterations(settings.iterations, len(opened.iterations()))
+        first = chosen[0]
+        parts = [replace(settings, iterations=f"{first}:{last}") for last in chosen[:-1]]
+    else:
+        if settings.lists.scores or settings.lists.add_feature:
+            raise UsageError(
+                "--in-turn cannot be used with values for each hypothesis of all lists: leave out "
+                "--scores and --add-feature"
+            )
+        lists = settings.nbest
+        parts = [replace(settings, nbest=lists[:count]) for count in range(1, len(lists))]
+    if not parts:
+        raise UsageError(
+            "--in-turn requires several n-best lists, or a store of several iterations"
+        )
+    return [read_data(each, progress) for each in parts]
 
 
 def bind_settings(
@@ -171,27 +259,32 @@ def bind_settings(
 
 
 def measure_optimizer(
-    task: BenchmarkTask, optimizer: Optimizer, seeds: int, progress: Progress = no_progress
+    tasks: Sequence[BenchmarkTask],
+    optimizer: Optimizer,
+    seeds: int,
+    progress: Progress = no_progress,
 ) -> BenchmarkResult:
     """Run an optimizer with seeds 1 to ``seeds``.
 
     Args:
-        task: what to learn from and to score on.
+        tasks: what to learn from and to score on: one task, or one for each fold. Scores on the
+            sentences learned from and CPU seconds are means over the folds; the sentences held out
+            have one score together.
         optimizer: the algorithm with its settings.
         seeds: number of runs.
         progress: called with the number of runs done.
     """
     scores, held_out, seconds, active = [], [], [], []
     try:
-        _warm_up(task, optimizer)
+        _warm_up(tasks[0], optimizer)
         for seed in range(1, seeds + 1):
             progress(seed - 1, seeds, optimizer.name)
             began = time.process_time()
-            found = optimizer.optimize(task.problem, task.start, np.random.default_rng(seed))
-            seconds.append(time.process_time() - began)
-            score, left_out = task.scores(found.weights)
+            found = [task.learn(optimizer, seed) for task in tasks]
+            seconds.append((time.process_time() - began) / len(tasks))
+            score, left_out = score_tasks(tasks, found)
             scores.append(score)
-            active.append(int(np.count_nonzero(found.weights)))
+            active.append(round(fmean(np.count_nonzero(each) for each in found)))
             if left_out is not None:
                 held_out.append(left_out)
     except MosesplugError as error:
@@ -202,6 +295,25 @@ def measure_optimizer(
     )
 
 
+def score_tasks(
+    tasks: Sequence[BenchmarkTask], found: Sequence[NDArray[np.float64]] | None = None
+) -> tuple[float, float | None]:
+    """Return the mean score on the sentences learned from, and one of all held-out sentences.
+
+    Args:
+        tasks: one task, or one for each fold.
+        found: weights for each, float64 ``[n_features]``; None: the starting weights.
+    """
+    weights = [task.start for task in tasks] if found is None else found
+    pairs = list(zip(tasks, weights, strict=True))
+    score = fmean(corpus_score(task.problem, each) for task, each in pairs)
+    parts = [(task.held_out, each) for task, each in pairs if task.held_out is not None]
+    if not parts:
+        return score, None
+    totals = sum(corpus_statistics(problem, each) for problem, each in parts)
+    return score, float(tasks[0].problem.metric.score(np.asarray(totals)))
+
+
 def _warm_up(task: BenchmarkTask, optimizer: Optimizer) -> None:
     """Learn from a few sentences; it does not matter if these are too few."""
     filled = np.flatnonzero(np.diff(task.problem.tuning_set.offsets))[:_WARM_UP_SENTENCES]
@@ -210,6 +322,16 @@ def _warm_up(task: BenchmarkTask, optimizer: Optimizer) -> None:
         optimizer.optimize(few, task.start, np.random.default_rng(1))
     except MosesplugError:
         return
+
+
+def _move_weights(
+    weights: NDArray[np.float64], space: FeatureSpace, to: FeatureSpace
+) -> NDArray[np.float64]:
+    """Return weights of other features by their names; 0 for those without one."""
+    if space == to:
+        return weights
+    known = dict(zip(space.names, weights.tolist(), strict=True))
+    return np.array([known.get(name, 0.0) for name in to.names])
 
 
 def _take(problem: Problem, sentences: NDArray[np.int64]) -> Problem:

@@ -32,6 +32,7 @@ __all__ = [
     "LearnFunction",
     "SplittableData",
     "cross_validate",
+    "split_folds",
     "split_sentences",
 ]
 
@@ -130,13 +131,7 @@ def cross_validate(
         OptimizerError: no usable weights were found without one of the folds.
     """
     sentences = data.sentences
-    if not 2 <= count <= len(sentences):
-        raise UsageError(
-            f"{len(sentences)} sentences cannot be split into {count} folds: use at least 2 folds, "
-            "and at most as many as there are sentences with hypotheses"
-        )
-    fold_seed = int(np.random.default_rng([seed, _FOLDS]).integers(1 << 62))
-    parts = split_into_shards(sentences, count, fold_seed)
+    parts = split_folds(sentences, count, seed)
     folds = []
     totals = np.zeros(0)
     for number, own in enumerate(parts, start=1):
@@ -155,6 +150,26 @@ def cross_validate(
         corpus_score(rescore(everything, start_exponent), start),
         float(everything.metric.score(totals)),
     )
+
+
+def split_folds(sentences: NDArray[np.int64], count: int, seed: int) -> list[NDArray[np.int64]]:
+    """Assign sentences to folds at random, as evenly as possible; each fold is ascending.
+
+    Args:
+        sentences: int64, distinct.
+        count: number of folds, at least 2.
+        seed: seed of the assignment.
+
+    Raises:
+        UsageError: there are fewer than 2 folds, or more folds than sentences.
+    """
+    if not 2 <= count <= len(sentences):
+        raise UsageError(
+            f"{len(sentences)} sentences cannot be split into {count} folds: use at least 2 folds, "
+            "and at most as many as there are sentences with hypotheses"
+        )
+    fold_seed = int(np.random.default_rng([seed, _FOLDS]).integers(1 << 62))
+    return split_into_shards(sentences, count, fold_seed)
 
 
 def split_sentences(

@@ -55,7 +55,7 @@ def task(held_out: NDArray[np.int64] | None = None) -> BenchmarkTask:
 def test_scores_are_those_of_decoding_with_the_weights_of_each_seed() -> None:
     given = task()
     told: list[tuple[int, int, str]] = []
-    outcome = measure_optimizer(given, DRAWN.bind(Options()), 3, lambda *said: told.append(said))
+    outcome = measure_optimizer([given], DRAWN.bind(Options()), 3, lambda *said: told.append(said))
     expected = []
     for seed in (1, 2, 3):
         weights = np.full(5, 0.2) + 0.5 * np.random.default_rng(seed).standard_normal(5)
@@ -70,7 +70,8 @@ def test_scores_are_those_of_decoding_with_the_weights_of_each_seed() -> None:
     assert record["score"]["mean"] == pytest.approx(np.mean(expected))
     assert record["score"]["deviation"] == pytest.approx(np.std(expected, ddof=1))
     assert (
-        measure_optimizer(given, DRAWN.bind(Options()), 1).as_record()["score"]["deviation"] is None
+        measure_optimizer([given], DRAWN.bind(Options()), 1).as_record()["score"]["deviation"]
+        is None
     )
 
 
@@ -82,7 +83,7 @@ def test_held_out_sentences_are_scored_and_not_learnt_from() -> None:
     assert given.problem.tuning_set.sentence_ids.tolist() == [
         each for each in range(20) if each not in left_out
     ]
-    outcome = measure_optimizer(given, DRAWN.bind(Options(step=0.0)), 1)
+    outcome = measure_optimizer([given], DRAWN.bind(Options(step=0.0)), 1)
     weights = np.array([0.0, 0.2, 0.2, 0.2, 0.2])
     held_out = replace(whole, tuning_set=whole.tuning_set.take_sentences(left_out))
     assert outcome.held_out == (corpus_score(held_out, weights),)
@@ -90,7 +91,7 @@ def test_held_out_sentences_are_scored_and_not_learnt_from() -> None:
 
 
 def test_a_rejected_task_is_reported() -> None:
-    outcome = measure_optimizer(task(), replace(DRAWN, optimize=refuses).bind(Options()), 2)
+    outcome = measure_optimizer([task()], replace(DRAWN, optimize=refuses).bind(Options()), 2)
     assert outcome.as_record() == {"algorithm": "drawn", "refusal": "not these lists"}
 
 
@@ -104,3 +105,33 @@ def test_settings_go_to_the_algorithms_that_have_them() -> None:
         bind_settings(tuners, {"polish": "1"})
     with pytest.raises(UsageError, match="step"):
         bind_settings(tuners, {"step": "-1"})
+
+
+def test_decodings_are_learned_from_in_turn_as_in_a_run() -> None:
+    """By hand: weights and the learner's state go from one decoding to the next."""
+    whole, _ = planted(41, n_sentences=20, noise=1.0)
+    early = replace(whole, tuning_set=whole.tuning_set.take_sentences(np.arange(12)))
+    left_out = np.array([3, 15])
+    given = BenchmarkTask.split(whole, np.full(5, 0.2), left_out, [early])
+    assert given.earlier[0].tuning_set.n_sentences == 11
+    optimizer = algorithm("adagrad").bind(algorithm("adagrad").options(epochs=2, batch=4))
+    first = optimizer.optimize(
+        replace(given.earlier[0], grows=True), given.start, np.random.default_rng([1, 1])
+    )
+    second = optimizer.optimize(
+        replace(given.problem, states=first.states), first.weights, np.random.default_rng([1, 2])
+    )
+    assert second.states[0].updates > first.states[0].updates
+    np.testing.assert_array_equal(given.learn(optimizer, 1), second.weights)
+
+
+def test_folds_have_one_score_together() -> None:
+    problem, _ = planted(41, n_sentences=20)
+    parts = [np.arange(0, 20, 2), np.arange(1, 20, 2)]
+    tasks = [BenchmarkTask.split(problem, np.full(5, 0.2), part) for part in parts]
+    outcome = measure_optimizer(tasks, DRAWN.bind(Options()), 1)
+    weights = np.full(5, 0.2) + 0.5 * np.random.default_rng(1).standard_normal(5)
+    weights[0] = 0.0
+    # The same weights for both folds: the score is that of all sentences.
+    assert outcome.held_out == (pytest.approx(corpus_score(problem, weights)),)
+    assert outcome.scores == (pytest.approx(np.mean([t.scores(weights)[0] for t in tasks])),)

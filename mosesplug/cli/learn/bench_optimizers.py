@@ -30,7 +30,8 @@ _WIDTH = 15
 """Width of a number in a plain table."""
 
 _SHARED = frozenset(
-    {"refs", "init", "sparse-init", "metric", "metric-settings", "option", "held-out", "threads"}
+    {"refs", "init", "sparse-init", "metric", "metric-settings", "option", "threads"}
+    | {"held-out", "folds", "iterations"}
     | {each.name for each in list_settings(ListSettings)}
 )
 _SETTINGS = tuple(
@@ -59,12 +60,20 @@ def _bench_optimizers(
             min=1, metavar="N", help="Run each with seeds 1 to N", rich_help_panel="Learning"
         ),
     ] = 3,
+    in_turn: Annotated[
+        bool,
+        typer.Option(
+            "--in-turn",
+            help="Learn after each list or iteration, as a run does",
+            rich_help_panel="Learning",
+        ),
+    ] = False,
     split_seed: Annotated[
         int,
         typer.Option(
             min=0,
             metavar="N",
-            help="Seed of the choice of held-out sentences",
+            help="Seed of the choice of held-out sentences or folds",
             rich_help_panel="Held-out",
         ),
     ] = 1,
@@ -81,7 +90,9 @@ def _bench_optimizers(
     The table has the mean and standard deviation over the seeds of the score on the merged lists,
     the CPU seconds of one run in all threads, without loading and compiling, and the number of
     weights that are not 0. An algorithm that rejects the lists is listed with its reason. --option
-    applies to every algorithm that has it.
+    applies to every algorithm that has it. As in a run, the starting weights are divided by their
+    L1 norm. With --in-turn, each list is learned from with the lists before it, from the weights
+    of the list before. With --folds, weights are learned without each fold and scored on it.
 
     Examples: mosesplug bench-optimizers tuning --seeds 5 --held-out 0.2;
     mosesplug bench-optimizers run*.best100.out.gz --refs dev.en --init run1.dense
@@ -92,7 +103,13 @@ def _bench_optimizers(
 
     # Loaded here, since --help needs none of it.
     from mosesplug.cli.shared.output import print_json, progress_bar
-    from mosesplug.learning.benchmark import bind_settings, make_task, measure_optimizer
+    from mosesplug.learning.benchmark import (
+        bind_settings,
+        make_tasks,
+        measure_optimizer,
+        read_earlier,
+        score_tasks,
+    )
     from mosesplug.learning.data import read_data
     from mosesplug.optimizers import algorithm, algorithms
 
@@ -113,23 +130,30 @@ def _bench_optimizers(
     print_formats(settings.nbest, settings.lists, quiet=quiet or json)
     with progress_bar(quiet or json) as progress:
         data = read_data(settings, progress)
-    task = make_task(data, settings.held_out or 0.0, split_seed)
+        earlier = read_earlier(settings, progress) if in_turn else []
+    tasks = make_tasks(
+        data,
+        earlier,
+        held_out_share=settings.held_out or 0.0,
+        folds=settings.folds or 0,
+        seed=split_seed,
+    )
     if not json:
-        _print_head(data, task, seeds, wanted, format_)
+        _print_head(data, tasks, seeds, wanted, format_)
     results = []
     for optimizer in optimizers:
         # The console of each bar prints what is printed while the bar is shown.
         with progress_bar(quiet or json) as progress:
-            results.append(measure_optimizer(task, optimizer, seeds, progress))
+            results.append(measure_optimizer(tasks, optimizer, seeds, progress))
         if not json:
-            _print_row(_cells(results[-1], task.held_out is not None), wanted, format_)
+            _print_row(_cells(results[-1], tasks[0].held_out is not None), wanted, format_)
     if json:
-        score, held_out_score = task.start_scores
+        score, held_out_score = score_tasks(tasks)
         print_json(
             {
                 "signature": data.signature,
                 "sentences": len(data.sentences),
-                "held_out_sentences": task.n_held_out,
+                "held_out_sentences": sum(task.n_held_out for task in tasks),
                 "hypotheses": data.problem.tuning_set.n_hyps,
                 "seeds": seeds,
                 "start": {"score": score, "held_out": held_out_score},
@@ -142,16 +166,25 @@ bench_optimizers = add_parameters(_bench_optimizers, make_parameters(_SETTINGS))
 
 
 def _print_head(
-    data: LearningData, task: BenchmarkTask, seeds: int, names: Sequence[str], style: str
+    data: LearningData,
+    tasks: Sequence[BenchmarkTask],
+    seeds: int,
+    names: Sequence[str],
+    style: str,
 ) -> None:
     """Print the task and the scores of the starting weights."""
     from mosesplug.cli.shared.tables import format_markdown_row
     from mosesplug.evaluation.error_rates import explain_signature
+    from mosesplug.learning.benchmark import score_tasks
 
-    score, held_out = task.start_scores
+    score, held_out = score_tasks(tasks)
     print(f"{data.description}; seeds 1 to {seeds}\n{explain_signature(data.signature)}")
-    if task.n_held_out:
-        print(f"held out: {task.n_held_out} of the sentences")
+    if tasks[0].earlier:
+        print(f"learned from {len(tasks[0].earlier) + 1} decodings in turn")
+    if len(tasks) > 1:
+        print(f"held out: {len(tasks)} folds, each scored with weights from the others")
+    elif tasks[0].n_held_out:
+        print(f"held out: {tasks[0].n_held_out} of the sentences")
     print()
     head = ["algorithm", "score", "held out", "CPU s", "active"]
     row = ["(start)", f"{score:.4f}", "" if held_out is None else f"{held_out:.4f}", "", ""]

@@ -30,6 +30,7 @@ from mosesplug.optimizers.online.descent import (
     shrink,
 )
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
+from mosesplug.optimizers.online.options import START_SPREAD_DETAILS
 from mosesplug.optimizers.options import option
 
 __all__ = ["ALGORITHMS", "AdagradOptions", "adagrad_learner"]
@@ -49,6 +50,13 @@ class AdagradOptions(DescentOptions):
         0.02,
         help="learning rate, eta",
         source="Green et al. 2013, section 4.2",
+        minimum=0.0,
+    )
+    start_spread: float = option(
+        0.5,
+        help="scale starting weights to this spread of model scores; 0: no",
+        details=START_SPREAD_DETAILS,
+        source="after risk and xbleu; value: found on halves of recorded lists of Moses",
         minimum=0.0,
     )
     regularization: float = option(

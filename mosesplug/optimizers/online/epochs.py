@@ -24,7 +24,6 @@ from mosesplug.optimizers.online.learner import (
     Step,
     grow_state,
 )
-from mosesplug.optimizers.online.scales import scale_state
 from mosesplug.tuning_set import Batch, TuningSet
 
 __all__ = [
@@ -274,7 +273,6 @@ def run_epoch(
         # The source calls the lambda before the state changes.
         batch = source.batch(sentences, lambda: learner.weights(state))  # noqa: B023
         state = grow_state(state, len(batch.space), learner.fills)
-        state, _ = scale_state(state, batch)
         step = make_step(plan, epoch, place, len(batches), len(batch.space))
         change = learner.change(state, batch, step)
         require_finite(change, epoch)

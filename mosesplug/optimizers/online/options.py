@@ -9,7 +9,13 @@ from mosesplug.errors import UsageError
 from mosesplug.optimizers.costs import CostKind, Costs, Remembered
 from mosesplug.optimizers.options import option
 
-__all__ = ["COST_DETAILS", "CostOptions", "OnlineOptions"]
+__all__ = ["COST_DETAILS", "START_SPREAD_DETAILS", "CostOptions", "OnlineOptions"]
+
+
+START_SPREAD_DETAILS = (
+    "The spread is the root mean square difference from the mean of the n-best list. It is that of "
+    "a new learner on stored lists: learning while decoding starts at the given scale."
+)
 
 
 @dataclass(frozen=True)
@@ -37,8 +43,7 @@ class OnlineOptions:
     start_spread: float = option(
         0.0,
         help="scale starting weights to this spread of model scores; 0: no",
-        details="The spread is the root mean square difference from the mean of the n-best list. "
-        "A learner that kept its state is not scaled again.",
+        details=START_SPREAD_DETAILS,
         source="mosesplug's: a run divides weights by their L1 norm before each decoding",
         minimum=0.0,
     )

@@ -34,12 +34,6 @@ __all__ = ["ALGORITHMS", "PegasosOptions", "pegasos_learner"]
 class PegasosOptions(DescentOptions):
     """Settings of Pegasos."""
 
-    batch: int = option(
-        1,
-        help="number of sentences per mini-batch",
-        source="Shalev-Shwartz et al. 2007: the rate of 1/(lambda k) needs many steps",
-        minimum=1,
-    )
     loss: Loss = option(
         "hinge",
         help="loss, on sampled pairs of hypotheses or on whole n-best lists",

@@ -30,6 +30,7 @@ from mosesplug.optimizers.online.descent import (
     shrink,
 )
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
+from mosesplug.optimizers.online.options import START_SPREAD_DETAILS
 from mosesplug.optimizers.options import option
 
 __all__ = ["ALGORITHMS", "SgdOptions", "sgd_learner"]
@@ -43,6 +44,13 @@ class SgdOptions(DescentOptions):
         0.02,
         help="learning rate of the first update, eta",
         source="Neubig & Watanabe 2016, eq. 70; value: found on recorded lists of Moses",
+        minimum=0.0,
+    )
+    start_spread: float = option(
+        0.5,
+        help="scale starting weights to this spread of model scores; 0: no",
+        details=START_SPREAD_DETAILS,
+        source="after risk and xbleu; value: found on halves of recorded lists of Moses",
         minimum=0.0,
     )
     regularization: float = option(

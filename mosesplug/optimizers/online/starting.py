@@ -4,6 +4,12 @@ A run calls a learner once for each decoding. What the learner has learned about
 its steps stays valid when hypotheses are added: learning rates, AdaGrad's sums of squares, AROW's
 variances, decayed statistics, and the scale of the weights. So its state is kept from call to call,
 as it is from epoch to epoch. Means over updates start again: earlier weights knew fewer hypotheses.
+
+Decoders use weights up to a positive factor, and a run divides them by their L1 norm before each
+decoding. Losses and step sizes depend on that factor: at norm 1, the scores of the hypotheses of a
+sentence may differ by so little that every loss is nearly linear, and any step is a large one. A
+new learner therefore may start from weights whose model scores have a given spread, the root of
+their mean variance within n-best lists.
 """
 
 from __future__ import annotations
@@ -14,13 +20,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.optimizers.batch.expected.coordinates import variance_in_lists
 from mosesplug.optimizers.online.epochs import mean_weights, restart_averaging
 from mosesplug.optimizers.online.learner import Learner, LearnerState
 from mosesplug.optimizers.online.options import OnlineOptions
-from mosesplug.optimizers.online.scales import find_scale
 from mosesplug.optimizers.problem import Problem, can_scale, normalise
+from mosesplug.tuning_set import Batch
 
-__all__ = ["copy_state", "count_epochs", "start_states"]
+__all__ = ["copy_state", "count_epochs", "find_scale", "start_states"]
 
 
 def copy_state(state: LearnerState) -> LearnerState:
@@ -30,6 +37,29 @@ def copy_state(state: LearnerState) -> LearnerState:
         vectors={name: vector.copy() for name, vector in state.vectors.items()},
         memory={name: array.copy() for name, array in state.memory.items()},
     )
+
+
+def find_scale(batch: Batch, weights: NDArray[np.float64], spread: float) -> float:
+    """Return the factor of the weights that gives model scores a spread.
+
+    Args:
+        batch: the n-best lists.
+        weights: float64 ``[n_features]``.
+        spread: root of the mean variance of the model scores of a list.
+
+    Returns:
+        A positive number; 1 if scores do not differ, or if the factor is no finite number.
+    """
+    largest = float(np.abs(weights).max(initial=0.0))
+    if not (spread > 0.0 and largest > 0.0):
+        return 1.0
+    scores = batch.model_scores(weights / largest)
+    variance = variance_in_lists(batch.offsets, scores)
+    # The variance of equal scores may be a rounding error.
+    if not np.sqrt(variance) > 1e-9 * float(np.abs(scores).max(initial=0.0)):
+        return 1.0
+    scale = spread / (largest * np.sqrt(variance))
+    return float(scale) if 0.0 < scale < np.inf else 1.0
 
 
 def start_states(

@@ -13,7 +13,6 @@ from mosesplug.features import FeatureSpace
 from mosesplug.optimizers import Optimizer
 from mosesplug.optimizers.online.epochs import AVERAGE, add_averaging
 from mosesplug.optimizers.online.learner import Learner, LearnerState, grow_state
-from mosesplug.optimizers.online.scales import aim_for_spread
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
 from mosesplug.tuning.context import Context
@@ -115,8 +114,7 @@ def start_epoch(
     numbering = FeatureNumbering(context.data.space, names, active)
     if not records:
         vector = weights.vector(numbering.space)
-        spread = context.optimizer.online.start_spread if active is None else 0.0
-        states = [aim_for_spread(learner.init(vector), spread) for _ in range(shards or 1)]
+        states = [learner.init(vector) for _ in range(shards or 1)]
         return EpochStart(learner, states, numbering, vector)
     # A mean of the weights that is no longer wanted is dropped.
     states = [

@@ -33,7 +33,6 @@ from mosesplug.optimizers.online.epochs import (
     split_into_batches,
 )
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, grow_state
-from mosesplug.optimizers.online.scales import apply_scale, scale_state
 from mosesplug.optimizers.online.starting import copy_state
 from mosesplug.settings.sharding import AsyncOrder
 from mosesplug.tuning.parallel.mixing import add_tallies
@@ -82,23 +81,20 @@ class BatchChange:
         change: of the state that the job has.
         tally: of this batch alone.
         n_features: of the batch's feature space.
-        scale: of the weights that the change was computed on, if this was the first batch.
     """
 
     change: Change
     tally: Tally
     n_features: int
-    scale: float = 1.0
 
 
 def compute_change(batch: Batch, learner: Learner, job: BatchJob) -> BatchChange:
     """Compute a batch's change of the state that the job has."""
     n_features = len(batch.space)
     step = make_step(job.plan, job.epoch, job.place, job.per_epoch, n_features)
-    state, scale = scale_state(grow_state(job.state, n_features, learner.fills), batch)
-    change = learner.change(state, batch, step)
+    change = learner.change(grow_state(job.state, n_features, learner.fills), batch, step)
     nothing = Tally(0, np.zeros(step.metric.n_statistics))
-    return BatchChange(change, nothing.with_batch(batch, change.report), n_features, scale)
+    return BatchChange(change, nothing.with_batch(batch, change.report), n_features)
 
 
 class StaleSource(Protocol):
@@ -264,7 +260,6 @@ class _StateWriter:
             memory = _rebase_memory(self.state.memory, seen.memory, change.memory)
             change = replace(change, memory=memory)
         state = grow_state(self.state, batch.n_features, self._learner.fills)
-        state = apply_scale(state, batch.scale)
         n_features = len(state.vectors["weights"])
         step = make_step(self._plan, self._epoch, self.tally.batches, self._per_epoch, n_features)
         self.state, self._snapshot = self._learner.apply(state, change, step), None

@@ -78,3 +78,14 @@ def test_calls_that_are_at_fault(run: Run) -> None:
     ):
         code, _, err = run(*words)
         assert (code, said in err) == (2, True), (words, err)
+
+
+def test_as_runs_do(run: Run) -> None:
+    words = ("work", "--algorithms", "adagrad,kbmira", "--seeds", "1", "--quiet")
+    code, out, _ = run(*words, "--in-turn", "--folds", "3")
+    assert code == 0
+    assert "decodings in turn" in out
+    assert "held out: 3 folds, each scored with weights from the others" in out
+    assert len(out.splitlines()[-1].split()) == 5
+    code, _, err = run(*words, "--in-turn", "--iterations", "1")
+    assert (code, "--in-turn requires" in err) == (2, True)

@@ -21,8 +21,7 @@ from mosesplug.optimizers.online.epochs import (
 )
 from mosesplug.optimizers.online.learner import LearnerState
 from mosesplug.optimizers.online.options import OnlineOptions
-from mosesplug.optimizers.online.scales import aim_for_spread, find_scale
-from mosesplug.optimizers.online.starting import copy_state, start_states
+from mosesplug.optimizers.online.starting import find_scale, start_states
 from mosesplug.optimizers.problem import no_progress
 from mosesplug.settings.sharding import Sharding
 from mosesplug.tuning.online.state import decode_states, encode_states
@@ -147,27 +146,6 @@ def test_equal_scores_have_no_scale() -> None:
     constant = replace(PROBLEM.tuning_set, dense=np.ones_like(PROBLEM.tuning_set.dense))
     assert find_scale(constant, START, 1.0) == 1.0
     assert find_scale(PROBLEM.tuning_set, np.zeros(5), 1.0) == 1.0
-
-
-@pytest.mark.parametrize("name", ["adagrad", "rda", "pegasos", "sgd"])
-def test_the_first_batch_scales_what_learns_while_decoding(name: str) -> None:
-    learner = algorithm(name).bind(algorithm(name).options()).learner()
-    plan, source = plan_of(5, 4), StoredSource(PROBLEM.tuning_set)
-    seen: list[TuningSet] = []
-
-    class Recorder:
-        sentences = source.sentences
-
-        def batch(self, sentences: Any, weights: Any) -> TuningSet:
-            seen.append(source.tuning_set.take_sentences(sentences))
-            return seen[-1]
-
-    aimed = aim_for_spread(learner.init(START.copy()), 2.5)
-    found = run_epoch(learner, copy_state(aimed), Recorder(), plan, 1).state
-    scaled = START * (2.5 / spread_of(seen[0], START))
-    expected = run_epoch(learner, learner.init(scaled), source, plan, 1).state
-    assert set(found.memory) == set(expected.memory)
-    np.testing.assert_allclose(learner.weights(found), learner.weights(expected), rtol=1e-9)
 
 
 def test_shards_keep_their_states() -> None:

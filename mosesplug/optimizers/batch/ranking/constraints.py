@@ -30,10 +30,12 @@ _FINE = 1 << 30
 class ConstraintOptions:
     """Settings of the pairs; the defaults are Hopkins and May's own rules."""
 
-    acceptance: Literal["largest", "random"] = option(
+    acceptance: Literal["largest", "sorted", "random"] = option(
         "largest",
         help="candidate pairs to keep: largest score differences, or a random sample",
-        source="after Nakov et al. 2013, random acceptance",
+        details="largest: the earliest draws above a threshold, as Moses. sorted: exactly the "
+        "largest differences, as in the paper. random: the earliest draws.",
+        source="pro of Moses; Hopkins & May 2011, Figure 2; after Nakov et al. 2013",
     )
     maximum_difference: float = option(
         0.0,

@@ -2,7 +2,8 @@
 
 Hopkins & May (2011), figure 2, with the constants and the order of Moses' ``pro``: many pairs of
 each sentence are drawn at random, those with nearly equal scores are dropped, and of the others the
-few with the largest differences are kept.
+few with the largest differences are kept. Moses keeps the earliest draws above a threshold just
+below the smallest of those differences; the figure sorts them.
 """
 
 from __future__ import annotations
@@ -41,12 +42,15 @@ class PairSampling:
         kept: maximum pairs kept per sentence (Xi).
         minimum_difference: of the scores of a pair; equal ones are never a pair.
         largest: keep those with the largest differences, or those drawn first.
+        exact: of many pairs with nearly equal differences, keep the larger ones instead of those
+            drawn first.
     """
 
     candidates: int = 5000
     kept: int = 50
     minimum_difference: float = 0.05
     largest: bool = True
+    exact: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,9 @@ def _select_pairs(gaps: NDArray[np.float64], sampling: PairSampling) -> NDArray[
     wide = np.flatnonzero((gaps >= sampling.minimum_difference) & (gaps > 0.0))
     if len(wide) <= sampling.kept or not sampling.largest:
         return wide[: sampling.kept]
+    if sampling.exact:
+        order = np.argsort(-gaps[wide], kind="stable")
+        return np.sort(wide[order[: sampling.kept]])
     rank = len(wide) - sampling.kept
     smallest = np.partition(gaps[wide], rank)[rank] - _EQUAL
     kept: NDArray[np.int64] = wide[gaps[wide] >= smallest][: sampling.kept]

@@ -115,7 +115,8 @@ def pro(
         options.candidate_pairs,
         options.kept_pairs,
         options.minimum_difference,
-        largest=options.acceptance == "largest",
+        largest=options.acceptance != "random",
+        exact=options.acceptance == "sorted",
     )
     rule = options.rule(scores, tuning_set.lengths, draw)
     pairs = sample_pairs(tuning_set.offsets, scores, draw, sampling, rule)

@@ -45,6 +45,12 @@ def by_definition(
             if abs(gap) >= sampling.minimum_difference:
                 pair = (one, other) if gap > 0 else (other, one)
                 candidates.append((abs(gap), pair))
+        if sampling.exact:
+            best = sorted(range(len(candidates)), key=lambda place: -candidates[place][0])
+            places = sorted(best[: sampling.kept])
+            chosen += [tuple(start + row for row in candidates[place][1]) for place in places]
+            start += size
+            continue
         gaps = sorted((gap for gap, _ in candidates), reverse=True)
         smallest = gaps[min(sampling.kept, len(gaps)) - 1] - 1e-5 if gaps else 0.0
         wide = [pair for gap, pair in candidates if gap >= smallest]
@@ -60,14 +66,15 @@ def by_definition(
     candidates=st.integers(1, 60),
     kept=st.integers(1, 20),
     steps=st.sampled_from([3, 10, 10**6]),
+    exact=st.booleans(),
 )
 def test_pairs_by_definition(
-    sizes: list[int], seed: int, candidates: int, kept: int, steps: int
+    sizes: list[int], seed: int, candidates: int, kept: int, steps: int, exact: bool
 ) -> None:
     rng = np.random.default_rng(seed)
     scores = rng.integers(0, steps, sum(sizes)) / steps  # of few steps, many are equal
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    sampling = PairSampling(candidates, kept, 0.05)
+    sampling = PairSampling(candidates, kept, 0.05, exact=exact)
     pairs = sample_pairs(offsets, scores, drawing(seed), sampling)
     expected = by_definition(sizes, scores, drawing(seed), sampling)
     assert list(zip(pairs.better.tolist(), pairs.worse.tolist(), strict=True)) == expected
