@@ -46,11 +46,18 @@ class SmallProblem:
     lists: TuningSet
 
     @classmethod
-    def make(cls, seed: int) -> SmallProblem:
-        """Return a problem of a size and noise drawn from the seed."""
+    def make(
+        cls,
+        seed: int,
+        sentences: tuple[int, int] = (2, 9),
+        features: tuple[int, int] = (3, 7),
+        hypotheses: tuple[int, int] = (10, 60),
+    ) -> SmallProblem:
+        """Return a problem of a size, within the limits, and noise drawn from the seed."""
         rng = np.random.default_rng(seed)
-        n_sentences, n_features = int(rng.integers(2, 10)), int(rng.integers(3, 8))
-        sizes = rng.integers(10, 61, n_sentences)
+        n_sentences = int(rng.integers(*sentences, endpoint=True))
+        n_features = int(rng.integers(*features, endpoint=True))
+        sizes = rng.integers(*hypotheses, n_sentences, endpoint=True)
         n_hyps = int(sizes.sum())
         dense = rng.standard_normal((n_hyps, n_features)).astype(np.float32)
         hidden = rng.uniform(-1.0, 1.0, n_features)
@@ -73,9 +80,8 @@ class SmallProblem:
         """Equal weights, float64 ``[n_features]``."""
         return np.full(len(self.lists.space), 1.0 / len(self.lists.space))
 
-    def ours(self, seed: int, restarts: int) -> float:
-        """Return the score of the default MERT."""
-        options = MertOptions(restarts=restarts)
+    def ours(self, seed: int, options: MertOptions) -> float:
+        """Return the score of our MERT."""
         problem = Problem(self.lists, BLEU)
         return mert(problem, self.start, np.random.default_rng(seed), options).score
 
@@ -123,7 +129,7 @@ def main() -> int:
             problem = SmallProblem.make(number)
             for seed in range(1, given.seeds + 1):
                 began = time.process_time()
-                ours.append(problem.ours(seed, given.restarts))
+                ours.append(problem.ours(seed, MertOptions(restarts=given.restarts)))
                 seconds += time.process_time() - began
                 theirs.append(problem.theirs(seed, given.restarts, program, Path(directory)))
     differences = np.array(ours) - np.array(theirs)

@@ -54,13 +54,11 @@ for _bit in range(64):
 @finite_kernel
 def index_of_highest(heights: NDArray[np.float64]) -> int:
     """Return the first index of the greatest value."""
-    highest = -np.inf
-    for height in heights:
-        highest = max(highest, height)
+    highest, index = -np.inf, 0
     for row in range(len(heights)):
-        if heights[row] == highest:
-            return row
-    return 0
+        if heights[row] > highest:
+            highest, index = heights[row], row
+    return index
 
 
 @finite_kernel
