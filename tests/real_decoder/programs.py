@@ -1,0 +1,120 @@
+"""Run Moses, ``mert-moses.pl`` and this program on the same text."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from mosesplug.cli.main import main
+from tests.real_decoder.system import System
+
+__all__ = ["FLAGS", "NBEST", "Programs"]
+
+FLAGS = "-threads 1 -v 0 -search-algorithm 1 -cube-pruning-pop-limit 60 -s 30"
+NBEST = 25
+
+
+@dataclass(frozen=True)
+class Programs:
+    """The programs, a system, and a directory for their files.
+
+    Attributes:
+        home: of Moses' programs.
+        system: that they tune.
+        directory: for working directories.
+    """
+
+    home: Path
+    system: System
+    directory: Path
+
+    @property
+    def moses(self) -> Path:
+        """The decoder."""
+        return self.home / "bin" / "moses"
+
+    def decode(self, *arguments: str | Path) -> bytes:
+        """Return what Moses prints."""
+        command = [self.moses, *arguments, "-v", "0"]
+        return subprocess.run(command, check=True, capture_output=True).stdout
+
+    def arguments(
+        self, working: str, *, config: Path, source: Path | None, flags: str
+    ) -> list[str]:
+        """Return the arguments that the script and its replacement share."""
+        return [
+            *map(str, (source or self.system.source, self.system.reference, self.moses, config)),
+            *("--working-dir", str(self.directory / working), "--nbest", str(NBEST)),
+            *("--rootdir", str(self.home / "scripts"), "--no-filter-phrase-table"),
+            *("--predictable-seeds", "--random-restarts", "5", "--decoder-flags", flags),
+        ]
+
+    def script(
+        self,
+        working: str,
+        *more: str,
+        config: Path | None = None,
+        source: Path | None = None,
+        flags: str = FLAGS,
+        mertdir: Path | None = None,
+        iterations: int = 2,
+    ) -> Path:
+        """Run ``mert-moses.pl`` and return its working directory."""
+        words = self.arguments(
+            working, config=config or self.system.config, source=source, flags=flags
+        )
+        words += ["--mertdir", str(mertdir or self.home / "bin")]
+        words += [f"--maximum-iterations={iterations}", *more]
+        script = self.home / "scripts" / "training" / "mert-moses.pl"
+        done = subprocess.run(
+            ["perl", script, *words],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "LC_ALL": "C"},
+        )
+        assert not done.returncode, done.stderr[-3000:]
+        return self.directory / working
+
+    def ours(
+        self,
+        working: str,
+        *more: str,
+        config: Path | None = None,
+        source: Path | None = None,
+        flags: str = FLAGS,
+        iterations: int = 2,
+    ) -> Path:
+        """Run ``mert-moses`` and return its working directory."""
+        words = self.arguments(
+            working, config=config or self.system.config, source=source, flags=flags
+        )
+        run_here(["mert-moses", *words, f"--maximum-iterations={iterations}", *more])
+        return self.directory / working
+
+    def tune_words(self, working: str, *more: str, config: Path | None = None) -> list[str]:
+        """Return the arguments of ``mosesplug`` that tune the system."""
+        return [
+            *("tune", str(self.system.source), str(self.system.reference), str(self.moses)),
+            *(str(config or self.system.config), "--working-dir", str(self.directory / working)),
+            *("--nbest", str(NBEST), "--seed", "1", "--threads", "1"),
+            *("--decoder-flags", FLAGS, *more),
+        ]
+
+    def tune(self, working: str, *more: str, config: Path | None = None) -> Path:
+        """Run ``mosesplug tune`` and return its working directory."""
+        run_here(self.tune_words(working, *more, config=config))
+        return self.directory / working
+
+
+def run_here(words: Sequence[str]) -> None:
+    """Run ``mosesplug`` in this process: its kernels are compiled once."""
+    with pytest.raises(SystemExit) as ended:
+        main(list(words))
+    assert not ended.value.code

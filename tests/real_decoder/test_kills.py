@@ -1,0 +1,41 @@
+"""A run with the real decoder that is killed while it decodes ends with the same bytes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tests.real_decoder.programs import Programs, run_here
+from tests.waiting import LIMIT, wait_until
+
+REGIMES = {
+    "batch": ("--algorithm", "kbmira", "--option", "epochs=3", "--max-iterations", "3"),
+    "online": ("--online", "--algorithm", "mira", "--epochs", "3", "--option", "batch=5"),
+}
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+def test_killed_and_continued(programs: Programs, regime: str) -> None:
+    more = REGIMES[regime]
+    whole = programs.tune("whole", *more)
+    words = programs.tune_words("work", *more)
+    work = programs.directory / "work"
+    child = subprocess.Popen(
+        [sys.executable, "-c", "from mosesplug.cli.main import main; main()", *words],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        wait_until(lambda: (work / "run2.moses.ini").is_file() or child.poll() is not None)
+    finally:
+        os.killpg(child.pid, signal.SIGKILL)
+        code = child.wait(LIMIT)
+    assert code == -signal.SIGKILL
+    run_here([*words, "--continue"])
+    for name in ("run2.weights.txt", "run3.weights.txt"):
+        assert (work / name).read_bytes() == (whole / name).read_bytes(), name

@@ -1,0 +1,122 @@
+"""Servers of the real decoder: exact, closed to others, and the same weights as by processes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from formats.weights.files import read_show_weights
+from mosesplug.decoders.batch import ModelWeights
+from mosesplug.decoders.batch_process import ProcessDecoder
+from mosesplug.decoders.exactness import change_weights, count_differing_lists, require_exact
+from mosesplug.decoders.moses import MosesDecoder, parse_flags
+from mosesplug.decoders.own_network import explain_unavailable
+from mosesplug.decoders.server import ServerDecoder
+from tests.real_decoder import inputs
+from tests.real_decoder.programs import FLAGS, NBEST, Programs
+
+CUBE = FLAGS
+STACKS = "-threads 1 -v 0 -s 20"
+
+
+@pytest.fixture
+def weights(programs: Programs) -> ModelWeights:
+    shown = programs.decode("-config", programs.system.config, "-show-weights")
+    return ModelWeights(read_show_weights(shown).groups)
+
+
+def sentences(programs: Programs) -> list[tuple[int, bytes]]:
+    lines = programs.system.source.read_bytes().splitlines()
+    return [*enumerate(lines), (50, b"qqqqq"), (51, b"ein  qqqqq "), (52, lines[0])]
+
+
+@pytest.fixture
+def on_disk(programs: Programs, tmp_path: Path) -> Path:
+    """A configuration with the same phrase table on disk."""
+    table = tmp_path / "table"
+    command = [programs.home / "bin" / "CreateOnDiskPt", "1", "1", "4", "100", "2"]
+    subprocess.run([*command, programs.system.phrase_table, table], check=True, capture_output=True)
+    changes = (
+        ("PhraseDictionaryMemory", "PhraseDictionaryOnDisk cache-size=0"),
+        (str(programs.system.phrase_table), str(table)),
+    )
+    return programs.system.rewrite("on-disk.ini", *changes)
+
+
+@pytest.mark.parametrize("flags", [CUBE, STACKS])
+def test_text_tables_are_exact(
+    programs: Programs, weights: ModelWeights, tmp_path: Path, flags: str
+) -> None:
+    decoder, config = MosesDecoder(programs.moses, parse_flags(flags)), programs.system.config
+    notes: list[str] = []
+    fresh = ProcessDecoder(decoder, config, tmp_path, NBEST)
+    batch = sentences(programs)
+    with ServerDecoder(
+        decoder, config, tmp_path, NBEST, workers=2, network="auto", note=notes.append
+    ) as online:
+        found = require_exact(
+            online, fresh, batch[:5], weights, config=config, flags=decoder.flags, strict=True
+        )
+        assert found.note is not None
+        assert found.note.startswith("PhraseDictionaryMemory keeps the scores and the pruning")
+        assert not found.is_warning
+        other = change_weights(weights)
+        for now in (weights, other, change_weights(other), weights):
+            lists = online.decode(batch, now)
+            assert count_differing_lists(lists, fresh.decode(batch, now)) == 0
+    assert not list(tmp_path.glob("*.tables"))
+    # Only where it cannot be kept to itself does anybody hear of interfaces.
+    assert bool(notes) == (explain_unavailable() is not None)
+
+
+def test_tables_on_disk_keep_scores(
+    programs: Programs, weights: ModelWeights, tmp_path: Path, on_disk: Path
+) -> None:
+    decoder = MosesDecoder(programs.moses, parse_flags(FLAGS))
+    fresh = ProcessDecoder(decoder, on_disk, tmp_path, NBEST)
+    batch = sentences(programs)[:10]
+    with ServerDecoder(decoder, on_disk, tmp_path, NBEST, network="auto") as online:
+        found = require_exact(online, fresh, batch, weights, config=on_disk)
+        assert found.is_warning
+        assert found.note is not None
+        assert "PhraseDictionaryOnDisk keeps the scores of entries" in found.note
+        assert online.restart_each_batch
+        changed = change_weights(weights)
+        expected = fresh.decode(batch, changed)
+        assert count_differing_lists(online.decode(batch, changed), expected) == 0
+
+
+def test_weights_of_servers_and_processes(programs: Programs) -> None:
+    online = ("--online", "--algorithm", "mira", "--epochs", "1", "--option", "batch=6")
+    regimes = {
+        "server": ("--online-decoder", "server", "--strict-online"),
+        "process": ("--online-decoder", "process"),
+    }
+    works = [programs.tune(name, *online, *more) for name, more in regimes.items()]
+    texts = [(work / "run1.weights.txt").read_bytes() for work in works]
+    assert texts[0] == texts[1]
+    assert json.loads((works[0] / "summary.json").read_text())["warnings"] == []
+
+
+@pytest.mark.parametrize(
+    "more", [("--shards", "2"), ("--shards", "2", "--async", "--async-order", "fixed")]
+)
+def test_several_decoders(programs: Programs, more: tuple[str, ...]) -> None:
+    work = programs.tune(
+        "work", "--online", "--algorithm", "mira", "--epochs", "1", "--option", "batch=4", *more
+    )
+    assert programs.decode("-config", work / "moses.ini", "-show-weights")
+    assert not list(work.glob("*.tables"))
+
+
+def test_new_sparse_weights(programs: Programs) -> None:
+    work = programs.tune(
+        "work",
+        *("--online", "--algorithm", "adagrad", "--epochs", "1", "--option", "batch=8"),
+        *("--online-decoder", "server"),
+        config=inputs.sparse(programs.system),
+    )
+    assert (work / "run2.sparse-weights").stat().st_size
