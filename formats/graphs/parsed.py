@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import os
 import re
 import threading
@@ -97,6 +98,14 @@ class ParsedGraphs:
         except OSError:
             unfinished.unlink(missing_ok=True)
             raise
+
+    @classmethod
+    def remove(cls, graphs: str | PathLike[str]) -> None:
+        """Remove what is kept beside a directory of graphs."""
+        found = cls.beside(graphs).directory
+        cls(found, math.inf).forget_unused()
+        with contextlib.suppress(OSError):
+            found.rmdir()
 
     def forget_unused(self) -> None:
         """Remove the arrays of graphs that were not read since the first use."""

@@ -78,6 +78,8 @@ def test_unused_arrays_are_removed_and_other_files_are_kept(tmp_path: Path) -> N
     parsed.read(path, fail)
     parsed.forget_unused()
     assert len(list(parsed.directory.iterdir())) == 2
+    ParsedGraphs.remove(tmp_path / "graphs")
+    assert [each.name for each in parsed.directory.iterdir()] == ["notes"]
 
 
 def test_nothing_is_kept_where_nothing_can_be_written(tmp_path: Path) -> None:
