@@ -6,30 +6,36 @@ output.
 
 The cache is in ``NUMBA_CACHE_DIR``, beside the modules or in the user's cache directory, as Numba
 chooses. If none of them can be written, as in a read-only container, it is in a private directory
-of the user under the temporary directory; if that is impossible, kernels are not cached.
+of the user under the temporary directory; if that is impossible, kernels are not cached. Kernels
+beside the modules are read even if nothing can be written there: whoever installs the package may
+compile for all users. Damaged files of the cache are replaced, and a full disk costs time only.
 """
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import logging
 import os
 import stat
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, update_wrapper
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-import numba
-
-__all__ = ["finite_kernel", "kernel", "load_compiler"]
+__all__ = ["count_compiled", "finite_kernel", "kernel", "load_compiler"]
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
 
 def kernel(function: Function) -> Function:
-    """Compile ``function`` in Numba's nopython mode: ``nogil``, cached, IEEE arithmetic."""
-    return cast(Function, _once_for_all_constants(_compile(function)))
+    """Compile ``function`` in Numba's nopython mode: ``nogil``, cached, IEEE arithmetic.
+
+    Numba itself is imported when the first kernel is called: commands that call none start sooner.
+    """
+    return cast(Function, _Kernel(function, {}))
 
 
 def finite_kernel(function: Function) -> Function:
@@ -37,24 +43,158 @@ def finite_kernel(function: Function) -> Function:
 
     This lets minima and maxima use vector instructions; the results are those of ``kernel``.
     """
-    compiled = _compile(function, fastmath={"nnan", "nsz"})
-    return cast(Function, _once_for_all_constants(compiled))
+    return cast(Function, _Kernel(function, {"fastmath": {"nnan", "nsz"}}))
 
 
-def _compile(function: Callable[..., object], **flags: Any) -> Any:
+class _Kernel:
+    """A function whose Numba dispatcher is made when it is first called, by Python or a kernel."""
+
+    def __init__(self, function: Callable[..., object], flags: dict[str, Any]) -> None:
+        update_wrapper(self, function)
+        self.py_func = function
+        self._flags = flags
+        self._dispatcher: Any = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        return (self._dispatcher or self.dispatcher)(*arguments)
+
+    @property
+    def dispatcher(self) -> Any:
+        """Numba's dispatcher; the same one for all threads."""
+        with _making:
+            if self._dispatcher is None:
+                self._dispatcher = _once_for_all_constants(_compile(self.py_func, self._flags))
+            return self._dispatcher
+
+    @property
+    def _numba_type_(self) -> Any:
+        """The type of the name in other kernels."""
+        return self.dispatcher._numba_type_
+
+    def __reduce__(self) -> str:
+        return self.py_func.__qualname__
+
+
+_making = threading.Lock()
+
+
+def _compile(function: Callable[..., object], flags: dict[str, Any]) -> Any:
     """Return Numba's dispatcher for ``function``, cached if a directory can be written."""
+    numba = _load_numba()
+    # A wrapper for callers in C, which kernels do not have, takes a tenth of the compilation.
+    options = {"nogil": True, "no_cfunc_wrapper": True, **flags}
     if not _has_home() and not _use_private_cache():
-        return numba.njit(nogil=True, **flags)(function)
+        return numba.njit(**options)(function)
     try:
-        return numba.njit(nogil=True, cache=True, **flags)(function)
+        dispatcher = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # Numba can write to none of its directories.
-        return numba.njit(nogil=True, cache=_use_private_cache(), **flags)(function)
+        dispatcher = numba.njit(cache=_use_private_cache(), **options)(function)
+    if dispatcher._cache.cache_path is not None:
+        _extend_cache(dispatcher._cache, Path(function.__code__.co_filename).parent)
+    return dispatcher
+
+
+def _extend_cache(kept: Any, modules: Path) -> None:
+    """Let Numba compile what it cannot read from its cache, and run what it cannot write there.
+
+    Its files are replaced as a whole, but a crash of the machine may leave them empty. What is not
+    in this cache is read from the one beside the modules.
+    """
+    load, save = kept.load_overload, kept.save_overload
+
+    def load_overload(signature: Any, context: Any) -> Any:
+        try:
+            found = load(signature, context)
+        except Exception:  # unpickling damaged bytes raises any error
+            found = None
+            with contextlib.suppress(OSError):
+                kept.flush()
+        if found is None and Path(kept.cache_path) != modules / "__pycache__":
+            with contextlib.suppress(Exception):
+                found = _load_beside(modules, kept, signature, context)
+        return found
+
+    def save_overload(*arguments: Any) -> None:
+        try:
+            save(*arguments)
+        except OSError as error:
+            _warn_unwritten(f"{error.strerror or error}: {kept.cache_path}")
+
+    kept.load_overload, kept.save_overload = load_overload, save_overload
+
+
+def _load_beside(modules: Path, kept: Any, signature: Any, context: Any) -> Any:
+    """Return a kernel that is cached beside the modules; None if there is none."""
+    from numba.core import caching
+
+    # The same names, stamps and keys as in the other directory.
+    implementation = kept._impl
+    stamp = implementation.locator.get_source_stamp()
+    open_files: Any = caching.IndexDataCacheFile
+    files = open_files(str(modules / "__pycache__"), implementation.filename_base, stamp)
+    data = files.load(kept._index_key(signature, context.codegen()))
+    return None if data is None else implementation.rebuild(context, data)
+
+
+@cache
+def _warn_unwritten(problem: str) -> None:
+    logging.getLogger("mosesplug").warning(
+        "warning: compiled code cannot be cached (%s), so the next command compiles it anew. Set "
+        "NUMBA_CACHE_DIR to a directory with some space.",
+        problem,
+    )
+
+
+_compiled: list[str] = []
+
+
+def count_compiled() -> int:
+    """Return the number of kernels that this process has compiled, and not read from the cache."""
+    return len(_compiled)
+
+
+@cache
+def _load_numba() -> Any:
+    """Import Numba, and let it compile without collecting garbage.
+
+    The compiler makes objects by the million and few cycles: looking for them is a tenth of its
+    time.
+    """
+    import numba
+    from numba.core import event
+
+    class Collector(event.Listener):
+        """Stops the collector while anything is compiled."""
+
+        def __init__(self) -> None:
+            self._lock = threading.Lock()
+            self._running = 0
+            self._enabled = False
+
+        def on_start(self, event: Any) -> None:
+            with self._lock:
+                if event.data["dispatcher"].py_func.__module__.startswith("mosesplug."):
+                    _compiled.append(event.data["dispatcher"].py_func.__name__)
+                if not self._running:
+                    self._enabled = gc.isenabled()
+                    gc.disable()
+                self._running += 1
+
+        def on_end(self, event: Any) -> None:
+            with self._lock:
+                self._running -= 1
+                if not self._running and self._enabled:
+                    gc.enable()
+
+    register: Any = event.register
+    register("numba:compile", Collector())
+    return numba
 
 
 @cache
 def _has_home() -> bool:
     """Return whether the user's cache directory is known; else Numba creates one named ``~``."""
-    config: Any = numba.config
+    config: Any = _load_numba().config
     if config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME"):
         return True
     try:
@@ -66,7 +206,7 @@ def _has_home() -> bool:
 @cache
 def _use_private_cache() -> bool:
     """Let Numba cache kernels in a private temporary directory; log a warning if there is none."""
-    config: Any = numba.config
+    config: Any = _load_numba().config
     for place in _temporary_directories():
         directory = Path(place, f"mosesplug-kernels-{os.geteuid()}")
         if _is_private(directory):
@@ -109,7 +249,7 @@ def _once_for_all_constants(dispatcher: Any) -> Any:
     inlines the kernel and finds the constants anyway.
     """
     template_for = dispatcher.get_call_template
-    of_any_value: Callable[[Any], Any] = numba.types.unliteral
+    of_any_value: Callable[[Any], Any] = _load_numba().types.unliteral
 
     def get_call_template(args: Sequence[Any], kws: dict[str, Any]) -> Any:
         return template_for(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -27,7 +28,7 @@ AS_USER = [
 PROGRAM = """
 import mosesplug.kernels as kernels
 kernels.load_compiler()
-print(sum(kernels._nothing.stats.cache_hits.values()), kernels.__file__)
+print(sum(kernels._nothing.dispatcher.stats.cache_hits.values()), kernels.__file__)
 """
 
 
@@ -85,6 +86,25 @@ def test_read_only_installation_without_home(
     cache = tmp_path / "tmp" / f"mosesplug-kernels-{user}"
     assert (cache.stat().st_mode & 0o777, cache.stat().st_uid) == (0o700, user)
     assert {path.suffix for path in cache.rglob("kernels._nothing*")} == {".nbc", ".nbi"}
+
+
+def test_whoever_installs_compiles_for_all_users(
+    compile_kernel: Callable[[], subprocess.Popen[str]], installation: Path, tmp_path: Path
+) -> None:
+    """Users read what is cached beside the modules, although they cannot write there."""
+    package = installation / "mosesplug"
+    package.chmod(0o755)
+    installer = {"PYTHONPATH": str(installation), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    command = [sys.executable, "-P", "-c", PROGRAM]
+    subprocess.run(command, env=environment | installer, check=True, cwd=tmp_path, timeout=120)
+    assert list((package / "__pycache__").glob("*.nbi"))
+    (package / "__pycache__").chmod(0o555)
+    package.chmod(0o555)
+    process = compile_kernel()
+    out, error = process.communicate(timeout=120)
+    assert (out[:2], error) == ("1 ", "")
+    assert not list((tmp_path / "tmp").rglob("*.nbc"))
 
 
 @pytest.fixture
@@ -147,3 +167,78 @@ def test_directories_of_other_users_are_not_used_as_cache(tmp_path: Path) -> Non
     directory.mkdir(mode=0o700)
     os.chown(directory, USER, USER)
     assert not kernels._is_private(directory)
+
+
+def run_program(**environment: str) -> tuple[int, str]:
+    """Run the program with these variables; return its number of cache hits and its errors."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    return int(done.stdout.split()[0]), done.stderr
+
+
+def test_processors_share_a_directory(tmp_path: Path) -> None:
+    """Each finds its own code, whichever machine ran first."""
+    here, other = {"NUMBA_CACHE_DIR": str(tmp_path)}, {"NUMBA_CPU_NAME": "generic"}
+    found = [run_program(**here), run_program(**here, **other)]
+    found += [run_program(**here, **other), run_program(**here)]
+    assert found == [(0, ""), (0, ""), (1, ""), (1, "")]
+
+
+@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
+@pytest.mark.parametrize("left", [0, 40])
+def test_damaged_files_are_replaced(suffix: str, left: int, tmp_path: Path) -> None:
+    """A machine that lost power has files of the right name without their content."""
+    here = {"NUMBA_CACHE_DIR": str(tmp_path)}
+    run_program(**here)
+    for path in tmp_path.rglob(f"*.{suffix}"):
+        path.write_bytes(path.read_bytes()[:left])
+    assert [run_program(**here), run_program(**here)] == [(0, ""), (1, "")]
+
+
+def test_a_full_disk_costs_time_only(tmp_path: Path) -> None:
+    limited = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n" + PROGRAM
+    done = subprocess.run(
+        [sys.executable, "-c", limited],
+        env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.stdout.startswith("0 "), done.stderr
+    assert done.stderr.count("warning: compiled code cannot be cached") == 1
+    assert "NUMBA_CACHE_DIR" in done.stderr
+
+
+def test_a_home_that_forbids_execution(tmp_path: Path) -> None:
+    """Cached code is data that the process maps itself: it needs no permission of the disk."""
+    script = f'mount -t tmpfs -o noexec none "{tmp_path}" && for each in 1 2; do "$@"; done'
+    done = subprocess.run(
+        [
+            *("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"),
+            *(sys.executable, "-c", PROGRAM),
+        ],
+        env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "kernels")},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    if "unshare" in done.stderr or "mount" in done.stderr:
+        pytest.skip(f"no file system without execution can be mounted here: {done.stderr}")
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["0", "1"], done.stderr
+
+
+def test_kernels_need_no_numba_until_they_are_called() -> None:
+    program = "import sys, mosesplug.metrics.words; assert 'numba' not in sys.modules"
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_kernels_are_pickled_by_name() -> None:
+    assert pickle.loads(pickle.dumps(kernels._nothing)) is kernels._nothing

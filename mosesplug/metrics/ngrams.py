@@ -76,7 +76,7 @@ def _find_child(
 def _fill(ngrams: ReferenceNgrams, words: ReferenceWords, n_references: int, longest: int) -> None:
     """Build every trie; write ``limits``, ``keys`` and ``slots`` of ``ngrams``."""
     n_sentences = len(ngrams.node_offsets) - 1
-    most_nodes = np.max(np.diff(ngrams.node_offsets))
+    most_nodes = np.max(ngrams.node_offsets[1:] - ngrams.node_offsets[:-1])
     counts = np.zeros(most_nodes, dtype=np.int32)
     endings = np.empty(longest, dtype=np.int64)
     for sentence in range(n_sentences):
