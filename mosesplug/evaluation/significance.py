@@ -197,9 +197,39 @@ def _draws(n_sentences: int, samples: int, rng: np.random.Generator) -> Iterator
         yield rng.choice(n_sentences, size=(min(at_once, samples - start), n_sentences))
 
 
-@kernel
+_EXACT = 2.0**53
+"""Float64 adds integers up to this without an error, in whatever order."""
+
+
+def _are_exact(values: Statistics, terms: int) -> bool:
+    """Return whether sums of that many rows of ``values`` have no rounding errors."""
+    whole = values.dtype.kind in "iu" or bool(np.all(values == np.rint(values)))
+    return whole and float(np.abs(values).max(initial=0)) * terms < _EXACT
+
+
 def _sums(drawn: NDArray[np.int64], statistics: Statistics) -> NDArray[np.float64]:
     """Sum the statistics of each row of draws, float64 ``[rows, n_statistics]``."""
+    rows, n_drawn = drawn.shape
+    if not _are_exact(statistics, n_drawn):
+        return _add_drawn(drawn, statistics)
+    # Count how often each sentence is drawn: the sums are a product, and nothing is compiled.
+    n_sentences = len(statistics)
+    places = drawn + np.arange(rows)[:, np.newaxis] * n_sentences
+    counts = np.bincount(places.ravel(), minlength=rows * n_sentences)
+    product = counts.reshape(rows, n_sentences).astype(np.float64) @ statistics.astype(np.float64)
+    return np.asarray(product, dtype=np.float64)
+
+
+def _sums_where(chosen: NDArray[np.bool_], values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sum the values of the sentences chosen in each row, float64 ``[rows, n_statistics]``."""
+    if not _are_exact(values, chosen.shape[1]):
+        return _add_chosen(chosen, values)
+    return np.asarray(chosen.astype(np.float64) @ values, dtype=np.float64)
+
+
+@kernel
+def _add_drawn(drawn: NDArray[np.int64], statistics: Statistics) -> NDArray[np.float64]:
+    """Sum the statistics of each row of draws, in their order."""
     totals = np.zeros((drawn.shape[0], statistics.shape[1]))
     for row in range(drawn.shape[0]):
         for sentence in drawn[row]:
@@ -209,8 +239,8 @@ def _sums(drawn: NDArray[np.int64], statistics: Statistics) -> NDArray[np.float6
 
 
 @kernel
-def _sums_where(chosen: NDArray[np.bool_], values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sum the values of the sentences chosen in each row, float64 ``[rows, n_statistics]``."""
+def _add_chosen(chosen: NDArray[np.bool_], values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sum the values of the sentences chosen in each row, in their order."""
     totals = np.zeros((chosen.shape[0], values.shape[1]))
     for row in range(chosen.shape[0]):
         for sentence in range(chosen.shape[1]):

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -21,8 +22,24 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
 from mosesplug.kernels import kernel
-from mosesplug.metrics.hypotheses import check_hypotheses, read_only, run_in_threads
+from mosesplug.metrics.hypotheses import (
+    HypothesisRanges,
+    check_hypotheses,
+    read_only,
+    run_in_threads,
+)
 from mosesplug.metrics.ngrams import ReferenceNgrams, compile_ngrams, count_matches
+from mosesplug.metrics.plain import (
+    CALL,
+    HYPOTHESES,
+    ROWS,
+    Allowance,
+    ReferenceLines,
+    bleu_of_rows,
+    count_ngrams,
+    split_hypotheses,
+    split_words,
+)
 from mosesplug.metrics.protocol import (
     Prepared,
     Smoothing,
@@ -89,6 +106,16 @@ def bleu_scores(totals: NDArray[Any]) -> NDArray[np.float64]:
     return scores
 
 
+_allowance = Allowance(ROWS)
+
+
+def score_rows(totals: NDArray[Any]) -> NDArray[np.float64]:
+    """Return ``bleu_scores``, without a kernel if the process has scored only a few rows."""
+    if _allowance.take(len(totals) + CALL):
+        return bleu_of_rows(totals)
+    return bleu_scores(read_only(totals, totals.dtype))
+
+
 @kernel
 def _floored(totals: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return a copy of ``totals`` ``[m, 9]``; ``2 ** -n`` replaces 0 matches of order n."""
@@ -109,14 +136,22 @@ class BleuReferences(Prepared):
     """References compiled for BLEU.
 
     Attributes:
-        words: vocabulary of each sentence.
-        ngrams: n-grams of each sentence with their clipping limits.
+        lines: the references as text.
         lengths: int32 ``[n_sentences, n_references]``, tokens, ascending in each row.
     """
 
-    words: ReferenceWords
-    ngrams: ReferenceNgrams
+    lines: ReferenceLines
     lengths: NDArray[np.int32]
+
+    @cached_property
+    def words(self) -> ReferenceWords:
+        """The vocabulary of each sentence."""
+        return compile_words(self.lines.references, fold=self.lines.fold)
+
+    @cached_property
+    def ngrams(self) -> ReferenceNgrams:
+        """The n-grams of each sentence with their clipping limits."""
+        return compile_ngrams(self.words, self.n_references, ORDER)
 
 
 @dataclass(frozen=True)
@@ -171,16 +206,17 @@ class Bleu:
         """Compile ``references[k][line]``; see ``Metric.prepare``."""
         n_sentences = check_references(references)
         tokenization = self._tokenization()
-        words = compile_words(tokenization.references(references), fold=tokenization.fold)
         n_references = len(references)
-        lengths = np.diff(words.token_offsets).reshape(n_sentences, n_references)
+        lines = ReferenceLines(
+            tokenization.references(references), tokenization.fold, Allowance(HYPOTHESES)
+        )
+        lengths = lines.count_words().reshape(n_sentences, n_references)
         return BleuReferences(
             n_sentences=n_sentences,
             n_references=n_references,
             signature=f"BLEU|nrefs:{n_references}|{self._settings()}",
             fingerprint=reference_fingerprint(references),
-            words=words,
-            ngrams=compile_ngrams(words, n_references, ORDER),
+            lines=lines,
             lengths=np.sort(lengths, axis=1).astype(np.int32),
         )
 
@@ -202,31 +238,49 @@ class Bleu:
         )
         n = len(hypotheses.sentence_ids)
         statistics = np.empty((n, self.n_statistics), dtype=np.int32)
-
-        def fill(rows: slice) -> None:
-            count_matches(
-                references.words,
-                references.ngrams,
-                references.n_references,
-                ORDER,
-                tokenization.fold,
-                hypotheses.part(rows),
-                statistics[rows],
+        if references.lines.allowance.take(n):
+            texts = (
+                (sentence, split_words(text, tokenization.fold))
+                for sentence, text in split_hypotheses(hypotheses)
             )
-
-        run_in_threads(fill, n, threads)
+            counts = count_ngrams(texts, references.lines.split, ORDER)
+            statistics[:, :N_COUNTS] = np.reshape(counts, (n, N_COUNTS))
+        else:
+            self._count(references, hypotheses, statistics, threads)
         statistics[:, N_COUNTS] = self._reference_lengths(
             references.lengths, hypotheses.sentence_ids, statistics[:, 1]
         )
         return statistics
+
+    def _count(
+        self,
+        references: BleuReferences,
+        hypotheses: HypothesisRanges,
+        statistics: NDArray[np.int32],
+        threads: int,
+    ) -> None:
+        """Write matches and totals of hypotheses to ``statistics`` ``[n, 9]``, with a kernel."""
+        words, ngrams, fold = references.words, references.ngrams, references.lines.fold
+
+        def fill(rows: slice) -> None:
+            count_matches(
+                words,
+                ngrams,
+                references.n_references,
+                ORDER,
+                fold,
+                hypotheses.part(rows),
+                statistics[rows],
+            )
+
+        run_in_threads(fill, len(statistics), threads)
 
     def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
         """Return BLEU of ``totals`` ``[..., 9]``: float64 ``[...]``, in 0 to 1."""
         totals = np.asarray(totals)
         if totals.shape[-1:] != (self.n_statistics,):
             raise ValueError(f"BLEU has 9 statistics, not an array of shape {totals.shape}")
-        rows = read_only(totals.reshape(-1, self.n_statistics), totals.dtype)
-        return bleu_scores(rows).reshape(totals.shape[:-1])
+        return score_rows(totals.reshape(-1, self.n_statistics)).reshape(totals.shape[:-1])
 
     has_bleu_statistics: ClassVar[bool] = True
     has_smoothing: ClassVar[bool] = True
@@ -251,6 +305,8 @@ class Bleu:
             "moses": sentence_bleu.sentence_bleu_moses,
             "nakov": sentence_bleu.sentence_bleu_nakov,
         }
+        if _allowance.take(len(stats) + CALL):
+            return sentence_bleu.smoothed_rows(stats, smoothing)
         return np.asarray(smoothed[smoothing](np.ascontiguousarray(stats)), dtype=np.float64)
 
     def floor_matches(self, totals: NDArray[np.float64]) -> NDArray[np.float64]:

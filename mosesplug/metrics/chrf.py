@@ -21,8 +21,9 @@ as characters.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,6 +40,15 @@ from mosesplug.metrics.hypotheses import (
     run_in_threads,
 )
 from mosesplug.metrics.ngrams import ReferenceNgrams, compile_ngrams, count_matches
+from mosesplug.metrics.plain import (
+    CALL,
+    HYPOTHESES,
+    ROWS,
+    Allowance,
+    ReferenceLines,
+    count_ngrams,
+    split_hypotheses,
+)
 from mosesplug.metrics.protocol import (
     Prepared,
     UnsmoothedMetric,
@@ -77,6 +87,33 @@ def _scores(totals: NDArray[np.float64], beta: float, smooth: float) -> NDArray[
     return scores
 
 
+def _plain_scores(totals: NDArray[np.float64], beta: float, smooth: float) -> NDArray[np.float64]:
+    """Return what ``_scores`` returns, without compiling it."""
+    weight = beta * beta
+    precision, recall = np.zeros(len(totals)), np.zeros(len(totals))
+    orders = np.zeros(len(totals))
+    for order in range(ORDER):
+        match, ours, theirs = totals[:, 3 * order : 3 * order + 3].T
+        both = (ours > 0) & (theirs > 0)
+        precision[both] += (match[both] + smooth) / (ours[both] + smooth)
+        recall[both] += (match[both] + smooth) / (theirs[both] + smooth)
+        orders[both] += 1
+    scores = np.zeros(len(totals))
+    some = (precision > 0) & (recall > 0)
+    first, second = precision[some] / orders[some], recall[some] / orders[some]
+    scores[some] = (1 + weight) * first * second / (weight * first + second)
+    return scores
+
+
+_allowance = Allowance(ROWS)
+
+
+def _characters(line: bytes, fold: bool = False) -> str:
+    """Return the characters that are no whitespace; a byte that is not UTF-8 is one, too."""
+    text = (line.lower() if fold else line).decode("utf-8", "surrogateescape")
+    return "".join(text.split())
+
+
 @dataclass(frozen=True, kw_only=True)
 class ChrfReferences(Prepared):
     """References compiled for chrF, each as a separate text.
@@ -84,14 +121,29 @@ class ChrfReferences(Prepared):
     Reference ``k`` of sentence ``s`` is text ``s * n_references + k``.
 
     Attributes:
-        characters: vocabulary of each text.
-        ngrams: n-grams of each text with their clipping limits.
+        lines: the references as text.
         lengths: int64 ``[n_sentences * n_references]``; number of characters.
     """
 
-    characters: ReferenceWords
-    ngrams: ReferenceNgrams
+    lines: ReferenceLines
     lengths: NDArray[np.int64]
+
+    @cached_property
+    def characters(self) -> ReferenceWords:
+        """The vocabulary of each text."""
+        texts = zip(*self.lines.references, strict=True)
+        lines = [line for sentence in texts for line in sentence]
+        return compile_words([space_out_lines(lines)], fold=self.lines.fold)
+
+    @cached_property
+    def ngrams(self) -> ReferenceNgrams:
+        """The n-grams of each text with their clipping limits."""
+        return compile_ngrams(self.characters, 1, ORDER)
+
+    def read_characters(self, number: int) -> str:
+        """Return the characters of a text that are no blanks."""
+        sentence, reference = divmod(number, self.n_references)
+        return _characters(self.lines.references[reference][sentence], self.lines.fold)
 
 
 @dataclass(frozen=True)
@@ -140,16 +192,14 @@ class Chrf(UnsmoothedMetric):
     def prepare(self, references: Sequence[Sequence[bytes]]) -> ChrfReferences:
         """Compile ``references[k][line]``; see ``Metric.prepare``."""
         n_sentences = check_references(references)
-        lines = [line for sentence in zip(*references, strict=True) for line in sentence]
-        characters = compile_words([space_out_lines(lines)], fold=self.lowercase)
+        texts = [line for sentence in zip(*references, strict=True) for line in sentence]
         return ChrfReferences(
             n_sentences=n_sentences,
             n_references=len(references),
             signature=f"CHRF|nrefs:{len(references)}|{self._settings()}",
             fingerprint=reference_fingerprint(references),
-            characters=characters,
-            ngrams=compile_ngrams(characters, 1, ORDER),
-            lengths=np.diff(characters.token_offsets),
+            lines=ReferenceLines(references, self.lowercase, Allowance(HYPOTHESES)),
+            lengths=np.array([len(_characters(line)) for line in texts], dtype=np.int64),
         )
 
     def statistics(
@@ -173,15 +223,20 @@ class Chrf(UnsmoothedMetric):
         )
         n = len(hypotheses.sentence_ids)
         statistics = np.empty((n, self.n_statistics), dtype=np.int32)
+        if prepared.lines.allowance.take(n * prepared.n_references):
+            characters = [
+                (sentence, _characters(text, self.lowercase))
+                for sentence, text in split_hypotheses(hypotheses)
+            ]
+            return self._choose(
+                prepared, lambda number: self._compare_few(prepared, characters, number)
+            )
 
         def fill(rows: slice) -> None:
             spaced = space_out(hypotheses.part(rows))
-            best = self._compare(prepared, spaced, 0)
-            for reference in range(1, prepared.n_references):
-                other = self._compare(prepared, spaced, reference)
-                better = self.score(other) > self.score(best)
-                best[better] = other[better]
-            statistics[rows] = best
+            statistics[rows] = self._choose(
+                prepared, lambda number: self._compare(prepared, spaced, number)
+            )
 
         run_in_threads(fill, n, threads)
         return statistics
@@ -190,7 +245,33 @@ class Chrf(UnsmoothedMetric):
         """Return chrF of ``totals`` ``[..., 20]``: float64 ``[...]``, in 0 to 1."""
         totals = check_totals(self.name, self.n_statistics, totals)
         rows = read_only(totals.reshape(-1, self.n_statistics), np.float64)
-        return _scores(rows, float(self.beta), float(self.smooth)).reshape(totals.shape[:-1])
+        compute = _plain_scores if _allowance.take(len(rows) + CALL) else _scores
+        return compute(rows, float(self.beta), float(self.smooth)).reshape(totals.shape[:-1])
+
+    def _choose(
+        self, references: ChrfReferences, compare: Callable[[int], NDArray[np.int32]]
+    ) -> NDArray[np.int32]:
+        """Return the statistics with the reference that scores best; the first in a tie."""
+        best = compare(0)
+        for number in range(1, references.n_references):
+            other = compare(number)
+            better = self.score(other) > self.score(best)
+            best[better] = other[better]
+        return best
+
+    def _compare_few(
+        self, references: ChrfReferences, hypotheses: list[tuple[int, str]], number: int
+    ) -> NDArray[np.int32]:
+        """Return what ``_compare`` returns, without kernels."""
+        texts = [
+            (sentence * references.n_references + number, text) for sentence, text in hypotheses
+        ]
+        counts = count_ngrams(texts, lambda text: [references.read_characters(text)], ORDER)
+        return self._arrange(
+            references,
+            np.array([text for text, _ in texts], dtype=np.int64),
+            np.reshape(counts, (len(texts), 2 * ORDER)),
+        )
 
     def _compare(
         self, references: ChrfReferences, spaced: HypothesisRanges, number: int
@@ -207,6 +288,12 @@ class Chrf(UnsmoothedMetric):
             spaced._replace(sentence_ids=read_only(texts, np.int64)),
             counts,
         )
+        return self._arrange(references, texts, counts)
+
+    def _arrange(
+        self, references: ChrfReferences, texts: NDArray[np.int64], counts: NDArray[Any]
+    ) -> NDArray[np.int32]:
+        """Return the statistics that the counts ``[n, 12]`` with these texts make."""
         lengths = references.lengths[texts]
         rows = np.empty((len(texts), self.n_statistics), dtype=np.int32)
         rows[:, 0:N_COUNTS:3] = counts[:, 0::2]

@@ -11,7 +11,7 @@ length ``r`` of one sentence:
 - Chiang et al. (2008), as Moses has it: no constant; a background of recent output is added to the
   statistics, and the score is multiplied by a length, so that long sentences weigh more.
 
-Every function is a kernel and can be called from other kernels.
+Every function but ``smoothed_rows`` is a kernel and can be called from other kernels.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
 from mosesplug.metrics.bleu import ORDER, bleu_score_row
+from mosesplug.metrics.plain import exponentials
 
 __all__ = [
     "background_bleu_moses",
@@ -31,6 +32,7 @@ __all__ = [
     "sentence_bleu_moses",
     "sentence_bleu_nakov",
     "single_bleu",
+    "smoothed_rows",
 ]
 
 
@@ -59,6 +61,32 @@ def _smoothed_row(row: NDArray[Any], words: float, longer: float, reference: flo
     if length == 0.0:
         return 0.0
     return score * math.exp(1.0 - reference_length / length)
+
+
+_ADDED = {"lin-och": (0.0, 1.0, 0.0), "moses": (1.0, 1.0, 0.0), "nakov": (1.0, 1.0, 1.0)}
+"""What each variant adds: to order 1, to longer n-grams and to the reference length."""
+
+
+def smoothed_rows(statistics: NDArray[Any], smoothing: str) -> NDArray[np.float64]:
+    """Return what the kernels return for ``statistics`` ``[m, 9]``, without compiling them."""
+    words, longer, added = _ADDED[smoothing]
+    columns = np.asarray(statistics, dtype=np.float64).T
+    product = np.ones(len(statistics))
+    some = np.ones(len(statistics), dtype=np.bool_)
+    for order in range(ORDER):
+        constant = words if order == 0 else longer
+        match = columns[2 * order] + constant
+        some &= match > 0.0
+        total = np.where(some, columns[2 * order + 1] + constant, 1.0)
+        product *= match / total
+    length, reference = columns[1], columns[2 * ORDER] + added
+    scores = np.zeros(len(statistics))
+    scores[some] = np.sqrt(np.sqrt(product[some]))
+    short = some & ~(reference <= length)
+    scores[short & (length == 0.0)] = 0.0
+    short &= length != 0.0
+    scores[short] *= exponentials(1.0 - reference[short] / length[short])
+    return scores
 
 
 @kernel

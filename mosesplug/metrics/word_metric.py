@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from mosesplug.metrics.encoding import EncodedHypotheses, encode
 from mosesplug.metrics.hypotheses import HypothesisRanges, check_hypotheses, run_in_threads
 from mosesplug.metrics.normalization import Normalization
+from mosesplug.metrics.plain import HYPOTHESES, Allowance, ReferenceLines
 from mosesplug.metrics.protocol import (
     Prepared,
     UnsmoothedMetric,
@@ -57,7 +59,12 @@ class WordReferences(Prepared):
         words: the vocabulary of each sentence, and its references as word ids.
     """
 
-    words: ReferenceWords
+    lines: ReferenceLines
+
+    @cached_property
+    def words(self) -> ReferenceWords:
+        """The vocabulary of each sentence."""
+        return compile_words(self.lines.references, fold=self.lines.fold)
 
 
 def check_totals(name: str, n_statistics: int, totals: NDArray[Any]) -> NDArray[np.float64]:
@@ -103,6 +110,14 @@ class WordMetric(UnsmoothedMetric):
     ) -> NDArray[np.int32]:
         """Return the statistics of hypotheses, int32 ``[n, n_statistics]``."""
 
+    _plain_allowance: ClassVar[float] = HYPOTHESES
+
+    def _count_few(
+        self, references: WordReferences, hypotheses: HypothesisRanges
+    ) -> NDArray[np.int32] | None:
+        """Return what ``_count`` returns, without kernels; None if it needs or has them."""
+        return None
+
     @abstractmethod
     def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
         """Return the score of summed statistics; see ``Metric.score``."""
@@ -133,7 +148,7 @@ class WordMetric(UnsmoothedMetric):
             n_references=len(references),
             signature=f"{self.name}|nrefs:{len(references)}|{self._settings()}",
             fingerprint=reference_fingerprint(references),
-            words=compile_words(texts, fold=splitting.fold),
+            lines=ReferenceLines(texts, splitting.fold, Allowance(self._plain_allowance)),
         )
 
     def statistics(
@@ -157,6 +172,9 @@ class WordMetric(UnsmoothedMetric):
             sentence_ids, buffer, starts, ends, n_sentences=prepared.n_sentences
         )
         hypotheses = splitting.hypotheses(self.normalization.hypotheses(checked))
+        few = self._count_few(prepared, hypotheses)
+        if few is not None:
+            return few
         parts: dict[int, NDArray[np.int32]] = {}
 
         def count(rows: slice) -> None:

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.metrics.encoding import EncodedHypotheses
+from mosesplug.metrics.hypotheses import HypothesisRanges
+from mosesplug.metrics.plain import split_hypotheses, split_words
 from mosesplug.metrics.ter.shifts_sacrebleu import count_edits
 from mosesplug.metrics.word_metric import WordMetric, WordReferences, check_totals
 
@@ -44,9 +46,38 @@ class TerSacrebleu(WordMetric):
         words = lengths[hypotheses.sentence_ids]
         return np.stack([edits * n_references, words], axis=1).astype(np.int32)
 
+    _plain_allowance: ClassVar[float] = 800_000
+    """Pairs of a word of the hypothesis and one of the reference, since that is what takes time."""
+
+    def _count_few(
+        self, references: WordReferences, hypotheses: HypothesisRanges
+    ) -> NDArray[np.int32] | None:
+        """Count with sacrebleu itself, unless the kernels are faster with their compilation."""
+        lines = references.lines
+        lengths = np.array([[len(text) for text in reference] for reference in lines.references])
+        sizes = lengths.max(axis=0, initial=0)[hypotheses.sentence_ids]
+        # Words have some five bytes, with the blank.
+        pairs = float(np.sum((hypotheses.ends - hypotheses.starts) * sizes)) / 25
+        if not lines.allowance.take(pairs * references.n_references):
+            return None
+        from sacrebleu.metrics.lib_ter import translation_edit_rate
+
+        rows = []
+        for sentence, text in split_hypotheses(hypotheses):
+            hypothesis = _letters(split_words(text, lines.fold))
+            split = [_letters(words) for words in lines.split(sentence)]
+            edits = min(translation_edit_rate(hypothesis, reference)[0] for reference in split)
+            rows.append((edits * len(split), sum(map(len, split))))
+        return np.reshape(rows, (len(rows), self.n_statistics)).astype(np.int32)
+
     def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
         """Return 1 - TER of ``totals`` ``[..., 2]``: float64 ``[...]``, at most 1."""
         totals = check_totals(self.name, self.n_statistics, totals)
         rates = np.array(totals[..., 0] > 0, dtype=np.float64)
         np.divide(totals[..., 0], totals[..., 1], out=rates, where=totals[..., 1] > 0)
         return np.asarray(1.0 - rates)
+
+
+def _letters(words: list[bytes]) -> list[str]:
+    """Return different strings for different words."""
+    return [word.decode("latin-1") for word in words]

@@ -1,0 +1,169 @@
+"""Count the matches of a few hypotheses in plain Python, before any kernel is compiled.
+
+Compiling the kernels of a metric takes seconds, as long as plain Python takes for thousands of
+sentences. An ``Allowance`` says how much of that a process may do before it compiles. Counts are
+integers, and scores are computed by the same operations in the same order, so that both ways give
+the same bytes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.metrics.hypotheses import HypothesisRanges
+
+__all__ = [
+    "HYPOTHESES",
+    "ROWS",
+    "Allowance",
+    "ReferenceLines",
+    "bleu_of_rows",
+    "count_ngrams",
+    "exponentials",
+    "split_hypotheses",
+    "split_words",
+]
+
+HYPOTHESES = 4000
+"""Hypotheses of one set of references that are counted without kernels."""
+
+ROWS = 50_000
+"""Rows of summed statistics that a process scores without kernels."""
+
+CALL = 100
+"""What a call costs besides its rows, in rows."""
+
+
+class Allowance:
+    """How much work is still done without kernels; threads may overdraw it slightly.
+
+    Attributes:
+        kernels_only: there is no allowance at all, as when kernels are compiled in advance.
+    """
+
+    kernels_only: ClassVar[bool] = False
+
+    def __init__(self, amount: float) -> None:
+        self._left = amount
+
+    def take(self, amount: float) -> bool:
+        """Return whether that much is left, and take it; else nothing is left from now on."""
+        self._left = self._left - amount if amount <= self._left else -1.0
+        return self._left >= 0.0 and not self.kernels_only
+
+
+@dataclass(frozen=True)
+class ReferenceLines:
+    """The references of a metric, as text.
+
+    Attributes:
+        references: ``references[k][line]``, tokenized.
+        fold: fold ``A`` to ``Z`` to ``a`` to ``z``.
+        allowance: hypotheses (or other units) that may be counted without kernels.
+    """
+
+    references: Sequence[Sequence[bytes]]
+    fold: bool
+    allowance: Allowance
+
+    def __reduce__(self) -> Any:
+        """Lose no allowance by copying: a copy in another process compiles its kernels."""
+        return type(self), (self.references, self.fold, Allowance(-1.0))
+
+    def split(self, sentence: int) -> list[list[bytes]]:
+        """Return the words of each reference of a sentence."""
+        return [split_words(lines[sentence], self.fold) for lines in self.references]
+
+    def count_words(self) -> NDArray[np.int64]:
+        """Return the number of words of each reference, int64 ``[n_sentences, n_references]``."""
+        counts = [[_count_words(line) for line in lines] for lines in self.references]
+        return np.array(counts, dtype=np.int64).T
+
+
+def split_words(line: bytes, fold: bool = False) -> list[bytes]:
+    """Return the words between blanks (byte 32)."""
+    return [word for word in (line.lower() if fold else line).split(b" ") if word]
+
+
+def _count_words(line: bytes) -> int:
+    stripped = line.strip(b" ")
+    if b"  " in stripped:
+        return len(split_words(stripped))
+    return stripped.count(b" ") + 1 if stripped else 0
+
+
+def split_hypotheses(hypotheses: HypothesisRanges) -> Iterator[tuple[int, bytes]]:
+    """Yield sentence id and text of each hypothesis."""
+    ids, buffer, starts, ends = hypotheses
+    for sentence, start, end in zip(ids.tolist(), starts.tolist(), ends.tolist(), strict=True):
+        yield sentence, buffer[start:end].tobytes()
+
+
+def count_ngrams(
+    hypotheses: Iterable[tuple[int, Sequence[Hashable]]],
+    references: Callable[[int], Iterable[Sequence[Hashable]]],
+    longest: int,
+) -> list[list[int]]:
+    """Count the clipped matches and the n-grams of each order, as ``ngrams.count_matches``.
+
+    Args:
+        hypotheses: the number of the references, and the tokens of each hypothesis.
+        references: returns the tokens of each reference of that number.
+        longest: words in the longest n-gram.
+    """
+    limits: dict[int, Counter[Any]] = {}
+    rows = []
+    for number, tokens in hypotheses:
+        if number not in limits:
+            known: Counter[Any] = Counter()
+            for reference in references(number):
+                known |= Counter(_ngrams(reference, longest))
+            limits[number] = known
+        limit = limits[number]
+        counts = [0] * (2 * longest)
+        for ngram, occurrences in Counter(_ngrams(tokens, longest)).items():
+            if ngram in limit:
+                counts[2 * len(ngram) - 2] += min(occurrences, limit[ngram])
+        counts[1::2] = [max(len(tokens) - order, 0) for order in range(longest)]
+        rows.append(counts)
+    return rows
+
+
+def _ngrams(tokens: Sequence[Hashable], longest: int) -> Iterator[Any]:
+    """Return all n-grams: tuples of words, or strings."""
+    if isinstance(tokens, str):
+        return (
+            tokens[start : start + order]
+            for order in range(1, longest + 1)
+            for start in range(len(tokens) - order + 1)
+        )
+    return itertools.chain.from_iterable(
+        zip(*(tokens[skipped:] for skipped in range(order)), strict=False)
+        for order in range(1, longest + 1)
+    )
+
+
+def bleu_of_rows(totals: NDArray[Any]) -> NDArray[np.float64]:
+    """Return BLEU of each row of ``totals`` ``[m, 9]``: float64 ``[m]``; see ``bleu_score_row``."""
+    columns = np.asarray(totals, dtype=np.float64).T
+    matches = columns[0] * columns[2] * columns[4] * columns[6]
+    ngrams = columns[1] * columns[3] * columns[5] * columns[7]
+    scores = np.zeros(len(totals))
+    some = (matches > 0.0) & (ngrams > 0.0)
+    scores[some] = np.sqrt(np.sqrt(matches[some] / ngrams[some]))
+    short = some & (columns[8] > columns[1])
+    scores[short] *= exponentials(1.0 - columns[8, short] / columns[1, short])
+    return scores
+
+
+def exponentials(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the exponential of each value as kernels compute it; NumPy's may differ by a bit."""
+    return np.array([math.exp(value) for value in values.tolist()], dtype=np.float64)
