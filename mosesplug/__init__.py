@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mosesplug.api.table import Table
     from mosesplug.api.tune import tune
     from mosesplug.api.tuner import Request, Tuner
+    from mosesplug.api.warming import Warming, warm_up
     from mosesplug.api.weights import WeightTable
     from mosesplug.errors import (
         DataError,
@@ -53,6 +54,7 @@ __all__ = [
     "Table",
     "Tuner",
     "UsageError",
+    "Warming",
     "WeightTable",
     "__version__",
     "algorithms",
@@ -67,6 +69,7 @@ __all__ = [
     "rerank",
     "score",
     "tune",
+    "warm_up",
     "write_nbest",
 ]
 
@@ -87,6 +90,7 @@ _MODULES = {
     "Table": "mosesplug.api.table",
     "Tuner": "mosesplug.api.tuner",
     "UsageError": "mosesplug.errors",
+    "Warming": "mosesplug.api.warming",
     "WeightTable": "mosesplug.api.weights",
     "algorithms": "mosesplug.api.optimize",
     "analyze": "mosesplug.api.analysis",
@@ -100,6 +104,7 @@ _MODULES = {
     "rerank": "mosesplug.api.reranking",
     "score": "mosesplug.api.scoring",
     "tune": "mosesplug.api.tune",
+    "warm_up": "mosesplug.api.warming",
     "write_nbest": "mosesplug.api.nbest",
 }
 """The module of each public name."""

@@ -213,6 +213,11 @@ _COMMANDS: _Table = {
         "install_tools",
         "Write launchers under the names of other toolkits' programs.",
     ),
+    "warm-up": _Command(
+        "mosesplug.cli.learn.warm_up",
+        "warm_up",
+        "Compile inner loops in advance.",
+    ),
 }
 
 

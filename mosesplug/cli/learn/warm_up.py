@@ -1,0 +1,44 @@
+"""``mosesplug warm-up``: compile in advance."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mosesplug.cli.shared.parameters import Json
+
+__all__ = ["warm_up"]
+
+
+def warm_up(
+    tasks: Annotated[
+        list[str] | None,
+        typer.Option("--for", metavar="COMMAND", help="score, optimize or tune [all]."),
+    ] = None,
+    algorithms: Annotated[
+        list[str] | None,
+        typer.Option("--algorithm", metavar="NAME", help="An algorithm to run [mert, kbmira]."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Compile the inner loops of commands, so that no later command waits for it.
+
+    Runs each command on three sentences. The compiled code is kept where later commands
+    find it: in NUMBA_CACHE_DIR, beside the package, or in the user's cache directory.
+    Installers and container images call this once.
+
+    Example: mosesplug warm-up --for tune --algorithm pro
+    """
+    from dataclasses import asdict
+
+    from mosesplug.api.warming import ALGORITHMS
+    from mosesplug.api.warming import warm_up as compile_kernels
+    from mosesplug.cli.shared.output import print_json
+
+    done = compile_kernels(tasks or (), algorithms or ALGORITHMS)
+    if json:
+        print_json([asdict(each) for each in done])
+        return
+    for each in done:
+        print(f"{each.task}: {each.kernels} kernels compiled in {each.seconds:.1f} s")
