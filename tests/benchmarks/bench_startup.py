@@ -1,12 +1,49 @@
-"""How long a user waits for the first word."""
+"""How long a user waits for the first word: CPU seconds of whole processes.
+
+``python tests/benchmarks/bench_startup.py [COMMAND...]`` prints a table of commands with an empty
+cache of compiled code (cold) and with a full one (warm); sentences are few, so that little else is
+measured. It takes minutes.
+"""
 
 from __future__ import annotations
 
+import gzip
+import os
+import resource
+import shlex
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from mosesplug.cli.moses.install import write_launchers
+from tests.benchmarks.synthetic import make
+
+PROGRAM = "from mosesplug.cli.main import main; main()"
+SENTENCES = 40
+OPTIMIZE = "mosesplug optimize --nbest list --refs refs --threads 1 --seed 1"
+COMMANDS = {
+    "--help": "mosesplug --help",
+    "score": "mosesplug score output refs",
+    "compare": "mosesplug compare output other --refs refs",
+    "optimize, mert": f"{OPTIMIZE} --algorithm mert",
+    "optimize, kbmira": f"{OPTIMIZE} --algorithm kbmira",
+    "optimize, pro": f"{OPTIMIZE} --algorithm pro",
+    "extractor": "tools/extractor -r refs -n list --scfile scores --ffile features",
+    "mert": "tools/mert -d 14 --scfile scores --ffile features --ifile init -n 2 -r 1",
+    "kbmira": "tools/kbmira --dense-init dense --scfile scores --ffile features -o weights",
+    "nbest import": "mosesplug nbest import list store --refs refs",
+    "nbest ls": "mosesplug nbest ls store",
+    "nbest show": "mosesplug nbest show store 3",
+    "refusal of a list": "mosesplug optimize --nbest damaged --refs refs",
+    "refusal of references": "mosesplug optimize --nbest list --refs short",
+    "refusal of weights": "mosesplug optimize --nbest list --refs refs --init damaged",
+}
 
 
 @pytest.mark.parametrize(
@@ -14,8 +51,64 @@ import pytest
 )
 def test_start(benchmark: Any, words: list[str]) -> None:
     """A whole process that only prints."""
-    command = [sys.executable, "-c", "from mosesplug.cli.main import main; main()", *words]
+    command = [sys.executable, "-c", PROGRAM, *words]
     done = benchmark.pedantic(
         subprocess.run, (command,), {"capture_output": True}, rounds=10, warmup_rounds=1
     )
     assert done.returncode == 0
+
+
+def lay_out(directory: Path) -> None:
+    """Write the files that commands read."""
+    (path,), references = make(directory / "made", 1)
+    lines = gzip.decompress(path.read_bytes()).decode().splitlines(keepends=True)
+    few = [line for line in lines if int(line.split(" ", 1)[0]) < SENTENCES]
+    texts = references.read_text().splitlines(keepends=True)[:SENTENCES]
+    files = {
+        "list": few,
+        "refs": texts,
+        "short": texts[:-1],
+        "damaged": [*few[:-1], few[-1].replace("LM0= ", "LM0= x")],
+        "output": [line.split(" ", 2)[2] for line in texts],
+        "other": [line.split(" ", 1)[1] for line in texts],
+        "init": [" ".join(["0.1"] * 14) + "\n", " ".join(["0"] * 14) + "\n", "1 " * 14 + "\n"],
+        "dense": [f"F{number}= 0.1\n" for number in range(14)],
+    }
+    for name, content in files.items():
+        (directory / name).write_text("".join(content))
+    (directory / "tools").mkdir()
+    write_launchers(directory / "tools")
+
+
+def measure(command: str, directory: Path, cache: Path) -> float:
+    """Run a command; return its CPU seconds."""
+    program, *words = shlex.split(command)
+    start = [sys.executable, "-c", PROGRAM] if program == "mosesplug" else [program]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(
+        [*start, *words],
+        cwd=directory,
+        env=os.environ | {"NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(Path.cwd())},
+        capture_output=True,
+        check=False,
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def main(names: list[str]) -> None:
+    """Print the table of some commands, or of all."""
+    with tempfile.TemporaryDirectory() as temporary:
+        directory = Path(temporary)
+        lay_out(directory)
+        print("| command | cold | warm |\n|---|---|---|")
+        for number, (name, command) in enumerate(COMMANDS.items()):
+            if names and name not in names:
+                continue
+            cold = measure(command, directory, directory / f"kernels{number}")
+            warm = min(measure(command, directory, directory / f"kernels{number}") for _ in "12")
+            print(f"| {name} | {cold:.2f} | {warm:.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
