@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from formats.weights.any_format import read_weights
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.domains import add_domains
@@ -24,7 +25,7 @@ from mosesplug.learning.lists import NO_REFERENCES, References, load_lists
 from mosesplug.learning.outside import arrange_held_out, find_metric_of, make_outside_metrics
 from mosesplug.learning.stored import read_store
 from mosesplug.learning.watched import find_watched
-from mosesplug.learning.weights import read_starting_weights
+from mosesplug.learning.weights import StartingWeights, read_starting_weights
 from mosesplug.metrics import Metric
 from mosesplug.metrics.protocol import needs_outside, needs_texts
 from mosesplug.optimizers import Problem, Progress
@@ -182,6 +183,13 @@ def _read_lists(
 ) -> LearningData:
     files = given.lists or settings.nbest
     options = _list_settings(settings, given)
+    file = None
+    if given.start is None and settings.init is not None:
+        file = read_weights(settings.init).with_sparse(settings.sparse_init)
+
+    def find_start(space: FeatureSpace) -> StartingWeights:
+        return read_starting_weights(space, file) if given.start is None else given.start(space)
+
     lists = load_lists(
         files,
         references,
@@ -191,16 +199,12 @@ def _read_lists(
         dense=find_dense_features(files, options),
         threads=settings.threads,
         loaded=lambda done: progress(done, len(files), "lists"),
+        check=find_start if given.start is None else lambda space: None,
     )
-    space = lists.tuning_set.space
-    if given.start is not None:
-        start = given.start(space)
-    else:
-        start = read_starting_weights(space, settings.init, settings.sparse_init)
     return make_list_data(
         lists.tuning_set,
         metric,
-        start,
+        find_start(lists.tuning_set.space),
         lists.signature,
         lists.hypotheses,
         settings.threads,

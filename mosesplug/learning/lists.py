@@ -18,6 +18,7 @@ from formats.nbest.block import NBestList
 from formats.references import read_references
 from formats.text import StrPath
 from formats.weights.any_format import WeightFile
+from mosesplug.features import FeatureSpace
 from mosesplug.learning.list_blocks import find_dense_features, make_steps, read_list_blocks
 from mosesplug.learning.list_references import check_reference_count, match_references
 from mosesplug.learning.watched import WatchedMetric, join_metrics, split_statistics
@@ -91,6 +92,7 @@ def load_lists(
     is_held_out: bool = False,
     threads: int = 1,
     loaded: Callable[[int], None] = lambda done: None,
+    check: Callable[[FeatureSpace], object] = lambda space: None,
 ) -> MergedLists:
     """Read, score and merge n-best lists.
 
@@ -106,6 +108,8 @@ def load_lists(
         is_held_out: whether these are lists of a held-out set.
         threads: number of threads for reading and scoring.
         loaded: called with the number of files that have been read.
+        check: called with the dense features of the lists when the first hypotheses are read; it
+            raises for what does not fit, before anything else is read or compiled.
 
     Raises:
         FormatError: a file is not an n-best list, or not a reference.
@@ -120,6 +124,7 @@ def load_lists(
         is_held_out=is_held_out,
         threads=threads,
         loaded=loaded,
+        check=check,
     ) as stored:
         prepared = stored.prepared
         if watched and isinstance(prepared, InterpolatedReferences):
@@ -139,6 +144,7 @@ def store_lists(
     is_held_out: bool = False,
     threads: int = 1,
     loaded: Callable[[int], None] = lambda done: None,
+    check: Callable[[FeatureSpace], object] = lambda space: None,
 ) -> Iterator[StoredLists]:
     """Read and score n-best lists into a temporary store; see ``load_lists``."""
     name = name_references(references)
@@ -154,7 +160,7 @@ def store_lists(
         for number, blocks in enumerate(lists, start=1):
             report = store.add_iteration(
                 number,
-                blocks,
+                _check_first(blocks, check) if number == 1 else blocks,
                 metric=metric,
                 references=prepared,
                 n_sentences=prepared.n_sentences if prepared.n_references else None,
@@ -165,6 +171,16 @@ def store_lists(
             loaded(number)
         check_reference_count(ids, lines, name)
         yield StoredLists(store, prepared, hypotheses, ids.names)
+
+
+def _check_first(
+    blocks: Iterator[NBestList], check: Callable[[FeatureSpace], object]
+) -> Iterator[NBestList]:
+    """Yield the blocks; call ``check`` with the dense features of the first, if it has any."""
+    for number, block in enumerate(blocks):
+        if number == 0 and block.groups:
+            check(FeatureSpace(block.groups))
+        yield block
 
 
 def read_lines_of(references: References) -> Sequence[Sequence[bytes]]:
