@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mosesplug.errors import UsageError
 from mosesplug.kernels import count_compiled
-from mosesplug.metrics.plain import Allowance
+from mosesplug.metrics.plain import kernels_only
 
 __all__ = ["TASKS", "Warming", "warm_up"]
 
@@ -56,16 +56,11 @@ def warm_up(tasks: Sequence[str] = (), algorithms: Sequence[str] = ALGORITHMS) -
         if task not in TASKS:
             raise UsageError(f"unknown task {task!r}: use {', '.join(TASKS)}")
     done = []
-    kernels_only = Allowance.kernels_only
-    Allowance.kernels_only = True
-    try:
-        for task in tasks or TASKS:
-            start, before = time.perf_counter(), count_compiled()
-            with tempfile.TemporaryDirectory(prefix="mosesplug-warm-up-") as directory:
-                TASKS[task](Path(directory), algorithms)
-            done.append(Warming(task, count_compiled() - before, time.perf_counter() - start))
-    finally:
-        Allowance.kernels_only = kernels_only
+    for task in tasks or TASKS:
+        start, before = time.perf_counter(), count_compiled()
+        with tempfile.TemporaryDirectory(prefix="mosesplug-warm-up-") as directory, kernels_only():
+            TASKS[task](Path(directory), algorithms)
+        done.append(Warming(task, count_compiled() - before, time.perf_counter() - start))
     return done
 
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import itertools
 import math
+import threading
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +30,7 @@ __all__ = [
     "bleu_of_rows",
     "count_ngrams",
     "exponentials",
+    "kernels_only",
     "split_hypotheses",
     "split_words",
 ]
@@ -42,22 +45,32 @@ CALL = 100
 """What a call costs besides its rows, in rows."""
 
 
+_thread = threading.local()
+
+
+@contextmanager
+def kernels_only(wanted: bool = True) -> Iterator[None]:
+    """Let this thread use no allowance: it calls kernels so that they are compiled."""
+    before = getattr(_thread, "kernels_only", False)
+    _thread.kernels_only = wanted
+    try:
+        yield
+    finally:
+        _thread.kernels_only = before
+
+
 class Allowance:
-    """How much work is still done without kernels; threads may overdraw it slightly.
-
-    Attributes:
-        kernels_only: there is no allowance at all, as when kernels are compiled in advance.
-    """
-
-    kernels_only: ClassVar[bool] = False
+    """How much work is still done without kernels; threads may overdraw it slightly."""
 
     def __init__(self, amount: float) -> None:
         self._left = amount
 
     def take(self, amount: float) -> bool:
         """Return whether that much is left, and take it; else nothing is left from now on."""
+        if getattr(_thread, "kernels_only", False):
+            return False
         self._left = self._left - amount if amount <= self._left else -1.0
-        return self._left >= 0.0 and not self.kernels_only
+        return self._left >= 0.0
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from formats.nbest.files import read_nbest_blocks
+from mosesplug.metrics.plain import kernels_only
 from mosesplug.optimizers import Problem
 from mosesplug.optimizers.registry import built_in_algorithms
 from mosesplug.store import NBestStore
@@ -78,7 +79,11 @@ def _compile(context: Context, stop: threading.Event) -> None:
     if stop.wait(_PATIENCE):
         return
     try:
-        with TemporaryDirectory(prefix="mosesplug-") as directory, np.errstate(all="ignore"):
+        with (
+            TemporaryDirectory(prefix="mosesplug-") as directory,
+            np.errstate(all="ignore"),
+            kernels_only(),
+        ):
             _tune_invented_lists(context, Path(directory), stop)
     except _StoppedError:
         pass

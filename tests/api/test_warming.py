@@ -11,7 +11,6 @@ import pytest
 import mosesplug
 from mosesplug.api import warming
 from mosesplug.cli.main import main
-from mosesplug.metrics.plain import Allowance
 
 COMMAND = "from mosesplug.cli.main import main; main()"
 
@@ -42,4 +41,3 @@ def test_optimizers_run_as_asked(
 def test_unknown_names(tasks: list[str], algorithms: list[str]) -> None:
     with pytest.raises(mosesplug.UsageError, match=f"{tasks[0]}|nothing"):
         mosesplug.warm_up(tasks, algorithms)
-    assert not Allowance.kernels_only

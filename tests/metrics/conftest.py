@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
-from mosesplug.metrics.plain import Allowance
+from mosesplug.metrics import plain
 
 
 @pytest.fixture(autouse=True)
-def kernels_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def kernels_only() -> Iterator[None]:
     """Let no metric count or score without its kernels."""
-    monkeypatch.setattr(Allowance, "kernels_only", True)
+    with plain.kernels_only():
+        yield

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 
 import numpy as np
 import pytest
@@ -32,11 +33,13 @@ METRICS = [
 ]
 
 
-def in_plain_python(monkeypatch: pytest.MonkeyPatch) -> None:
+@contextmanager
+def in_plain_python() -> Iterator[None]:
     """Let metrics do everything without kernels."""
-    monkeypatch.setattr(plain.Allowance, "kernels_only", False)
-    monkeypatch.setattr(bleu, "_allowance", plain.Allowance(math.inf))
-    monkeypatch.setattr(chrf, "_allowance", plain.Allowance(math.inf))
+    with pytest.MonkeyPatch.context() as monkeypatch, plain.kernels_only(False):
+        monkeypatch.setattr(bleu, "_allowance", plain.Allowance(math.inf))
+        monkeypatch.setattr(chrf, "_allowance", plain.Allowance(math.inf))
+        yield
 
 
 def count(
@@ -58,10 +61,8 @@ def test_statistics_and_scores(
 ) -> None:
     hypotheses, *references = zip(*sentences, strict=True)
     found, scores = [], []
-    for patch in (None, in_plain_python):
-        with pytest.MonkeyPatch.context() as monkeypatch:
-            if patch:
-                patch(monkeypatch)
+    for way in (nullcontext, in_plain_python):
+        with way():
             statistics = count(metric, hypotheses, references[:n_references])
             scores.append(metric.score(np.cumsum(statistics, axis=0)).tobytes())
             if isinstance(metric, Bleu):
@@ -80,18 +81,18 @@ def test_statistics_and_scores(
 def test_scores_of_many_sums(
     rows: Callable[[NDArray[np.float64]], NDArray[np.float64]],
     width: int,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Exponentials, roots and quotients of ordinary counts are the same to the last bit."""
     totals = np.random.default_rng(3).integers(1, 20_000, (3000, width)).astype(np.float64)
     kernels = rows(totals)
-    in_plain_python(monkeypatch)
-    assert rows(totals).tobytes() == kernels.tobytes()
+    with in_plain_python():
+        assert rows(totals).tobytes() == kernels.tobytes()
 
 
-def test_an_allowance_ends_for_good(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plain.Allowance, "kernels_only", False)
+def test_an_allowance_ends_for_good() -> None:
     allowance = plain.Allowance(10)
-    assert [allowance.take(amount) for amount in (4, 6, 1, 0)] == [True, True, False, False]
-    assert not plain.Allowance(5).take(6)
+    assert not allowance.take(1)
+    with plain.kernels_only(False):
+        assert [allowance.take(amount) for amount in (4, 6, 1, 0)] == [True, True, False, False]
+        assert not plain.Allowance(5).take(6)
     assert chrf.HYPOTHESES == plain.HYPOTHESES > 0
