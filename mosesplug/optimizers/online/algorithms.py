@@ -120,7 +120,8 @@ def optimize_online(
     ) -> Solution:
         problem = activate_sparse(problem)
         initial = check_weights(problem, initial)
-        plan = Plan(int(rng.integers(1 << 62)), options.batch, problem.metric, problem.active_mask)
+        seed = int(rng.integers(1 << 62))
+        plan = Plan(seed, options.batch, problem.metric, problem.active_mask, stored=True)
         learner = learner_of(options)
         if problem.bounds is not None:
             learner = keep_bounds(learner, problem.bounds)

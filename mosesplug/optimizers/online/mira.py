@@ -43,6 +43,10 @@ from mosesplug.tuning_set import Batch
 __all__ = ["ALGORITHMS", "MiraOptions", "mira_learner"]
 
 
+_SLACK_DECODING, _SLACK_STORED = 0.01, 0.0001
+"""``C`` by default."""
+
+
 class MiraTask(NamedTuple):
     """A batch, for kernels.
 
@@ -184,10 +188,12 @@ class MiraOptions(CostOptions):
     """Settings of MIRA."""
 
     slack: float = option(
-        0.01,
+        0.0,
         help="C: weight of margin violations",
-        details="It limits the sum of a sentence's multipliers.",
-        source="Cherry & Foster 2012, as kbmira --cparam",
+        details="It limits the sum of a sentence's multipliers. 0 stands for 0.01 while decoding, "
+        "and for 0.0001 on stored lists, which each epoch visits again.",
+        source="Cherry & Foster 2012, as kbmira --cparam; on stored lists: found on halves of "
+        "recorded lists",
         minimum=0.0,
     )
     constraints: Literal["one", "working-set", "cutting-plane"] = option(
@@ -227,7 +233,7 @@ def mira_learner(options: MiraOptions) -> Learner:
         task = MiraTask(
             drop_empty_sentences(batch.offsets),
             gains,
-            options.slack,
+            options.slack or (_SLACK_STORED if step.stored else _SLACK_DECODING),
             options.solver_tolerance,
             options.choice == "hope-fear",
         )

@@ -233,7 +233,8 @@ def optimize_sharded(
     options = optimizer.online
     problem = activate_sparse(problem)
     initial = check_weights(problem, initial)
-    plan = Plan(int(rng.integers(1 << 62)), options.batch, problem.metric, problem.active_mask)
+    seed = int(rng.integers(1 << 62))
+    plan = Plan(seed, options.batch, problem.metric, problem.active_mask, stored=True)
     parts = split_into_shards(
         StoredSource(problem.tuning_set).sentences,
         1 if sharding.asynchronous else sharding.shards,
