@@ -18,6 +18,7 @@ import gc
 import logging
 import os
 import stat
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -163,6 +164,8 @@ def _load_numba() -> Any:
     import numba
     from numba.core import event
 
+    _postpone_blas()
+
     class Collector(event.Listener):
         """Stops the collector while anything is compiled."""
 
@@ -189,6 +192,25 @@ def _load_numba() -> Any:
     register: Any = event.register
     register("numba:compile", Collector())
     return numba
+
+
+def _postpone_blas() -> None:
+    """Let Numba look for a BLAS when a kernel uses one, which none here does.
+
+    It looks at the first kernel call and imports SciPy's linear algebra for that, a tenth of a
+    second. The functions that use a BLAS look again.
+    """
+    if "numba.np.arraymath" in sys.modules:
+        return  # too late: it has looked
+    import numba.np.linalg
+
+    linalg: Any = numba.np.linalg
+    look = linalg.ensure_blas
+
+    def answer_once() -> None:
+        linalg.ensure_blas = look
+
+    linalg.ensure_blas = answer_once
 
 
 @cache

@@ -240,5 +240,18 @@ def test_kernels_need_no_numba_until_they_are_called() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+def test_kernels_need_no_linear_algebra_and_others_find_it() -> None:
+    program = """
+import sys
+from mosesplug.kernels import load_compiler
+load_compiler()
+assert "scipy.linalg" not in sys.modules
+import numba, numpy
+assert numba.njit(lambda a: numpy.dot(a, a))(numpy.eye(2)).tolist() == [[1, 0], [0, 1]]
+assert "scipy.linalg" in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 def test_kernels_are_pickled_by_name() -> None:
     assert pickle.loads(pickle.dumps(kernels._nothing)) is kernels._nothing
