@@ -86,6 +86,10 @@ STOP_AFTER = 3
 """Decodings in a row without a higher score that end a run of ``mosesplug tune``."""
 
 
+_AVERAGED = ("kbmira", "mert")
+"""Algorithms whose mean weights translated other text better, with the real decoder."""
+
+
 def check_number(value: Any, argument: str, least: float) -> float:
     """Return the number of an argument.
 
@@ -111,10 +115,21 @@ def fill_defaults(values: Mapping[str, Any]) -> dict[str, Any]:
     found = {"working-dir": "tuning", "threads": os.cpu_count() or 1} | dict(values)
     select = "select-run" if found.get("runs") else "select"
     if not any(found.get(name) for name in (select, "last", "online", "heldout")):
-        found[select] = "best-dev"
+        found[select] = "average" if _is_averaged(found) else "best-dev"
     if not any(found.get(name) for name in ("online", "patience")):
         found.setdefault("stop-after", STOP_AFTER)
     return found
+
+
+def _is_averaged(values: Mapping[str, Any]) -> bool:
+    """Return whether the mean of all weights translates better than those of one iteration.
+
+    Several runs are compared by decoded scores, which a mean does not have.
+    """
+    from_graphs = values.get("forest") or str(values.get("decoder", "")).startswith("forest:")
+    return (
+        values.get("algorithm", "mert") in _AVERAGED and not values.get("runs") and not from_graphs
+    )
 
 
 def _plain(setting: Setting, value: Any) -> Any:

@@ -84,9 +84,9 @@ class _Selection:
             details="best-dev: the decoded weights with the best 1-best score on the tuning set. "
             "last: those of the last iteration. average: the mean over all iterations, with "
             "--online over all updates. best-heldout: the best on the held-out set. Default: "
-            "best-heldout with --heldout; else best-dev (mert-moses: last), or with --online what "
-            "the learner's averaging says. With --runs it chooses among the runs: median "
-            "(default), best-heldout or average.",
+            "best-heldout with --heldout; with --online what the learner's averaging says; average "
+            "with mert and kbmira on n-best lists; else best-dev (mert-moses: last). With --runs "
+            "it chooses among the runs: median (default), best-heldout or average.",
         ),
     )
     last: bool = field(

@@ -9,6 +9,7 @@ from pathlib import Path
 from formats.text import write_atomic
 from formats.weights.files import format_sparse
 from mosesplug import __version__
+from mosesplug.optimizers import corpus_score
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import IterationRecord
 from mosesplug.tuning.context import Context
@@ -17,7 +18,7 @@ from mosesplug.tuning.events import Note, RunFinished
 from mosesplug.tuning.graphs.learning import keeps_scale
 from mosesplug.tuning.guarding import guard_result
 from mosesplug.tuning.heldout import find_best
-from mosesplug.tuning.iteration import write_result_files
+from mosesplug.tuning.iteration import build_problem, write_result_files
 from mosesplug.tuning.online.state import select_result
 from mosesplug.tuning.weights import Weights, average_weights
 from mosesplug.tuning.workdir.iteration_files import format_date, result_path, write_config
@@ -144,11 +145,23 @@ def _choose(context: Context, records: Sequence[IterationRecord]) -> _Chosen:
     if how == "average":
         mean = last.average if configuration.online else _mean(context, records)
         if mean is not None:
-            return _Chosen(mean, 0, None, None, how)  # nothing was decoded with them
+            score = _score_in_lists(context, mean)
+            return _Chosen(mean, 0, score, None if score is None else "lists", how)
     what: ScoredOn = "graphs" if context.learns_from_graphs else "lists"
     if configuration.online:
         what = "learning"
     return _Chosen(last.weights, 0, last.optimum, what, "last", len(records) + 1)
+
+
+def _score_in_lists(context: Context, weights: Weights) -> float | None:
+    """Return the score of weights that nothing was decoded with on the merged lists.
+
+    None for a run online, whose lists are those of changing weights, and for search graphs.
+    """
+    if context.data.configuration.online is not None or context.learns_from_graphs:
+        return None
+    problem = build_problem(context, len(context.files.store.iterations()))
+    return corpus_score(problem, context.data.vector(weights, problem.tuning_set.space))
 
 
 def _best_heldout(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from formats.errors import FormatError
-from mosesplug.api.arguments import name_keywords, open_progress, spell_keyword
+from mosesplug.api.arguments import fill_defaults, name_keywords, open_progress, spell_keyword
 from mosesplug.errors import DataError, DecoderError, UsageError
 from mosesplug.settings.configuration import RunPlan
 
@@ -71,3 +71,13 @@ def test_function() -> None:
 def test_other_values_are_rejected() -> None:
     with pytest.raises(UsageError, match="progress is 'yes'"), open_progress("yes"):  # type: ignore[arg-type]
         pass
+
+
+def test_weights_are_averaged_where_that_was_measured() -> None:
+    assert fill_defaults({"algorithm": "pro"})["select"] == "best-dev"
+    assert fill_defaults({})["select"] == "average"
+    assert fill_defaults({"algorithm": "kbmira"})["select"] == "average"
+    assert fill_defaults({"algorithm": "kbmira", "last": True}).get("select") is None
+    for others in ({"runs": 2}, {"forest": True}, {"decoder": "forest:graphs"}):
+        found = fill_defaults({"algorithm": "kbmira", **others})
+        assert found.get("select-run" if "runs" in others else "select") == "best-dev"

@@ -16,6 +16,7 @@ from formats.errors import FormatError
 from formats.moses.ini import read_moses_ini
 from mosesplug.errors import DataError
 from mosesplug.settings.online import HeldOutSet
+from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
 from mosesplug.tuning.events import HeldOutScored, Note
 from mosesplug.tuning.heldout import count_since_best, find_best
@@ -105,10 +106,11 @@ def test_the_summary_names_the_data_of_scores(toy: Toy) -> None:
     summary = json.loads((work / "summary.json").read_text())["result"]
     assert (summary["score_of"], summary["score"]) == ("heldout", result.score)
     mean = tune(toy.configuration("mean", select="average", minimum_change=0.0))
-    assert mean.score is None
+    assert mean.score is not None
     summary = json.loads((toy.directory / "mean" / "summary.json").read_text())["result"]
-    assert summary["score"] is summary["score_of"] is None
-    assert "BLEU --not-estimated-- on dev" in (toy.directory / "mean" / "moses.ini").read_text()
+    assert (summary["score_of"], summary["score"]) == ("lists", mean.score)
+    written = (toy.directory / "mean" / "moses.ini").read_text()
+    assert f"BLEU {mean.score:.6g} on dev" in written
 
 
 def test_average_of_the_iterations(toy: Toy) -> None:
@@ -119,6 +121,10 @@ def test_average_of_the_iterations(toy: Toy) -> None:
     assert result.weights.dense == pytest.approx(np.mean(vectors, axis=0))
     tuned = read_moses_ini(toy.directory / "work" / "moses.ini").weights
     assert tuned["LM0"][0] == pytest.approx(result.weights.dense[1])
+    with NBestStore.open(toy.directory / "work" / "nbests.lmdb") as store:
+        merged = store.tuning_set()
+    chosen = merged.stats[merged.first_best(np.array(result.weights.dense))]
+    assert result.score == toy.configuration().metric.score(chosen.sum(axis=0))
 
 
 def test_patience_ends_the_run(toy: Toy) -> None:

@@ -161,7 +161,8 @@ def _where(result: Result) -> str:
         case "learning":
             return f"{score} while learning in the last epoch; {what}"
         case _:
-            return f"{score} in the merged lists"
+            average = ", averaged over the iterations" if result.selected == "average" else ""
+            return f"{score} in the merged lists{average}"
 
 
 def _best(iteration: IterationFigures) -> str:
