@@ -45,7 +45,7 @@ def problem() -> Problem:
     return made
 
 
-@pytest.mark.parametrize(("restarts", "polish"), [(20, 0), (20, 32), (1000, 32)])
+@pytest.mark.parametrize(("restarts", "polish"), [(20, 0), (20, 8), (1000, 8)])
 def test_restarts(benchmark: Any, problem: Problem, restarts: int, polish: int) -> None:
     """The time of a search with so many restarts."""
     options = MertOptions(restarts=restarts, polish=polish)

@@ -39,8 +39,8 @@ _WITH_MERT = ("mert", "pro+mert")
 _REFERENCE_LENGTHS = ("shortest", "average", "closest")
 _METRIC = (*_REFERENCE_LENGTHS, "nocase", "metric", "metric-settings")
 _MERT_ONLY = ("random-restarts", "random-directions", "number-of-random-directions")
-_SEARCH = {"restarts": 20, "polish": 20}
-"""Defaults of MERT: the restarts of the script, and as many polishing steps."""
+_SEARCH = {"restarts": 20}
+"""Defaults of MERT: the restarts of the script."""
 
 _Values = dict[str, Any]
 

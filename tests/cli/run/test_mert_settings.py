@@ -66,7 +66,7 @@ def test_defaults_are_the_scripts(system: Path) -> None:
     assert run.decoding.decoder == MosesDecoder(system / "moses/bin/moses")
     assert (run.decoding.nbest, run.maximum_iterations, run.minimum_change) == (100, 25, 1e-5)
     assert run.optimising.algorithm == "mert"
-    assert run.optimising.options == {"polish": 20, "restarts": 20}
+    assert run.optimising.options == {"restarts": 20}
     assert (run.optimising.window, run.optimising.seed) == (-1, None)
     assert run.existing == "overwrite"
     assert run.select is None
@@ -141,7 +141,6 @@ def test_search_options(system: Path) -> None:
         *("--range", "tm:0..1", "--prev-aggregate-nbestlist=2", "--historic-interpolation=0.5"),
     ).optimising
     assert run.options == {
-        "polish": 20,
         "restarts": 5,
         "method": "random-direction",
         "random_directions": 50,
@@ -157,12 +156,11 @@ def test_own_options_outweigh_arguments_of_mert(system: Path) -> None:
     assert configuration("--mertargs=-n 7 -r 3").optimising.options["restarts"] == 7
     assert configuration("--mertargs=-n 7 -r 3").optimising.seed == 3
     run = configuration("--mertargs=-n 7 -m 2", "--random-restarts=9", "--seed=4").optimising
-    assert run.options == {"polish": 20, "restarts": 9, "random_directions": 2}
+    assert run.options == {"restarts": 9, "random_directions": 2}
     assert run.seed == 4
     words = ["--number-of-random-directions=6", "--algorithm-option", "interval=average"]
     run = configuration(*words).optimising
     assert run.options == {
-        "polish": 20,
         "restarts": 20,
         "random_directions": 6,
         "interval": "average",
@@ -291,7 +289,7 @@ def test_pro(system: Path) -> None:
     assert "case:lc" in run.metric.signature()
     run = read("--pro-starting-point", *words).configuration
     assert run.optimising.algorithm == "pro+mert"
-    assert run.optimising.options == {"polish": 20, "smooth_brevity_penalty": True, "restarts": 3}
+    assert run.optimising.options == {"smooth_brevity_penalty": True, "restarts": 3}
 
 
 def test_arguments_become_options_of_the_algorithms(system: Path) -> None:

@@ -147,11 +147,12 @@ class MertOptions:
         minimum=0.0,
     )
     polish: int = option(
-        32,
+        8,
         help="number of failed perturbations that end the final polish",
         details=(
             "After the restarts, the search starts from small perturbations of the best point "
-            "until this many in a row find nothing better. 0: only the search of Moses' mert."
+            "until this many in a row find nothing better. 0: only the search of Moses' mert. More "
+            "raises the score of the lists, but not of sentences that were held out."
         ),
         source="mosesplug's, an iterated local search",
         minimum=0,
