@@ -14,6 +14,16 @@ from tests.waiting import LIMIT, wait_until
 
 REGIMES = {
     "batch": ("--algorithm", "kbmira", "--option", "epochs=3", "--max-iterations", "3"),
+    "graphs": (
+        "--forest",
+        "--algorithm",
+        "kbmira",
+        "--option",
+        "epochs=2",
+        "--max-iterations",
+        "3",
+    ),
+    "shards": ("--online", "--algorithm", "mira", "--epochs", "3", "--shards", "2"),
     "online": ("--online", "--algorithm", "mira", "--epochs", "3", "--option", "batch=5"),
 }
 
