@@ -16,7 +16,7 @@ from mosesplug.forest.viterbi import MOST_EDGES, inside_best
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import kernel
 
-__all__ = ["Derivations", "k_best", "translations"]
+__all__ = ["Derivations", "concatenate_words", "k_best", "translations"]
 
 MOST_ALIKE = 1000
 """Maximum number of derivations examined per requested one when duplicates are skipped."""
@@ -104,7 +104,7 @@ def k_best(
 
 def translations(graph: Hypergraph, derivations: Derivations) -> list[list[bytes]]:
     """Return the words of each derivation."""
-    words, ends = _words_of(
+    words, ends = concatenate_words(
         graph.target_offsets, graph.targets, derivations.offsets, derivations.edges
     )
     known, numbers = graph.words, words.tolist()
@@ -260,7 +260,7 @@ def _with_words(
 
 
 @kernel
-def _words_of(
+def concatenate_words(
     target_offsets: NDArray[np.int64],
     targets: NDArray[np.int32],
     offsets: NDArray[np.int64],

@@ -20,7 +20,7 @@ from mosesplug.forest.k_best import Derivations, k_best, translations
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import kernel
 
-__all__ = ["GraphFeatures", "list_derivations", "make_nbest_list"]
+__all__ = ["GraphFeatures", "list_derivations", "make_nbest_list", "sum_features"]
 
 _BEGIN, _END = b"<s>", b"</s>"
 
@@ -178,7 +178,7 @@ class _Found:
 
 
 def _found(graph: Hypergraph, best: Derivations, features: GraphFeatures) -> _Found:
-    sums = _sums(
+    sums = sum_features(
         best.offsets,
         best.edges,
         graph.feature_indptr,
@@ -227,7 +227,7 @@ def _sparse_of(found: Sequence[_Found], rows: NDArray[np.int64], space: FeatureS
 
 
 @kernel
-def _sums(
+def sum_features(
     offsets: NDArray[np.int64],
     edges: NDArray[np.int64],
     indptr: NDArray[np.int64],

@@ -5,6 +5,7 @@ Each objective maps graphs, weights and scale to a value and its gradient with r
 and scale, exactly over all derivations (``forest.ngrams.split``, ``forest.expectation``):
 
 - ``softmax_loss``: minus the log-likelihood of oracle derivations (survey, section 3.2);
+- ``softmax_margin``: the same with costs of the other derivations (Gimpel & Smith 2010);
 - ``risk``: expected error, by linear BLEU (survey, equations 24 and 52);
 - ``xbleu``: BLEU of expected statistics (survey, equations 53 to 55 and appendix A);
 - ``entropy``: entropy of the posterior (survey, equation 44), for deterministic annealing.
@@ -14,22 +15,27 @@ Sentences are summed in their order, so that values do not depend on the number 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
-from mosesplug.forest.expectation import add_features, expectation, expectation_and_gradient
+from mosesplug.forest.expectation import expectation, expectation_and_gradient
 from mosesplug.forest.inside_outside import Posterior, posterior
 from mosesplug.forest.k_best import Derivations
 from mosesplug.forest.ngrams.posteriors import expected_counts, ngram_values
 from mosesplug.forest.ngrams.reference_ngrams import ORDER, ReferenceNgramTree
 from mosesplug.forest.ngrams.split import SplitGraph, split_for
-from mosesplug.forest.oracles.hope_fear import name_sentence
+from mosesplug.forest.sentence_sums import (
+    Change,
+    GraphObjective,
+    map_in_order,
+    mean_objective,
+    sum_objective,
+)
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.metrics.expected_bleu import expected_bleu
 from mosesplug.metrics.linear_bleu import LinearBleu
@@ -40,25 +46,9 @@ __all__ = [
     "entropy",
     "risk",
     "softmax_loss",
+    "softmax_margin",
     "xbleu",
 ]
-
-Result = TypeVar("Result")
-
-
-@dataclass(frozen=True)
-class GraphObjective:
-    """The value of an objective and its derivatives.
-
-    Attributes:
-        value: the value.
-        gradient: float64 ``[n_columns]``; derivatives with respect to the weights.
-        scale_gradient: derivative with respect to the scale.
-    """
-
-    value: float
-    gradient: NDArray[np.float64]
-    scale_gradient: float
 
 
 @dataclass(frozen=True)
@@ -88,6 +78,11 @@ class ScoredGraph:
             float(tree.length),
         )
 
+    def gains(self, gains: LinearBleu) -> NDArray[np.float64]:
+        """Return the gain of each edge of the split graph, float64 ``[n_split_edges]``."""
+        worth = np.concatenate([[0.0], gains.ngrams])[self.split.orders]
+        return gains.word * self.split.totals[:, 0] + ngram_values(self.split, worth)
+
     def posterior(self, scores: NDArray[np.float64]) -> Posterior:
         """Return the posterior of the split graph, given scores of the original edges."""
         return posterior(self.split, scores[self.split.origins])
@@ -115,22 +110,76 @@ def softmax_loss(
         DataError: a sentence has no derivation, or no oracle.
     """
 
-    def part(sentence: int) -> tuple[float, list[_Change]]:
+    def part(sentence: int) -> tuple[float, list[Change]]:
         graph, oracle = graphs[sentence], oracles[sentence]
         scores = graph.edge_scores(weights)
         found = posterior(graph, scale * scores)
-        changes = [_Change(graph, scores, found.edges)]
+        changes = [Change(graph, scores, found.edges)]
         if isinstance(oracle, Derivations):
             total, uses = _sum_derivations(oracle, scale * scores)
-            changes.append(_Change(graph, scores, -uses))
+            changes.append(Change(graph, scores, -uses))
         else:
             own = oracle.edge_scores(weights)
             good = posterior(oracle, scale * own)
             total = good.log_partition
-            changes.append(_Change(oracle, own, -good.edges))
+            changes.append(Change(oracle, own, -good.edges))
         return found.log_partition - total, changes
 
-    return _mean(part, _count_sentences(graphs, oracles), weights, scale, threads)
+    return mean_objective(part, _count_sentences(graphs, oracles), weights, scale, threads)
+
+
+def softmax_margin(
+    graphs: Sequence[ScoredGraph],
+    oracles: Sequence[NDArray[np.bool_]],
+    costs: Sequence[NDArray[np.float64]] | None,
+    weights: NDArray[np.float64],
+    *,
+    scale: float = 1.0,
+    threads: int = 1,
+) -> GraphObjective:
+    """Return the negative mean log-probability of oracles, with costs of the other derivations.
+
+    Costs are added to scaled model scores (Gimpel & Smith 2010). Oracles have no cost.
+
+    Args:
+        graphs: the graphs of the sentences.
+        oracles: for each sentence bool ``[n_split_edges]``; derivations of these edges of the split
+            graph are oracles.
+        costs: for each sentence float64 ``[n_split_edges]``, whose sum over a derivation is its
+            cost, 0 or more; None: without costs.
+        weights: float64 ``[n_columns]``.
+        scale: factor of the model scores.
+        threads: number of threads; the result does not depend on it.
+
+    Raises:
+        DataError: a sentence has no derivation, or no oracle.
+    """
+
+    def part(sentence: int) -> tuple[float, list[Change]]:
+        graph, kept = graphs[sentence], oracles[sentence]
+        split, scores = graph.split, graph.graph.edge_scores(weights)
+        model = scale * scores[split.origins]
+        good = posterior(split, np.where(kept, model, -np.inf))
+        if costs is None:
+            every = posterior(split, model)
+            log_all, uses = every.log_partition, every.edges
+        else:
+            costly = model + costs[sentence]
+            every = posterior(split, costly)
+            dear = posterior(split, np.where(kept, costly, -np.inf))
+            # All derivations with costs, less the oracles with costs, and the oracles without.
+            high = max(every.log_partition, good.log_partition)
+            share_all, share_dear, share_good = (
+                math.exp(each.log_partition - high) for each in (every, dear, good)
+            )
+            total = share_all - share_dear + share_good
+            log_all = high + math.log(total)
+            uses = share_all * every.edges - share_dear * dear.edges + share_good * good.edges
+            uses /= total
+        change = split.on_graph(uses - good.edges, graph.graph.n_edges)
+        return log_all - good.log_partition, [Change(graph.graph, scores, change)]
+
+    return mean_objective(part, _count_sentences(graphs, oracles), weights, scale, threads)
 
 
 def risk(
@@ -139,31 +188,34 @@ def risk(
     gains: LinearBleu,
     *,
     scale: float = 1.0,
+    temperature: float = 0.0,
     threads: int = 1,
 ) -> GraphObjective:
-    """Return the mean expected error by linear BLEU (survey, equations 24 and 52).
+    """Return the mean expected error by linear BLEU (survey, equations 24 and 52) minus entropy.
 
     Args:
         graphs: the graphs of the sentences.
         weights: float64 ``[n_columns]``.
         gains: gains of words and matching n-grams; the error is minus their sum.
         scale: factor of the model scores.
+        temperature: factor of the entropy (survey, equation 45).
         threads: number of threads; the result does not depend on it.
 
     Raises:
         DataError: a sentence has no derivation.
     """
-    worth = np.concatenate([[0.0], gains.ngrams])
 
-    def part(sentence: int) -> tuple[float, list[_Change]]:
+    def part(sentence: int) -> tuple[float, list[Change]]:
         graph = graphs[sentence]
         scores = graph.graph.edge_scores(weights)
-        split = graph.split
-        values = -gains.word * split.totals[:, 0] - ngram_values(split, worth[split.orders])
-        value, change = _average(graph, graph.posterior(scale * scores), values)
-        return value, [_Change(graph.graph, scores, change)]
+        found = graph.posterior(scale * scores)
+        # The entropy is log Z - E[score], so the scores act as errors too.
+        values = temperature * scale * scores[graph.split.origins] - graph.gains(gains)
+        value, change = _average(graph, found, values)
+        value -= temperature * found.log_partition
+        return value, [Change(graph.graph, scores, change)]
 
-    return _mean(part, len(graphs), weights, scale, threads)
+    return mean_objective(part, len(graphs), weights, scale, threads)
 
 
 def entropy(
@@ -185,14 +237,14 @@ def entropy(
         DataError: a sentence has no derivation.
     """
 
-    def part(sentence: int) -> tuple[float, list[_Change]]:
+    def part(sentence: int) -> tuple[float, list[Change]]:
         graph = graphs[sentence]
         scores = graph.edge_scores(weights)
         found = posterior(graph, scale * scores)
         mean, change = expectation_and_gradient(graph, found, scale * scores)
-        return found.log_partition - mean, [_Change(graph, scores, -change)]
+        return found.log_partition - mean, [Change(graph, scores, -change)]
 
-    return _mean(part, len(graphs), weights, scale, threads)
+    return mean_objective(part, len(graphs), weights, scale, threads)
 
 
 def xbleu(
@@ -200,9 +252,10 @@ def xbleu(
     weights: NDArray[np.float64],
     *,
     scale: float = 1.0,
+    temperature: float = 0.0,
     threads: int = 1,
 ) -> GraphObjective:
-    """Return BLEU of expected statistics (Rosti et al. 2010, 2011), an objective to maximise.
+    """Return BLEU of expected statistics (Rosti et al. 2010, 2011) plus entropy, to maximise.
 
     Expected n-gram counts are summed over sentences. Matches are clipped as expectations,
     ``min(E[count], limit)``, because clipping each derivation is not a sum over edges. If both are
@@ -213,10 +266,12 @@ def xbleu(
         graphs: the graphs of the sentences.
         weights: float64 ``[n_columns]``.
         scale: factor of the model scores.
+        temperature: factor of the mean entropy (survey, equation 45).
         threads: number of threads; the result does not depend on it.
 
     Returns:
-        The value, from 0 to 1. If some n-gram order has no match, value and gradient are 0.
+        The value, without entropy from 0 to 1. If some n-gram order has no match, value and
+        gradient are 0.
 
     Raises:
         DataError: a sentence has no derivation.
@@ -231,16 +286,23 @@ def xbleu(
         totals = expectation(found, graph.split.totals)
         return np.concatenate([matches, totals]), counts < graph.limits
 
-    def part(sentence: int) -> tuple[float, list[_Change]]:
+    def part(sentence: int) -> tuple[float, list[Change]]:
         graph = graphs[sentence]
         scores = graph.graph.edge_scores(weights)
         split = graph.split
+        found = graph.posterior(scale * scores)
         worth = np.where(growing[sentence], by_matches[split.orders], 0.0)
         values = np.einsum("ij,j->i", split.totals, by_totals) + ngram_values(split, worth)
-        _, change = _average(graph, graph.posterior(scale * scores), values)
-        return 0.0, [_Change(graph.graph, scores, change)]
+        own = 0.0
+        if share > 0.0:
+            spread = share * scale * scores[split.origins]
+            own = share * found.log_partition - float(expectation(found, spread))
+            values -= spread
+        _, change = _average(graph, found, values)
+        return own, [Change(graph.graph, scores, change)]
 
-    found = list(_map_in_order(statistics, len(graphs), threads))
+    share = temperature / max(len(graphs), 1)
+    found = list(map_in_order(statistics, len(graphs), threads))
     growing = [mask for _, mask in found]
     sums = np.array([row for row, _ in found]).reshape(-1, 2 * ORDER).sum(axis=0)
     statistics_of_all = np.empty(2 * ORDER + 1)
@@ -251,22 +313,7 @@ def xbleu(
     by_totals = by_statistics[1:-1:2]
     if value == 0.0:
         return GraphObjective(0.0, np.zeros(len(weights)), 0.0)
-    return _total(part, len(graphs), weights, scale, threads, value)
-
-
-@dataclass(frozen=True)
-class _Change:
-    """Derivatives with respect to the scaled edge scores of a graph.
-
-    Attributes:
-        graph: the graph.
-        scores: float64 ``[n_edges]``; unscaled edge scores.
-        by_scaled: float64 ``[n_edges]``; the derivatives.
-    """
-
-    graph: Hypergraph
-    scores: NDArray[np.float64]
-    by_scaled: NDArray[np.float64]
+    return sum_objective(part, len(graphs), weights, scale, threads, value)
 
 
 def _average(
@@ -295,57 +342,3 @@ def _count_sentences(graphs: Sequence[object], oracles: Sequence[object]) -> int
     if len(graphs) != len(oracles):
         raise ValueError(f"{len(graphs)} search graphs but {len(oracles)} oracles")
     return len(graphs)
-
-
-def _mean(
-    part: Callable[[int], tuple[float, list[_Change]]],
-    n_sentences: int,
-    weights: NDArray[np.float64],
-    scale: float,
-    threads: int,
-) -> GraphObjective:
-    total = _total(part, n_sentences, weights, scale, threads, 0.0)
-    n = max(n_sentences, 1)
-    return GraphObjective(total.value / n, total.gradient / n, total.scale_gradient / n)
-
-
-def _total(
-    part: Callable[[int], tuple[float, list[_Change]]],
-    n_sentences: int,
-    weights: NDArray[np.float64],
-    scale: float,
-    threads: int,
-    value: float,
-) -> GraphObjective:
-    """Return the sum over the sentences of values and derivatives, starting from ``value``."""
-    by_scaled = np.zeros(len(weights))
-    by_scale = 0.0
-    for own, changes in _map_in_order(part, n_sentences, threads):
-        value += own
-        for change in changes:
-            graph = change.graph
-            add_features(
-                graph.feature_indptr,
-                graph.feature_indices,
-                graph.feature_values,
-                change.by_scaled,
-                by_scaled,
-            )
-            by_scale += float((change.by_scaled * change.scores).sum())
-    return GraphObjective(value, scale * by_scaled, by_scale)
-
-
-def _map_in_order(
-    work: Callable[[int], Result], n_sentences: int, threads: int
-) -> Iterator[Result]:
-    """Yield the results of the sentences in order, for any number of threads."""
-
-    def told(sentence: int) -> Result:
-        with name_sentence(sentence):
-            return work(sentence)
-
-    if threads == 1:
-        yield from map(told, range(n_sentences))
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        yield from pool.map(told, range(n_sentences))

@@ -25,6 +25,7 @@ __all__ = [
     "prune_to_edges",
     "score_best_through_edges",
     "score_in_single_precision",
+    "score_through_edges",
     "sort_columns",
     "take_subgraph",
 ]
@@ -95,10 +96,10 @@ def prune_to_beam(
     _, inside, _ = inside_best(*arrays, scores)
     outside, above = best_outside(*arrays, scores, inside)
     if over == "best":
-        through = _through(*arrays, scores, inside, outside)
+        through = score_through_edges(*arrays, scores, inside, outside)
     else:
         sums = posterior(graph, scores).inside
-        through = _through(*arrays, scores, sums, log_outside(*arrays, scores, sums))
+        through = score_through_edges(*arrays, scores, sums, log_outside(*arrays, scores, sums))
     kept |= (through >= through.max() - beam) & (through > -np.inf)
     _connect(*arrays, above, kept)
     _complete(*arrays, scores, inside, kept)
@@ -278,7 +279,7 @@ def _complete(
 
 
 @kernel
-def _through(
+def score_through_edges(
     edge_offsets: NDArray[np.int64],
     tail_offsets: NDArray[np.int64],
     tails: NDArray[np.int32],

@@ -28,12 +28,7 @@ from formats.weights.any_format import WeightFile
 from formats.weights.files import read_sparse
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace, spelled_groups
-from mosesplug.forest.line_search.graph_space import graph_source
-from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgramTree
-from mosesplug.forest.oracles.hope_fear import GraphSearch
 from mosesplug.forest.pruning import prune_to_edges
-from mosesplug.forest.search_graph import search_graph
-from mosesplug.forest.union import unite_graphs
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.learning.lists import References, name_references, read_lines_of
 from mosesplug.learning.weights import (
@@ -43,7 +38,9 @@ from mosesplug.learning.weights import (
 )
 from mosesplug.metrics import Metric, Prepared
 from mosesplug.optimizers import Algorithm, Problem
+from mosesplug.tuning.graphs.abilities import can_learn_from_graphs
 from mosesplug.tuning.graphs.features import UNKNOWN_WORD
+from mosesplug.tuning.graphs.problem import add_graphs
 from mosesplug.tuning.parallel.ordered_map import start_in_order
 from mosesplug.tuning_set import TuningSet
 
@@ -162,7 +159,7 @@ def check_graph_learner(algorithm: Algorithm, metric: Metric) -> None:
     """
     if algorithm.graphs is None:
         raise UsageError(f"--algorithm {algorithm.name} learns from n-best lists only")
-    if algorithm.graphs == "search" and not metric.can_search_graphs:
+    if not can_learn_from_graphs(algorithm, metric):
         raise UsageError(
             f"--algorithm {algorithm.name} learns from search graphs by BLEU with case, not by "
             f"{metric.signature()}"
@@ -191,16 +188,8 @@ def make_graph_problem(
         threads=threads,
         fixed=graphs.fixed,
     )
-    if algorithm.graphs == "source":
-        source = graph_source(graphs.sentences, graphs.space, metric, graphs.prepared, threads)
-        return replace(problem, source=source)
-    words = ([line.split() for line in each] for each in zip(*graphs.references, strict=True))
-    found = [
-        search_graph(unite_graphs(each), ReferenceNgramTree.of(references))
-        for each, references in zip(graphs.sentences, words, strict=True)
-        if each
-    ]
-    return replace(problem, search=GraphSearch(found))
+    words = [[line.split() for line in each] for each in zip(*graphs.references, strict=True)]
+    return add_graphs(problem, algorithm, graphs.sentences, words, graphs.prepared)
 
 
 def select_sentences(

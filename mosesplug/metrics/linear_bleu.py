@@ -47,6 +47,10 @@ class LinearBleu:
         matches = precision * np.power(ratio, np.arange(ORDER, dtype=np.float64))
         return cls(-1.0, 1.0 / (ORDER * matches))
 
+    def scale(self, factor: float) -> LinearBleu:
+        """Return all gains times a factor."""
+        return LinearBleu(factor * self.word, factor * self.ngrams, factor * self.reference)
+
     def gains(self, statistics: NDArray[Any]) -> NDArray[np.float64]:
         """Return the gains of translations, float64 ``[n]``.
 

@@ -31,6 +31,7 @@ from mosesplug.optimizers.batch.mira.search import (
     first_best_statistics,
 )
 from mosesplug.optimizers.bounds import Bounds
+from mosesplug.optimizers.derivations import DerivationSource
 from mosesplug.optimizers.line_search.space import SpaceSource
 from mosesplug.tuning_set import TuningSet
 
@@ -83,6 +84,8 @@ class Problem:
         source: hypotheses that MERT searches instead of the lists, such as search graphs, with the
             features of the lists' space; None: the lists.
         search: finds hope and fear (batch MIRA only) instead of the lists; None: the lists.
+        derivations: those of the source's search graphs, for algorithms that need more than their
+            best ones; None: the lists.
         fixed: bool ``[n_features]``, features whose weights are set by the decoder, such as
             ``UnknownWordPenalty0`` in search graphs: never active or scaled; None: none.
         keeps_scale: do not scale the weights: fixed ones that count in every choice would get
@@ -105,6 +108,7 @@ class Problem:
     positive: NDArray[np.bool_] | None = None
     source: SpaceSource | None = None
     search: HopeFearSearch | None = None
+    derivations: DerivationSource | None = None
     fixed: NDArray[np.bool_] | None = None
     keeps_scale: bool = False
     bounds: Bounds | None = None

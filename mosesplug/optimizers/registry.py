@@ -51,8 +51,8 @@ class Algorithm:
             ``source`` in its metadata.
         optimize: ``(problem, initial, rng, options, progress) -> Solution``.
         learner: makes an online learner from the options; None for a batch optimizer.
-        graphs: how it learns from search graphs: by the problem's ``source`` or its ``search``;
-            None if it learns from lists only.
+        graphs: how it learns from search graphs: by the problem's ``source``, its ``search`` or
+            its ``derivations``; None if it learns from lists only.
         restarts: whether it also starts from random points and from weights of earlier iterations.
         needs_bleu: whether BLEU is the only metric that it can tune.
         tunes_sparse: whether it tunes sparse features unless told which features are active.
@@ -69,7 +69,7 @@ class Algorithm:
     options: type[Any]
     optimize: Callable[[Problem, NDArray[np.float64], np.random.Generator, Any, Progress], Solution]
     learner: Callable[[Any], Learner] | None = None
-    graphs: Literal["source", "search"] | None = None
+    graphs: Literal["source", "search", "derivations"] | None = None
     restarts: bool = False
     needs_bleu: bool = False
     tunes_sparse: bool = True

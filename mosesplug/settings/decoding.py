@@ -351,11 +351,13 @@ class DecodingSettings:
                 help="Take search graphs from the decoder",
                 panel="Decoder",
                 added=True,
-                note="mert and kbmira learn from the graphs, other algorithms from the lists",
+                note="mert, kbmira and others learn from the graphs, some from the lists",
                 details="The decoder writes search graphs, those of all iterations are kept, and "
                 "the n-best lists are taken out of them. mert learns from the whole graphs "
-                "(Macherey et al. 2008), kbmira finds hope and fear there; other algorithms learn "
-                "from the lists.",
+                "(Macherey et al. 2008), risk, linear-bleu, xbleu and softmax from the sums over "
+                "all derivations; kbmira, mira, arow, rm-pa and rm-cp find hope and fear there. "
+                "Other algorithms learn from the lists, and so do all but mert with a metric other "
+                "than BLEU with case, and learners with --online or --shards.",
             )
         ),
     )

@@ -23,6 +23,7 @@ from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning.domains import DomainLearning
 from mosesplug.tuning.events import Watcher
+from mosesplug.tuning.graphs.abilities import learns_from_graphs
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.workspace import Workspace
 
@@ -131,9 +132,8 @@ class Context:
 
     @property
     def learns_from_graphs(self) -> bool:
-        """Whether the decoder writes search graphs for the algorithm."""
-        has_graphs = self.data.configuration.decoding.graphs is not None
-        return has_graphs and self.optimizer.algorithm.graphs is not None
+        """Whether the algorithm learns from the search graphs of the decoder."""
+        return learns_from_graphs(self.data.configuration, self.optimizer.algorithm)
 
 
 def _sharding_text(sharding: Sharding | None) -> str:

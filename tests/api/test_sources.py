@@ -95,6 +95,27 @@ def test_graphs_give_the_weights_of_the_command_line(graphs: Path, tmp_path: Pat
     assert len(found.folds) == 2
 
 
+@pytest.mark.parametrize(
+    "algorithm", ["risk", "linear-bleu", "xbleu", "softmax", "mira", "arow", "rm-pa", "rm-cp"]
+)
+def test_learners_of_graphs_find_the_good_feature(
+    graphs: Path, tmp_path: Path, algorithm: str
+) -> None:
+    start = {"LM0": 0.4, "TM0": (0.5, 0.1), "S_good": 0.0}
+    form: dict[str, Any] = {"references": tmp_path / "references", "initial": start}
+    fit = mosesplug.optimize(graphs=graphs, algorithm=algorithm, **form)
+    assert fit.weights["S_good"] > 0.0
+    assert fit.score == pytest.approx(1.0)
+    again = mosesplug.optimize(graphs=graphs, algorithm=algorithm, threads=2, **form)
+    assert again.weights == fit.weights
+    option = {"softmax": "oracle_gain", "risk": "error"}.get(algorithm)
+    if option is not None:
+        with pytest.raises(UsageError, match=f"{option}=moses needs n-best lists"):
+            mosesplug.optimize(
+                graphs=graphs, algorithm=algorithm, options={option: "moses"}, **form
+            )
+
+
 def test_graphs_of_the_weights_that_made_them(graphs: Path, tmp_path: Path) -> None:
     fit = mosesplug.optimize(graphs=graphs, references=tmp_path / "references", options=FAST)
     assert fit.start["LM0"] == 0.4

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mosesplug.forest.ngrams.reference_ngrams import BOUNDARIES, ORDER, OTHER, ReferenceNgramTree
 from mosesplug.forest.ngrams.states import NgramStates, TextGraph, ngram_states, renumber_words
-from mosesplug.forest.oracles.search import Judge, search_partials
+from mosesplug.forest.oracles.search import Judge, rank_rows, search_partials
 from mosesplug.forest.partial_derivations import extract_derivation
 from mosesplug.forest.viterbi import Derivation
 from mosesplug.hypergraph import Hypergraph
@@ -138,7 +138,10 @@ def oracle(
         raise ValueError(f"beam must be positive: {beam}")
     added = np.array(background, dtype=np.float64)
     judge = Judge(graph.limits, graph.lengths, graph.shares, added)
-    partials, known, row = search_partials(graph.text, graph.scores, graph.states, judge, beam or 0)
+    partials, known, begin, end = search_partials(
+        graph.text, graph.scores, graph.states, judge, beam or 0
+    )
+    row = int(rank_rows(partials, known, begin, end, 1)[0]) if end > begin else -1
     derivation = extract_derivation(
         graph.text.tail_offsets, partials, row, float(partials.scores[row])
     )

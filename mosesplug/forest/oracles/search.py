@@ -1,10 +1,12 @@
-"""Search for the derivation with the highest BLEU over partial derivations with statistics.
+"""Search for derivations with the highest BLEU over partial derivations with statistics.
+
+The value of a derivation is BLEU, alone for an oracle, and with the model score for hope and fear.
 
 BLEU is not a sum over edges: matches are clipped by reference counts, and the score is not
 additive. Partial derivations of a node are equivalent for all continuations only if they have the
 same length, the same clipped counts of reference n-grams, and the same left and right states
 (``ngrams.states``). A search that keeps all non-equivalent ones is exact but exponential. For real
-graphs a beam keeps those with the highest BLEU so far, against a reference length in proportion to
+graphs a beam keeps those with the highest value so far, against a reference length in proportion to
 the covered source words.
 """
 
@@ -34,7 +36,7 @@ from mosesplug.forest.partial_derivations import (
 from mosesplug.kernels import kernel
 from mosesplug.metrics.bleu import bleu_score_row
 
-__all__ = ["Judge", "Matches", "search_partials"]
+__all__ = ["Judge", "Matches", "rank_rows", "search_partials"]
 
 
 class Judge(NamedTuple):
@@ -45,12 +47,19 @@ class Judge(NamedTuple):
         lengths: float64 ``[n_references]``, ascending; length of each reference in words.
         shares: float64 ``[n_nodes]``; the fraction of source words that each node covers.
         background: float64 ``[9]``; statistics of ``metrics.Bleu`` that are added.
+        gain: factor of BLEU in the value of a derivation; below 0 for a fear.
+        per_word: whether BLEU is multiplied by the reference length, that of the background
+            included.
+        model: factor of the model score in the value, 0 or more.
     """
 
     limits: NDArray[np.int32]
     lengths: NDArray[np.float64]
     shares: NDArray[np.float64]
     background: NDArray[np.float64]
+    gain: float = 1.0
+    per_word: bool = False
+    model: float = 0.0
 
 
 class Matches(NamedTuple):
@@ -61,25 +70,28 @@ class Matches(NamedTuple):
         codes: uint64 ``[room]``; hash codes of the counts.
         matches: int32 ``[room, 4]``; sums of the counts of each order.
         words: int64 ``[room]``; length of the translation in words.
-        worths: float64 ``[room]``; BLEU so far.
+        values: float64 ``[room]``; BLEU and model score so far, with their factors.
     """
 
     counts: NDArray[np.int32]
     codes: NDArray[np.uint64]
     matches: NDArray[np.int32]
     words: NDArray[np.int64]
-    worths: NDArray[np.float64]
+    values: NDArray[np.float64]
 
 
 @kernel
 def search_partials(
     graph: TextGraph, scores: NDArray[np.float64], states: NgramStates, judge: Judge, beam: int
-) -> tuple[Partials, Matches, int]:
-    """Return all partial derivations kept, and the row of the goal's best one (-1 if none).
+) -> tuple[Partials, Matches, int, int]:
+    """Return all partial derivations kept, and the rows of the goal's derivations.
+
+    Returns:
+        The tables, and the first row of the goal and the one after its last.
 
     Args:
         graph: the graph of the sentence.
-        scores: float64 ``[n_edges]``; model scores, which break ties.
+        scores: float64 ``[n_edges]``; model scores, which break ties of values.
         states: the automaton of the references' n-grams.
         judge: the data that BLEU needs.
         beam: number of partial derivations to keep per node; 0 keeps all.
@@ -125,10 +137,13 @@ def search_partials(
                 slot = _slot(partials, known, table, first[node], used)
                 row = table[slot]
                 if row < first[node]:
-                    known.worths[used] = _worth(known, used, judge, judge.shares[node])
+                    worth = _worth(known, used, judge, judge.shares[node])
+                    known.values[used] = judge.gain * worth + judge.model * partials.scores[used]
                     table[slot] = used
                     used += 1
                 elif partials.scores[used] >= partials.scores[row]:
+                    gained = partials.scores[used] - partials.scores[row]
+                    known.values[row] += judge.model * gained
                     copy_row(partials, used, partials, row)
                 if 2 * (used - first[node]) > len(table):
                     table = _larger(partials, known, table, first[node], used)
@@ -137,11 +152,23 @@ def search_partials(
             used = _prune(partials, known, first[node], used, beam)
             table[:] = -1
         first[node + 1] = used
-    best = -1
-    for row in range(first[n_nodes - 1], used):
-        if best < 0 or not _before(partials, known, best, row):
-            best = row
-    return partials, known, best
+    return partials, known, int(first[n_nodes - 1]), used
+
+
+@kernel
+def rank_rows(
+    partials: Partials, known: Matches, begin: int, end: int, k: int
+) -> NDArray[np.int64]:
+    """Return the ``k`` best rows from ``begin`` to ``end``, the best first; the last wins ties."""
+    rows = np.arange(begin, end)
+    size = min(k, len(rows))
+    for place in range(size):
+        best = place
+        for other in range(place + 1, len(rows)):
+            if not _before(partials, known, rows[best], rows[other]):
+                best = other
+        rows[place], rows[best] = rows[best], rows[place]
+    return rows[:size].copy()
 
 
 @kernel
@@ -169,7 +196,7 @@ def _copy_row(known: Matches, row: int, others: Matches, place: int) -> None:
     """Copy a row to row ``place`` of the same or another table (``others`` is an output)."""
     others.codes[place] = known.codes[row]
     others.words[place] = known.words[row]
-    others.worths[place] = known.worths[row]
+    others.values[place] = known.values[row]
     for ngram in range(known.counts.shape[1]):
         others.counts[place, ngram] = known.counts[row, ngram]
     for order in range(ORDER):
@@ -222,7 +249,10 @@ def _code(number: int) -> np.uint64:
 
 @kernel
 def _worth(known: Matches, row: int, judge: Judge, share: float) -> float:
-    """Return BLEU with the background; the shorter of equally close reference lengths wins."""
+    """Return BLEU with the background, times the reference length if ``judge.per_word``.
+
+    The shorter of equally close reference lengths wins.
+    """
     totals = judge.background.copy()
     words = known.words[row]
     for order in range(ORDER):
@@ -233,14 +263,14 @@ def _worth(known: Matches, row: int, judge: Judge, share: float) -> float:
         if abs(length * share - words) < abs(closest - words):
             closest = length * share
     totals[2 * ORDER] += closest
-    return bleu_score_row(totals)
+    return bleu_score_row(totals) * (totals[2 * ORDER] if judge.per_word else 1.0)
 
 
 @kernel
 def _before(partials: Partials, known: Matches, row: int, other: int) -> bool:
-    """Return whether a row is better than a later one; the later one wins ties."""
-    if known.worths[row] != known.worths[other]:
-        return bool(known.worths[row] > known.worths[other])
+    """Return whether a row is better than another one; the other one wins ties."""
+    if known.values[row] != known.values[other]:
+        return bool(known.values[row] > known.values[other])
     return bool(partials.scores[row] > partials.scores[other])
 
 
@@ -292,7 +322,7 @@ def _larger(
 def _prune(partials: Partials, known: Matches, first: int, used: int, beam: int) -> int:
     """Keep the ``beam`` best rows of a node in the same order; return their end."""
     place = first
-    for row in select_best_rows(known.worths[first:used], beam):
+    for row in select_best_rows(known.values[first:used], beam):
         copy_row(partials, first + row, partials, place)
         _copy_row(known, first + row, known, place)
         place += 1

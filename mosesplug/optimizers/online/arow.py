@@ -43,7 +43,7 @@ from mosesplug.optimizers.online.learner import (
     Step,
     apply_finite_sum,
 )
-from mosesplug.optimizers.online.options import CostOptions
+from mosesplug.optimizers.online.options import GraphCostOptions
 from mosesplug.optimizers.options import option
 from mosesplug.tuning_set import Batch
 
@@ -51,7 +51,7 @@ __all__ = ["ALGORITHMS", "ArowOptions", "arow_learner"]
 
 
 @dataclass(frozen=True)
-class ArowOptions(CostOptions):
+class ArowOptions(GraphCostOptions):
     """Settings of adaptive regularisation of weights."""
 
     variance_weight: float = option(
@@ -192,5 +192,6 @@ ALGORITHMS = (
         source="Crammer et al. 2009; Chiang 2012",
         options=ArowOptions,
         learner=arow_learner,
+        graphs="derivations",
     ),
 )

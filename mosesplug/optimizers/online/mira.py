@@ -34,7 +34,7 @@ from mosesplug.optimizers.lists.rows import (
 )
 from mosesplug.optimizers.online.algorithms import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step, apply_sum
-from mosesplug.optimizers.online.options import CostOptions
+from mosesplug.optimizers.online.options import GraphCostOptions
 from mosesplug.optimizers.online.working_sets import Walk, empty_set, join, solve, with_room
 from mosesplug.optimizers.options import option
 from mosesplug.optimizers.solvers.qp import EXCHANGES
@@ -184,7 +184,7 @@ def _measure_violations(
 
 
 @dataclass(frozen=True)
-class MiraOptions(CostOptions):
+class MiraOptions(GraphCostOptions):
     """Settings of MIRA."""
 
     slack: float = option(
@@ -277,5 +277,6 @@ ALGORITHMS = (
         source="Crammer et al. 2006",
         options=MiraOptions,
         learner=mira_learner,
+        graphs="derivations",
     ),
 )

@@ -9,7 +9,13 @@ from mosesplug.errors import UsageError
 from mosesplug.optimizers.costs import CostKind, Costs, Remembered
 from mosesplug.optimizers.options import option
 
-__all__ = ["COST_DETAILS", "START_SPREAD_DETAILS", "CostOptions", "OnlineOptions"]
+__all__ = [
+    "COST_DETAILS",
+    "START_SPREAD_DETAILS",
+    "CostOptions",
+    "GraphCostOptions",
+    "OnlineOptions",
+]
 
 
 START_SPREAD_DETAILS = (
@@ -96,3 +102,19 @@ class CostOptions(OnlineOptions):
         if not 0.0 <= self.background_decay <= 1.0:
             raise UsageError(f"background_decay must be from 0 to 1, not {self.background_decay:g}")
         return Costs(self.cost, self.remember, self.background_decay)
+
+
+@dataclass(frozen=True)
+class GraphCostOptions(CostOptions):
+    """Settings of learners of hope and fear, which can be found in search graphs."""
+
+    graph_best: int = option(
+        1,
+        help="translations of each kind from a search graph",
+        details="On search graphs, each mini-batch has the best translations at the current "
+        "weights, and the best hopes and fears by sentence BLEU (BLEU+1), this many of each. The "
+        "cost chooses among them. The searches keep as many partial translations of a node, at "
+        "least 3.",
+        source="Chiang 2012; measured",
+        minimum=1,
+    )

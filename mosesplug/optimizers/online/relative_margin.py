@@ -43,7 +43,7 @@ from mosesplug.optimizers.online.learner import (
     Step,
     apply_finite_sum,
 )
-from mosesplug.optimizers.online.options import CostOptions
+from mosesplug.optimizers.online.options import GraphCostOptions
 from mosesplug.optimizers.online.working_sets import Walk, empty_set, join, solve, with_room
 from mosesplug.optimizers.options import option
 from mosesplug.tuning_set import Batch
@@ -209,7 +209,7 @@ def _cut(
 
 
 @dataclass(frozen=True)
-class RelativeMarginOptions(CostOptions):
+class RelativeMarginOptions(GraphCostOptions):
     """Settings of passive-aggressive relative margin."""
 
     averaging: Literal["last", "all", "best"] = option(
@@ -345,6 +345,7 @@ ALGORITHMS = (
         source="Eidelman et al. 2013",
         options=RelativeMarginOptions,
         learner=rm_pa_learner,
+        graphs="derivations",
     ),
     online_algorithm(
         name="rm-cp",
@@ -352,5 +353,6 @@ ALGORITHMS = (
         source="Eidelman et al. 2013",
         options=RmCpOptions,
         learner=rm_cp_learner,
+        graphs="derivations",
     ),
 )

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.optimizers.batch.expected.coordinates import variance_in_lists
+from mosesplug.optimizers.derivations import LIST_SIZE
 from mosesplug.optimizers.online.epochs import mean_weights, restart_averaging
 from mosesplug.optimizers.online.learner import Learner, LearnerState
 from mosesplug.optimizers.online.options import OnlineOptions
@@ -83,7 +84,10 @@ def start_states(
         return [_resume(problem, initial, learner, copy_state(state)) for state in kept]
     scale = 1.0
     if options.start_spread and can_scale(problem):
-        scale = find_scale(problem.tuning_set, initial, options.start_spread)
+        lists, graphs = problem.tuning_set, problem.derivations
+        if graphs is not None:
+            lists = graphs.best_lists(initial, LIST_SIZE)
+        scale = find_scale(lists, initial, options.start_spread)
     weights = initial * scale
     if problem.fixed is not None:
         weights = np.where(problem.fixed, initial, weights)

@@ -1,12 +1,13 @@
 """Learn from the search graphs of all iterations instead of their n-best lists.
 
-MERT searches the derivations of all graphs of a sentence, MIRA finds hope and fear in them. Other
-algorithms learn from n-best lists that are taken from the graphs.
+MERT searches the derivations of all graphs of a sentence, learners of margins find hope and fear in
+them, and expected scores are sums over all derivations. Other algorithms learn from n-best lists
+that are taken from the graphs, and so do those of BLEU if the metric is another one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,16 +15,13 @@ import numpy as np
 
 from mosesplug.decoders.description import DecodedGraphs
 from mosesplug.errors import UsageError
-from mosesplug.forest.line_search.graph_space import graph_source
-from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgramTree
-from mosesplug.forest.oracles.hope_fear import GraphSearch
-from mosesplug.forest.search_graph import search_graph
-from mosesplug.forest.union import unite_graphs
 from mosesplug.optimizers import Algorithm, Problem
 from mosesplug.settings.configuration import Configuration
-from mosesplug.store import NBestStore, StoredGraphs
+from mosesplug.store import NBestStore
 from mosesplug.tuning.context import RunData
+from mosesplug.tuning.graphs.abilities import learns_from_graphs
 from mosesplug.tuning.graphs.features import UNKNOWN_WORD, read_configured_features
+from mosesplug.tuning.graphs.problem import add_graphs
 from mosesplug.tuning.graphs.storing import read_sentence_references
 
 __all__ = [
@@ -70,7 +68,7 @@ def read_fixed_weights(
     MIRA uses them, too, although Moses' ``kbmira`` has 0 there: derivations of one sentence differ
     in unknown words (a word may be known in longer phrases only), and the decoder scores that.
     """
-    if configuration.decoding.graphs is None or algorithm.graphs is None:
+    if not learns_from_graphs(configuration, algorithm):
         return {}
     return read_configured_features(config).fixed
 
@@ -99,14 +97,9 @@ def use_graphs(
             fixed=np.concatenate([np.zeros(space.n_dense, np.bool_), tail]),
             keeps_scale=keeps_scale(data.fixed),
         )
-        if algorithm.graphs == "source":
-            every = [graphs.of_sentence(number) for number in range(graphs.n_sentences)]
-            return replace(
-                own,
-                source=graph_source(every, space, problem.metric, data.references, problem.threads),
-            )
+        every = [graphs.of_sentence(number) for number in range(graphs.n_sentences)]
         words = read_sentence_references(data.configuration, graphs.n_sentences)
-        return replace(own, search=_search(graphs, words))
+        return add_graphs(own, algorithm, every, words, data.references)
 
 
 def keeps_scale(fixed: Mapping[str, float]) -> bool:
@@ -115,11 +108,3 @@ def keeps_scale(fixed: Mapping[str, float]) -> bool:
     It does not with the penalty of unknown words alone, which outweighs the rest at any scale.
     """
     return any(weight and not name.startswith(UNKNOWN_WORD) for name, weight in fixed.items())
-
-
-def _search(graphs: StoredGraphs, references: Sequence[Sequence[Sequence[bytes]]]) -> GraphSearch:
-    found = []
-    for number, words in enumerate(references):
-        if every := graphs.of_sentence(number):
-            found.append(search_graph(unite_graphs(every), ReferenceNgramTree.of(words)))
-    return GraphSearch(found)

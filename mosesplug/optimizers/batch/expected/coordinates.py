@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.optimizers.derivations import LIST_SIZE
 from mosesplug.optimizers.problem import Problem
 from mosesplug.optimizers.solvers.bounded import Box
 from mosesplug.tuning_set import TuningSet
@@ -52,8 +53,13 @@ class Coordinates:
 
     @classmethod
     def of(cls, problem: Problem, initial: Floats) -> Coordinates:
-        """Return the coordinates of a problem; ``initial`` is float64 ``[n_features]``."""
+        """Return the coordinates of a problem; ``initial`` is float64 ``[n_features]``.
+
+        The variances of search graphs are those of their best translations at ``initial``.
+        """
         tuning_set, active = problem.tuning_set, problem.active_mask
+        if problem.derivations is not None:
+            tuning_set = problem.derivations.best_lists(initial, LIST_SIZE)
         fixed = np.where(active, 0.0, initial)
         variances = feature_variances(tuning_set)[active]
         largest = float(np.abs(fixed).max(initial=0.0))

@@ -10,21 +10,17 @@ Search graphs have the same objectives over all their derivations (``forest.obje
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.metrics.expected_bleu import expected_bleu
+from mosesplug.optimizers.derivations import Objective
 from mosesplug.optimizers.lists import block_kernels as kernels
 from mosesplug.optimizers.lists.blocks import BlockedLists, Distribution
 
 __all__ = ["Objective", "evaluate_scaled", "risk", "softmax", "xbleu"]
 
 Floats = NDArray[np.float64]
-
-Objective = Callable[[Floats], tuple[float, Floats]]
-"""From the weights of a distribution, float64 ``[n_features]``, to a value and its gradient."""
 
 
 def evaluate_scaled(

@@ -26,6 +26,7 @@ from mosesplug.optimizers.problem import (
     Solution,
     activate_sparse,
     check_weights,
+    corpus_statistics,
     no_progress,
 )
 from mosesplug.optimizers.registry import Algorithm
@@ -35,7 +36,10 @@ __all__ = [
     "LinearBleuOptions",
     "RiskOptions",
     "expected_linear_bleu",
+    "first_best_totals",
+    "linearise",
     "require_bleu",
+    "require_default",
     "risk",
 ]
 
@@ -52,7 +56,9 @@ class RiskOptions(AnnealingOptions):
         details=(
             "lin-och, moses, nakov: smoothed sentence BLEU; other metrics score the sentence. "
             "corpus: the metric of the oracles with this hypothesis in place of its sentence's "
-            "oracle. pseudo-corpus: the same with the 1-best hypotheses at each stage."
+            "oracle. pseudo-corpus: the same with the 1-best hypotheses at each stage. On search "
+            "graphs, where only sums over edges have expectations, it is linear BLEU instead of "
+            "lin-och, and no other error is possible."
         ),
         source="Neubig & Watanabe 2016, sections 3.3 and 6.1; Lin & Och 2004",
     )
@@ -131,6 +137,9 @@ def risk(
     problem = activate_sparse(problem)
     initial = check_weights(problem, initial)
     stages = options.stages()
+    if problem.derivations is not None:
+        require_default(options.error, "lin-och", "error")
+        return _fit_graphs(problem, initial, LinearBleuOptions(), options, progress)
     lists = BlockedLists.of(problem.tuning_set, problem.threads)
     same = None if options.error == "pseudo-corpus" else _errors(problem, options.error, rng)
 
@@ -162,19 +171,70 @@ def expected_linear_bleu(
     stages = options.stages()
     if not options.precision_ratio > 0.0:
         raise UsageError(f"precision_ratio must be above 0, not {options.precision_ratio:g}")
+    if problem.derivations is not None:
+        return _fit_graphs(problem, initial, options, options, progress)
     tuning_set = problem.tuning_set
     lists = BlockedLists.of(tuning_set, problem.threads)
 
     def objective(stage: AnnealingStage, weights: Floats) -> Objective:
         rows = tuning_set.first_best(weights)
         totals = tuning_set.stats[rows].sum(axis=0, dtype=np.float64)
-        errors = -len(rows) * _linear(totals, options).gains(tuning_set.stats)
+        errors = -len(rows) * linearise(totals, options).gains(tuning_set.stats)
         return objectives.risk(lists, errors, stage.temperature)
 
     return fit_stages(problem, initial, stages, options.descent_settings(), objective, progress)
 
 
-def _linear(totals: Floats, options: LinearBleuOptions) -> LinearBleu:
+def _fit_graphs(
+    problem: Problem,
+    initial: Floats,
+    linear: LinearBleuOptions,
+    annealing: AnnealingOptions,
+    progress: Progress,
+) -> Solution:
+    """Maximise expected linear BLEU of all derivations of search graphs.
+
+    Args:
+        problem: with derivations.
+        initial: float64 ``[n_features]``, checked.
+        linear: how BLEU is linearised at the 1-best of each stage.
+        annealing: regularizer and schedule.
+        progress: called after each stage.
+    """
+    graphs = problem.derivations
+    assert graphs is not None
+
+    def objective(stage: AnnealingStage, weights: Floats) -> Objective:
+        gains = linearise(first_best_totals(problem, weights), linear)
+        return graphs.risk(gains.scale(float(graphs.n_sentences)), stage.temperature)
+
+    settings = annealing.descent_settings()
+    return fit_stages(problem, initial, annealing.stages(), settings, objective, progress)
+
+
+def first_best_totals(problem: Problem, weights: Floats) -> Floats:
+    """Return statistics of the 1-best that BLEU can be linearised at, float64 ``[9]``.
+
+    If some n-gram length has no match, one more of each gives a direction.
+    """
+    totals = corpus_statistics(problem, weights)
+    return totals if (totals[0:-1:2] > 0.0).all() else totals + 1.0
+
+
+def require_default(value: str, default: str, name: str) -> None:
+    """Reject a setting that has one value on search graphs.
+
+    Raises:
+        UsageError: it has another value.
+    """
+    if value != default:
+        raise UsageError(
+            f"{name}={value} needs n-best lists; search graphs have linear BLEU only: leave out "
+            f"{name}"
+        )
+
+
+def linearise(totals: Floats, options: LinearBleuOptions) -> LinearBleu:
     """Return linear BLEU at a corpus's statistics or at typical ones of its length."""
     if options.word_precision > 0.0:
         totals = totals.copy()
@@ -210,6 +270,7 @@ ALGORITHMS = (
         family="expectation",
         options=RiskOptions,
         optimize=risk,
+        graphs="derivations",
         keeps_bounds=True,
     ),
     Algorithm(
@@ -219,6 +280,7 @@ ALGORITHMS = (
         family="expectation",
         options=LinearBleuOptions,
         optimize=expected_linear_bleu,
+        graphs="derivations",
         keeps_bounds=True,
         needs_bleu=True,
     ),

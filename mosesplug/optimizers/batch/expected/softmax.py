@@ -17,6 +17,13 @@ from numpy.typing import NDArray
 from mosesplug.optimizers.batch.expected import objectives
 from mosesplug.optimizers.batch.expected.descent import DescentSettings
 from mosesplug.optimizers.batch.expected.objectives import Objective
+from mosesplug.optimizers.batch.expected.risk import (
+    LinearBleuOptions,
+    first_best_totals,
+    linearise,
+    require_bleu,
+    require_default,
+)
 from mosesplug.optimizers.batch.expected.stages import AnnealingStage, fit_stages
 from mosesplug.optimizers.costs import Costs, first_of_largest
 from mosesplug.optimizers.lists.blocks import BlockedLists
@@ -43,7 +50,8 @@ class SoftmaxOptions:
         help="score that oracles maximise",
         details=(
             "corpus: the corpus metric, by greedy search. lin-och, moses, nakov: smoothed sentence "
-            "BLEU; other metrics score the sentence."
+            "BLEU; other metrics score the sentence. On search graphs, it is linear BLEU instead "
+            "of lin-och, and no other gain is possible."
         ),
         source="Neubig & Watanabe 2016, section 4; Venugopal & Vogel 2005",
     )
@@ -119,8 +127,6 @@ def softmax(
     """
     problem = activate_sparse(problem)
     initial = check_weights(problem, initial)
-    lists = BlockedLists.of(problem.tuning_set, problem.threads)
-    is_oracle, costs = _oracles(problem, options, rng)
     settings = DescentSettings(
         l1=options.l1,
         l2=options.l2,
@@ -128,11 +134,39 @@ def softmax(
         iterations=options.iterations,
         tolerance=options.flatness,
     )
+    if problem.derivations is not None:
+        found = _graph_objective(problem, initial, options)
+        once = (AnnealingStage(),)
+        return fit_stages(problem, initial, once, settings, lambda stage, now: found, progress)
+    lists = BlockedLists.of(problem.tuning_set, problem.threads)
+    is_oracle, costs = _oracles(problem, options, rng)
 
     def objective(stage: AnnealingStage, weights: NDArray[np.float64]) -> Objective:
         return objectives.softmax(lists, is_oracle, costs)
 
     return fit_stages(problem, initial, (AnnealingStage(),), settings, objective, progress)
+
+
+def _graph_objective(
+    problem: Problem, initial: NDArray[np.float64], options: SoftmaxOptions
+) -> Objective:
+    """Return the loss of all derivations of search graphs.
+
+    The gain is linear BLEU at the 1-best of the initial weights, times the number of sentences and
+    BLEU, which gives it the unit of a sentence's BLEU.
+
+    Raises:
+        UsageError: another gain of oracles, or a metric without BLEU statistics.
+    """
+    require_default(options.oracle_gain, "lin-och", "oracle_gain")
+    require_bleu(problem, "softmax on search graphs")
+    graphs = problem.derivations
+    assert graphs is not None
+    totals = first_best_totals(problem, initial)
+    gains = linearise(totals, LinearBleuOptions())
+    unit = graphs.n_sentences * float(problem.metric.score(totals))
+    tolerance = None if options.oracles == "single" else options.oracle_tolerance
+    return graphs.softmax(gains.scale(unit), tolerance, options.error_margin)
 
 
 def _oracles(
@@ -167,6 +201,7 @@ ALGORITHMS = (
         family="expectation",
         options=SoftmaxOptions,
         optimize=softmax,
+        graphs="derivations",
         keeps_bounds=True,
     ),
 )

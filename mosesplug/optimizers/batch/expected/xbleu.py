@@ -52,19 +52,38 @@ def xbleu(
     problem = activate_sparse(problem)
     initial = check_weights(problem, initial)
     stages = options.stages()
+    settings = options.descent_settings()
+    if (graphs := problem.derivations) is not None:
+        _require_matches(graphs.matches())
+        return fit_stages(
+            problem,
+            initial,
+            stages,
+            settings,
+            lambda stage, weights: graphs.xbleu(stage.temperature),
+            progress,
+        )
     lists = BlockedLists.of(problem.tuning_set, problem.threads)
     stats = read_only(problem.tuning_set.stats, np.float64)
-    matches = stats[:, 0:-1:2].any(axis=0)
-    if not matches.all():
-        raise OptimizerError(
-            f"no hypothesis has a match of {int(np.argmin(matches)) + 1} words, so BLEU is 0 with "
-            "any weights; check that the references belong to the lists"
-        )
+    _require_matches(np.asarray(stats[:, 0:-1:2].any(axis=0)))
 
     def objective(stage: AnnealingStage, weights: NDArray[np.float64]) -> Objective:
         return objectives.xbleu(lists, stats, stage.temperature)
 
-    return fit_stages(problem, initial, stages, options.descent_settings(), objective, progress)
+    return fit_stages(problem, initial, stages, settings, objective, progress)
+
+
+def _require_matches(matches: NDArray[np.bool_]) -> None:
+    """Check that hypotheses have matches of each n-gram length, bool ``[4]``.
+
+    Raises:
+        OptimizerError: there is none of some length.
+    """
+    if not matches.all():
+        raise OptimizerError(
+            f"no hypothesis has a match of {int(np.argmin(matches)) + 1} words, so BLEU is 0 with "
+            "any weights; check that the references belong to the hypotheses"
+        )
 
 
 ALGORITHMS = (
@@ -75,6 +94,7 @@ ALGORITHMS = (
         family="expectation",
         options=XbleuOptions,
         optimize=xbleu,
+        graphs="derivations",
         keeps_bounds=True,
         needs_bleu=True,
     ),
