@@ -81,9 +81,10 @@ class GraphDerivations:
         self, sentences: NDArray[np.int64], weights: Floats, k: int, beam: int
     ) -> TuningSet:
         """See ``optimizers.derivations.DerivationSource``."""
+        graphs = self._oracle_graphs  # made here: threads of the pool must not wait for it
 
         def find(place: int) -> Derivations:
-            return find_candidates(self._oracle_graphs[place], weights, k, beam)
+            return find_candidates(graphs[place], weights, k, beam)
 
         return self._lists(sentences, find)
 

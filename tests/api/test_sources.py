@@ -101,7 +101,7 @@ def test_graphs_give_the_weights_of_the_command_line(graphs: Path, tmp_path: Pat
 def test_learners_of_graphs_find_the_good_feature(
     graphs: Path, tmp_path: Path, algorithm: str
 ) -> None:
-    start = {"LM0": 0.4, "TM0": (0.5, 0.1), "S_good": 0.0}
+    start = {"LM0": 0.04, "TM0": (0.05, 0.01), "S_good": 0.0}
     form: dict[str, Any] = {"references": tmp_path / "references", "initial": start}
     fit = mosesplug.optimize(graphs=graphs, algorithm=algorithm, **form)
     assert fit.weights["S_good"] > 0.0

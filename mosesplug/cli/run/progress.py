@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import threading
+import time
 from typing import TextIO
 
 from mosesplug.cli.shared.tables import format_change
@@ -29,6 +30,8 @@ __all__ = ["Reporter", "format_iterations"]
 
 _SECONDS_BETWEEN_LINES = 60.0
 """Without a terminal, a long decoding prints a line after this time."""
+_SECONDS_BETWEEN_STEPS = 30.0
+"""The same for reading search graphs and for optimizing."""
 _CLEAR_LINE = "\r\x1b[K"
 _PHASES = {
     "filter": "filtering the model",
@@ -55,6 +58,7 @@ class Reporter:
         self._decoded: DecodingProgress | None = None
         self._next_line = _SECONDS_BETWEEN_LINES
         self._next_learning = _SECONDS_BETWEEN_LINES
+        self._last_step = time.monotonic()
 
     def __call__(self, event: Event) -> None:
         """Show one event."""
@@ -81,6 +85,7 @@ class Reporter:
                 if self._verbose:
                     self._line(f"running: {shlex.join(command)}")
             case PhaseStarted(iteration, phase):
+                self._last_step = time.monotonic()
                 self._update(f"{_label(iteration)}{_PHASES[phase]} ...")
             case DecodingProgress():
                 self._decoded = event
@@ -89,9 +94,9 @@ class Reporter:
                     self._line(_decoding(event))
                     self._next_line = event.seconds + _SECONDS_BETWEEN_LINES
             case GraphsRead(iteration, done, total):
-                self._update(f"{_label(iteration)}reading search graphs: {done} of {total}")
+                self._step(f"{_label(iteration)}reading search graphs: {done} of {total}")
             case OptimizerProgress(iteration, done, total, what):
-                self._update(f"[{iteration}] optimising: {done} of {total} {what}{self._score}")
+                self._step(f"[{iteration}] optimising: {done} of {total} {what}{self._score}")
             case IterationFinished():
                 self._score = f", {event.metric} so far {event.first_best_score:.4f}"
                 where = "in the graphs" if event.graphs else "in the merged lists"
@@ -113,6 +118,14 @@ class Reporter:
                 self._line(_describe_score(event))
             case RunFinished(iteration, reason):
                 self._line(f"finished after iteration {iteration}: {reason}")
+
+    def _step(self, text: str) -> None:
+        """Show a step; without a terminal, at most one line in half a minute."""
+        self._update(text)
+        now = time.monotonic()
+        if not self._live and now - self._last_step >= _SECONDS_BETWEEN_STEPS:
+            self._line(text)
+            self._last_step = now
 
     def _end_decoding(self) -> None:
         if self._decoded is not None:

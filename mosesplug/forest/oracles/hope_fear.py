@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +36,18 @@ from mosesplug.forest.viterbi import MOST_EDGES, derivation_edges
 from mosesplug.kernels import kernel
 from mosesplug.metrics.sentence_bleu import single_bleu
 
-__all__ = ["GraphSearch", "find", "hope_and_fear", "name_sentence"]
+if TYPE_CHECKING:
+    from mosesplug.forest.oracles.wide_hope_fear import WideGraphSearch
+
+__all__ = [
+    "GraphSearch",
+    "HopeFear",
+    "describe_derivation",
+    "find",
+    "hope_and_fear",
+    "name_sentence",
+    "weigh",
+]
 
 MODEL_SHARE = np.float32(5.0)
 """With a safe hope, maximum ratio of the model score to the BLEU of the hope."""
@@ -95,15 +107,15 @@ def hope_and_fear(
         DataError: see ``find``.
     """
     hope = find(graph, weights, background, sign=1.0)
-    worth = _worth(hope.statistics, background)
+    worth = weigh(hope.statistics, background)
     size = abs(hope.score)
     if safe_hope and size > np.float32(1e-8):
         scale = float(abs(worth * MODEL_SHARE) / size)
         if scale < 1.0:
             hope = find(graph, weights, background, sign=1.0, scale=scale)
-            worth = _worth(hope.statistics, background)
+            worth = weigh(hope.statistics, background)
     fear = find(graph, weights, background, sign=-1.0)
-    return HopeFear(hope, fear, worth, _worth(fear.statistics, background))
+    return HopeFear(hope, fear, worth, weigh(fear.statistics, background))
 
 
 def find(
@@ -134,9 +146,14 @@ def find(
     if sizes[-1] > MOST_EDGES:
         raise DataError(f"the best derivation of the search graph has {sizes[-1]:.3g} edges")
     edges = derivation_edges(graph.tail_offsets, graph.tails, best, int(sizes[-1]))
+    return describe_derivation(graph, edges, inside[-1])
+
+
+def describe_derivation(graph: SearchGraph, edges: NDArray[np.int64], score: np.float32) -> Found:
+    """Return a derivation with its features, its BLEU statistics and the given model score."""
     columns, values = _features(graph, edges)
     statistics = translation_statistics(graph.tree, _words(graph, edges))
-    return Found(edges, columns, values, statistics, inside[-1])
+    return Found(edges, columns, values, statistics, score)
 
 
 @kernel
@@ -196,7 +213,7 @@ def _search(
 
 
 @kernel
-def _worth(statistics: NDArray[np.float32], background: NDArray[np.float32]) -> np.float32:
+def weigh(statistics: NDArray[np.float32], background: NDArray[np.float32]) -> np.float32:
     """Return BLEU with the background, times the reference length of both."""
     totals = statistics + background
     return np.float32(single_bleu(totals) * totals[8])
@@ -299,6 +316,13 @@ class GraphSearch:
         """See ``forest.oracles.hope_fear.hope_and_fear``."""
         with name_sentence(sentence):
             return hope_and_fear(self.graphs[sentence], weights, background, safe_hope=safe_hope)
+
+    def widen(self, beam: int) -> WideGraphSearch:
+        """Return a search that keeps ``beam`` partial derivations per node; 0 keeps all."""
+        # Here and not above: it is built on this module.
+        from mosesplug.forest.oracles.wide_hope_fear import WideGraphSearch
+
+        return WideGraphSearch(self.graphs, beam)
 
     def model_best(self, sentence: int, weights: NDArray[np.float32]) -> Found:
         """Return the derivation with the highest model score; the last one wins ties."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 
+import pytest
+
 from mosesplug.cli.run.progress import Reporter, format_iterations
 from mosesplug.tuning.events import (
     CommandStarted,
@@ -175,3 +177,18 @@ def test_table_of_an_online_run() -> None:
     ]
     assert first.split() == ["1", "0.2500", "0.5", "2", "3", "13", "1.0", "s", "2.0", "s", "0.4000"]
     assert rest[0] == "weights: BLEU 0.4000 on the held-out text, the best there (enough)"
+
+
+def test_lines_of_long_searches_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("mosesplug.cli.run.progress.time.monotonic", lambda: now[0])
+    stream = io.StringIO()
+    reporter = Reporter(stream)
+    reporter(PhaseStarted(1, "optimise"))
+    for step in range(1, 9):
+        now[0] += 10.0
+        reporter(OptimizerProgress(1, step, 20, "climbs"))
+    assert stream.getvalue().splitlines() == [
+        "[1] optimising: 3 of 20 climbs",
+        "[1] optimising: 6 of 20 climbs",
+    ]

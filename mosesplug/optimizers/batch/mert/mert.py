@@ -29,6 +29,7 @@ from mosesplug.optimizers.batch.mert.climb import (
     make_positive,
     try_random_point,
 )
+from mosesplug.optimizers.batch.mert.graphs import search_lists_first
 from mosesplug.optimizers.line_search.lists import search_space
 from mosesplug.optimizers.line_search.space import IntervalChoice, SearchSpace
 from mosesplug.optimizers.options import option
@@ -146,6 +147,15 @@ class MertOptions:
         source="mosesplug's; saves a third of the time of Moses' search",
         minimum=0.0,
     )
+    graph_search: Literal["lists", "graphs"] = option(
+        "lists",
+        help="what restarts and the polish search if there are search graphs",
+        details=(
+            "lists: n-best lists that are taken from the graphs, anew at the weights found; then "
+            "one search of the graphs. graphs: the graphs themselves, which takes far longer."
+        ),
+        source="mosesplug's",
+    )
     polish: int = option(
         8,
         help="number of failed perturbations that end the final polish",
@@ -180,6 +190,16 @@ def mert(
             were found.
     """
     initial = normalise(problem, check_weights(problem, initial))
+    if problem.derivations is not None and options.graph_search == "lists":
+        once = replace(options, restarts=0, polish=0, graph_search="graphs")
+        return search_lists_first(
+            problem,
+            initial,
+            options.tolerance,
+            lambda lists, start, told: mert(lists, start, rng, options, told),
+            lambda graphs, start, told: mert(replace(graphs, starts=()), start, rng, once, told),
+            progress,
+        )
     active = problem.active_mask
     if problem.positive is not None and (problem.positive & ~active & (initial <= 0.0)).any():
         raise OptimizerError("a weight that must be positive is fixed at 0 or below")

@@ -96,6 +96,14 @@ class KbmiraOptions:
         help="visit the sentences in random order each epoch",
         source="kbmira --no-shuffle",
     )
+    graph_beam: int = option(
+        1,
+        help="partial derivations of a node in searches of graphs",
+        details="1 searches as Moses' kbmira does. A wider beam finds better hopes and fears, and "
+        "takes longer.",
+        source="1 in kbmira --type hypergraph",
+        minimum=1,
+    )
 
 
 @dataclass(frozen=True)

@@ -85,9 +85,10 @@ def _learner(
         )
     weights = check_weights(problem, initial)
     n_dense = problem.tuning_set.space.n_dense
-    return SearchMiraLearner(
-        problem.search, n_dense, weights, options, problem.active_mask, problem.bounds
-    )
+    search = problem.search
+    if options.graph_beam > 1:
+        search = search.widen(options.graph_beam)
+    return SearchMiraLearner(search, n_dense, weights, options, problem.active_mask, problem.bounds)
 
 
 ALGORITHMS = (

@@ -78,6 +78,9 @@ class HopeFearSearch(Protocol):
     def model_best(self, sentence: int, weights: NDArray[np.float32]) -> SearchHypothesis:
         """Return the hypothesis of the highest model score."""
 
+    def widen(self, beam: int) -> HopeFearSearch:
+        """Return a search that keeps ``beam`` partial hypotheses where this one keeps one."""
+
 
 def first_best_bleu(search: HopeFearSearch, weights: NDArray[np.float32]) -> float:
     """Return BLEU of the 1-best hypotheses at ``weights``, float32 ``[n_features]``."""

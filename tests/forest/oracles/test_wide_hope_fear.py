@@ -1,0 +1,51 @@
+"""Hope and fear with wide beams against every derivation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgramTree
+from mosesplug.forest.oracles.hope_fear import GraphSearch, weigh
+from mosesplug.forest.search_graph import search_graph
+from tests.forest.every_derivation import WORDS, every, random_graph
+from tests.forest.oracles.test_hope_fear import whole_statistics
+
+BACKGROUND = np.array([9, 10, 7, 9, 5, 8, 3, 7, 10], dtype=np.float32)
+WEIGHTS = np.array([0.9, -0.7, 0.31], dtype=np.float32)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_hope_and_fear_of_all_partial_derivations_are_exact(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, phrase_based=seed % 2 == 0)
+    listed = every(graph)
+    texts = [graph.translation(np.array(edges)) for edges in listed.edges]
+    references = [texts[rng.integers(len(texts))][1:], [WORDS[k] for k in rng.integers(0, 3, 6)]]
+    search = GraphSearch([search_graph(graph, ReferenceNgramTree.of(references))])
+    exact = search.widen(0)
+    assert exact.n_sentences == 1
+    scores = listed.uses @ graph.edge_scores(WEIGHTS.astype(np.float64))
+    worths = [float(weigh(whole_statistics(text, references), BACKGROUND)) for text in texts]
+    pair = exact.hope_and_fear(0, WEIGHTS, BACKGROUND, safe_hope=False)
+    best = exact.model_best(0, WEIGHTS)
+    assert best.score == pytest.approx(scores.max(), abs=1e-5)
+    for sign, found, worth in ((1, pair.hope, pair.hope_worth), (-1, pair.fear, pair.fear_worth)):
+        assert found.values @ WEIGHTS[found.columns] == pytest.approx(found.score, abs=1e-5)
+        value = float(found.score) + sign * float(worth)
+        assert value == pytest.approx((scores + sign * np.array(worths)).max(), abs=1e-4)
+    # A beam of one, as in Moses, finds nothing better.
+    narrow = search.hope_and_fear(0, WEIGHTS, BACKGROUND, safe_hope=False)
+    assert narrow.hope.score + narrow.hope_worth <= pair.hope.score + pair.hope_worth + 1e-4
+    assert narrow.fear.score - narrow.fear_worth <= pair.fear.score - pair.fear_worth + 1e-4
+
+
+def test_safe_hope_limits_the_model_score() -> None:
+    graph = random_graph(np.random.default_rng(1), phrase_based=True)
+    references = [graph.translation(np.array(every(graph).edges[0]))]
+    search = GraphSearch([search_graph(graph, ReferenceNgramTree.of(references))]).widen(5)
+    weights = 1000 * WEIGHTS
+    free = search.hope_and_fear(0, weights, BACKGROUND, safe_hope=False)
+    safe = search.hope_and_fear(0, weights, BACKGROUND, safe_hope=True)
+    assert safe.hope_worth >= free.hope_worth
+    assert search.widen(7).beam == 7
