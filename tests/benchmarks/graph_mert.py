@@ -4,6 +4,7 @@ Both start from the weights of the decoding, with the same seeds, and both resul
 decoding the graphs. Prints a line a seed, then means and standard deviations.
 
     python -m tests.benchmarks.graph_mert [--seeds 5] [--restarts 20] [--polish 20] [--prune N]
+        [--graph-search lists|graphs]
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from formats.graphs.hypergraph_reader import read_hypergraph
 from formats.references import read_reference
 from mosesplug.features import FeatureSpace
 from mosesplug.forest import Hypergraph
+from mosesplug.forest.derivations import GraphDerivations
 from mosesplug.forest.line_search.graph_space import graph_source
 from mosesplug.forest.pruning import prune_to_edges
 from mosesplug.learning.lists import load_lists
@@ -81,9 +83,12 @@ def setting(system: Path, prune: int | None) -> Setting:
         searched = graph_source(few, space, BLEU, prepared, 2)
     nothing = replace(lists.take_sentences(np.zeros(0, np.int64)), space=space)
     fixed = np.arange(len(space)) == len(space) - 1
+    united = tuple(each for (each,) in (graphs if prune is None else few))
+    words = tuple([line.split()] for line in lines)
+    derivations = GraphDerivations(united, words, searched, space, 2)
     return Setting(
         Problem(lists, BLEU, threads=2),
-        Problem(nothing, BLEU, threads=2, source=searched, fixed=fixed),
+        Problem(nothing, BLEU, threads=2, source=searched, derivations=derivations, fixed=fixed),
         whole.score,
         start,
     )
@@ -105,12 +110,15 @@ def main() -> None:
     parser.add_argument("--restarts", type=int, default=20)
     parser.add_argument("--polish", type=int, default=20)
     parser.add_argument("--prune", type=int, help="edges for each reference word; default all")
+    parser.add_argument("--graph-search", choices=("lists", "graphs"), default="lists")
     given = parser.parse_args()
     default = Path(__file__).parent.parent.parent.parent / "shared" / "data"
     made = setting(
         Path(os.environ.get("MOSES_RECORDINGS", default)) / "multi30k-de-en", given.prune
     )
-    options = MertOptions(restarts=given.restarts, polish=given.polish)
+    options = MertOptions(
+        restarts=given.restarts, polish=given.polish, graph_search=given.graph_search
+    )
     for problem, start in ((made.lists, made.start[:-1]), (made.graphs, made.start)):
         timed(problem, start, 0, MertOptions(restarts=0, polish=1))  # compiles
 
