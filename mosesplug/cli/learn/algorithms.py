@@ -98,7 +98,7 @@ def _page(algorithm: Algorithm, settings: list[dict[str, Any]]) -> Iterator[str]
     if algorithm.graphs is not None:
         sources.append("search graphs")
     if algorithm.learner is not None:
-        sources.append("mini-batches while decoding (--online)")
+        sources.append("decoded mini-batches (--online)")
     features = "dense and sparse" if algorithm.tunes_sparse else "dense"
     metrics = "BLEU only" if algorithm.needs_bleu else "any metric"
     yield f"{algorithm.name}: {algorithm.summary}"
