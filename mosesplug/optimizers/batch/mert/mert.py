@@ -152,7 +152,8 @@ class MertOptions:
         help="what restarts and the polish search if there are search graphs",
         details=(
             "lists: n-best lists that are taken from the graphs, anew at the weights found; then "
-            "one search of the graphs. graphs: the graphs themselves, which takes far longer."
+            "one search of the graphs. While tune decodes, only that search, from the last "
+            "weights. graphs: the graphs themselves, which takes far longer."
         ),
         source="mosesplug's",
     )
@@ -192,6 +193,8 @@ def mert(
     initial = normalise(problem, check_weights(problem, initial))
     if problem.derivations is not None and options.graph_search == "lists":
         once = replace(options, restarts=0, polish=0, graph_search="graphs")
+        if problem.grows:  # more would fit what the next decoding refutes
+            return mert(replace(problem, starts=()), initial, rng, once, progress)
         return search_lists_first(
             problem,
             initial,
