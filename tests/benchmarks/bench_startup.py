@@ -22,7 +22,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from mosesplug.cli.moses.install import write_launchers
-from tests.benchmarks.synthetic import make
+from tests.benchmarks.synthetic import GROUPS, make
 
 PROGRAM = "from mosesplug.cli.main import main; main()"
 SENTENCES = 40
@@ -72,7 +72,7 @@ def lay_out(directory: Path) -> None:
         "output": [line.split(" ", 2)[2] for line in texts],
         "other": [line.split(" ", 1)[1] for line in texts],
         "init": [" ".join(["0.1"] * 14) + "\n", " ".join(["0"] * 14) + "\n", "1 " * 14 + "\n"],
-        "dense": [f"F{number}= 0.1\n" for number in range(14)],
+        "dense": [f"{name}= 0.1\n" for name, width in GROUPS for _ in range(width)],
     }
     for name, content in files.items():
         (directory / name).write_text("".join(content))
@@ -80,18 +80,20 @@ def lay_out(directory: Path) -> None:
     write_launchers(directory / "tools")
 
 
-def measure(command: str, directory: Path, cache: Path) -> float:
+def measure(name: str, command: str, directory: Path, cache: Path) -> float:
     """Run a command; return its CPU seconds."""
     program, *words = shlex.split(command)
     start = [sys.executable, "-c", PROGRAM] if program == "mosesplug" else [program]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(
+    done = subprocess.run(
         [*start, *words],
         cwd=directory,
         env=os.environ | {"NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(Path.cwd())},
         capture_output=True,
         check=False,
     )
+    if done.returncode != int("refusal" in name):
+        raise SystemExit(f"{command}: exit code {done.returncode}\n{done.stderr.decode()}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -105,8 +107,10 @@ def main(names: list[str]) -> None:
         for number, (name, command) in enumerate(COMMANDS.items()):
             if names and name not in names:
                 continue
-            cold = measure(command, directory, directory / f"kernels{number}")
-            warm = min(measure(command, directory, directory / f"kernels{number}") for _ in "12")
+            cold = measure(name, command, directory, directory / f"kernels{number}")
+            warm = min(
+                measure(name, command, directory, directory / f"kernels{number}") for _ in "12"
+            )
             print(f"| {name} | {cold:.2f} | {warm:.2f} |", flush=True)
 
 
