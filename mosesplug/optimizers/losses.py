@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "CROSS_ENTROPY",
     "EXPECTED_ERROR",
     "HINGE",
     "LOGISTIC",
@@ -26,6 +27,7 @@ __all__ = [
     "SQUARED",
     "ListLoss",
     "PairLoss",
+    "softmax_shares",
 ]
 
 Floats = NDArray[np.float64]
@@ -120,9 +122,31 @@ def _expected_error(
     """``sum p goal`` with ``p`` the softmax of the scores; goals are errors."""
     n_sentences = len(offsets) - 1
     owner = np.repeat(np.arange(n_sentences), np.diff(offsets))
-    shares = np.exp(scores - _log_sums(scores, offsets)[owner])
+    shares = softmax_shares(scores, offsets)
     values = np.bincount(owner, shares * goals, n_sentences).astype(np.float64)
     return values, shares * (goals - values[owner])
+
+
+def _cross_entropy(
+    scores: Floats, offsets: NDArray[np.int64], goals: Floats
+) -> tuple[Floats, Floats]:
+    """``- sum goal log p`` with ``p`` the softmax of the scores.
+
+    Goals are probabilities: they sum to 1 over a sentence, or to 0 if it does not count.
+    """
+    n_sentences = len(offsets) - 1
+    owner = np.repeat(np.arange(n_sentences), np.diff(offsets))
+    masses = np.bincount(owner, goals, n_sentences)
+    logs = scores - _log_sums(scores, offsets)[owner]
+    terms = np.where(goals > 0.0, goals * logs, 0.0)
+    values = -np.bincount(owner, terms, n_sentences).astype(np.float64)
+    return values, masses[owner] * np.exp(logs) - goals
+
+
+def softmax_shares(scores: Floats, offsets: NDArray[np.int64]) -> Floats:
+    """Return the softmax of each sentence's scores, float64 ``[n_hyps]``."""
+    owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    return np.asarray(np.exp(scores - _log_sums(scores, offsets)[owner]))
 
 
 def _log_sums(scores: Floats, offsets: NDArray[np.int64]) -> Floats:
@@ -147,3 +171,4 @@ HINGE = PairLoss("Watanabe 2012, eq. 5", _hinge, margin=1.0)
 SQUARED = PairLoss("Bazrafshan et al. 2012; Neubig & Watanabe 2016, eq. 33", _squared)
 SOFTMAX = ListLoss("Watanabe 2012, eq. 6", _softmax)
 EXPECTED_ERROR = ListLoss("Neubig & Watanabe 2016, eq. 23-24", _expected_error)
+CROSS_ENTROPY = ListLoss("Green et al. 2014, section 3.2", _cross_entropy)

@@ -24,8 +24,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.errors import OptimizerError
+from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.metrics.few_sentences import FewSentences
+from mosesplug.optimizers.batch.ranking.cross_entropy import (
+    discounted_shares,
+    metric_distributions,
+)
 from mosesplug.optimizers.batch.ranking.pairs import PairSampling
 from mosesplug.optimizers.costs import CostKind
 from mosesplug.optimizers.lists.rows import CompactRows, compact_rows
@@ -37,6 +41,7 @@ from mosesplug.optimizers.online.objectives import (
     Objective,
     list_objective,
     pair_objective,
+    xbleu_objective,
 )
 from mosesplug.optimizers.online.options import COST_DETAILS, CostOptions
 from mosesplug.optimizers.options import option
@@ -45,6 +50,7 @@ from mosesplug.optimizers.problem import LARGEST
 from mosesplug.tuning_set import Batch
 
 __all__ = [
+    "LOSS_DETAILS",
     "DescentOptions",
     "Norm",
     "drop_rare_features",
@@ -96,6 +102,13 @@ Present = Callable[[LearnerState, NDArray[np.int64], Step], NDArray[np.float64]]
 all regularisation that is due; the state is only read."""
 
 
+LOSS_DETAILS = (
+    "logistic, hinge and squared use pairs, softmax, expected-error and cross-entropy use lists. "
+    "xbleu uses the mini-batch, with the statistics that cost=background keeps; the metric must be "
+    "BLEU."
+)
+
+
 @dataclass(frozen=True)
 class DescentOptions(CostOptions):
     """Settings of any gradient learner."""
@@ -109,9 +122,16 @@ class DescentOptions(CostOptions):
     loss: Loss = option(
         "logistic",
         help="loss, on sampled pairs of hypotheses or on whole n-best lists",
-        details="logistic, hinge and squared use pairs, softmax and expected-error use lists.",
+        details=LOSS_DETAILS,
         source="Green et al. 2013, eq. 12; Watanabe 2012, eq. 5-6; Neubig & Watanabe 2016, "
-        "eq. 24 and 33",
+        "eq. 24, 33 and 54; Green et al. 2014",
+    )
+    best_hypotheses: int = option(
+        40,
+        help="number of best hypotheses with a probability above 0; 0: all",
+        source="Green et al. 2014; Phrasal's CrossEntropyOptimizer, ceTopk",
+        only_with="loss=cross-entropy",
+        minimum=0,
     )
     candidate_pairs: int = option(
         500,
@@ -159,7 +179,7 @@ def make_change(
         memory = costs.memory(step.metric)
         memory |= {name: state.memory[name] for name in memory if name in state.memory}
         gains = costs.gains(batch, step.metric, memory, step.rng)
-        objective = _objective(options, gains, batch, step)
+        objective = _objective(options, gains, batch, step, memory)
         rows = compact_rows(batch, objective.rows)
         # Diverging weights raise an error later; suppress the warnings before it.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -192,9 +212,17 @@ def make_change(
 
 
 def _objective(
-    options: DescentOptions, gains: NDArray[np.float64], batch: Batch, step: Step
+    options: DescentOptions,
+    gains: NDArray[np.float64],
+    batch: Batch,
+    step: Step,
+    memory: Mapping[str, NDArray[np.float64]],
 ) -> Objective:
-    """Return the loss of the options on a batch whose hypotheses have these gains."""
+    """Return the loss of the options on a batch whose hypotheses have these gains.
+
+    Raises:
+        UsageError: the loss does not suit the metric.
+    """
     if options.loss in PAIRWISE:
         sampling = PairSampling(
             options.candidate_pairs, options.kept_pairs, options.minimum_difference
@@ -204,7 +232,20 @@ def _objective(
         oracles = corpus_oracles(batch, FewSentences(step.metric), step.rng)
     else:
         oracles = sentence_oracles(batch.offsets, gains)
+    if options.loss == "xbleu":
+        if not step.metric.has_bleu_statistics:
+            raise UsageError(
+                f"loss=xbleu requires the metric BLEU, not {step.metric.name}; choose "
+                "loss=expected-error"
+            )
+        stats = batch.stats.astype(np.float64)
+        empty = np.zeros(stats.shape[1] + 1)
+        context = options.background_decay * memory.get("background", empty)
+        return xbleu_objective(batch.offsets, stats, context, oracles)
     goals = 1.0 - gains
+    if options.loss == "cross-entropy":
+        shares = discounted_shares(1.0)
+        goals = metric_distributions(batch.offsets, gains, shares, options.best_hypotheses)
     if options.loss == "softmax":
         goals = np.zeros(batch.n_hyps)
         goals[oracles.rows] = 1.0

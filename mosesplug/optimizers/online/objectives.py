@@ -2,7 +2,8 @@
 
 A pairwise loss is computed on sampled pairs of hypotheses, as in PRO (Hopkins & May 2011), and
 depends on few hypotheses of a sentence. A listwise loss is computed on all hypotheses. Its oracles
-have the largest gain of their sentence, or together the largest corpus score of the batch.
+have the largest gain of their sentence, or together the largest corpus score of the batch. xBLEU is
+a loss of the whole batch.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.metrics.expected_bleu import expected_bleu
 from mosesplug.optimizers import losses
 from mosesplug.optimizers.batch.ranking.pairs import PairSampling, RankedPairs, sample_pairs
 from mosesplug.optimizers.losses import ListLoss, PairLoss
@@ -27,9 +29,12 @@ __all__ = [
     "Pull",
     "list_objective",
     "pair_objective",
+    "xbleu_objective",
 ]
 
-Loss = Literal["logistic", "hinge", "squared", "softmax", "expected-error"]
+Loss = Literal[
+    "logistic", "hinge", "squared", "softmax", "expected-error", "cross-entropy", "xbleu"
+]
 
 PAIRWISE: Mapping[str, PairLoss] = {
     "logistic": losses.LOGISTIC,
@@ -39,6 +44,7 @@ PAIRWISE: Mapping[str, PairLoss] = {
 LISTWISE: Mapping[str, ListLoss] = {
     "softmax": losses.SOFTMAX,
     "expected-error": losses.EXPECTED_ERROR,
+    "cross-entropy": losses.CROSS_ENTROPY,
 }
 
 
@@ -119,17 +125,60 @@ def list_objective(
         goals: float64 ``[n_hyps]``; see the loss.
         oracles: the best hypotheses.
     """
-    n_hyps = int(offsets[-1])
-    is_oracle = np.zeros(n_hyps, dtype=np.bool_)
-    is_oracle[oracles.rows] = True
-    starts = offsets[:-1][np.diff(offsets) > 0]
+    count = _misses(offsets, oracles)
 
     def pull(scores: NDArray[np.float64]) -> Pull:
         values, derivatives = loss.value_and_gradient(scores, offsets, goals)
-        if not len(starts):
-            return Pull(0.0, derivatives, 0)
-        best = np.maximum.reduceat(np.where(is_oracle, scores, -np.inf), starts)
-        violations = int(np.sum(best < np.maximum.reduceat(scores, starts)))
-        return Pull(float(values.sum()), derivatives, violations)
+        return Pull(float(values.sum()), derivatives, count(scores))
 
-    return Objective(np.arange(n_hyps), len(starts), pull)
+    n_filled = int(np.count_nonzero(np.diff(offsets)))
+    return Objective(np.arange(int(offsets[-1])), n_filled, pull)
+
+
+def xbleu_objective(
+    offsets: NDArray[np.int64],
+    stats: NDArray[np.float64],
+    context: NDArray[np.float64],
+    oracles: OracleSets,
+) -> Objective:
+    """Return minus BLEU of the batch's expected statistics (Rosti et al. 2011; survey, eq. 54).
+
+    The unit is that of a sentence: BLEU of a corpus is multiplied by its number of sentences. The
+    loss of a batch without a match of some n-gram length, and without a context, is constant.
+
+    Args:
+        offsets: int64 ``[n_sentences + 1]``; the sentences of the batch.
+        stats: float64 ``[n_hyps, 9]``, of BLEU.
+        context: float64 ``[10]``; statistics that are added to those of the batch, and their number
+            of sentences.
+        oracles: the best hypotheses, to count violations.
+    """
+    count = _misses(offsets, oracles)
+    n_filled = int(np.count_nonzero(np.diff(offsets)))
+    size = n_filled + float(context[-1])
+
+    def pull(scores: NDArray[np.float64]) -> Pull:
+        totals = losses.softmax_shares(scores, offsets) @ stats + context[:-1]
+        bleu, slopes = expected_bleu(totals)
+        errors = -size * (stats @ slopes)
+        _, derivatives = losses.EXPECTED_ERROR.value_and_gradient(scores, offsets, errors)
+        return Pull(size * (1.0 - bleu), derivatives, count(scores))
+
+    return Objective(np.arange(int(offsets[-1])), n_filled, pull)
+
+
+def _misses(
+    offsets: NDArray[np.int64], oracles: OracleSets
+) -> Callable[[NDArray[np.float64]], int]:
+    """Return a function of scores that counts the sentences whose 1-best is not an oracle."""
+    is_oracle = np.zeros(int(offsets[-1]), dtype=np.bool_)
+    is_oracle[oracles.rows] = True
+    starts = offsets[:-1][np.diff(offsets) > 0]
+
+    def count(scores: NDArray[np.float64]) -> int:
+        if not len(starts):
+            return 0
+        best = np.maximum.reduceat(np.where(is_oracle, scores, -np.inf), starts)
+        return int(np.sum(best < np.maximum.reduceat(scores, starts)))
+
+    return count

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from mosesplug.optimizers.online import ball
 from mosesplug.optimizers.online.algorithms import online_algorithm
 from mosesplug.optimizers.online.descent import (
+    LOSS_DETAILS,
     DescentOptions,
     drop_rare_features,
     initial_vectors,
@@ -37,7 +38,7 @@ class PegasosOptions(DescentOptions):
     loss: Loss = option(
         "hinge",
         help="loss, on sampled pairs of hypotheses or on whole n-best lists",
-        details="logistic, hinge and squared use pairs, softmax and expected-error use lists.",
+        details=LOSS_DETAILS,
         source="Shalev-Shwartz et al. 2007; Watanabe 2012, eq. 5-6",
     )
     regularization: float = option(

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mosesplug.errors import OptimizerError
+from mosesplug.errors import OptimizerError, UsageError
+from mosesplug.metrics.bleu import Bleu
 from mosesplug.optimizers.online.adagrad import AdagradOptions, adagrad_learner
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step, grow_state
 from mosesplug.optimizers.online.pegasos import PegasosOptions, pegasos_learner
@@ -20,7 +21,7 @@ from mosesplug.tuning_set import Batch, SparseRows
 from tests.optimizers.online.eager import N_FEATURES, gradients, lazily, step_of
 from tests.optimizers.problems import Accuracy, tuning_set
 
-LOSSES = ["logistic", "hinge", "squared", "softmax", "expected-error"]
+LOSSES = ["logistic", "hinge", "squared", "softmax", "expected-error", "cross-entropy"]
 MAKERS: list[tuple[type[Any], Callable[[Any], Learner]]] = [
     (SgdOptions, sgd_learner),
     (AdagradOptions, adagrad_learner),
@@ -80,6 +81,61 @@ def test_gradient_by_finite_differences(made: tuple[Any, Any], loss: str) -> Non
         found /= n_terms
     np.testing.assert_allclose(found, slopes, atol=1e-6)
     assert np.abs(found).max() > 1e-3
+
+
+def bleu_batch() -> Batch:
+    """The sparse batch with statistics of BLEU: two n-grams fewer for each longer order."""
+    batch = sparse_batch()
+    rng = np.random.default_rng(3)
+    lengths = rng.integers(8, 14, batch.n_hyps)
+    counts = lengths[:, None] - 2 * np.arange(4)
+    matches = rng.integers(0, counts + 1)
+    stats = np.empty((batch.n_hyps, 9), dtype=np.int32)
+    stats[:, 0:-1:2], stats[:, 1:-1:2], stats[:, -1] = matches, counts, 11
+    return replace(batch, stats=stats)
+
+
+@pytest.mark.parametrize("cost", ["corpus", "background"])
+@LEARNERS
+def test_expected_bleu_of_a_batch(made: tuple[Any, Any], cost: str) -> None:
+    """The loss by its definition, and its gradient by finite differences."""
+    options, learner_of = made
+    learner = learner_of(options(loss="xbleu", cost=cost))
+    batch = bleu_batch()
+    where = replace(batch_step(batch), metric=Bleu())
+    weights = 0.3 * np.random.default_rng(1).standard_normal(len(batch.space))
+
+    def loss_at(point: NDArray[np.float64]) -> float:
+        scores = batch.model_scores(point)
+        context = np.ones(10) * 0.999 if cost == "background" else np.zeros(10)
+        totals, size = context[:-1].copy(), 4 + context[-1]
+        for start, end in zip(batch.offsets[:-1], batch.offsets[1:], strict=True):
+            if end > start:
+                shares = np.exp(scores[start:end] - scores[start:end].max())
+                totals += shares / shares.sum() @ batch.stats[start:end]
+        precision = np.exp(np.mean(np.log(totals[0:-1:2] / totals[1:-1:2])))
+        # Far from the reference length, the smooth brevity penalty is the usual one.
+        brevity = min(1.0, float(np.exp(1.0 - totals[-1] / totals[1])))
+        return float(size * (1.0 - precision * brevity) / 4)
+
+    change = learner.change(learner.init(weights), batch, where)
+    assert change.report["loss"] == pytest.approx(loss_at(weights), rel=1e-6)
+    found = np.zeros(len(weights))
+    found[change.columns] = change.values / (4 if options is AdagradOptions else 1)
+    step = 1e-5
+    slopes = [
+        (loss_at(weights + step * axis) - loss_at(weights - step * axis)) / (2 * step)
+        for axis in np.eye(len(weights))
+    ]
+    np.testing.assert_allclose(found, slopes, atol=1e-6)
+    assert np.abs(found).max() > 1e-3
+
+
+def test_expected_bleu_needs_bleu() -> None:
+    batch = sparse_batch()
+    learner = sgd_learner(SgdOptions(loss="xbleu"))
+    with pytest.raises(UsageError, match="loss=xbleu requires the metric BLEU"):
+        learner.change(learner.init(np.ones(len(batch.space))), batch, batch_step(batch))
 
 
 @LEARNERS

@@ -7,6 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from mosesplug.optimizers.losses import (
+    CROSS_ENTROPY,
     EXPECTED_ERROR,
     HINGE,
     LOGISTIC,
@@ -17,7 +18,9 @@ from mosesplug.optimizers.losses import (
 )
 
 PAIRWISE = pytest.mark.parametrize("loss", [LOGISTIC, HINGE, SQUARED], ids=lambda each: each.source)
-LISTWISE = pytest.mark.parametrize("loss", [SOFTMAX, EXPECTED_ERROR], ids=lambda each: each.source)
+LISTWISE = pytest.mark.parametrize(
+    "loss", [SOFTMAX, EXPECTED_ERROR, CROSS_ENTROPY], ids=lambda each: each.source
+)
 OFFSETS = np.array([0, 3, 3, 4, 9], dtype=np.int64)
 
 
@@ -109,6 +112,16 @@ def test_expected_error_is_the_mean_under_the_softmax() -> None:
     scores, goals = np.log([1.0, 3.0]), np.array([0.2, 0.6])
     value = EXPECTED_ERROR.value(scores, np.array([0, 2]), goals)
     np.testing.assert_allclose(value, [0.25 * 0.2 + 0.75 * 0.6])
+
+
+def test_cross_entropy_by_hand() -> None:
+    scores, goals = np.log([1.0, 3.0]), np.array([0.4, 0.6])
+    values, derivatives = CROSS_ENTROPY.value_and_gradient(scores, np.array([0, 2]), goals)
+    np.testing.assert_allclose(values, [-0.4 * np.log(0.25) - 0.6 * np.log(0.75)])
+    np.testing.assert_allclose(derivatives, [0.25 - 0.4, 0.75 - 0.6])
+    values, derivatives = CROSS_ENTROPY.value_and_gradient(scores, np.array([0, 2]), 0.0 * goals)
+    assert not values.any()
+    assert not derivatives.any()
 
 
 @PAIRWISE
