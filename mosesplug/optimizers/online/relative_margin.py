@@ -6,9 +6,10 @@ up to slacks with the weights ``C`` and ``D`` (equation 4),
 
     d(y-) >= cost(y-) - cost(y+)    and    -B <= d(y) <= B
 
-Hypotheses far below the reference are pulled up, those far above it down. ``rm-pa`` takes one step
-for the most violated constraint of each kind; ``rm-cp`` collects violated constraints in working
-sets and solves the dual of equation 5 on them (Algorithm 1).
+Hypotheses far below the reference are pulled up, those far above it down. The survey (Neubig &
+Watanabe 2016, eq. 32) bounds the hypothesis of the largest cost only (``bounded=worst``).
+``rm-pa`` takes one step for the most violated constraint of each kind; ``rm-cp`` collects violated
+constraints in working sets and solves the dual of equation 5 on them (Algorithm 1).
 
 Algorithm 2 updates the upper bound with ``max(0, B - d)`` and without ``D``, which would move
 weights if the bound holds. Here it is ``max(0, d - B)``, and the multipliers of a sentence's bounds
@@ -65,6 +66,7 @@ class RelativeMarginTask(NamedTuple):
         bound: ``B``.
         tolerance: see ``RmCpOptions.solver_tolerance``.
         iterations: see ``RmCpOptions.solver_iterations``.
+        by_error: whether only the hypothesis of the least gain is bounded, or all are.
     """
 
     offsets: NDArray[np.int64]
@@ -74,6 +76,7 @@ class RelativeMarginTask(NamedTuple):
     bound: float
     tolerance: float
     iterations: int
+    by_error: bool
 
 
 @kernel
@@ -93,6 +96,8 @@ def step_once(
         scores = walk.scores[start:end]
         rival = start + int(np.argmax(scores - task.gains[start:end]))
         worst, best = start + int(np.argmin(scores)), start + int(np.argmax(scores))
+        if task.by_error:
+            worst = best = start + int(np.argmin(task.gains[start:end]))
         cost = task.gains[reference] - task.gains[rival]
         wide = _step(features, walk, reference, rival, 1.0, cost, task.slack)
         down = _step(features, walk, reference, worst, -1.0, -task.bound, task.bound_slack)
@@ -186,6 +191,8 @@ def _cut(
             least = costs[place] if kind == _MARGIN else -task.bound
             slacks[kind] = max(slacks[kind], least - working.signs[i] * leads[place])
         margins, lowest, highest = costs - leads, int(np.argmax(leads)), int(np.argmin(leads))
+        if task.by_error:
+            lowest = highest = int(np.argmax(costs))
         place, kind, sign = int(np.argmax(margins)), _MARGIN, 1.0
         excess = margins[place] - slacks[_MARGIN]
         if leads[lowest] - task.bound - slacks[_BOUND] >= excess:
@@ -235,6 +242,12 @@ class RelativeMarginOptions(GraphCostOptions):
         help="B: largest difference in model score between the reference and others",
         source="Eidelman et al. 2013, section 4.1",
         minimum=0.0,
+    )
+    bounded: Literal["all", "worst"] = option(
+        "all",
+        help="hypotheses that the bound holds for: all, or the worst",
+        details="The worst hypothesis of a sentence is that of the largest cost.",
+        source="all: Eidelman et al. 2013, eq. 4; worst: Neubig & Watanabe 2016, eq. 32",
     )
     bound_slack: float = option(
         0.0,
@@ -299,6 +312,7 @@ def _learner(
             options.margin_bound,
             solver_tolerance,
             solver_iterations,
+            options.bounded == "worst",
         )
         n_columns, n_sentences = len(rows.columns), len(task.offsets) - 1
         walk = Walk(

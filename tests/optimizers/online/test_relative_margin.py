@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Literal
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -40,26 +43,28 @@ def moved(
 
 
 def objective_of(
-    batch: Batch, old: NDArray[np.float64], weights: NDArray[np.float64], fixed_bound: float = 0.2
+    batch: Batch, old: NDArray[np.float64], weights: NDArray[np.float64], bounded: str
 ) -> float:
     """Equation 4 with its slacks at their least."""
     matrix, gains = matrix_of(batch), Accuracy().score(batch.stats)
     reference = int(np.argmax(matrix @ old + gains))
     leads = (matrix[reference] - matrix) @ weights
     margin = max(0.0, float((gains[reference] - gains - leads).max()))
-    bound = max(0.0, float((np.abs(leads) - fixed_bound).max()))
+    few = leads if bounded == "all" else leads[[np.argmin(gains)]]
+    bound = max(0.0, float((np.abs(few) - 0.2).max()))
     return float(0.5 * np.sum((weights - old) ** 2)) + 0.1 * margin + 0.05 * bound
 
 
-def solved(batch: Batch, old: NDArray[np.float64]) -> float:
+def solved(batch: Batch, old: NDArray[np.float64], bounded: str) -> float:
     """The least objective of equation 4, by sequential quadratic programming in w, xi and tau."""
     matrix, gains = matrix_of(batch), Accuracy().score(batch.stats)
     reference = int(np.argmax(matrix @ old + gains))
     lead, n = matrix[reference] - matrix, len(matrix)
     xi, tau = np.repeat([[1.0, 0.0]], n, axis=0), np.repeat([[0.0, 1.0]], n, axis=0)
-    rows = np.concatenate([np.hstack([lead, xi]), np.hstack([-lead, tau]), np.hstack([lead, tau])])
-    rows = np.concatenate([rows, np.eye(8)[6:]])
-    least = np.concatenate([gains[reference] - gains, np.full(2 * n, -0.2), np.zeros(2)])
+    few = np.arange(n) if bounded == "all" else np.array([np.argmin(gains)])
+    bounds = [np.hstack([sign * lead[few], tau[few]]) for sign in (-1, 1)]
+    rows = np.concatenate([np.hstack([lead, xi]), *bounds, np.eye(8)[6:]])
+    least = np.concatenate([gains[reference] - gains, np.full(2 * len(few), -0.2), np.zeros(2)])
     best = minimize(
         lambda v: 0.5 * np.sum((v[:6] - old) ** 2) + 0.1 * v[6] + 0.05 * v[7],
         np.append(old, [10.0, 10.0]),
@@ -71,13 +76,28 @@ def solved(batch: Batch, old: NDArray[np.float64]) -> float:
     return float(best.fun)
 
 
+@pytest.mark.parametrize("bounded", ["all", "worst"])
 @pytest.mark.parametrize("seed", range(6))
-def test_cutting_plane_solves_equation_4(seed: int) -> None:
+def test_cutting_plane_solves_equation_4(seed: int, bounded: Literal["all", "worst"]) -> None:
     batch = random_batch(seed, (8,))
     old = 0.3 * np.random.default_rng(seed).standard_normal(6)
-    found = moved(rm_cp_learner(CP), batch, old)
-    assert objective_of(batch, old, found) == pytest.approx(solved(batch, old), abs=1e-6)
-    assert objective_of(batch, old, found) < objective_of(batch, old, old)
+    found = moved(rm_cp_learner(replace(CP, bounded=bounded)), batch, old)
+    least = solved(batch, old, bounded)
+    assert objective_of(batch, old, found, bounded) == pytest.approx(least, abs=1e-6)
+    assert objective_of(batch, old, found, bounded) < objective_of(batch, old, old, bounded)
+
+
+def test_the_worst_by_error_is_the_only_bounded_hypothesis() -> None:
+    # The third has the lowest score, the second the largest cost: its lead of 2 comes down to 1.5.
+    dense = np.array([[3.0, 0.0], [1.0, 0.0], [0.0, -2.0]])
+    batch = tuning_set([3], dense, np.array([10, 0, 5]))
+    where = Step(1, 1, 1, Accuracy(), np.ones(2, np.bool_), np.random.default_rng(0))
+    options = RelativeMarginOptions(
+        cost="lin-och", slack=0.0, margin_bound=1.5, bound_slack=9.0, bounded="worst"
+    )
+    change = rm_pa_learner(options).change(rm_pa_learner(options).init(np.ones(2)), batch, where)
+    np.testing.assert_allclose(change.values, [-0.25])
+    assert change.columns.tolist() == [0]
 
 
 def test_passive_aggressive_by_hand() -> None:
