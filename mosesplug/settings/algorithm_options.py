@@ -39,6 +39,9 @@ def make_options(algorithm: Algorithm, values: Mapping[str, object]) -> Any:
         minimum = known[name].metadata.get("minimum")
         if minimum is not None and not _as_number(found[name]) >= minimum:
             raise UsageError(f"option {given} of {algorithm.name} must be at least {minimum}")
+    for name, field in known.items():
+        preset = field.metadata.get("presets", {}).get(found.get(name), {})
+        found |= {key: preset[key] for key in preset if key in known and key not in found}
     return algorithm.options(**found)
 
 
