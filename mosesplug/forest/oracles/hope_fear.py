@@ -1,7 +1,7 @@
 """Hope and fear derivations of a search graph: the best by model score plus or minus BLEU.
 
-The search is bottom-up and keeps one derivation per node, as in Watanabe (2012) and Moses'
-``kbmira``: the one with the highest model score plus or minus the BLEU of its translation so far.
+The search is bottom-up and keeps one derivation per node, as Moses' ``kbmira`` does: the one with
+the highest model score plus or minus the BLEU of its translation so far.
 BLEU is computed with a background of earlier choices, see
 ``metrics.sentence_bleu.background_bleu_moses``. Since n-grams cross edges, each node stores the
 first and the last three words of its translation. The search has a beam of one: it is exact if
