@@ -60,6 +60,8 @@ class Algorithm:
             another order gives other weights. (Where False, only rounding differs.)
         keeps_bounds: whether its result is the best that it finds inside the problem's bounds;
             otherwise it refuses bounds.
+        window: how many earlier iterations a run learns from besides the newest, unless a setting
+            says it; -1: all.
     """
 
     name: str
@@ -75,6 +77,7 @@ class Algorithm:
     tunes_sparse: bool = True
     order_matters: bool = False
     keeps_bounds: bool = False
+    window: int = -1
 
     def bind(self, options: object) -> Optimizer:
         """Return the algorithm with its settings, an instance of ``self.options``."""
@@ -183,6 +186,7 @@ _MODULES = {
     "oro-softmax": "online.oro.softmax",
     "o-oro": "online.oro.hinge",
     "o-oro-softmax": "online.oro.softmax",
+    "rank-mira": "online.oro.hinge",
     "pegasos": "online.pegasos",
     "sgd": "online.sgd",
     "adagrad": "online.adagrad",

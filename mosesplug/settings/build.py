@@ -53,6 +53,8 @@ def make_plan(values: _Values, spelled: Callable[[str], str] = "--{}".format) ->
     select_run, select = choose_among_runs(values)
     if values.get("online"):
         values.setdefault("max-iterations", 0)
+    elif (window := find_algorithm(values.get("algorithm", "mert")).window) >= 0:
+        values.setdefault("iterations-window", window)
     root: _Path = ("configuration",)
     objects: dict[_Path, Any] = {
         (*root, "input"): None if source is None else require_file(source, "the input"),

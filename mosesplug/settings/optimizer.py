@@ -92,6 +92,8 @@ class OptimizerSettings:
             minimum=-1,
             script="prev-aggregate-nbestlist",
             compared="earlier iterations",
+            details="oro, o-oro, their softmax variants and rank-mira learn from the newest lists "
+            "only, unless it is given.",
         ),
     )
     historic_bests: bool = field(

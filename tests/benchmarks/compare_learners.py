@@ -1,6 +1,7 @@
 """Tables of what the learners reach on recorded lists, as Markdown.
 
-usage: python tests/benchmarks/compare_learners.py [RECORDINGS] [--table learners|mixing|batch]
+usage: python tests/benchmarks/compare_learners.py [RECORDINGS]
+                                                   [--table learners|mixing|batch|ranking]
                                                    [--algorithms A,B] [--seeds N] [--epochs N]
 
 All tables are of the stored regime: lists 1 to 7 of ``multi30k-de-en`` merged, BLEU of decoding
@@ -13,6 +14,9 @@ starts (recorded; MERT with one seed).
 ``mixing``: the pattern of Watanabe (2012), Table 2: shards whose weights are averaged, against a
 line search between the old weights and the average; plain and optimized updates.
 ``batch``: the pattern of its Table 3: mini-batches of 1, 4, 8 and 16 sentences.
+``ranking``: forms of rank learning, from starting weights of L1 norm 1 as in a run. The sentences
+with even numbers, and those with odd ones, are cut into four folds; each fold is decided with
+weights learned from the other three of its half. One seed.
 """
 
 from __future__ import annotations
@@ -36,8 +40,16 @@ from mosesplug.learning import benchmark
 from mosesplug.learning.lists import load_lists
 from mosesplug.learning.weights import read_starting_weights
 from mosesplug.metrics import metric
-from mosesplug.optimizers import Algorithm, Problem, algorithm, algorithms, corpus_score
-from mosesplug.optimizers.problem import no_progress
+from mosesplug.optimizers import (
+    Algorithm,
+    Optimizer,
+    Problem,
+    algorithm,
+    algorithms,
+    corpus_score,
+)
+from mosesplug.optimizers.problem import corpus_statistics, no_progress
+from mosesplug.settings.algorithm_options import make_options
 from mosesplug.settings.sharding import Mixing, Sharding
 from mosesplug.tuning.parallel.optimize import optimize_sharded
 
@@ -46,6 +58,23 @@ SHARDS = 8
 UPDATES = ("mira", "oro", "o-oro", "oro-softmax", "o-oro-softmax")
 BATCHES = (1, 4, 8, 16)
 MIXINGS: tuple[Mixing, ...] = ("average", "line-search")
+
+FOLDS = 4
+FORMS = (
+    "mira averaging=best",
+    "mira averaging=all",
+    "oro averaging=best line_search=false rate=0.2",
+    "oro line_search=false margin=cost",
+    "oro margin=one",
+    "oro margin=cost",
+    "oro margin=cost oracles=hope",
+    "o-oro margin=cost",
+    "o-oro margin=cost oracles=hope rate=0.01",
+    "oro-softmax",
+    "o-oro-softmax",
+    "rank-mira",
+)
+"""Algorithms with settings, MIRA for comparison."""
 
 Run = Callable[[int], float]
 """From a seed to the BLEU of the weights."""
@@ -160,7 +189,47 @@ def batch(task: Task, names: Sequence[str], seeds: int) -> Iterator[str]:
             yield f"| {name} | {size} | {over_seeds(run, seeds)} |"
 
 
-TABLES = {"learners": learners, "mixing": mixing, "batch": batch}
+def ranking(task: Task, names: Sequence[str], seeds: int) -> Iterator[str]:
+    """A row a form: BLEU of the folds of both halves together, and CPU seconds of one learning."""
+    start = task.start / np.abs(task.start).sum()
+    lists = task.problem.tuning_set
+    halves = [
+        replace(
+            task.problem, tuning_set=lists.take_sentences(np.arange(first, lists.n_sentences, 2))
+        )
+        for first in (0, 1)
+    ]
+    yield "| form | even sentences | odd sentences | CPU s |\n|---|---|---|---|"
+    scores = [f"{corpus_score(half, start):.4f}" for half in halves]
+    yield f"| the start | {' | '.join(scores)} | |"
+    for form in FORMS:
+        name, *settings = form.split()
+        if name not in names:
+            continue
+        tuner = algorithm(name)
+        optimizer = tuner.bind(make_options(tuner, dict(each.split("=") for each in settings)))
+        began = time.process_time()
+        scores = [f"{fold_score(half, optimizer, start):.4f}" for half in halves]
+        seconds = (time.process_time() - began) / (2 * FOLDS)
+        yield f"| `{form}` | {' | '.join(scores)} | {seconds:.1f} |"
+
+
+def fold_score(problem: Problem, optimizer: Optimizer, start: NDArray[np.float64]) -> float:
+    """The corpus score of all folds, each decided with weights learned from the others."""
+    everything = np.arange(problem.tuning_set.n_sentences)
+    folds = np.array_split(np.random.default_rng(0).permutation(everything), FOLDS)
+    totals = np.zeros(problem.metric.n_statistics)
+    for number, fold in enumerate(folds):
+        learned, left_out = (
+            replace(problem, tuning_set=problem.tuning_set.take_sentences(part))
+            for part in (np.setdiff1d(everything, fold), np.sort(fold))
+        )
+        found = optimizer.optimize(learned, start, np.random.default_rng([1, number]))
+        totals += corpus_statistics(left_out, found.weights)
+    return float(problem.metric.score(totals))
+
+
+TABLES = {"learners": learners, "mixing": mixing, "batch": batch, "ranking": ranking}
 
 
 def main() -> None:
@@ -177,7 +246,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, help="of the online learners; else their own")
     arguments = parser.parse_args()
 
-    names = tuple(algorithms()) if arguments.table == "learners" else UPDATES
+    names = UPDATES if arguments.table in ("mixing", "batch") else tuple(algorithms())
     if arguments.algorithms:
         names = tuple(arguments.algorithms.split(","))
     task = load(arguments.recordings, arguments.epochs)

@@ -21,6 +21,7 @@ from mosesplug.optimizers.online.epochs import (
     run_epoch,
 )
 from mosesplug.optimizers.online.learner import BatchSource, Learner, LearnerState, keep_bounds
+from mosesplug.optimizers.online.mixing import line_search
 from mosesplug.optimizers.online.options import OnlineOptions
 from mosesplug.optimizers.online.starting import copy_state, count_epochs, start_states
 from mosesplug.optimizers.problem import (
@@ -69,13 +70,19 @@ def weight_facts(weights: NDArray[np.float64]) -> dict[str, float]:
 
 
 def solve_in_epochs(
-    problem: Problem, options: OnlineOptions, epochs: Iterator[EpochOutcome], progress: Progress
+    problem: Problem,
+    options: OnlineOptions,
+    initial: NDArray[np.float64],
+    epochs: Iterator[EpochOutcome],
+    progress: Progress,
 ) -> Solution:
     """Run epochs and return the weights that ``options.averaging`` selects.
 
     Args:
         problem: the n-best lists and the metric.
         options: the options of the learner, including the number of ``epochs``.
+        initial: float64 ``[n_features]``, the weights before the first epoch. With ``best``, they
+            are the result if all epochs have lower scores.
         epochs: an iterator that runs one epoch per item.
         progress: callback after every epoch.
 
@@ -99,6 +106,9 @@ def solve_in_epochs(
             "the weights became all zero or too large. Choose less regularisation, a lower "
             "learning rate, or other starting weights."
         )
+    if options.averaging == "best" and is_usable(initial):
+        start = corpus_score(problem, initial)
+        best = replace(best, weights=initial) if start > best.score else best
     return replace(score_solution(problem, best.weights, tuple(history)), states=best.states)
 
 
@@ -131,22 +141,28 @@ def optimize_online(
         learner = learner_of(options)
         if problem.bounds is not None:
             learner = keep_bounds(learner, problem.bounds)
-        if options.averaging == "all":
+        if options.averaging == "all" and not learner.line_search:
             learner = add_averaging(learner)
         source = _source(problem, options)
 
         def epochs() -> Iterator[EpochOutcome]:
             (state,) = start_states(problem, initial, learner, options)
             before = count_epochs([state], len(source.sentences), plan.batch)
+            mean = np.zeros(len(initial))
             for epoch in count(before + 1):
+                old = learner.weights(state)
                 report = run_epoch(learner, state, source, plan, epoch)
-                state = report.state
+                state, facts = report.state, dict(report.means)
+                if learner.line_search:
+                    state, facts["rho"] = _search_line(problem, learner, old, state)
                 weights = mean_weights(learner, state)
+                if learner.line_search and options.averaging == "all":
+                    weights = mean = mean + (weights - mean) / (epoch - before)
                 score = corpus_score(problem, weights) if is_usable(weights) else -np.inf
-                facts = {**report.means, **weight_facts(weights), "updates": report.updates}
+                facts |= {**weight_facts(weights), "updates": report.updates}
                 yield EpochOutcome(weights, score, facts, (state,))
 
-        return solve_in_epochs(problem, options, epochs(), progress)
+        return solve_in_epochs(problem, options, initial, epochs(), progress)
 
     return optimize
 
@@ -181,6 +197,22 @@ def _source(problem: Problem, options: OnlineOptions) -> BatchSource:
     return GraphBatches(problem.derivations, getattr(options, "graph_best", 1))
 
 
+def _search_line(
+    problem: Problem, learner: Learner, old: NDArray[np.float64], state: LearnerState
+) -> tuple[LearnerState, float]:
+    """Return the state at the best point through the old and the new weights, and the point.
+
+    Raises:
+        OptimizerError: the new weights are not finite.
+    """
+    new = learner.weights(state)
+    if not np.isfinite(new).all():
+        raise OptimizerError("the weights became too large. Choose a lower learning rate.")
+    mix = line_search(problem, old, new)
+    weights = mix.weights if problem.bounds is None else problem.bounds.project(mix.weights)
+    return replace(state, vectors={**state.vectors, "weights": weights.copy()}), mix.rho
+
+
 def online_algorithm(
     *,
     name: str,
@@ -189,8 +221,9 @@ def online_algorithm(
     options: type[Any],
     learner: Callable[[Any], Learner],
     graphs: Literal["derivations"] | None = None,
+    window: int = -1,
 ) -> Algorithm:
-    """Return the registry entry of an online learner."""
+    """Return the registry entry of an online learner; see ``Algorithm``."""
     return Algorithm(
         name=name,
         summary=summary,
@@ -202,4 +235,5 @@ def online_algorithm(
         graphs=graphs,
         order_matters=True,
         keeps_bounds=True,
+        window=window,
     )

@@ -127,6 +127,8 @@ class Learner:
             all regularisation that is due; the state is only read.
         project: ``(state, change, step, bounds) -> LearnerState``: moves weights of the state into
             bounds after an update; it may overwrite the state.
+        line_search: whether each epoch ends at the best corpus score on the line through the
+            weights before and after it (Watanabe 2012, Algorithm 3), if there are no shards.
     """
 
     fills: Mapping[str, float]
@@ -135,6 +137,7 @@ class Learner:
     apply: Callable[[LearnerState, Change, Step], LearnerState]
     weights: Callable[[LearnerState], NDArray[np.float64]]
     project: Callable[[LearnerState, Change, Step, Bounds], LearnerState] = project_changed
+    line_search: bool = False
 
     def update(self, state: LearnerState, batch: Batch, step: Step) -> LearnerState:
         """Compute a change and apply it; the state may be overwritten."""

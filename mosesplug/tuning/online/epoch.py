@@ -24,7 +24,9 @@ from mosesplug.optimizers.online.epochs import (
     require_finite_weights,
     run_epoch,
 )
-from mosesplug.optimizers.online.learner import LearnerState
+from mosesplug.optimizers.online.learner import Learner, LearnerState
+from mosesplug.optimizers.online.mixing import line_search
+from mosesplug.optimizers.problem import Problem
 from mosesplug.store import IterationRecord
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.events import EpochLearned, EpochProgress, Note, PhaseStarted
@@ -34,6 +36,7 @@ from mosesplug.tuning.online.numbering import name_weights
 from mosesplug.tuning.online.source import DecodingSource, EpochLists, EpochSetup
 from mosesplug.tuning.online.state import (
     EpochStart,
+    averages_weights,
     encode_state,
 )
 from mosesplug.tuning.online.workers import (
@@ -49,7 +52,7 @@ from mosesplug.tuning.workdir.records import (
     IterationStart,
 )
 
-__all__ = ["Epoch", "make_result", "report_epoch", "run_batches"]
+__all__ = ["Epoch", "make_result", "mean_of_epochs", "report_epoch", "run_batches"]
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,10 @@ class Epoch:
 
 
 def run_batches(
-    epoch: Epoch, workers: BatchDecoder | DecodingWorkers, current: IterationRecord | None
+    epoch: Epoch,
+    workers: BatchDecoder | DecodingWorkers,
+    current: IterationRecord | None,
+    last: IterationResult | None,
 ) -> IterationResult:
     """Run an epoch of one learner, stored batches first.
 
@@ -115,6 +121,7 @@ def run_batches(
         epoch: to be run.
         workers: one decoder, which waits while the learner learns, or several.
         current: the iteration, if all its lists are stored.
+        last: the result of the previous epoch, if there is one.
     """
     context, iteration, start = epoch.context, epoch.iteration, epoch.start
     metric = context.data.configuration.metric
@@ -144,6 +151,8 @@ def run_batches(
     if not epoch.before:
         scores.add(start.states[0])
     (state,) = start.states
+    old = learner.weights(state)  # the epoch overwrites the state
+    facts: Mapping[str, float] = {}
     if isinstance(workers, DecodingWorkers):
         stale = StaleDecodingSource(lists, workers, learner)
         if iteration == 1:
@@ -164,9 +173,11 @@ def run_batches(
         source = DecodingSource(lists, workers)
         report = run_epoch(learner, state, source, epoch.plan, iteration, on_batch=after_batch)
         order = None
+        if learner.line_search and not scores.is_exhausted:
+            report, facts = _search_line(epoch, lists, learner, report, old)
     seconds = clock.seconds() - (lists.seconds - decoded_before) - scores.seconds
     vector = learner.weights(report.state)
-    result = make_result(epoch, report, lists.numbering.space, vector, seconds)
+    result = make_result(epoch, report, lists.numbering.space, vector, seconds, facts)
     report_epoch(epoch, result)
     if not scores.is_exhausted:
         scores.add(report.state)
@@ -176,6 +187,8 @@ def run_batches(
     if AVERAGE in learner.fills:
         mean = mean_weights(learner, report.state)
         average = name_weights(lists.numbering.space, mean, epoch.record.weights)
+    elif averages_weights(context.data.configuration, context.optimizer):
+        average = mean_of_epochs(result, last, iteration)
     result = replace(
         result,
         heldout=tuple(evaluations),
@@ -185,6 +198,33 @@ def run_batches(
     guard_decoded(context)
     guard_weights(context, result.weights)
     return result
+
+
+def _search_line(
+    epoch: Epoch,
+    lists: EpochLists,
+    learner: Learner,
+    report: EpochReport,
+    old: NDArray[np.float64],
+) -> tuple[EpochReport, Mapping[str, float]]:
+    """Move the weights to the best corpus score of the epoch's lists along its update.
+
+    (Watanabe 2012, Algorithm 3, with one shard.)
+
+    Returns:
+        The report with the new state, and values for the curve.
+
+    Raises:
+        OptimizerError: the learned weights are no longer usable.
+    """
+    weights = learner.weights(report.state)
+    require_finite_weights(weights, epoch.context.optimizer.name, epoch.iteration)
+    problem = Problem(lists.batch(lists.setup.sentences), lists.setup.metric)
+    old = np.append(old, np.zeros(len(weights) - len(old)))
+    mix = line_search(problem, old, weights)
+    vectors = {**report.state.vectors, "weights": mix.weights}
+    state = replace(report.state, vectors=vectors)
+    return replace(report, states=(state,)), {"rho": mix.rho, "mixed": mix.score}
 
 
 def _note_staleness(epoch: Epoch, workers: int) -> None:
@@ -266,6 +306,15 @@ def make_result(
         seconds_optimising=seconds,
         curve=(point,),
     )
+
+
+def mean_of_epochs(
+    result: IterationResult, last: IterationResult | None, iteration: int
+) -> Weights:
+    """Return the mean of the weights after each epoch, with the previous epoch's result."""
+    if last is None or last.average is None:
+        return result.weights
+    return result.weights.mix(last.average, 1.0 / iteration)
 
 
 def report_epoch(epoch: Epoch, result: IterationResult) -> None:

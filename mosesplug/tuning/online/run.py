@@ -119,7 +119,7 @@ def run_online_iteration(run: OnlineRun) -> None:
     if isinstance(run.workers, ShardWorkers):
         result = run_shards(epoch, run.workers, last)
     else:
-        result = run_batches(epoch, run.workers, current)
+        result = run_batches(epoch, run.workers, current, last)
     store.record_result(iteration, result.as_record())
     forget_earlier_states(store)
     write_result_files(context, iteration, result)

@@ -32,7 +32,7 @@ from mosesplug.settings.sharding import Sharding
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.events import Note, PhaseStarted
 from mosesplug.tuning.guarding import guard_decoded, guard_weights
-from mosesplug.tuning.online.epoch import Epoch, make_result, report_epoch
+from mosesplug.tuning.online.epoch import Epoch, make_result, mean_of_epochs, report_epoch
 from mosesplug.tuning.online.numbering import FeatureNumbering
 from mosesplug.tuning.online.source import DecodingSource, EpochLists, EpochSetup, is_same_start
 from mosesplug.tuning.online.state import averages_weights, encode_state
@@ -260,9 +260,7 @@ def run_shards(
     result = make_result(epoch, report, space, mix.weights, seconds, facts)
     average = None
     if averages_weights(configuration, context.optimizer):
-        average = result.weights
-        if last is not None and last.average is not None:
-            average = result.weights.mix(last.average, 1.0 / iteration)
+        average = mean_of_epochs(result, last, iteration)
     guard_decoded(context, result.optimum, epoch.record.as_record())
     guard_weights(context, result.weights)
     evaluations += epoch.evaluate(average or result.weights, report.updates, *evaluations)

@@ -101,7 +101,10 @@ def start_epoch(
         shards: how many; None for one learner.
     """
     learner = context.optimizer.learner()
-    if shards is None and averages_weights(context.data.configuration, context.optimizer):
+    # With a line search, the mean is that of the weights after the epochs.
+    configuration = context.data.configuration
+    searches = learner.line_search and configuration.optimising.sharding is None
+    if shards is None and not searches and averages_weights(configuration, context.optimizer):
         learner = add_averaging(learner)
     stored: Mapping[str, Any] = (last and last.learner) or {}
     records = [stored] if shards is None else list(stored.get("shards", ()))

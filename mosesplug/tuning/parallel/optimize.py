@@ -246,7 +246,7 @@ def optimize_sharded(
         executor = stack.enter_context(open_executor(sharding.workers, at_once, sharding.scheduler))
         shards = stack.enter_context(open_shards(problem.tuning_set, parts, sharding))
         run = _Run(executor, optimizer, shards, sharding, problem, plan, initial)
-        return solve_in_epochs(problem, options, run_epochs(run), progress)
+        return solve_in_epochs(problem, options, initial, run_epochs(run), progress)
 
 
 def _run_sharded_epochs(run: _Run) -> Iterator[EpochOutcome]:

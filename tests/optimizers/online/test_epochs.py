@@ -26,7 +26,8 @@ from mosesplug.optimizers.online.epochs import (
 )
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
 from mosesplug.optimizers.online.options import OnlineOptions
-from mosesplug.optimizers.online.oro.hinge import OroOptions, oro_learner
+from mosesplug.optimizers.online.oro.hinge import oro_learner
+from mosesplug.optimizers.online.oro.options import HingeOptions
 from mosesplug.optimizers.online.pegasos import PegasosOptions, pegasos_learner
 from mosesplug.optimizers.problem import Problem, no_progress
 from mosesplug.tuning_set import Batch, TuningSet
@@ -142,7 +143,7 @@ def test_sees_the_present_weights_and_lets_the_space_grow() -> None:
 
 @pytest.mark.parametrize(
     ("plain", "batch"),
-    [(oro_learner(OroOptions()), 4), (pegasos_learner(PegasosOptions()), 4)],
+    [(oro_learner(HingeOptions()), 4), (pegasos_learner(PegasosOptions()), 4)],
     ids=["oro", "pegasos"],
 )
 def test_average_is_the_mean_after_every_update(plain: Learner, batch: int) -> None:

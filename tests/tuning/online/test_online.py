@@ -14,7 +14,7 @@ from formats.moses.ini import read_moses_ini
 from formats.weights.files import read_sparse
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
-from mosesplug.optimizers import algorithms
+from mosesplug.optimizers import Problem, algorithms, corpus_score
 from mosesplug.optimizers.online.epochs import Plan, add_averaging, mean_weights, run_epoch
 from mosesplug.optimizers.registry import algorithm
 from mosesplug.settings.algorithm_options import make_options
@@ -24,6 +24,7 @@ from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
 from mosesplug.tuning.events import CommandStarted, EpochLearned, EpochProgress, Note
 from mosesplug.tuning.online.numbering import FeatureNumbering
+from mosesplug.tuning.workdir.records import read_result, read_start
 from mosesplug.tuning_set import Batch, SparseRows
 
 Toy = Any
@@ -59,11 +60,11 @@ def _group(weights: Any, column: str) -> tuple[float, ...]:
 
 def test_each_batch_is_decoded_with_the_weights_after_the_last(toy: Toy, log: Log) -> None:
     """The learner, run by hand on the stored lists, had the weights on each command line."""
-    result = tune(online(toy, epochs=1), log)
+    result = tune(online(toy, learner="mira", epochs=1), log)
     commands = [e.command for e in log.of(CommandStarted) if "-n-best-list" in e.command]
     assert len(commands) == 3
     overwrites = [command[command.index("-weight-overwrite") + 1] for command in commands]
-    row = algorithm("o-oro")
+    row = algorithm("mira")
     assert row.learner is not None
     options = make_options(row, {"epochs": 1, "batch": 4})
     learner = add_averaging(row.learner(options))
@@ -108,6 +109,27 @@ def test_files_summary_and_events(toy: Toy, log: Log) -> None:
     (point,) = summary["iterations"][1]["curve"]
     assert {"epoch", "score", "loss", "violations", "norm", "active", "updates"} <= set(point)
     assert result.iterations[1].hypotheses == 12 * 15
+
+
+def test_an_epoch_of_rank_learning_ends_with_a_line_search(toy: Toy) -> None:
+    configuration = online(toy, learner="oro", epochs=2)
+    selected = tune(configuration).weights
+    with NBestStore.open(toy.directory / "work" / "nbests.lmdb") as store:
+        for record in store.iterations():
+            lists = store.iteration_set(record.iteration).tuning_set
+            start, result = read_start(record).weights, read_result(record)
+            before, after = (
+                corpus_score(Problem(lists, configuration.metric), weights.vector(lists.space))
+                for weights in (start, result.weights)
+            )
+            (point,) = result.curve
+            assert point["mixed"] == pytest.approx(after, abs=1e-12)
+            assert after >= before
+            assert "rho" in point
+        results = [read_result(record) for record in store.iterations()]
+    # The result is the mean of the weights after the epochs.
+    mean = np.mean([result.weights.dense for result in results], axis=0)
+    np.testing.assert_allclose(selected.dense, mean, rtol=1e-9)
 
 
 def test_only_the_newest_iteration_keeps_the_learner(toy: Toy) -> None:

@@ -50,15 +50,18 @@ _EXCHANGES = 100_000
 """Maximum number of exchanges."""
 
 
-def renormalise(multipliers: NDArray[np.float64], total: float, bound: float) -> None:
+def renormalise(
+    multipliers: NDArray[np.float64], total: float, bound: float, *, up: bool = False
+) -> None:
     """Scale multipliers in place, so that their sum is at most ``bound``.
 
     Args:
         multipliers: float64; multipliers or sums of them, overwritten.
         total: the sum of the multipliers.
         bound: largest sum.
+        up: whether a smaller sum is scaled up to the bound.
     """
-    if total > bound:
+    if total > bound or (up and total > 0.0):
         multipliers *= bound / total
 
 
@@ -313,13 +316,16 @@ def _most_violated(
         start, end = pairs.offsets[sentence], pairs.offsets[sentence + 1]
         best = worst = -1
         highest, lowest = -np.inf, np.inf
+        place, last = pairs.oracle_offsets[sentence], pairs.oracle_offsets[sentence + 1]
         for row in range(start, end):
+            is_oracle = place < last and pairs.oracles[place] == row
+            place += is_oracle
             score = pairs.base[row]
             for k in range(dense.shape[1]):
                 score += weights[k] * dense[row, k]
             for entry in range(indptr[row], indptr[row + 1]):
                 score += weights[indices[entry]] * data[entry]
-            if pairs.is_oracle[row] and score < lowest:
+            if is_oracle and score < lowest:
                 worst, lowest = row, score
             elif not pairs.is_oracle[row] and score > highest:
                 best, highest = row, score

@@ -27,17 +27,30 @@ from mosesplug.optimizers.online.oro.dual import (
     solve_box,
     solve_simplex,
 )
-from mosesplug.optimizers.online.oro.hinge import (
-    DualOptions,
-    OroOptions,
-    make_change,
-    make_learner,
-    make_view,
-)
+from mosesplug.optimizers.online.oro.options import DualOptions, OroOptions
+from mosesplug.optimizers.online.oro.view import make_change, make_learner, make_view
 from mosesplug.optimizers.options import option
 from mosesplug.tuning_set import Batch
 
-__all__ = ["ALGORITHMS", "OOroSoftmaxOptions", "o_oro_softmax_learner", "oro_softmax_learner"]
+__all__ = [
+    "ALGORITHMS",
+    "OOroSoftmaxOptions",
+    "OroSoftmaxOptions",
+    "o_oro_softmax_learner",
+    "oro_softmax_learner",
+]
+
+
+@dataclass(frozen=True)
+class OroSoftmaxOptions(OroOptions):
+    """Settings of online rank learning with the softmax loss."""
+
+    rate: float = option(
+        0.1,
+        help="initial learning rate, eta",
+        source="Watanabe 2012, section 3.2, with 0.2; value: chosen on folds",
+        minimum=0.0,
+    )
 
 
 @dataclass(frozen=True)
@@ -52,7 +65,7 @@ class OOroSoftmaxOptions(DualOptions):
     )
 
 
-def oro_softmax_learner(options: OroOptions) -> Learner:
+def oro_softmax_learner(options: OroSoftmaxOptions) -> Learner:
     """Return gradient descent on the softmax loss (Watanabe 2012, Algorithm 2, equation 10).
 
     The mean is over the sentences with hypotheses; ``violations`` counts those in which some
@@ -61,7 +74,7 @@ def oro_softmax_learner(options: OroOptions) -> Learner:
 
     def change(state: LearnerState, batch: Batch, step: Step) -> Change:
         view = make_view(options, state, batch, step)
-        goals = view.is_oracle.astype(np.float64)
+        goals = view.is_good.astype(np.float64)
         losses, slopes = SOFTMAX.value_and_gradient(view.scores, batch.offsets, goals)
         size = max(1, int(np.count_nonzero(np.diff(batch.offsets))))
         rate = exponential_rate(step, options.rate, options.rate_decay)
@@ -76,7 +89,7 @@ def o_oro_softmax_learner(options: OOroSoftmaxOptions) -> Learner:
 
     def change(state: LearnerState, batch: Batch, step: Step) -> Change:
         view = make_view(options, state, batch, step)
-        goals = view.is_oracle.astype(np.float64)
+        goals = view.is_good.astype(np.float64)
         losses, slopes = SOFTMAX.value_and_gradient(view.scores, batch.offsets, goals)
         positive = np.flatnonzero(losses > 0.0)
         rate = exponential_rate(step, options.rate, options.rate_decay)
@@ -94,11 +107,12 @@ def o_oro_softmax_learner(options: OOroSoftmaxOptions) -> Learner:
         if options.exact_dual:
             multipliers = solve_simplex(gram, gains, rate)
         else:
+            bound = rate / max(1, len(positive)) if options.bound == "share" else rate
             multipliers = solve_box(
-                gram, gains, rate, options.dual_tolerance, options.dual_sweeps, step.rng
+                gram, gains, bound, options.dual_tolerance, options.dual_sweeps, step.rng
             )
             if options.renormalise:
-                renormalise(multipliers, float(multipliers.sum()), rate)
+                renormalise(multipliers, float(multipliers.sum()), rate, up=options.scale_up)
         shares = np.zeros(batch.n_sentences)
         shares[positive] = multipliers
         size = max(1, int(np.count_nonzero(np.diff(batch.offsets))))
@@ -112,8 +126,9 @@ ALGORITHMS = (
         name="oro-softmax",
         summary="Rank oracles above the rest with the softmax loss.",
         source="Watanabe 2012",
-        options=OroOptions,
+        options=OroSoftmaxOptions,
         learner=oro_softmax_learner,
+        window=0,
     ),
     online_algorithm(
         name="o-oro-softmax",
@@ -121,5 +136,6 @@ ALGORITHMS = (
         source="Watanabe 2012",
         options=OOroSoftmaxOptions,
         learner=o_oro_softmax_learner,
+        window=0,
     ),
 )
