@@ -55,6 +55,7 @@ class ListFollower:
         self._checksum = 0
         self._begin = b""
         self._feed: NBestFeed | None = None
+        self._unfed = b""
         self._blocks: list[NBestList] | None = []
 
     def advance(self) -> None:
@@ -131,8 +132,13 @@ class ListFollower:
             return
         try:
             if self._feed is None:
-                names, dense = choose_layout(data.partition(b"\n")[0], self._groups)
+                self._unfed += data
+                # A decoder may write the first line in parts.
+                if (line := _find_first_line(self._unfed)) is None:
+                    return
+                names, dense = choose_layout(line, self._groups)
                 self._feed = NBestFeed(self._packed, names=names, dense=dense)
+                data, self._unfed = self._unfed, b""
             self._blocks += self._feed.feed(data)
         except FormatError:  # reading the archive reports it
             self._blocks = self._feed = None
@@ -150,6 +156,12 @@ class ListFollower:
         self._given_up = True
         with suppress(OSError):
             self._stack.__exit__(_GivenUpError, _GivenUpError(), None)
+
+
+def _find_first_line(text: bytes) -> bytes | None:
+    """Return the first whole line that is not blank; None if there is none yet."""
+    lines = text.split(b"\n", text.count(b"\n", 0, len(text) - len(text.lstrip())) + 1)[:-1]
+    return lines[-1] if lines and lines[-1].strip() else None
 
 
 class _GivenUpError(Exception):

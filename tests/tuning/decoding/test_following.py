@@ -14,7 +14,7 @@ from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
 from mosesplug.tuning.decoding import following
 from mosesplug.tuning.decoding.following import ListFollower, follow_list
-from mosesplug.tuning.decoding.lists import pack
+from mosesplug.tuning.decoding.lists import pack, read_decoded
 
 Toy = Any
 
@@ -70,6 +70,24 @@ def test_the_archive_and_the_lists_are_those_of_the_whole(tmp_path: Path, size: 
     blocks = list(follower.take_lists())
     assert rows(blocks) == rows([read_nbest(archive)])
     assert follower.take_lists() is None
+
+
+@pytest.mark.parametrize("begin", [b"", b"\n", b" \n\n"])
+@pytest.mark.parametrize("cut", [4, 12, 40])
+def test_the_format_is_that_of_the_first_whole_line(begin: bytes, cut: int, tmp_path: Path) -> None:
+    """Such a list names every value; a part of its first line does not tell."""
+    content = begin + b"0 ||| a b ||| Lm_a=-1.5 Tm=2.5 ||| -1\n0 ||| a ||| Lm_a=-1 Tm=2 ||| -2\n"
+    groups = (("Lm_a", 1), ("Tm", 1))
+    path = tmp_path / "list"
+    with follow_list(path, tmp_path / "list.gz", groups) as follower:
+        for end in (len(begin) + cut, None):
+            path.write_bytes(content[:end])
+            follower.advance()
+        assert follower.finish()
+    (block,) = follower.take_lists() or ()
+    (wanted,) = read_decoded(path, groups)
+    assert block.groups == wanted.groups == groups
+    assert rows([block]) == rows([wanted])
 
 
 @pytest.mark.parametrize(
