@@ -161,6 +161,8 @@ def _score_in_lists(context: Context, weights: Weights) -> float | None:
     if context.data.configuration.online is not None or context.learns_from_graphs:
         return None
     problem = build_problem(context, len(context.files.store.iterations()))
+    if context.data.domains is not None:
+        problem, _ = context.data.domains.extend(problem)
     return corpus_score(problem, context.data.vector(weights, problem.tuning_set.space))
 
 

@@ -140,13 +140,14 @@ class DomainDecoder:
         for number, name in enumerate(self.domains.names):
             ids, own = np.flatnonzero(self.domains.of_sentence == number), every[name]
             decoder = self._make_part(name, ids)
+            path = decoder.workspace.run(iteration, "sparse-weights")
+            path.unlink(missing_ok=True)
             if own.sparse:
-                path = decoder.workspace.run(iteration, "sparse-weights")
                 write_atomic(path, format_sparse(own.sparse))
             model = ModelWeights(self.features.with_values(own.dense).groups, own.sparse)
             parts.append((ids, decoder.nbest_lists(iteration, model)))
         packed = workspace.nbest_packed(iteration)
-        _merge_lists(packed, [(ids, found.path) for ids, found in parts])
+        _merge_lists(packed, parts)
         out = workspace.run(iteration, "out")
         _merge_lines(out, [(ids, found.stdout) for ids, found in parts])
         for _, found in parts:
@@ -210,21 +211,39 @@ def _write_lines(path: Path, lines: Sequence[bytes], ids: NDArray[np.int64]) -> 
     return path
 
 
-def _merge_lists(target: Path, parts: Sequence[tuple[NDArray[np.int64], Path]]) -> None:
-    """Merge n-best lists of parts by sentence, with the ids of the whole input."""
+def _merge_lists(target: Path, parts: Sequence[tuple[NDArray[np.int64], DecodedInput]]) -> None:
+    """Merge n-best lists of parts by sentence, with the ids of the whole input.
+
+    Raises:
+        DecoderError: a list has a line without the id of a sentence of its part.
+    """
     with ExitStack() as stack:
         streams = [
-            _renumber(stack.enter_context(open_text(path)), ids.tolist()) for ids, path in parts
+            _renumber(stack.enter_context(open_text(found.path)), ids.tolist(), found)
+            for ids, found in parts
         ]
         with atomic_write(target, compress="gz") as file:
             file.writelines(line for _, line in heapq.merge(*streams, key=lambda each: each[0]))
 
 
-def _renumber(lines: Iterator[bytes], ids: Sequence[int]) -> Iterator[tuple[int, bytes]]:
-    for line in lines:
-        number, bars, rest = line.partition(b" ||| ")
-        sentence = ids[int(number)]
-        yield sentence, b"%d%s%s" % (sentence, bars, rest)
+def _renumber(
+    lines: Iterator[bytes], ids: Sequence[int], found: DecodedInput
+) -> Iterator[tuple[int, bytes]]:
+    for place, line in enumerate(lines, start=1):
+        number, bars, rest = line.partition(b"|||")
+        if not line.strip():
+            continue
+        try:
+            part = int(number)
+        except ValueError:
+            part = -1
+        if not 0 <= part < len(ids):
+            raise found.failure(
+                f"{found.path}:{place}: the decoder wrote a line of no sentence of its part of the"
+                f" input, which has {len(ids)}, counted from 0"
+            )
+        sentence = ids[part]
+        yield sentence, b"%d %s%s" % (sentence, bars, rest)
 
 
 def _merge_lines(target: Path, parts: Sequence[tuple[NDArray[np.int64], Path]]) -> None:

@@ -10,6 +10,7 @@ from formats.moses.ini import read_moses_ini
 from formats.nbest.files import read_nbest
 from formats.weights.files import format_sparse
 from mosesplug.cli.main import main
+from mosesplug.errors import DecoderError
 from mosesplug.features import FeatureSpace
 from mosesplug.tuning import tune
 from mosesplug.tuning.domains import list_domain_weights
@@ -98,6 +99,29 @@ def test_a_continued_run_ends_with_the_same_weights(mixed: Toy) -> None:
     whole = tune(make(mixed))
     tune(make(mixed, existing="overwrite", maximum_iterations=2))
     assert tune(make(mixed, existing="continue")).weights == whole.weights
+
+
+def test_the_mean_is_scored_with_the_weights_of_each_domain(mixed: Toy) -> None:
+    """The mean of one iteration has the score of that iteration."""
+    result = tune(make(mixed, maximum_iterations=1, select="average"))
+    assert result.score == pytest.approx(result.iterations[0].optimum, abs=1e-12)
+    assert result.weights.sparse  # deviations
+
+
+@pytest.mark.parametrize("line", ["8 ||| a ||| LM0= 1 ||| -1", "a ||| b", "-1 ||| a ||| b"])
+def test_lines_of_no_sentence_of_a_part(line: str, mixed: Toy) -> None:
+    """A decoder that numbers sentences wrongly is named, with the line."""
+    program = mixed.directory / "decoder"
+    copy = program.with_name("decoder.whole")
+    program.rename(copy)
+    program.write_text(
+        f"#!/bin/sh\n'{copy}' \"$@\" || exit\n"
+        'while [ $# -gt 0 ]; do [ "$1" = -n-best-list ] && '
+        f"echo '{line}' >> \"$2\"; shift; done; exit 0\n"
+    )
+    program.chmod(0o755)
+    with pytest.raises(DecoderError, match=r"best15\.out\.gz:\d+: the decoder wrote a line of no"):
+        tune(make(mixed))
 
 
 @pytest.mark.parametrize(
