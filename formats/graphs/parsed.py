@@ -2,7 +2,8 @@
 
 The arrays of a graph are in one file that is named by a digest of the bytes of the graph's file, so
 they never outlive a change. The directory may be removed at any time. Nothing is kept, and no error
-is raised, where it cannot be written.
+is raised, where it cannot be written. What others than the owner of the graphs could write there is
+not read: an array is not checked as a parsed file is.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import hashlib
 import math
 import os
 import re
+import stat
 import threading
 import time
 import zlib
@@ -75,8 +77,11 @@ class ParsedGraphs:
         """
         try:
             with Path(path).open("rb") as file:
+                before = os.fstat(file.fileno())
                 digest = hashlib.file_digest(file, "blake2b").hexdigest()[:32]
         except OSError:
+            return parse()
+        if not self._is_safe(before.st_uid):
             return parse()
         place = self.directory / f"{digest}{_ENDING}"
         if (found := _load(place, fspath(path))) is not None:
@@ -85,15 +90,28 @@ class ParsedGraphs:
             return found
         graph = parse()
         with contextlib.suppress(OSError):
-            self._keep(place, b"".join(_dump(graph)))
+            if _state(Path(path).stat()) == _state(before):  # else it was written meanwhile
+                self._keep(place, b"".join(_dump(graph)))
         return graph
+
+    def _is_safe(self, owner: int) -> bool:
+        """Return whether only this user, or the owner of the graphs, writes to the directory."""
+        try:
+            status = self.directory.stat()
+        except FileNotFoundError:
+            return True
+        except OSError:
+            return False
+        is_ours = status.st_uid in (os.geteuid(), owner)
+        return is_ours and not status.st_mode & stat.S_IWOTH
 
     def _keep(self, place: Path, data: bytes) -> None:
         """Write a file at once; its checksum tells if a crash of the machine spoils it."""
         self.directory.mkdir(exist_ok=True)
         unfinished = place.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
         try:
-            unfinished.write_bytes(_MAGIC + zlib.crc32(data).to_bytes(_WORD, "little") + data)
+            with unfinished.open("xb") as file:  # which follows no link
+                file.write(_MAGIC + zlib.crc32(data).to_bytes(_WORD, "little") + data)
             unfinished.replace(place)
         except OSError:
             unfinished.unlink(missing_ok=True)
@@ -114,6 +132,10 @@ class ParsedGraphs:
                 # File systems may round times down to seconds.
                 if _KEPT.fullmatch(place.name) and place.stat().st_mtime < self.since - 2.0:
                     place.unlink()
+
+
+def _state(status: os.stat_result) -> tuple[int, int, int]:
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _dump(graph: HypergraphFile) -> Iterator[bytes]:

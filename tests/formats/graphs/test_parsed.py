@@ -90,3 +90,46 @@ def test_nothing_is_kept_where_nothing_can_be_written(tmp_path: Path) -> None:
     assert parsed.read(path, lambda: read_hypergraph(path)).names == ("LM", "TM")
     parsed.forget_unused()
     assert (tmp_path / "graphs.parsed").read_text() == "a file\n"
+
+
+def test_a_directory_that_others_write_to_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "0"
+    path.write_text(ALIKE)
+    parsed = ParsedGraphs.beside(tmp_path / "graphs")
+    parsed.read(path, lambda: read_hypergraph(path))
+    parsed.read(path, fail)
+    parsed.directory.chmod(0o777)
+    with pytest.raises(AssertionError, match="parsed again"):
+        parsed.read(path, fail)
+    parsed.directory.chmod(0o755)
+    parsed.read(path, fail)
+    other = path.stat().st_uid + 1
+    monkeypatch.setattr(os, "geteuid", lambda: other)
+    parsed.read(path, fail)  # of the owner of the graphs
+    stat = Path.stat
+
+    def of_another(self: Path, **options: bool) -> os.stat_result:
+        found = list(stat(self, **options))
+        found[4] += 2 * (self == parsed.directory)
+        return os.stat_result(found)
+
+    monkeypatch.setattr(Path, "stat", of_another)
+    with pytest.raises(AssertionError, match="parsed again"):
+        parsed.read(path, fail)
+
+
+def test_a_graph_that_changes_while_it_is_parsed_is_not_kept(tmp_path: Path) -> None:
+    path = tmp_path / "0"
+    path.write_text(ALIKE)
+    parsed = ParsedGraphs.beside(tmp_path / "graphs")
+
+    def change_and_parse() -> HypergraphFile:
+        path.write_text(ALIKE.replace("a b", "changed"))
+        return read_hypergraph(path)
+
+    parsed.read(path, change_and_parse)
+    path.write_text(ALIKE)
+    with pytest.raises(AssertionError, match="parsed again"):
+        parsed.read(path, fail)
