@@ -34,9 +34,15 @@ _SHARED = frozenset(
     | {"held-out", "folds", "iterations"}
     | {each.name for each in list_settings(ListSettings)}
 )
+_HELP = {
+    "iterations": "Iterations of STORE; -N: the newest N",
+    "folds": "Score each of K folds with weights from the others",
+}
 _SETTINGS = tuple(
     # --format is that of the table.
-    replace(each, name="list-format") if each.name == "format" else each
+    replace(each, name="list-format")
+    if each.name == "format"
+    else replace(each, help=_HELP.get(each.name, each.help))
     for each in list_settings(LearningSettings)
     if each.name in _SHARED
 )
