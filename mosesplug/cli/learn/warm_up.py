@@ -41,4 +41,9 @@ def warm_up(
         print_json([asdict(each) for each in done])
         return
     for each in done:
-        print(f"{each.task}: {each.kernels} kernels compiled in {each.seconds:.1f} s")
+        what = (
+            f"{each.kernels} kernels compiled"
+            if each.kernels
+            else "all kernels were compiled before"
+        )
+        print(f"{each.task}: {what} ({each.seconds:.1f} s)")
