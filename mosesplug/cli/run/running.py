@@ -103,3 +103,5 @@ def run(plan: RunPlan, notes: Sequence[str] = ()) -> None:
         path = result_path(configuration, Workspace(configuration.working_directory, 0))
         what = "configuration" if writes_moses_ini(configuration) else "weights"
         print(f"tuned {what}: {path}")
+        if configuration.domains is not None:
+            print(f"of each domain: {path.parent / 'domain.LABEL.'}{path.name}")
