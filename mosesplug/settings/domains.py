@@ -42,7 +42,7 @@ class Domains:
         """
         if len(sentence_ids) and (last := int(sentence_ids.max())) >= len(self.of_sentence):
             raise DataError(
-                f"--domains has {len(self.of_sentence)} labels, but there is a sentence {last} "
+                f"--domains has {len(self.of_sentence)} labels, but the lists have sentence {last} "
                 "(counted from 0). Give one label for each source sentence"
             )
         return self.of_sentence[sentence_ids]
@@ -65,7 +65,7 @@ def read_domains(path: Path) -> Domains:
 
     Raises:
         FormatError: a line is no label.
-        UsageError: all sentences have one label.
+        UsageError: all sentences have one label, or there are none.
         OSError: the file cannot be read.
     """
     labels = [line.strip().decode("utf-8", "replace") for line in read_lines(path)]
@@ -94,6 +94,7 @@ def _number(labels: Sequence[str], source: str) -> Domains:
     numbers = {label: number for number, label in enumerate(dict.fromkeys(labels))}
     if len(numbers) < 2:
         raise UsageError(
-            f"{source} has {len(numbers)} different labels: weights of domains need at least two"
+            f"{source} names {len(numbers)} domain{'s' * (len(numbers) != 1)}: at least two are "
+            "needed"
         )
     return Domains(tuple(numbers), np.array([numbers[label] for label in labels], dtype=np.int64))

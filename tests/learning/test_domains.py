@@ -81,14 +81,14 @@ def test_the_command_writes_a_file_for_each_domain(
 @pytest.mark.parametrize(
     ("text", "words", "said"),
     [
-        ("news\n" * 20, (), "labels has 1 different labels"),
+        ("news\n" * 20, (), "labels names 1 domain: at least two are needed"),
         (
             "news\nol talk\n" * 10,
             (),
             "labels:2: 'ol talk' is not the label of a domain. Use letters",
         ),
         ("news\n\n" * 10, (), "labels:2: '' is not the label"),
-        ("news\ntalks\n", (), "--domains has 2 labels, but there is a sentence 19"),
+        ("news\ntalks\n", (), "--domains has 2 labels, but the lists have sentence 19"),
         ("news\ntalks\n" * 10, ("--bound", "A:0.."), "--domains and --bound exclude each other"),
     ],
 )
