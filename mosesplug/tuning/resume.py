@@ -92,11 +92,21 @@ def choose_seed(configuration: Configuration, store: NBestStore) -> int:
 
 
 def report_changed_settings(context: Context) -> None:
-    """Report how the settings of a continued run differ from those that it began with."""
+    """Report how the settings of a continued run differ from those that it began with.
+
+    Raises:
+        UsageError: its weights are those of other domains.
+    """
     iterations = context.files.store.iterations()
     if not iterations:
         return
     start = read_start(iterations[-1])
+    if (before := start.settings.get("domains")) not in (None, context.settings.get("domains")):
+        names = before.rpartition(" ")[0]
+        raise UsageError(
+            f"{context.files.workspace.directory} holds a run with weights for the domains {names}:"
+            " continue it with the same --domains, or name another --working-dir"
+        )
     earlier = {**start.settings, "seed": str(start.seed)}
     now = {**context.settings, "seed": str(context.data.seed)}
     changed = [

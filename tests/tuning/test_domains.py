@@ -10,7 +10,7 @@ from formats.moses.ini import read_moses_ini
 from formats.nbest.files import read_nbest
 from formats.weights.files import format_sparse
 from mosesplug.cli.main import main
-from mosesplug.errors import DecoderError
+from mosesplug.errors import DecoderError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.tuning import tune
 from mosesplug.tuning.domains import list_domain_weights
@@ -101,9 +101,32 @@ def test_a_continued_run_ends_with_the_same_weights(mixed: Toy) -> None:
     assert tune(make(mixed, existing="continue")).weights == whole.weights
 
 
+@pytest.mark.parametrize("labels", [None, ["talks", *LABELS[1:]], [f"x{each}" for each in LABELS]])
+def test_a_run_is_not_continued_with_other_domains(labels: list[str] | None, mixed: Toy) -> None:
+    """Its deviations would be sparse weights that no decoder knows."""
+    tune(make(mixed, maximum_iterations=1))
+    work = mixed.directory / "work"
+    before = (work / "moses.ini").read_bytes()
+    more: dict[str, Any] = {"existing": "continue", "maximum_iterations": 2}
+    if labels is None:
+        more["domains"] = None
+    else:
+        (mixed.directory / "labels").write_text("".join(f"{label}\n" for label in labels))
+    with pytest.raises(UsageError, match="the domains news talks: continue it with the same"):
+        tune(make(mixed, **more))
+    assert (work / "moses.ini").read_bytes() == before
+
+
+def test_a_run_without_domains_is_continued_with_them(mixed: Toy) -> None:
+    tune(mixed.configuration(maximum_iterations=1))
+    result = tune(make(mixed, existing="continue", maximum_iterations=2))
+    assert any("@" in name for name in result.weights.sparse)
+
+
 def test_the_mean_is_scored_with_the_weights_of_each_domain(mixed: Toy) -> None:
     """The mean of one iteration has the score of that iteration."""
-    result = tune(make(mixed, maximum_iterations=1, select="average"))
+    optimising = {"algorithm": "mert", "options": {"restarts": 1}}
+    result = tune(make(mixed, maximum_iterations=1, select="average", optimising=optimising))
     assert result.score == pytest.approx(result.iterations[0].optimum, abs=1e-12)
     assert result.weights.sparse  # deviations
 
