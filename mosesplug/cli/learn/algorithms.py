@@ -111,7 +111,11 @@ def _page(algorithm: Algorithm, settings: list[dict[str, Any]]) -> Iterator[str]
     yield ""
     yield "Settings, given as --option NAME=VALUE:"
     for setting in settings:
-        yield f"  {setting['name']}  {_kind(setting)}  [{_spell(setting['default'])}]"
+        head, default = f"  {setting['name']}  {_kind(setting)}", f"[{_spell(setting['default'])}]"
+        if len(head) + 2 + len(default) <= _WIDTH:
+            yield f"{head}  {default}"
+        else:
+            yield from (head, f"      {default}")
         condition = setting["only_with"]
         sentences = (
             f"{setting['help']}.",

@@ -124,7 +124,7 @@ def adagrad_learner(options: AdagradOptions) -> Learner:
 ALGORITHMS = (
     online_algorithm(
         name="adagrad",
-        summary="Adapt the step size of each feature to its gradients.",
+        summary="Adapt each feature's step size.",
         source="Green et al. 2013",
         options=AdagradOptions,
         learner=adagrad_learner,

@@ -273,7 +273,7 @@ def mira_learner(options: MiraOptions) -> Learner:
 ALGORITHMS = (
     online_algorithm(
         name="mira",
-        summary="Take the smallest step that reaches the margin.",
+        summary="Take the smallest step to the margin.",
         source="Crammer et al. 2006",
         options=MiraOptions,
         learner=mira_learner,

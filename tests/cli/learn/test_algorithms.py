@@ -68,8 +68,8 @@ def test_page_has_every_setting(algorithm: Algorithm, capsys: pytest.CaptureFixt
     for setting in fields(algorithm.options):
         default = getattr(defaults, setting.name)
         shown = str(default).lower() if isinstance(default, bool) else str(default)
-        (line,) = (line for line in lines if line.startswith(f"  {setting.name}  "))
-        assert line.endswith(f"  [{shown}]")
+        (at,) = (at for at, line in enumerate(lines) if line.startswith(f"  {setting.name}  "))
+        assert lines[at].endswith(f"  [{shown}]") or lines[at + 1] == f"      [{shown}]"
         assert joined(f"{setting.metadata['help']}.") in joined(page)
         assert joined(f"({setting.metadata['source']})") in joined(page)
 

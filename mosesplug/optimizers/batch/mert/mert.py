@@ -95,7 +95,7 @@ class MertOptions:
         help="search method",
         details=(
             "powell: the best of all axes in each round. random-direction: random lines only. "
-            "random: score random points."
+            "random: random points."
         ),
         source="mert -t",
     )
@@ -153,7 +153,7 @@ class MertOptions:
         details=(
             "lists: n-best lists that are taken from the graphs, anew at the weights found; then "
             "one search of the graphs. While tune decodes, only that search, from the last "
-            "weights. graphs: the graphs themselves, which takes far longer."
+            "weights. graphs: the graphs themselves, far slower."
         ),
         source="mosesplug's",
     )
@@ -163,7 +163,7 @@ class MertOptions:
         details=(
             "After the restarts, the search starts from small perturbations of the best point "
             "until this many in a row find nothing better. 0: only the search of Moses' mert. More "
-            "raises the score of the lists, but not of sentences that were held out."
+            "helps on the lists, not on held-out sentences."
         ),
         source="mosesplug's, an iterated local search",
         minimum=0,

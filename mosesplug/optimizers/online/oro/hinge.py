@@ -162,7 +162,7 @@ ALGORITHMS = (
     ),
     online_algorithm(
         name="rank-mira",
-        summary="Solve the margins of all oracle pairs, as MIRA does.",
+        summary="Keep the margins of all oracle pairs.",
         source="Watanabe 2012",
         options=RankMiraOptions,
         learner=rank_mira_learner,
