@@ -104,7 +104,7 @@ def _find_in_run(directory: Path) -> Path:
     if not decoded or not path.is_file():
         raise DataError(
             f"the tuning set was not translated with the final weights of the run in {directory}:"
-            " translate it, and name the file"
+            " translate it, and name the file, or tune with --select best-dev"
         )
     return path
 
