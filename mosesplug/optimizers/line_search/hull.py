@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.kernels import finite_kernel, kernel
+from mosesplug.kernels import finite_kernel, fused_kernel, kernel
 
 __all__ = ["KNOWN", "N_INTS", "find_hull", "index_of_highest"]
 
@@ -61,7 +61,7 @@ def index_of_highest(heights: NDArray[np.float64]) -> int:
     return index
 
 
-@finite_kernel
+@fused_kernel
 def _mark_high(
     slopes: NDArray[np.float64],
     heights: NDArray[np.float64],
