@@ -157,27 +157,50 @@ def best_point(
     """
     if not len(thresholds):
         return LinePoint(0.0, float(scores[0]))
-    left = np.concatenate([[thresholds[0] - 2 * END_STEP], thresholds])
-    right = np.concatenate([thresholds, [thresholds[-1] + 2 * END_STEP]])
     low, high = max(-furthest, within[0]), min(furthest, within[1])
-    left, right = left.clip(low, high), right.clip(low, high)
-    certain = right - left > NARROWEST * (1.0 + np.maximum(np.abs(left), np.abs(right)))
-    candidates = np.flatnonzero(certain)
-    if not len(candidates):
-        return None
-    merits = _smooth(scores[candidates], choice)
-    best = merits.max()
-    equals = candidates[merits == best]
-    starts = np.flatnonzero(np.diff(equals, prepend=-2) != 1)
-    ends = np.append(starts[1:], len(equals)) - 1
-    widths = right[equals[ends]] - left[equals[starts]]
-    widest = int(np.argmax(widths))
-    first, last = equals[starts[widest]], equals[ends[widest]]
+    edges = np.empty(len(thresholds) + 2)
+    edges[0], edges[-1] = thresholds[0] - 2 * END_STEP, thresholds[-1] + 2 * END_STEP
+    edges[1:-1] = thresholds
+    best, equals = scores.max(), np.empty(0, dtype=np.int64)
+    if not choice.smooths:  # a fast way: few intervals are best, and mostly one is wide enough
+        equals, left, right = _wide_intervals(edges, np.flatnonzero(scores == best), low, high)
+    if not len(equals):
+        equals, left, right = _wide_intervals(edges, np.arange(len(scores)), low, high)
+        if not len(equals):
+            return None
+        merits = _smooth(scores[equals], choice)
+        best = merits.max()
+        is_best = merits == best
+        equals, left, right = equals[is_best], left[is_best], right[is_best]
+    first, last = 0, len(equals) - 1
+    if last:
+        starts = np.flatnonzero(np.diff(equals, prepend=-2) != 1)
+        ends = np.append(starts[1:], len(equals)) - 1
+        widest = int(np.argmax(right[ends] - left[starts]))
+        first, last = int(starts[widest]), int(ends[widest])
     step = 0.5 * (left[first] + right[last])
-    if np.abs(thresholds - step).min() <= NARROWEST * (1.0 + abs(step)):
+    place = int(np.searchsorted(thresholds, step))
+    nearest = np.abs(thresholds[max(0, place - 1) : place + 1] - step).min()
+    if nearest <= NARROWEST * (1.0 + abs(step)):
         inside = first + int(np.argmax((right - left)[first : last + 1]))
         step = 0.5 * (left[inside] + right[inside])
     return LinePoint(float(step), float(best))
+
+
+def _wide_intervals(
+    edges: Vector, intervals: NDArray[np.int64], low: float, high: float
+) -> tuple[NDArray[np.int64], Vector, Vector]:
+    """Return those of the intervals that are wide enough, and their left and right ends.
+
+    Args:
+        edges: float64 ``[m + 2]``, of all intervals.
+        intervals: int64, numbers of intervals.
+        low: least end.
+        high: greatest end.
+    """
+    left, right = edges[intervals].clip(low, high), edges[intervals + 1].clip(low, high)
+    wide = right - left > NARROWEST * (1.0 + np.maximum(np.abs(left), np.abs(right)))
+    return intervals[wide], left[wide], right[wide]
 
 
 def _smooth(scores: NDArray[np.float64], choice: IntervalChoice) -> NDArray[np.float64]:
