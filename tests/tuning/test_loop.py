@@ -222,8 +222,8 @@ def test_historic_bests_and_interpolation(toy: Toy) -> None:
 
 
 def test_the_optimum_is_that_of_interpolated_weights(toy: Toy) -> None:
-    options = {"epochs": 1, "averaging": "last", "rate": 9.0}
-    learner = {"algorithm": "rda", "options": options, "interpolation": 0.5}
+    options = {"epochs": 1, "averaging": "last", "rate": 1.0}
+    learner = {"algorithm": "adagrad", "options": options, "interpolation": 0.5}
     result = tune(
         toy.configuration(
             maximum_iterations=4, minimum_change=0.0, select="last", optimising=learner

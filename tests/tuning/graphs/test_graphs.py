@@ -101,7 +101,12 @@ def test_mert_searches_all_that_is_in_the_graphs(toy: Toy) -> None:
         ("lists", {"nbest": 100}),
         ("graphs", {"nbest": 1, "graphs": GraphSettings(0)}),
     ):
-        made = toy.configuration(name, decoding=decoding, maximum_iterations=1)
+        made = toy.configuration(
+            name,
+            decoding=decoding,
+            optimising={"options": {"graph_search": "graphs"}},
+            maximum_iterations=1,
+        )
         tune(made)
         with opened(toy.directory / name) as store:
             optima.append(read_result(store.iterations()[0]))

@@ -287,7 +287,7 @@ def test_learns_over_epochs(averaging: str) -> None:
 def test_one_worker_equals_no_sharding() -> None:
     problem, _ = planted(28, n_sentences=30, noise=1.0)
     tuner = algorithm("oro")
-    options = replace(tuner.options(), epochs=3, batch=4, averaging="all")
+    options = replace(tuner.options(), epochs=3, batch=4, averaging="all", line_search=False)
     start = SCALE * np.ones(5)
     alone = tuner.optimize(problem, start, np.random.default_rng(5), options, no_progress)
     sharding = Sharding(1, asynchronous=True, async_order="fixed")
