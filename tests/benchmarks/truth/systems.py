@@ -55,7 +55,6 @@ class TuningSystem:
 def list_systems() -> dict[str, TuningSystem]:
     """Return every system by name, the baseline first."""
     systems = [
-        TuningSystem("untuned", lambda *_: [], "the weights of moses.ini"),
         TuningSystem(
             "moses-mert",
             script(lambda seed, threads: ["--mertargs", f"--threads {threads} -r {seed}"]),
@@ -71,6 +70,7 @@ def list_systems() -> dict[str, TuningSystem]:
             script(lambda seed, _: ["--pairwise-ranked", "--proargs", f"-r {seed}"]),
             "mert-moses.pl --pairwise-ranked, with the classifier of mosesplug",
         ),
+        TuningSystem("untuned", lambda *_: [], "the weights of moses.ini"),
     ]
     systems += [
         TuningSystem(name, tune(*options), " ".join(["mosesplug tune", *options]))
