@@ -169,11 +169,21 @@ def test_directories_of_other_users_are_not_used_as_cache(tmp_path: Path) -> Non
     assert not kernels._is_private(directory)
 
 
-def run_program(**environment: str) -> tuple[int, str]:
+def variables(site: Path, cache: Path) -> dict[str, str]:
+    """Return an environment for a copy of the package, beside which nothing is cached."""
+    return os.environ | {
+        "PYTHONPATH": str(site),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "NUMBA_CACHE_DIR": str(cache),
+    }
+
+
+def run_program(site: Path, cache: Path, **more: str) -> tuple[int, str]:
     """Run the program with these variables; return its number of cache hits and its errors."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
-        env=os.environ | environment,
+        env=variables(site, cache) | more,
+        cwd=site,
         capture_output=True,
         text=True,
         check=True,
@@ -182,30 +192,32 @@ def run_program(**environment: str) -> tuple[int, str]:
     return int(done.stdout.split()[0]), done.stderr
 
 
-def test_processors_share_a_directory(tmp_path: Path) -> None:
+def test_processors_share_a_directory(installation: Path, tmp_path: Path) -> None:
     """Each finds its own code, whichever machine ran first."""
-    here, other = {"NUMBA_CACHE_DIR": str(tmp_path)}, {"NUMBA_CPU_NAME": "generic"}
-    found = [run_program(**here), run_program(**here, **other)]
-    found += [run_program(**here, **other), run_program(**here)]
+    run, other = partial(run_program, installation, tmp_path / "c"), {"NUMBA_CPU_NAME": "generic"}
+    found = [run(), run(**other), run(**other), run()]
     assert found == [(0, ""), (0, ""), (1, ""), (1, "")]
 
 
 @pytest.mark.parametrize("suffix", ["nbi", "nbc"])
 @pytest.mark.parametrize("left", [0, 40])
-def test_damaged_files_are_replaced(suffix: str, left: int, tmp_path: Path) -> None:
+def test_damaged_files_are_replaced(
+    suffix: str, left: int, installation: Path, tmp_path: Path
+) -> None:
     """A machine that lost power has files of the right name without their content."""
-    here = {"NUMBA_CACHE_DIR": str(tmp_path)}
-    run_program(**here)
-    for path in tmp_path.rglob(f"*.{suffix}"):
+    run = partial(run_program, installation, tmp_path / "cache")
+    run()
+    for path in (tmp_path / "cache").rglob(f"*.{suffix}"):
         path.write_bytes(path.read_bytes()[:left])
-    assert [run_program(**here), run_program(**here)] == [(0, ""), (1, "")]
+    assert [run(), run()] == [(0, ""), (1, "")]
 
 
-def test_a_full_disk_costs_time_only(tmp_path: Path) -> None:
+def test_a_full_disk_costs_time_only(installation: Path, tmp_path: Path) -> None:
     limited = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n" + PROGRAM
     done = subprocess.run(
         [sys.executable, "-c", limited],
-        env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
+        env=variables(installation, tmp_path / "cache"),
+        cwd=installation,
         capture_output=True,
         text=True,
         check=False,
@@ -216,15 +228,18 @@ def test_a_full_disk_costs_time_only(tmp_path: Path) -> None:
     assert "NUMBA_CACHE_DIR" in done.stderr
 
 
-def test_a_home_that_forbids_execution(tmp_path: Path) -> None:
+def test_a_home_that_forbids_execution(installation: Path, tmp_path: Path) -> None:
     """Cached code is data that the process maps itself: it needs no permission of the disk."""
-    script = f'mount -t tmpfs -o noexec none "{tmp_path}" && for each in 1 2; do "$@"; done'
+    home = tmp_path / "home"
+    home.mkdir()
+    script = f'mount -t tmpfs -o noexec none "{home}" && for each in 1 2; do "$@"; done'
     done = subprocess.run(
         [
             *("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"),
             *(sys.executable, "-c", PROGRAM),
         ],
-        env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "kernels")},
+        env=variables(installation, home / "kernels"),
+        cwd=installation,
         capture_output=True,
         text=True,
         check=False,
