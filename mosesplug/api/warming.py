@@ -19,7 +19,7 @@ ALGORITHMS = ("mert", "kbmira")
 
 @dataclass(frozen=True)
 class Warming:
-    """What was compiled for a task.
+    """The kernels that were compiled for a task.
 
     Attributes:
         task: ``score``, ``optimize`` or ``tune``.
@@ -132,4 +132,4 @@ TASKS: dict[str, Callable[[Path, Sequence[str]], None]] = {
     "optimize": _warm_optimize,
     "tune": _warm_tune,
 }
-"""What each task runs."""
+"""The function that runs the kernels of each task."""

@@ -41,7 +41,7 @@ class InexactServerError(DecoderError):
 
 @dataclass(frozen=True)
 class Exactness:
-    """What it took to make a server exact.
+    """How a server was made to decode like a new process.
 
     Attributes:
         note: a message for the user, or None if it was exact.
@@ -138,7 +138,7 @@ def _count_differing(
 
 
 def _is_binary(program: Path) -> bool:
-    """Return whether a program is no script: Moses is none, and the bundled decoder is one."""
+    """Return whether a program is an executable file of its own, as Moses is, not a script."""
     with contextlib.suppress(OSError), program.open("rb") as file:
         return file.read(4) == b"\x7fELF"
     return False

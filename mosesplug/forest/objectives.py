@@ -30,8 +30,8 @@ from mosesplug.forest.ngrams.posteriors import expected_counts, ngram_values
 from mosesplug.forest.ngrams.reference_ngrams import ORDER, ReferenceNgramTree
 from mosesplug.forest.ngrams.split import SplitGraph, split_for
 from mosesplug.forest.sentence_sums import (
-    Change,
     GraphObjective,
+    ScoreChange,
     map_in_order,
     mean_objective,
     sum_objective,
@@ -110,19 +110,19 @@ def softmax_loss(
         DataError: a sentence has no derivation, or no oracle.
     """
 
-    def part(sentence: int) -> tuple[float, list[Change]]:
+    def part(sentence: int) -> tuple[float, list[ScoreChange]]:
         graph, oracle = graphs[sentence], oracles[sentence]
         scores = graph.edge_scores(weights)
         found = posterior(graph, scale * scores)
-        changes = [Change(graph, scores, found.edges)]
+        changes = [ScoreChange(graph, scores, found.edges)]
         if isinstance(oracle, Derivations):
             total, uses = _sum_derivations(oracle, scale * scores)
-            changes.append(Change(graph, scores, -uses))
+            changes.append(ScoreChange(graph, scores, -uses))
         else:
             own = oracle.edge_scores(weights)
             good = posterior(oracle, scale * own)
             total = good.log_partition
-            changes.append(Change(oracle, own, -good.edges))
+            changes.append(ScoreChange(oracle, own, -good.edges))
         return found.log_partition - total, changes
 
     return mean_objective(part, _count_sentences(graphs, oracles), weights, scale, threads)
@@ -155,7 +155,7 @@ def softmax_margin(
         DataError: a sentence has no derivation, or no oracle.
     """
 
-    def part(sentence: int) -> tuple[float, list[Change]]:
+    def part(sentence: int) -> tuple[float, list[ScoreChange]]:
         graph, kept = graphs[sentence], oracles[sentence]
         split, scores = graph.split, graph.graph.edge_scores(weights)
         model = scale * scores[split.origins]
@@ -177,7 +177,7 @@ def softmax_margin(
             uses = share_all * every.edges - share_dear * dear.edges + share_good * good.edges
             uses /= total
         change = split.on_graph(uses - good.edges, graph.graph.n_edges)
-        return log_all - good.log_partition, [Change(graph.graph, scores, change)]
+        return log_all - good.log_partition, [ScoreChange(graph.graph, scores, change)]
 
     return mean_objective(part, _count_sentences(graphs, oracles), weights, scale, threads)
 
@@ -205,7 +205,7 @@ def risk(
         DataError: a sentence has no derivation.
     """
 
-    def part(sentence: int) -> tuple[float, list[Change]]:
+    def part(sentence: int) -> tuple[float, list[ScoreChange]]:
         graph = graphs[sentence]
         scores = graph.graph.edge_scores(weights)
         found = graph.posterior(scale * scores)
@@ -213,7 +213,7 @@ def risk(
         values = temperature * scale * scores[graph.split.origins] - graph.gains(gains)
         value, change = _average(graph, found, values)
         value -= temperature * found.log_partition
-        return value, [Change(graph.graph, scores, change)]
+        return value, [ScoreChange(graph.graph, scores, change)]
 
     return mean_objective(part, len(graphs), weights, scale, threads)
 
@@ -237,12 +237,12 @@ def entropy(
         DataError: a sentence has no derivation.
     """
 
-    def part(sentence: int) -> tuple[float, list[Change]]:
+    def part(sentence: int) -> tuple[float, list[ScoreChange]]:
         graph = graphs[sentence]
         scores = graph.edge_scores(weights)
         found = posterior(graph, scale * scores)
         mean, change = expectation_and_gradient(graph, found, scale * scores)
-        return found.log_partition - mean, [Change(graph, scores, -change)]
+        return found.log_partition - mean, [ScoreChange(graph, scores, -change)]
 
     return mean_objective(part, len(graphs), weights, scale, threads)
 
@@ -286,7 +286,7 @@ def xbleu(
         totals = expectation(found, graph.split.totals)
         return np.concatenate([matches, totals]), counts < graph.limits
 
-    def part(sentence: int) -> tuple[float, list[Change]]:
+    def part(sentence: int) -> tuple[float, list[ScoreChange]]:
         graph = graphs[sentence]
         scores = graph.graph.edge_scores(weights)
         split = graph.split
@@ -299,7 +299,7 @@ def xbleu(
             own = share * found.log_partition - float(expectation(found, spread))
             values -= spread
         _, change = _average(graph, found, values)
-        return own, [Change(graph.graph, scores, change)]
+        return own, [ScoreChange(graph.graph, scores, change)]
 
     share = temperature / max(len(graphs), 1)
     found = list(map_in_order(statistics, len(graphs), threads))

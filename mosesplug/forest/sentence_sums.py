@@ -17,7 +17,7 @@ from mosesplug.forest.expectation import add_features
 from mosesplug.forest.oracles.hope_fear import name_sentence
 from mosesplug.hypergraph import Hypergraph
 
-__all__ = ["Change", "GraphObjective", "map_in_order", "mean_objective", "sum_objective"]
+__all__ = ["GraphObjective", "ScoreChange", "map_in_order", "mean_objective", "sum_objective"]
 
 Result = TypeVar("Result")
 
@@ -38,7 +38,7 @@ class GraphObjective:
 
 
 @dataclass(frozen=True)
-class Change:
+class ScoreChange:
     """Derivatives with respect to the scaled edge scores of a graph.
 
     Attributes:
@@ -53,7 +53,7 @@ class Change:
 
 
 def mean_objective(
-    part: Callable[[int], tuple[float, list[Change]]],
+    part: Callable[[int], tuple[float, list[ScoreChange]]],
     n_sentences: int,
     weights: NDArray[np.float64],
     scale: float,
@@ -66,7 +66,7 @@ def mean_objective(
 
 
 def sum_objective(
-    part: Callable[[int], tuple[float, list[Change]]],
+    part: Callable[[int], tuple[float, list[ScoreChange]]],
     n_sentences: int,
     weights: NDArray[np.float64],
     scale: float,

@@ -166,7 +166,7 @@ def _take_objects(lines: _Lines) -> _Lines:
 
 
 def _parse_object(line: bytes) -> Mapping[str, Any]:
-    """Return a JSON object; an empty one if the line is none."""
+    """Return a JSON object, which is empty if the line has another value."""
     try:
         found = json.loads(line)
     except ValueError:

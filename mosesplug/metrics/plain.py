@@ -42,7 +42,7 @@ ROWS = 50_000
 """Rows of summed statistics that a process scores without kernels."""
 
 CALL = 100
-"""What a call costs besides its rows, in rows."""
+"""Fixed cost of a call, as a number of rows."""
 
 
 _thread = threading.local()

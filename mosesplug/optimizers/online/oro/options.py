@@ -14,10 +14,10 @@ from mosesplug.optimizers.options import option
 __all__ = [
     "DualOptions",
     "HingeOptions",
-    "MarginOptions",
     "OOroOptions",
     "OracleOptions",
     "OroOptions",
+    "PairMarginOptions",
     "PairSolverOptions",
     "RankMiraOptions",
     "SolverOptions",
@@ -123,7 +123,7 @@ class OroOptions(OracleOptions):
 
 
 @dataclass(frozen=True)
-class MarginOptions(OracleOptions):
+class PairMarginOptions(OracleOptions):
     """Settings of margins between pairs."""
 
     margin: Literal["one", "cost"] = option(
@@ -134,7 +134,7 @@ class MarginOptions(OracleOptions):
 
 
 @dataclass(frozen=True)
-class HingeOptions(OroOptions, MarginOptions):
+class HingeOptions(OroOptions, PairMarginOptions):
     """Settings of online rank learning with the hinge loss."""
 
 
@@ -196,7 +196,7 @@ class DualOptions(OroOptions, SolverOptions):
 
 
 @dataclass(frozen=True)
-class PairSolverOptions(MarginOptions, SolverOptions):
+class PairSolverOptions(PairMarginOptions, SolverOptions):
     """Settings of the quadratic programs of pairs."""
 
     all_pairs: bool = option(
