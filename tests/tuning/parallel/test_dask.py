@@ -288,15 +288,18 @@ def test_a_scheduler_that_goes_away_is_one_clear_error() -> None:
 def test_a_cluster_whose_workers_are_all_gone_is_one_clear_error(
     cluster: tuple[str, list[Popen[bytes]]], tmp_path: Path
 ) -> None:
-    address, workers = cluster
+    address, (first, second) = cluster
     begun = tmp_path / "begun"
+    # One after the other, as a task that killed each of the two is given up.
+    first.kill()
+    with distributed.Client(address) as client:
+        wait_until(lambda: len(client.scheduler_info()["workers"]) == 1)
 
     def left() -> None:
         with open_cluster(address, worker_patience=0.5) as executor:
             future = executor.submit(_announce_and_wait, begun)
             wait_until(begun.exists)
-            for worker in workers:
-                worker.kill()
+            second.kill()
             future.result(LIMIT)
 
     with pytest.raises(DataError, match=r"are gone, and no other came in 0\.5 s\. Start some"):
