@@ -134,7 +134,7 @@ def _extend_cache(kept: Any, modules: Path) -> None:
 
 
 def _load_beside(modules: Path, kept: Any, signature: Any, context: Any) -> Any:
-    """Return a kernel that is cached beside the modules; None if there is none."""
+    """Load a compiled kernel from the cache beside the modules, or return None."""
     from numba.core import caching
 
     # The same names, stamps and keys as in the other directory.

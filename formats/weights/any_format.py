@@ -148,7 +148,7 @@ class WeightFile:
 
     @property
     def is_flat(self) -> bool:
-        """Whether the file does not say which features are dense and which are sparse."""
+        """Whether the file leaves open which features are dense and which are sparse."""
         return self.format in _FLAT
 
     @property

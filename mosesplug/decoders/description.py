@@ -117,7 +117,7 @@ class NamedDecoder:
 
 
 ServerNetwork = Literal["auto", "own", "host"]
-"""Where servers listen: ``own`` is a network namespace, ``auto`` that if the system allows it."""
+"""Network of servers: a namespace of their own, the host's, or their own where that is possible."""
 
 ASK = "ask:"
 """What the setting ``decoder`` calls an ``OutsideDecoder``."""

@@ -60,7 +60,7 @@ def kernels_only(wanted: bool = True) -> Iterator[None]:
 
 
 class Allowance:
-    """How much work is still done without kernels; threads may overdraw it slightly."""
+    """Work that this process may still do without kernels. Threads can exceed it slightly."""
 
     def __init__(self, amount: float) -> None:
         self._left = amount

@@ -64,7 +64,7 @@ def _smoothed_row(row: NDArray[Any], words: float, longer: float, reference: flo
 
 
 _ADDED = {"lin-och": (0.0, 1.0, 0.0), "moses": (1.0, 1.0, 0.0), "nakov": (1.0, 1.0, 1.0)}
-"""What each variant adds: to order 1, to longer n-grams and to the reference length."""
+"""Counts that each variant adds: of words, of longer n-grams, and to the reference length."""
 
 
 def smoothed_rows(statistics: NDArray[Any], smoothing: str) -> NDArray[np.float64]:

@@ -64,8 +64,7 @@ def read_domains(path: Path) -> Domains:
     """Read a file with the label of a domain on each line.
 
     Raises:
-        FormatError: a line is no label.
-        UsageError: all sentences have one label, or there are none.
+        FormatError: a line is no label, or the file has fewer than two labels.
         OSError: the file cannot be read.
     """
     labels = [line.strip().decode("utf-8", "replace") for line in read_lines(path)]
@@ -74,7 +73,11 @@ def read_domains(path: Path) -> Domains:
             raise FormatError(
                 f"{label!r} is not the label of a domain", path=path, line=number, remedy=_RULE
             )
-    return _number(labels, str(path))
+    if len(set(labels)) < 2:
+        raise FormatError(
+            "fewer than two domains", path=path, remedy="Label the sentences of two or more domains"
+        )
+    return _number(labels)
 
 
 def make_domains(labels: Sequence[str]) -> Domains:
@@ -87,14 +90,13 @@ def make_domains(labels: Sequence[str]) -> Domains:
     for number, label in enumerate(texts):
         if not _LABEL.fullmatch(label):
             raise UsageError(f"domains[{number}]: {label!r} is not the label of a domain. {_RULE}")
-    return _number(texts, "domains")
-
-
-def _number(labels: Sequence[str], source: str) -> Domains:
-    numbers = {label: number for number, label in enumerate(dict.fromkeys(labels))}
-    if len(numbers) < 2:
+    if len(set(texts)) < 2:
         raise UsageError(
-            f"{source} names {len(numbers)} domain{'s' * (len(numbers) != 1)}: at least two are "
-            "needed"
+            "domains has fewer than two labels. Label sentences of two or more domains"
         )
+    return _number(texts)
+
+
+def _number(labels: Sequence[str]) -> Domains:
+    numbers = {label: number for number, label in enumerate(dict.fromkeys(labels))}
     return Domains(tuple(numbers), np.array([numbers[label] for label in labels], dtype=np.int64))

@@ -75,7 +75,7 @@ class DomainLearning:
 
     @property
     def text(self) -> str:
-        """What distinguishes these domains from others, for the store."""
+        """Labels and a checksum of their sentences, which the store compares at ``--continue``."""
         code = zlib.crc32(self.domains.of_sentence.tobytes())
         return f"{' '.join(self.domains.names)} {code:08x}"
 

@@ -81,7 +81,7 @@ def test_the_command_writes_a_file_for_each_domain(
 @pytest.mark.parametrize(
     ("text", "words", "said"),
     [
-        ("news\n" * 20, (), "labels names 1 domain: at least two are needed"),
+        ("news\n" * 20, (), "labels: fewer than two domains. Label the sentences"),
         (
             "news\nol talk\n" * 10,
             (),

@@ -152,7 +152,7 @@ def test_lines_of_no_sentence_of_a_part(line: str, mixed: Toy) -> None:
     [
         (("--forest",), LABELS, "--domains and --forest exclude each other"),
         ((), LABELS[1:], "--domains has 11 labels for 12 source sentences"),
-        ((), ["news"] * 12, "labels names 1 domain: at least two are needed"),
+        ((), ["news"] * 12, "labels: fewer than two domains. Label the sentences"),
     ],
 )
 def test_settings_that_cannot_be_used(

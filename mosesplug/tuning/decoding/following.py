@@ -159,7 +159,7 @@ class ListFollower:
 
 
 def _find_first_line(text: bytes) -> bytes | None:
-    """Return the first whole line that is not blank; None if there is none yet."""
+    """Return the first complete line that is not blank, or None before it is written."""
     lines = text.split(b"\n", text.count(b"\n", 0, len(text) - len(text.lstrip())) + 1)[:-1]
     return lines[-1] if lines and lines[-1].strip() else None
 

@@ -16,7 +16,7 @@ from typing import Any, Self
 __all__ = ["WatchedExecutor"]
 
 _BEATS = 10
-"""How often the workers are counted within the patience."""
+"""Number of times that the workers are counted within the patience."""
 _LONGEST_BEAT = 5.0
 
 

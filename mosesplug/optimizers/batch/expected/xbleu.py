@@ -77,7 +77,7 @@ def _require_matches(matches: NDArray[np.bool_]) -> None:
     """Check that hypotheses have matches of each n-gram length, bool ``[4]``.
 
     Raises:
-        OptimizerError: there is none of some length.
+        OptimizerError: no hypothesis matches an n-gram of some length.
     """
     if not matches.all():
         raise OptimizerError(
