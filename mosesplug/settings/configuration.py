@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from mosesplug.errors import UsageError
-from mosesplug.settings.declare import group, parts, setting
+from mosesplug.settings.declare import describe, group, parts, setting
 from mosesplug.settings.decoding import DecodingSettings
 from mosesplug.settings.online import HeldOutSet, OnlineSettings
 from mosesplug.settings.optimizer import OptimizerSettings
@@ -40,31 +40,27 @@ SelectRun = Literal["median", "best-heldout", "average"]
 class _MetricSettings:
     """Settings of ``Configuration.metric``."""
 
-    metric: str = field(
-        default="BLEU",
-        metadata=setting(
-            help="Metric, or a weighted sum: BLEU,TER",
-            panel="Learning",
-            metavar="NAME",
-            details="BLEU, CDER, CER, CHRF, MER, PER, TER, TER-SACREBLEU or WER; or several with "
-            "commas between them, for their weighted sum.",
-        ),
+    metric: str = setting(
+        "BLEU",
+        help="Metric, or a weighted sum: BLEU,TER",
+        panel="Learning",
+        metavar="NAME",
+        details="BLEU, CDER, CER, CHRF, MER, PER, TER, TER-SACREBLEU or WER; or several with "
+        "commas between them, for their weighted sum.",
     )
-    metric_settings: str = field(
-        default="",
-        metadata=setting(
-            help="Settings of the metric: case:false,...",
-            panel="Learning",
-            metavar="N:V,...",
-            details="case:true|false for every metric. tokenize:none|13a|intl|zh|char|flores101|"
-            "flores200|ja-mecab|ko-mecab|tercom|tercom-asian for every metric but CHRF and CER: "
-            "tokenizers of sacrebleu; none takes the text as it is. "
-            "normalize:lower|punct|nfkc or several as lower+punct for error rates: lower-case all "
-            "letters, delete punctuation, Unicode NFKC. "
-            "reflen:closest|shortest|average for BLEU; refs:moses|best for WER and CDER; "
-            "blanks:keep|remove for CER; "
-            "beta:NUMBER and smooth:NUMBER for CHRF; weights:0.6+0.4 for a weighted sum.",
-        ),
+    metric_settings: str = setting(
+        "",
+        help="Settings of the metric: case:false,...",
+        panel="Learning",
+        metavar="N:V,...",
+        details="case:true|false for every metric. tokenize:none|13a|intl|zh|char|flores101|"
+        "flores200|ja-mecab|ko-mecab|tercom|tercom-asian for every metric but CHRF and CER: "
+        "tokenizers of sacrebleu; none takes the text as it is. "
+        "normalize:lower|punct|nfkc or several as lower+punct for error rates: lower-case all "
+        "letters, delete punctuation, Unicode NFKC. "
+        "reflen:closest|shortest|average for BLEU; refs:moses|best for WER and CDER; "
+        "blanks:keep|remove for CER; "
+        "beta:NUMBER and smooth:NUMBER for CHRF; weights:0.6+0.4 for a weighted sum.",
     )
 
 
@@ -72,41 +68,35 @@ class _MetricSettings:
 class _Selection:
     """Settings of ``Configuration.select``."""
 
-    select: Literal["best-dev", "last", "average", "best-heldout", "median"] | None = field(
-        default=None,
-        metadata=setting(
-            help="best-dev, last, average or best-heldout weights",
-            panel="Learning",
-            metavar="HOW",
-            added=True,
-            note="default: best-heldout with --heldout; else last; with --online what the"
-            " learner's averaging says",
-            details="best-dev: the decoded weights with the best 1-best score on the tuning set. "
-            "last: those of the last iteration. average: the mean over all iterations, with "
-            "--online over all updates. best-heldout: the best on the held-out set. Default: "
-            "best-heldout with --heldout; with --online what the learner's averaging says; average "
-            "with mert and kbmira on n-best lists; else best-dev (mert-moses: last). With --runs "
-            "it chooses among the runs: median (default), best-heldout or average.",
-        ),
+    select: Literal["best-dev", "last", "average", "best-heldout", "median"] | None = setting(
+        None,
+        help="best-dev, last, average or best-heldout weights",
+        panel="Learning",
+        metavar="HOW",
+        added=True,
+        note="default: best-heldout with --heldout; else last; with --online what the"
+        " learner's averaging says",
+        details="best-dev: the decoded weights with the best 1-best score on the tuning set. "
+        "last: those of the last iteration. average: the mean over all iterations, with "
+        "--online over all updates. best-heldout: the best on the held-out set. Default: "
+        "best-heldout with --heldout; with --online what the learner's averaging says; average "
+        "with mert and kbmira on n-best lists; else best-dev (mert-moses: last). With --runs "
+        "it chooses among the runs: median (default), best-heldout or average.",
     )
-    last: bool = field(
-        default=False,
-        metadata=setting(
-            help="The same as --select last",
-            panel="Learning",
-            saved=False,
-            details="With --runs, the same as --select-run last.",
-        ),
+    last: bool = setting(
+        False,
+        help="The same as --select last",
+        panel="Learning",
+        saved=False,
+        details="With --runs, the same as --select-run last.",
     )
-    select_run: Select | None = field(
-        default=None,
-        metadata=setting(
-            help="Weights of each run, as --select for one",
-            panel="Repeats",
-            metavar="HOW",
-            requires=("runs",),
-            details="best-dev, last, average or best-heldout, as --select for a single run.",
-        ),
+    select_run: Select | None = setting(
+        None,
+        help="Weights of each run, as --select for one",
+        panel="Repeats",
+        metavar="HOW",
+        requires=("runs",),
+        details="best-dev, last, average or best-heldout, as --select for a single run.",
     )
 
 
@@ -114,26 +104,22 @@ class _Selection:
 class _EarlierRun:
     """Settings of ``Configuration.existing``."""
 
-    resume: bool = field(
-        default=False,
-        metadata=setting(
-            name="continue",
-            help="Resume after the last finished iteration",
-            panel="Output",
-            saved=False,
-            script="continue",
-            note="with any algorithm; an unfinished run of mert-moses.pl itself is taken over too",
-        ),
+    resume: bool = setting(
+        False,
+        name="continue",
+        help="Resume after the last finished iteration",
+        panel="Output",
+        saved=False,
+        script="continue",
+        note="with any algorithm; an unfinished run of mert-moses.pl itself is taken over too",
     )
-    overwrite: bool = field(
-        default=False,
-        metadata=setting(
-            help="Replace an earlier run in the directory",
-            panel="Output",
-            saved=False,
-            excludes=("continue",),
-            details="mert-moses always does that, unless --continue is given.",
-        ),
+    overwrite: bool = setting(
+        False,
+        help="Replace an earlier run in the directory",
+        panel="Output",
+        saved=False,
+        excludes=("continue",),
+        details="mert-moses always does that, unless --continue is given.",
     )
 
 
@@ -152,7 +138,7 @@ class Configuration:
     """
 
     input: Path | None = field(
-        metadata=setting(
+        metadata=describe(
             help="Source sentences of the tuning set",
             panel="Data",
             is_argument=True,
@@ -163,7 +149,7 @@ class Configuration:
         )
     )
     references: Path = field(
-        metadata=setting(
+        metadata=describe(
             name="refs",
             help="References: a file, or the prefix of several",
             panel="Data",
@@ -175,7 +161,7 @@ class Configuration:
         )
     )
     config: Path = field(
-        metadata=setting(
+        metadata=describe(
             help="The decoder's moses.ini with starting weights",
             panel="Data",
             is_argument=True,
@@ -187,7 +173,7 @@ class Configuration:
         )
     )
     working_directory: Path = field(
-        metadata=setting(
+        metadata=describe(
             name="working-dir",
             help="Directory of all files of the run",
             panel="Data",
@@ -201,71 +187,61 @@ class Configuration:
     metric: Metric = field(metadata=parts(_MetricSettings))
     decoding: DecodingSettings
     optimising: OptimizerSettings = field(default_factory=OptimizerSettings)
-    maximum_iterations: int = field(
-        default=25,
-        metadata=setting(
-            name="max-iterations",
-            help="Most iterations; 0: no limit",
-            panel="Learning",
-            metavar="N",
-            minimum=0,
-            script="maximum-iterations",
-            details="With --online, the default is the learner's number of epochs.",
-        ),
+    maximum_iterations: int = setting(
+        25,
+        name="max-iterations",
+        help="Most iterations; 0: no limit",
+        panel="Learning",
+        metavar="N",
+        minimum=0,
+        script="maximum-iterations",
+        details="With --online, the default is the learner's number of epochs.",
     )
-    minimum_change: float = field(
-        default=1e-5,
-        metadata=setting(
-            name="min-change",
-            help="Stop if no weight moves this much",
-            panel="Learning",
-            metavar="X",
-            minimum=0.0,
-            details="See the column change in the table of iterations.",
-        ),
+    minimum_change: float = setting(
+        1e-5,
+        name="min-change",
+        help="Stop if no weight moves this much",
+        panel="Learning",
+        metavar="X",
+        minimum=0.0,
+        details="See the column change in the table of iterations.",
     )
-    stop_after: int = field(
-        default=0,
-        metadata=setting(
-            help="Stop after N decodings without a gain; 0: off",
-            panel="Learning",
-            metavar="N",
-            minimum=0,
-            excludes=("online",),
-            added=True,
-            shown="3",
-            script_default="0",
-            note="the script stops when no weight changes",
-            details="A decoding of the tuning set scores higher if its score exceeds the last one "
-            "that did by more than the standard error of their difference. Default: 3; with "
-            "--online, --patience and in mert-moses, 0.",
-        ),
+    stop_after: int = setting(
+        0,
+        help="Stop after N decodings without a gain; 0: off",
+        panel="Learning",
+        metavar="N",
+        minimum=0,
+        excludes=("online",),
+        added=True,
+        shown="3",
+        script_default="0",
+        note="the script stops when no weight changes",
+        details="A decoding of the tuning set scores higher if its score exceeds the last one "
+        "that did by more than the standard error of their difference. Default: 3; with "
+        "--online, --patience and in mert-moses, 0.",
     )
     select: Select | None = field(default=None, metadata=parts(_Selection))
     existing: Literal["refuse", "overwrite", "continue"] = field(
         default="refuse", metadata=parts(_EarlierRun)
     )
-    skip_decoder: bool = field(
-        default=False,
-        metadata=setting(
-            help="Use the first n-best list in the directory",
-            panel="Decoder",
-            script="skip-decoder",
-        ),
+    skip_decoder: bool = setting(
+        False,
+        help="Use the first n-best list in the directory",
+        panel="Decoder",
+        script="skip-decoder",
     )
-    keep_extractor_files: bool = field(
-        default=False,
-        metadata=setting(
-            help="Write what mert-moses.pl --continue needs, too",
-            panel="Output",
-            added=True,
-            details="runN.features.dat, runN.scores.dat, runN.mert.log and runN.mert.out.",
-        ),
+    keep_extractor_files: bool = setting(
+        False,
+        help="Write what mert-moses.pl --continue needs, too",
+        panel="Output",
+        added=True,
+        details="runN.features.dat, runN.scores.dat, runN.mert.log and runN.mert.out.",
     )
     online: OnlineSettings | None = field(
         default=None,
         metadata=group(
-            setting(
+            describe(
                 help="Learn while decoding, a mini-batch at a time",
                 panel="Online",
                 added=True,
@@ -278,65 +254,55 @@ class Configuration:
         ),
     )
     held_out: HeldOutSet | None = field(default=None, metadata=group(on="heldout"))
-    sparse_weights: Path | None = field(
-        default=None,
-        metadata=setting(
-            help="Starting weights of sparse features",
-            panel="Data",
-            metavar="FILE",
-            exists="file",
-            what="the sparse weights",
-            added=True,
-            details="A name and a number on each line. They are added to those that CONFIG names.",
-        ),
+    sparse_weights: Path | None = setting(
+        None,
+        help="Starting weights of sparse features",
+        panel="Data",
+        metavar="FILE",
+        exists="file",
+        what="the sparse weights",
+        added=True,
+        details="A name and a number on each line. They are added to those that CONFIG names.",
     )
-    domains: Path | None = field(
-        default=None,
-        metadata=setting(
-            help="Weights for each domain; FILE labels sentences",
-            panel="Learning",
-            metavar="FILE",
-            exists="file",
-            what="the file of domains",
-            added=True,
-            excludes=(
-                *("online", "forest", "heldout", "runs", "decode-command", "skip-decoder"),
-                *("keep-extractor-files",),
-            ),
-            details="A line for each source sentence. Each domain gets the shared weights plus its "
-            "own deviations (feature augmentation, Daume 2007), and its sentences are decoded with "
-            "them. moses.ini has the shared weights, domain.LABEL.moses.ini those of a domain.",
+    domains: Path | None = setting(
+        None,
+        help="Weights for each domain; FILE labels sentences",
+        panel="Learning",
+        metavar="FILE",
+        exists="file",
+        what="the file of domains",
+        added=True,
+        excludes=(
+            *("online", "forest", "heldout", "runs", "decode-command", "skip-decoder"),
+            *("keep-extractor-files",),
         ),
+        details="A line for each source sentence. Each domain gets the shared weights plus its "
+        "own deviations (feature augmentation, Daume 2007), and its sentences are decoded with "
+        "them. moses.ini has the shared weights, domain.LABEL.moses.ini those of a domain.",
     )
-    start_from: Path | None = field(
-        default=None,
-        metadata=setting(
-            help="Start from the result of the run in DIR",
-            panel="Data",
-            metavar="DIR",
-            added=True,
-        ),
+    start_from: Path | None = setting(
+        None,
+        help="Start from the result of the run in DIR",
+        panel="Data",
+        metavar="DIR",
+        added=True,
     )
-    strict: bool = field(
-        default=False,
-        metadata=setting(
-            help="End with an error where else there is a warning",
-            panel="Output",
-            added=True,
-            details="No weights are written if one weight dominates all others, a score falls, "
-            "references are in another language or tokenised differently, lists have one "
-            "hypothesis each, or features never vary.",
-        ),
+    strict: bool = setting(
+        False,
+        help="End with an error where else there is a warning",
+        panel="Output",
+        added=True,
+        details="No weights are written if one weight dominates all others, a score falls, "
+        "references are in another language or tokenised differently, lists have one "
+        "hypothesis each, or features never vary.",
     )
-    max_drop: float = field(
-        default=0.05,
-        metadata=setting(
-            help="Accepted drop of the score below the first",
-            panel="Output",
-            metavar="X",
-            minimum=0.0,
-            added=True,
-        ),
+    max_drop: float = setting(
+        0.05,
+        help="Accepted drop of the score below the first",
+        panel="Output",
+        metavar="X",
+        minimum=0.0,
+        added=True,
     )
 
     @property
@@ -355,17 +321,15 @@ class Configuration:
 class Repeats:
     """Several runs that differ in their seed only."""
 
-    runs: int | None = field(
-        default=None,
-        metadata=setting(
-            help="Tune N times, with seeds S, S+1, ...",
-            panel="Repeats",
-            metavar="N",
-            minimum=2,
-            details="Each run has its own directory (run.1, run.2, ...), which is the decoder's "
-            "current directory then. Prints how much the runs differ (Clark et al. 2011). "
-            "--select chooses the weights of the result.",
-        ),
+    runs: int | None = setting(
+        None,
+        help="Tune N times, with seeds S, S+1, ...",
+        panel="Repeats",
+        metavar="N",
+        minimum=2,
+        details="Each run has its own directory (run.1, run.2, ...), which is the decoder's "
+        "current directory then. Prints how much the runs differ (Clark et al. 2011). "
+        "--select chooses the weights of the result.",
     )
 
 
@@ -373,15 +337,9 @@ class Repeats:
 class OutputSettings:
     """What is shown while it runs."""
 
-    quiet: bool = field(
-        default=False,
-        metadata=setting(help="Print errors only", panel="Output", saved=False, added=True),
-    )
-    verbose: bool = field(
-        default=False,
-        metadata=setting(
-            help="Show each command that is run", panel="Output", saved=False, script="verbose"
-        ),
+    quiet: bool = setting(False, help="Print errors only", panel="Output", saved=False, added=True)
+    verbose: bool = setting(
+        False, help="Show each command that is run", panel="Output", saved=False, script="verbose"
     )
 
 

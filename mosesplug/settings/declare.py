@@ -1,24 +1,25 @@
 """Declare settings as metadata of dataclass fields, and list the settings of a class.
 
-A field of a settings class says everything about the setting: ``field(default=100,
-metadata=setting(help=..., panel=...))``. Command lines, settings files, documentation and checks
-are generated from it.
+A field of a settings class says everything about the setting: ``nbest: int = setting(100,
+help=..., panel=...)``. Command lines, settings files, documentation and checks are generated from
+it.
 """
 
 from __future__ import annotations
 
 import types
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 __all__ = [
     "PANELS",
     "Kind",
     "Panel",
     "Setting",
+    "describe",
     "group",
     "list_compared_values",
     "list_settings",
@@ -37,6 +38,7 @@ PANELS: tuple[Panel, ...] = get_args(Panel)
 
 _SETTING, _GROUP, _PARTS = "setting", "group", "parts"
 _Metadata = Mapping[str, Any]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -120,63 +122,25 @@ class Setting:
         return str(self.default) if plain else ""
 
 
-def setting(
-    *,
-    help: str,
-    panel: Panel,
-    name: str = "",
-    aliases: Iterable[str] = (),
-    metavar: str = "",
-    minimum: float | None = None,
-    maximum: float | None = None,
-    above: float | None = None,
-    choices: Iterable[str] = (),
-    requires: Iterable[str] = (),
-    excludes: Iterable[str] = (),
-    script: str = "",
-    script_default: str = "",
-    added: bool = False,
-    note: str = "",
-    details: str = "",
-    shown: str = "",
-    exists: str = "",
-    what: str = "",
-    compared: str = "",
-    saved: bool = True,
-    second: str = "",
-    is_argument: bool = False,
-) -> _Metadata:
-    """Return the metadata of a field that is a setting; see ``Setting`` for the arguments.
+def setting(default: T, **declared: Any) -> T:
+    """Return a dataclass field that is a setting.
 
-    The name is that of the field, with dashes, unless it is given. Kind, default and choices come
-    from the field.
+    Args:
+        default: the default value.
+        declared: as for ``describe``.
     """
-    declared_setting = Setting(
-        name=name,
-        help=help,
-        panel=panel,
-        choices=tuple(choices),
-        aliases=tuple(aliases),
-        metavar=metavar,
-        minimum=minimum,
-        maximum=maximum,
-        above=above,
-        requires=tuple(requires),
-        excludes=tuple(excludes),
-        script=script,
-        script_default=script_default,
-        added=added,
-        note=note,
-        details=details,
-        shown=shown,
-        exists=exists,
-        what=what,
-        compared=compared,
-        saved=saved,
-        second=second,
-        is_argument=is_argument,
-    )
-    return {_SETTING: declared_setting}
+    made: T = field(default=default, metadata=describe(**declared))
+    return made
+
+
+def describe(*, help: str, panel: Panel, **attributes: Any) -> _Metadata:
+    """Return the metadata of a field that is a setting without a constant default.
+
+    Args:
+        help, panel, attributes: the attributes of ``Setting``. The name is that of the field, with
+            dashes, unless it is given. Kind, default and choices come from the field.
+    """
+    return {_SETTING: Setting(**{"name": "", **attributes}, help=help, panel=panel)}
 
 
 def same_as(cls: type, name: str, **changes: Any) -> _Metadata:

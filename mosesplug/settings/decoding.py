@@ -9,7 +9,7 @@ from mosesplug.decoders.command import WeightsFormat
 from mosesplug.decoders.description import DecoderDescription
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.settings.checks import check_fields
-from mosesplug.settings.declare import group, parts, setting
+from mosesplug.settings.declare import describe, group, parts, setting
 
 __all__ = ["DecodingSettings", "GraphSettings", "ModelFilter"]
 
@@ -26,7 +26,7 @@ class _DecoderSettings:
     """Settings of ``Decoding.decoder``."""
 
     decoder: str = field(
-        metadata=setting(
+        metadata=describe(
             help="The decoder, forest:DIR with search graphs, or plugin:NAME",
             panel="Data",
             is_argument=True,
@@ -39,65 +39,55 @@ class _DecoderSettings:
             "`ask:` here.",
         )
     )
-    decode_command: str | None = field(
-        default=None,
-        metadata=setting(
-            help="Command that decodes, instead of DECODER",
-            panel="Decoder",
-            metavar="COMMAND",
-            excludes=_WITHOUT_COMMAND,
-            details="For example 'my-decoder {weights} {input} {nbest}'. The placeholders are "
-            "{weights} (file of the weights), {input} (file of the source sentences), {nbest} "
-            "(file that the decoder writes its n-best lists to), {nbest-size} and {iteration}. The "
-            "command is split into words as by a shell and run without one, in the current "
-            "directory of mosesplug; each placeholder is replaced, also within a word. The "
-            "arguments are INPUT REFS WEIGHTS then, where WEIGHTS names the features and their "
-            "starting weights, in any format that has names.",
-        ),
+    decode_command: str | None = setting(
+        None,
+        help="Command that decodes, instead of DECODER",
+        panel="Decoder",
+        metavar="COMMAND",
+        excludes=_WITHOUT_COMMAND,
+        details="For example 'my-decoder {weights} {input} {nbest}'. The placeholders are "
+        "{weights} (file of the weights), {input} (file of the source sentences), {nbest} "
+        "(file that the decoder writes its n-best lists to), {nbest-size} and {iteration}. The "
+        "command is split into words as by a shell and run without one, in the current "
+        "directory of mosesplug; each placeholder is replaced, also within a word. The "
+        "arguments are INPUT REFS WEIGHTS then, where WEIGHTS names the features and their "
+        "starting weights, in any format that has names.",
     )
-    weights_format: WeightsFormat = field(
-        default="dense",
-        metadata=setting(
-            help="moses, dense, json or one-line weights",
-            panel="Decoder",
-            metavar="FORMAT",
-            requires=("decode-command or decoder=ask:",),
-            details="dense has lines `Name= value value`, and `name value` for sparse features; "
-            "one-line has the same words on one line; json is an object with the objects dense and "
-            "sparse; moses is the moses.ini that is given as WEIGHTS, with the new weights. The "
-            "result of the run has that format, too.",
-        ),
+    weights_format: WeightsFormat = setting(
+        "dense",
+        help="moses, dense, json or one-line weights",
+        panel="Decoder",
+        metavar="FORMAT",
+        requires=("decode-command or decoder=ask:",),
+        details="dense has lines `Name= value value`, and `name value` for sparse features; "
+        "one-line has the same words on one line; json is an object with the objects dense and "
+        "sparse; moses is the moses.ini that is given as WEIGHTS, with the new weights. The "
+        "result of the run has that format, too.",
     )
-    decoder_flags: str = field(
-        default="",
-        metadata=setting(
-            help="More words for the decoder's command line",
-            panel="Decoder",
-            metavar="WORDS",
-            script="decoder-flags",
-        ),
+    decoder_flags: str = setting(
+        "",
+        help="More words for the decoder's command line",
+        panel="Decoder",
+        metavar="WORDS",
+        script="decoder-flags",
     )
-    decoder_timeout: float | None = field(
-        default=None,
-        metadata=setting(
-            help="Kill a decoder that writes nothing this long",
-            panel="Decoder",
-            metavar="SECONDS",
-            above=0.0,
-            added=True,
-            details="Loading the model counts. A server may take this long for a sentence "
-            "(default: 600) or to load (default: 1800).",
-        ),
+    decoder_timeout: float | None = setting(
+        None,
+        help="Kill a decoder that writes nothing this long",
+        panel="Decoder",
+        metavar="SECONDS",
+        above=0.0,
+        added=True,
+        details="Loading the model counts. A server may take this long for a sentence "
+        "(default: 600) or to load (default: 1800).",
     )
-    input_type: int | None = field(
-        default=None,
-        metadata=setting(
-            help="0 text, 1 confusion network, 2 lattice, 3 tree",
-            panel="Decoder",
-            metavar="N",
-            script="inputtype",
-            details="Passed to the decoder as -inputtype.",
-        ),
+    input_type: int | None = setting(
+        None,
+        help="0 text, 1 confusion network, 2 lattice, 3 tree",
+        panel="Decoder",
+        metavar="N",
+        script="inputtype",
+        details="Passed to the decoder as -inputtype.",
     )
 
 
@@ -105,89 +95,71 @@ class _DecoderSettings:
 class _HelperSettings:
     """Settings of Moses' helper scripts: of ``Decoding.decoder`` and ``Decoding.cache``."""
 
-    jobs: int = field(
-        default=1,
-        metadata=setting(
-            help="Decode in N jobs through moses-parallel.pl",
-            panel="Decoder",
-            metavar="N",
-            script="jobs",
-        ),
+    jobs: int = setting(
+        1,
+        help="Decode in N jobs through moses-parallel.pl",
+        panel="Decoder",
+        metavar="N",
+        script="jobs",
     )
-    queue_flags: str = field(
-        default="-hard",
-        metadata=setting(
-            help="Parameters of qsub, with --jobs",
-            panel="Decoder",
-            metavar="WORDS",
-            script="queue-flags",
-        ),
+    queue_flags: str = setting(
+        "-hard",
+        help="Parameters of qsub, with --jobs",
+        panel="Decoder",
+        metavar="WORDS",
+        script="queue-flags",
     )
-    old_sge: bool = field(
-        default=False,
-        metadata=setting(
-            help="Grid Engine before version 6.0, with --jobs",
-            panel="Decoder",
-            script="old-sge",
-        ),
+    old_sge: bool = setting(
+        False,
+        help="Grid Engine before version 6.0, with --jobs",
+        panel="Decoder",
+        script="old-sge",
     )
-    moses_parallel: Path | None = field(
-        default=None,
-        metadata=setting(
-            help="Path of moses-parallel.pl, with --jobs",
-            panel="Decoder",
-            metavar="FILE",
-            script="mosesparallelcmd",
-        ),
+    moses_parallel: Path | None = setting(
+        None,
+        help="Path of moses-parallel.pl, with --jobs",
+        panel="Decoder",
+        metavar="FILE",
+        script="mosesparallelcmd",
     )
-    qsub_wrapper: Path | None = field(
-        default=None,
-        metadata=setting(
-            help="Path of qsub-wrapper.pl, with --jobs",
-            panel="Decoder",
-            metavar="FILE",
-            script="qsubwrapper",
-        ),
+    qsub_wrapper: Path | None = setting(
+        None,
+        help="Path of qsub-wrapper.pl, with --jobs",
+        panel="Decoder",
+        metavar="FILE",
+        script="qsubwrapper",
     )
-    multi_moses: bool = field(
-        default=False,
-        metadata=setting(
-            help="Run several decoders through multi_moses.py",
-            panel="Decoder",
-            script="multi-moses",
-        ),
+    multi_moses: bool = setting(
+        False,
+        help="Run several decoders through multi_moses.py",
+        panel="Decoder",
+        script="multi-moses",
     )
-    spe_symal: Path | None = field(
-        default=None,
-        metadata=setting(
-            help="Word alignment for simulated post-editing",
-            panel="Decoder",
-            metavar="FILE",
-            script="spe-symal",
-            exists="file",
-            what="the word alignment",
-            details="Decodes through moses_sim_pe.py, with the first reference.",
-        ),
+    spe_symal: Path | None = setting(
+        None,
+        help="Word alignment for simulated post-editing",
+        panel="Decoder",
+        metavar="FILE",
+        script="spe-symal",
+        exists="file",
+        what="the word alignment",
+        details="Decodes through moses_sim_pe.py, with the first reference.",
     )
-    cache_model: str | None = field(
-        default=None,
-        metadata=setting(
-            help="Local directory to copy the model to",
-            panel="Decoder",
-            metavar="DIR",
-            script="cache-model",
-            note="without --jobs, the decoder uses the copy too (the script copies and forgets it)",
-        ),
+    cache_model: str | None = setting(
+        None,
+        help="Local directory to copy the model to",
+        panel="Decoder",
+        metavar="DIR",
+        script="cache-model",
+        note="without --jobs, the decoder uses the copy too (the script copies and forgets it)",
     )
-    moses_scripts: Path | None = field(
-        default=None,
-        metadata=setting(
-            help="Moses' scripts directory, for helper scripts",
-            panel="Decoder",
-            metavar="DIR",
-            script="rootdir",
-            note="else $SCRIPTS_ROOTDIR, else ../scripts beside the decoder's directory",
-        ),
+    moses_scripts: Path | None = setting(
+        None,
+        help="Moses' scripts directory, for helper scripts",
+        panel="Decoder",
+        metavar="DIR",
+        script="rootdir",
+        note="else $SCRIPTS_ROOTDIR, else ../scripts beside the decoder's directory",
     )
 
 
@@ -195,24 +167,20 @@ class _HelperSettings:
 class _FilterSettings:
     """Settings of ``Decoding.filtering``."""
 
-    filter_command: str | None = field(
-        default=None,
-        metadata=setting(
-            help="Filter the model first: command and its options",
-            panel="Decoder",
-            metavar="COMMAND",
-            script="filtercmd",
-            details="filter-model-given-input.pl or a script with the same arguments.",
-        ),
+    filter_command: str | None = setting(
+        None,
+        help="Filter the model first: command and its options",
+        panel="Decoder",
+        metavar="COMMAND",
+        script="filtercmd",
+        details="filter-model-given-input.pl or a script with the same arguments.",
     )
-    filter_file: Path | None = field(
-        default=None,
-        metadata=setting(
-            help="Source sentences to filter for, if not INPUT",
-            panel="Decoder",
-            metavar="FILE",
-            script="filterfile",
-        ),
+    filter_file: Path | None = setting(
+        None,
+        help="Source sentences to filter for, if not INPUT",
+        panel="Decoder",
+        metavar="FILE",
+        script="filterfile",
     )
 
 
@@ -234,33 +202,29 @@ class ModelFilter:
 class GraphSettings:
     """Search graphs from the decoder; the n-best lists are taken out of them."""
 
-    edges: int = field(
-        default=50,
-        metadata=setting(
-            name="forest-edges",
-            help="Best edges kept per reference word; 0: all",
-            panel="Decoder",
-            metavar="N",
-            minimum=0,
-            added=True,
-            note="as kbmira's --hg-prune",
-            details="Keeps the edges of each search graph that lie on the best derivations by the "
-            "weights of the decoding: this many for each word of the shortest reference.",
-        ),
+    edges: int = setting(
+        50,
+        name="forest-edges",
+        help="Best edges kept per reference word; 0: all",
+        panel="Decoder",
+        metavar="N",
+        minimum=0,
+        added=True,
+        note="as kbmira's --hg-prune",
+        details="Keeps the edges of each search graph that lie on the best derivations by the "
+        "weights of the decoding: this many for each word of the shortest reference.",
     )
-    every: int = field(
-        default=1,
-        metadata=setting(
-            name="redecode-every",
-            help="Decode only in iterations 1, N+1, 2N+1, ...",
-            panel="Decoder",
-            metavar="N",
-            minimum=1,
-            added=True,
-            details="The other iterations take their n-best lists out of all search graphs so far, "
-            "with their own weights. With --online, the graphs are made before epochs 1, N+1, ..., "
-            "and decode all mini-batches.",
-        ),
+    every: int = setting(
+        1,
+        name="redecode-every",
+        help="Decode only in iterations 1, N+1, 2N+1, ...",
+        panel="Decoder",
+        metavar="N",
+        minimum=1,
+        added=True,
+        details="The other iterations take their n-best lists out of all search graphs so far, "
+        "with their own weights. With --online, the graphs are made before epochs 1, N+1, ..., "
+        "and decode all mini-batches.",
     )
 
     def __post_init__(self) -> None:
@@ -283,70 +247,60 @@ class DecodingSettings:
     """
 
     decoder: DecoderDescription = field(metadata=parts(_DecoderSettings))
-    nbest: int = field(
-        default=100,
-        metadata=setting(
-            help="Length of the n-best lists",
-            panel="Decoder",
-            metavar="N",
-            minimum=1,
-            script="nbest",
-            compared="n-best size",
-        ),
+    nbest: int = setting(
+        100,
+        help="Length of the n-best lists",
+        panel="Decoder",
+        metavar="N",
+        minimum=1,
+        script="nbest",
+        compared="n-best size",
     )
-    lattice_samples: int = field(
-        default=0,
-        metadata=setting(
-            help="Lattice samples merged into each list",
-            panel="Decoder",
-            metavar="N",
-            minimum=0,
-            script="lattice-samples",
-            compared="lattice samples",
-            note="not together with --jobs: moses-parallel.pl does not join the samples",
-            details="Samples of the search lattice (Chatterjee & Cancedda 2010).",
-        ),
+    lattice_samples: int = setting(
+        0,
+        help="Lattice samples merged into each list",
+        panel="Decoder",
+        metavar="N",
+        minimum=0,
+        script="lattice-samples",
+        compared="lattice samples",
+        note="not together with --jobs: moses-parallel.pl does not join the samples",
+        details="Samples of the search lattice (Chatterjee & Cancedda 2010).",
     )
-    forced: bool = field(
-        default=False,
-        metadata=setting(
-            name="forced-decoding",
-            help="Add the derivation of each reference to its list",
-            panel="Decoder",
-            added=True,
-            excludes=("decode-command", "jobs", "multi-moses", "online", "forest"),
-            details="Moses decodes a second time, constrained to the references "
-            "(ConstrainedDecoding), and what it finds is merged into the lists. The references "
-            "must be tokenised as the output. Sentences whose references cannot be derived keep "
-            "their lists.",
-        ),
+    forced: bool = setting(
+        False,
+        name="forced-decoding",
+        help="Add the derivation of each reference to its list",
+        panel="Decoder",
+        added=True,
+        excludes=("decode-command", "jobs", "multi-moses", "online", "forest"),
+        details="Moses decodes a second time, constrained to the references "
+        "(ConstrainedDecoding), and what it finds is merged into the lists. The references "
+        "must be tokenised as the output. Sentences whose references cannot be derived keep "
+        "their lists.",
     )
     filtering: ModelFilter | None = field(default=None, metadata=parts(_FilterSettings))
-    transform: str | None = field(
-        default=None,
-        metadata=setting(
-            help="Command that rewrites lists before scoring, or bpe",
-            panel="Decoder",
-            metavar="COMMAND",
-            script="transform-decoded-file",
-            compared="transformation",
-            details="A shell command that reads one n-best list and writes another, the path of a "
-            "script, or bpe to join subwords at @@.",
-        ),
+    transform: str | None = setting(
+        None,
+        help="Command that rewrites lists before scoring, or bpe",
+        panel="Decoder",
+        metavar="COMMAND",
+        script="transform-decoded-file",
+        compared="transformation",
+        details="A shell command that reads one n-best list and writes another, the path of a "
+        "script, or bpe to join subwords at @@.",
     )
-    config_weights_first: bool = field(
-        default=False,
-        metadata=setting(
-            help="Decode first without normalising the weights",
-            panel="Decoder",
-            script="use-config-weights-for-first-run",
-        ),
+    config_weights_first: bool = setting(
+        False,
+        help="Decode first without normalising the weights",
+        panel="Decoder",
+        script="use-config-weights-for-first-run",
     )
     cache: tuple[str, ...] | None = field(default=None, metadata=parts(_HelperSettings))
     graphs: GraphSettings | None = field(
         default=None,
         metadata=group(
-            setting(
+            describe(
                 name="forest",
                 help="Take search graphs from the decoder",
                 panel="Decoder",

@@ -30,83 +30,69 @@ class LearningSettings:
         UsageError: a value is out of range.
     """
 
-    nbest: tuple[Path, ...] = field(
-        default=(),
-        metadata=setting(
-            help="n-best lists to merge",
-            panel="Data",
-            metavar="FILE...",
-            excludes=("graphs", "from"),
-        ),
+    nbest: tuple[Path, ...] = setting(
+        (),
+        help="n-best lists to merge",
+        panel="Data",
+        metavar="FILE...",
+        excludes=("graphs", "from"),
     )
-    graphs: tuple[Path, ...] = field(
-        default=(),
-        metadata=setting(
-            help="Search graphs: a directory or file for each decoding",
-            panel="Data",
-            metavar="DIR...",
-            excludes=("from",),
-            details="A directory holds 0.gz, 1.gz, ..., as Moses writes it. mosesplug algorithms "
-            "lists the algorithms that learn from graphs.",
-        ),
+    graphs: tuple[Path, ...] = setting(
+        (),
+        help="Search graphs: a directory or file for each decoding",
+        panel="Data",
+        metavar="DIR...",
+        excludes=("from",),
+        details="A directory holds 0.gz, 1.gz, ..., as Moses writes it. mosesplug algorithms "
+        "lists the algorithms that learn from graphs.",
     )
-    store: Path | None = field(
-        default=None,
-        metadata=setting(
-            name="from",
-            help="Stored lists of a run: its working directory",
-            panel="Data",
-            metavar="STORE",
-            details="Or the store in it, which is not changed. The stored statistics are used; "
-            "another --metric needs --refs.",
-        ),
+    store: Path | None = setting(
+        None,
+        name="from",
+        help="Stored lists of a run: its working directory",
+        panel="Data",
+        metavar="STORE",
+        details="Or the store in it, which is not changed. The stored statistics are used; "
+        "another --metric needs --refs.",
     )
-    iterations: str | None = field(
-        default=None,
-        metadata=setting(
-            help="Iterations of --from; -N: the newest N",
-            panel="Data",
-            metavar="A:B|N|-N",
-            shown="all",
-            requires=("from",),
-        ),
+    iterations: str | None = setting(
+        None,
+        help="Iterations of --from; -N: the newest N",
+        panel="Data",
+        metavar="A:B|N|-N",
+        shown="all",
+        requires=("from",),
     )
     references: Path | None = field(
         default=None, metadata=same_as(RunPlan, "refs", is_argument=False)
     )
     lists: ListSettings = field(default_factory=ListSettings)
-    hg_prune: int = field(
-        default=0,
-        metadata=setting(
-            help="Edges to keep a word of the reference; 0: all",
-            panel="Data",
-            metavar="N",
-            minimum=0,
-            requires=("graphs",),
-            details="Keeps the edges of the best derivations at the starting weights, N for each "
-            "word of the shortest reference.",
-        ),
+    hg_prune: int = setting(
+        0,
+        help="Edges to keep a word of the reference; 0: all",
+        panel="Data",
+        metavar="N",
+        minimum=0,
+        requires=("graphs",),
+        details="Keeps the edges of the best derivations at the starting weights, N for each "
+        "word of the shortest reference.",
     )
-    init: Path | None = field(
-        default=None,
-        metadata=setting(
-            help="Starting weights: moses.ini, runN.dense, ...",
-            panel="Data",
-            metavar="FILE",
-            shown="those of the data, or equal",
-            details="Any format. Without it, those that made the graphs, or the lists of the first "
-            "iteration of --from; else equal weights.",
-        ),
+    init: Path | None = setting(
+        None,
+        help="Starting weights: moses.ini, runN.dense, ...",
+        panel="Data",
+        metavar="FILE",
+        shown="those of the data, or equal",
+        details="Any format. Without it, those that made the graphs, or the lists of the first "
+        "iteration of --from; else equal weights.",
     )
-    sparse_init: Path | None = field(
-        default=None,
-        metadata=setting(
-            help="Starting weights of sparse features",
-            panel="Data",
-            metavar="FILE",
-            requires=("init or graphs",),
-            details="A name and a value a line.",
-        ),
+    sparse_init: Path | None = setting(
+        None,
+        help="Starting weights of sparse features",
+        panel="Data",
+        metavar="FILE",
+        requires=("init or graphs",),
+        details="A name and a value a line.",
     )
     metric: str | None = field(
         default=None,
@@ -117,33 +103,29 @@ class LearningSettings:
             shown="BLEU, or that of the run",
         ),
     )
-    report_metric: tuple[str, ...] = field(
-        default=(),
-        metadata=setting(
-            help="Report a metric, never optimise it; repeatable",
-            panel="Learning",
-            metavar="NAME",
-            excludes=("graphs",),
-            details="Scores of --scores that the metric does not use are reported, too. The report "
-            "has the scores at the start and at the end, with tests of the difference.",
-        ),
+    report_metric: tuple[str, ...] = setting(
+        (),
+        help="Report a metric, never optimise it; repeatable",
+        panel="Learning",
+        metavar="NAME",
+        excludes=("graphs",),
+        details="Scores of --scores that the metric does not use are reported, too. The report "
+        "has the scores at the start and at the end, with tests of the difference.",
     )
     metric_settings: str = field(default="", metadata=same_as(RunPlan, "metric-settings"))
     algorithm: str = field(default="mert", metadata=same_as(RunPlan, "algorithm"))
     options: Mapping[str, object] = field(default_factory=dict, metadata=same_as(RunPlan, "option"))
     active: tuple[str, ...] | None = field(default=None, metadata=same_as(RunPlan, "active"))
     ranges: tuple[str, ...] = field(default=(), metadata=same_as(RunPlan, "range"))
-    bounds: tuple[str, ...] = field(
-        default=(),
-        metadata=setting(
-            name="bound",
-            help="Bounds of weights: LM:0..1, LM:>0, LM:=1",
-            panel="Learning",
-            metavar="NAME:BOUND",
-            details="MIN..MAX, MIN.., ..MAX, >X, >=X, <X, <=X or =X, of a feature or of all values "
-            "of a group; or one bound for each value, with commas. The learned weights are inside. "
-            "=X fixes a weight. mosesplug algorithms lists the algorithms that keep bounds.",
-        ),
+    bounds: tuple[str, ...] = setting(
+        (),
+        name="bound",
+        help="Bounds of weights: LM:0..1, LM:>0, LM:=1",
+        panel="Learning",
+        metavar="NAME:BOUND",
+        details="MIN..MAX, MIN.., ..MAX, >X, >=X, <X, <=X or =X, of a feature or of all values "
+        "of a group; or one bound for each value, with commas. The learned weights are inside. "
+        "=X fixes a weight. mosesplug algorithms lists the algorithms that keep bounds.",
     )
     domains: Path | None = field(
         default=None,
@@ -156,113 +138,93 @@ class LearningSettings:
             "OUTPUT.LABEL those of a domain.",
         ),
     )
-    length_exponent: str | None = field(
-        default=None,
-        metadata=setting(
-            help="Divide scores by length**X; learn X of MIN:MAX",
-            panel="Learning",
-            metavar="[NAME,...:]MIN:MAX",
-            excludes=("graphs", "shards"),
-            details="The score is w.h / length**X, with the X of the best score on the lists. With "
-            "names of features or groups, only these are divided; one number is a known X. The X "
-            "is printed, and written to OUTPUT.length, which rerank reads.",
-        ),
+    length_exponent: str | None = setting(
+        None,
+        help="Divide scores by length**X; learn X of MIN:MAX",
+        panel="Learning",
+        metavar="[NAME,...:]MIN:MAX",
+        excludes=("graphs", "shards"),
+        details="The score is w.h / length**X, with the X of the best score on the lists. With "
+        "names of features or groups, only these are divided; one number is a known X. The X "
+        "is printed, and written to OUTPUT.length, which rerank reads.",
     )
-    length_by: str = field(
-        default="words",
-        metadata=setting(
-            help="Length of --length-exponent: words or a feature",
-            panel="Learning",
-            metavar="NAME",
-            requires=("length-exponent",),
-            details="A dense feature, such as the number of characters, whose values are above 0. "
-            "It is not divided itself; --bound NAME:=0 keeps it out of the score.",
-        ),
+    length_by: str = setting(
+        "words",
+        help="Length of --length-exponent: words or a feature",
+        panel="Learning",
+        metavar="NAME",
+        requires=("length-exponent",),
+        details="A dense feature, such as the number of characters, whose values are above 0. "
+        "It is not divided itself; --bound NAME:=0 keeps it out of the score.",
     )
     seed: int = field(
         default=1, metadata=same_as(RunPlan, "seed", shown="", minimum=0, excludes=())
     )
-    held_out: float | None = field(
-        default=None,
-        metadata=setting(
-            help="Share of the sentences to hold out, as 0.2",
-            panel="Held-out",
-            metavar="SHARE",
-            above=0.0,
-            maximum=1.0,
-            excludes=("heldout-nbest", "folds"),
-        ),
+    held_out: float | None = setting(
+        None,
+        help="Share of the sentences to hold out, as 0.2",
+        panel="Held-out",
+        metavar="SHARE",
+        above=0.0,
+        maximum=1.0,
+        excludes=("heldout-nbest", "folds"),
     )
-    heldout_nbest: tuple[Path, ...] = field(
-        default=(),
-        metadata=setting(
-            help="n-best lists of a held-out set; repeatable",
-            panel="Held-out",
-            metavar="FILE",
-            requires=("heldout-refs or heldout-scores",),
-            excludes=("graphs", "folds"),
-        ),
+    heldout_nbest: tuple[Path, ...] = setting(
+        (),
+        help="n-best lists of a held-out set; repeatable",
+        panel="Held-out",
+        metavar="FILE",
+        requires=("heldout-refs or heldout-scores",),
+        excludes=("graphs", "folds"),
     )
-    heldout_refs: Path | None = field(
-        default=None,
-        metadata=setting(
-            help="References of --heldout-nbest",
-            panel="Held-out",
-            metavar="FILE",
-            requires=("heldout-nbest",),
-        ),
+    heldout_refs: Path | None = setting(
+        None,
+        help="References of --heldout-nbest",
+        panel="Held-out",
+        metavar="FILE",
+        requires=("heldout-nbest",),
     )
-    heldout_scores: tuple[str | ScoreSource, ...] = field(
-        default=(),
-        metadata=setting(
-            help="Scores of --heldout-nbest, as --scores",
-            panel="Held-out",
-            metavar="NAME=FILE",
-            requires=("heldout-nbest",),
-            details="The names of --scores; :error and formulas are those of --scores.",
-        ),
+    heldout_scores: tuple[str | ScoreSource, ...] = setting(
+        (),
+        help="Scores of --heldout-nbest, as --scores",
+        panel="Held-out",
+        metavar="NAME=FILE",
+        requires=("heldout-nbest",),
+        details="The names of --scores; :error and formulas are those of --scores.",
     )
-    heldout_add_feature: tuple[str | AddedFeature, ...] = field(
-        default=(),
-        metadata=setting(
-            help="Values of --add-feature for --heldout-nbest",
-            panel="Held-out",
-            metavar="NAME=FILE",
-            requires=("heldout-nbest",),
-        ),
+    heldout_add_feature: tuple[str | AddedFeature, ...] = setting(
+        (),
+        help="Values of --add-feature for --heldout-nbest",
+        panel="Held-out",
+        metavar="NAME=FILE",
+        requires=("heldout-nbest",),
     )
-    folds: int | None = field(
-        default=None,
-        metadata=setting(
-            help="Report a K-fold cross-validation first",
-            panel="Held-out",
-            metavar="K",
-            minimum=2,
-            excludes=("runs",),
-            details="It does not change the weights, which are learned from all sentences.",
-        ),
+    folds: int | None = setting(
+        None,
+        help="Report a K-fold cross-validation first",
+        panel="Held-out",
+        metavar="K",
+        minimum=2,
+        excludes=("runs",),
+        details="It does not change the weights, which are learned from all sentences.",
     )
-    runs: int | None = field(
-        default=None,
-        metadata=setting(
-            help="Learn N times, with seeds S, S+1, ...",
-            panel="Repeats",
-            metavar="N",
-            minimum=2,
-            details="Prints how much the scores differ (Clark et al. 2011).",
-        ),
+    runs: int | None = setting(
+        None,
+        help="Learn N times, with seeds S, S+1, ...",
+        panel="Repeats",
+        metavar="N",
+        minimum=2,
+        details="Prints how much the scores differ (Clark et al. 2011).",
     )
-    select: SelectRun = field(
-        default="median",
-        metadata=setting(
-            help="Weights: median, best-heldout or average",
-            panel="Repeats",
-            metavar="HOW",
-            requires=("runs",),
-            details="Those of the median run (of an even number the lower of the two in the "
-            "middle), of the best run on held-out data, or the average of all runs. Runs are "
-            "compared on held-out data if there is any.",
-        ),
+    select: SelectRun = setting(
+        "median",
+        help="Weights: median, best-heldout or average",
+        panel="Repeats",
+        metavar="HOW",
+        requires=("runs",),
+        details="Those of the median run (of an even number the lower of the two in the "
+        "middle), of the best run on held-out data, or the average of all runs. Runs are "
+        "compared on held-out data if there is any.",
     )
     threads: int = field(
         default=os.cpu_count() or 1, metadata=same_as(RunPlan, "threads", shown="all CPUs")

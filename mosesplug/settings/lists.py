@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from formats.weights.made_features import MadeFeatures
@@ -31,126 +31,103 @@ class ListSettings:
         UsageError: a value is out of range.
     """
 
-    format: str = field(
-        default="auto",
-        metadata=setting(
-            help="Format of the lists",
-            panel="Data",
-            metavar="NAME",
-            excludes=("graphs", "from"),
-            details="auto decides by the first lines. mosesplug reads the formats of many decoders "
-            "and tools; the reference of file formats lists them.",
-        ),
+    format: str = setting(
+        "auto",
+        help="Format of the lists",
+        panel="Data",
+        metavar="NAME",
+        excludes=("graphs", "from"),
+        details="auto decides by the first lines. mosesplug reads the formats of many decoders "
+        "and tools; the reference of file formats lists them.",
     )
-    columns: str | tuple[str, ...] | None = field(
-        default=None,
-        metadata=setting(
-            help="Columns of tables: id, hyp and features",
-            panel="Data",
-            metavar="NAME,...",
-            excludes=("graphs", "from"),
-        ),
+    columns: str | tuple[str, ...] | None = setting(
+        None,
+        help="Columns of tables: id, hyp and features",
+        panel="Data",
+        metavar="NAME,...",
+        excludes=("graphs", "from"),
     )
-    names: str | tuple[str, ...] | None = field(
-        default=None,
-        metadata=setting(
-            help="Names of the values of unlabelled lists", panel="Data", metavar="NAME,..."
-        ),
+    names: str | tuple[str, ...] | None = setting(
+        None, help="Names of the values of unlabelled lists", panel="Data", metavar="NAME,..."
     )
-    dense: str | tuple[str, ...] | None = field(
-        default=None,
-        metadata=setting(
-            help="Dense features of lists that name every value",
-            panel="Data",
-            metavar="NAME,...",
-            shown="by frequency",
-            excludes=("graphs", "from"),
-            details="Lists with name=value pairs, as of Joshua and cdec. Without it, all features "
-            "are dense if there are up to 50; else those that at least half of the lines have.",
-        ),
+    dense: str | tuple[str, ...] | None = setting(
+        None,
+        help="Dense features of lists that name every value",
+        panel="Data",
+        metavar="NAME,...",
+        shown="by frequency",
+        excludes=("graphs", "from"),
+        details="Lists with name=value pairs, as of Joshua and cdec. Without it, all features "
+        "are dense if there are up to 50; else those that at least half of the lines have.",
     )
-    drop_feature: tuple[str, ...] = field(
-        default=(),
-        metadata=setting(
-            help="Ignore a feature of the lists; repeatable",
-            panel="Data",
-            metavar="NAME",
-            excludes=("graphs", "from"),
-            details="NAME* ignores all features whose names begin so.",
-        ),
+    drop_feature: tuple[str, ...] = setting(
+        (),
+        help="Ignore a feature of the lists; repeatable",
+        panel="Data",
+        metavar="NAME",
+        excludes=("graphs", "from"),
+        details="NAME* ignores all features whose names begin so.",
     )
-    rename: tuple[str, ...] = field(
-        default=(),
-        metadata=setting(
-            help="Rename a feature of the lists; repeatable",
-            panel="Data",
-            metavar="OLD=NEW",
-            excludes=("graphs", "from"),
-            details="All other settings and the weights use the new name.",
-        ),
+    rename: tuple[str, ...] = setting(
+        (),
+        help="Rename a feature of the lists; repeatable",
+        panel="Data",
+        metavar="OLD=NEW",
+        excludes=("graphs", "from"),
+        details="All other settings and the weights use the new name.",
     )
-    word_scores: Literal["drop", "sum"] = field(
-        default="drop",
-        metadata=setting(
-            help="Scores of single words: drop, or sum them",
-            panel="Data",
-            metavar="HOW",
-            excludes=("graphs", "from"),
-            details="Lists of some decoders have as many scores as words, as Marian's with "
-            "--word-scores. Their sum is a feature.",
-        ),
+    word_scores: Literal["drop", "sum"] = setting(
+        "drop",
+        help="Scores of single words: drop, or sum them",
+        panel="Data",
+        metavar="HOW",
+        excludes=("graphs", "from"),
+        details="Lists of some decoders have as many scores as words, as Marian's with "
+        "--word-scores. Their sum is a feature.",
     )
 
-    add_feature: tuple[str | AddedFeature, ...] = field(
-        default=(),
-        metadata=setting(
-            help="Add a feature, a line a hypothesis; repeatable",
-            panel="Data",
-            metavar="NAME=FILE",
-            excludes=("graphs", "from"),
-            details="A number for each hypothesis, or several, in the order of the lists: as text, "
-            "compressed, or as a NumPy array (.npy); NAME=FILE,FILE if there are several files, "
-            "which are read as one.",
-        ),
+    add_feature: tuple[str | AddedFeature, ...] = setting(
+        (),
+        help="Add a feature, a line a hypothesis; repeatable",
+        panel="Data",
+        metavar="NAME=FILE",
+        excludes=("graphs", "from"),
+        details="A number for each hypothesis, or several, in the order of the lists: as text, "
+        "compressed, or as a NumPy array (.npy); NAME=FILE,FILE if there are several files, "
+        "which are read as one.",
     )
-    derive: tuple[str | DerivedFeature, ...] = field(
-        default=(),
-        metadata=setting(
-            help="Compute a feature: lm_norm=lm/words; repeatable",
-            panel="Data",
-            metavar="NAME=EXPRESSION",
-            excludes=("graphs", "from"),
-            details="From dense features, those derived before, words and chars (of the "
-            "hypothesis), numbers, + - * / ** and log, exp, sqrt, abs. Quote names with other "
-            "characters than letters, digits, points and underscores.",
-        ),
+    derive: tuple[str | DerivedFeature, ...] = setting(
+        (),
+        help="Compute a feature: lm_norm=lm/words; repeatable",
+        panel="Data",
+        metavar="NAME=EXPRESSION",
+        excludes=("graphs", "from"),
+        details="From dense features, those derived before, words and chars (of the "
+        "hypothesis), numbers, + - * / ** and log, exp, sqrt, abs. Quote names with other "
+        "characters than letters, digits, points and underscores.",
     )
-    transform: str | None = field(
-        default=None,
-        metadata=setting(
-            help="Command that changes hypotheses before scoring, or bpe",
-            panel="Data",
-            metavar="COMMAND",
-            excludes=("graphs", "from"),
-            details="A shell command or script that reads hypotheses, one a line, and writes as "
-            "many lines; or bpe to join subwords at @@. Features are those of the lists as they "
-            "are.",
-        ),
+    transform: str | None = setting(
+        None,
+        help="Command that changes hypotheses before scoring, or bpe",
+        panel="Data",
+        metavar="COMMAND",
+        excludes=("graphs", "from"),
+        details="A shell command or script that reads hypotheses, one a line, and writes as "
+        "many lines; or bpe to join subwords at @@. Features are those of the lists as they "
+        "are.",
     )
-    scores: tuple[str | ScoreSource, ...] = field(
-        default=(),
-        metadata=setting(
-            help="Scores to optimise, a line a hypothesis; repeatable",
-            panel="Data",
-            metavar="NAME=FILE",
-            excludes=("graphs",),
-            details="One number for each hypothesis, in the order of the lists: as text, "
-            "compressed, or as a NumPy array (.npy); NAME=FILE,FILE if there are several files. "
-            "NAME is then a metric, and the first NAME the default of --metric; the corpus score "
-            "is the mean over the chosen hypotheses. With two numbers for each hypothesis, it is "
-            "the sum of the first divided by the sum of the second. NAME=FILE:error: less is "
-            "better, and scores are 1 minus the value.",
-        ),
+    scores: tuple[str | ScoreSource, ...] = setting(
+        (),
+        help="Scores to optimise, a line a hypothesis; repeatable",
+        panel="Data",
+        metavar="NAME=FILE",
+        excludes=("graphs",),
+        details="One number for each hypothesis, in the order of the lists: as text, "
+        "compressed, or as a NumPy array (.npy); NAME=FILE,FILE if there are several files. "
+        "NAME is then a metric, and the first NAME the default of --metric; the corpus score "
+        "is the mean over the chosen hypotheses. With two numbers for each hypothesis, it is "
+        "the sum of the first divided by the sum of the second. NAME=FILE:error: less is "
+        "better, and scores are 1 minus the value.",
     )
 
     def __post_init__(self) -> None:

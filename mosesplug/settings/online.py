@@ -8,7 +8,7 @@ from typing import Literal
 
 from mosesplug.decoders.description import DecoderDescription, ServerNetwork
 from mosesplug.settings.checks import check_fields
-from mosesplug.settings.declare import parts, setting
+from mosesplug.settings.declare import describe, parts, setting
 
 __all__ = ["HeldOutSet", "OnlineDecoder", "OnlineSettings"]
 
@@ -19,59 +19,51 @@ OnlineDecoder = Literal["auto", "server", "process"]
 class OnlineSettings:
     """Learning while decoding: each mini-batch is decoded with the current weights."""
 
-    decoder: OnlineDecoder = field(
-        default="auto",
-        metadata=setting(
-            name="online-decoder",
-            help="auto, server, or a process for each batch",
-            panel="Online",
-            metavar="HOW",
-            added=True,
-            note="auto uses the server if the decoder supports it",
-            details="server keeps the decoder running, process starts one for each mini-batch, "
-            "auto uses a server if the decoder can be one.",
-        ),
+    decoder: OnlineDecoder = setting(
+        "auto",
+        name="online-decoder",
+        help="auto, server, or a process for each batch",
+        panel="Online",
+        metavar="HOW",
+        added=True,
+        note="auto uses the server if the decoder supports it",
+        details="server keeps the decoder running, process starts one for each mini-batch, "
+        "auto uses a server if the decoder can be one.",
     )
-    strict: bool = field(
-        default=False,
-        metadata=setting(
-            name="strict-online",
-            help="Fail if a server does not follow new weights",
-            panel="Online",
-            excludes=("online-decoder=process",),
-            added=True,
-            note="else it is restarted for each batch",
-            details="Without it, a server whose lists depend on its starting weights is restarted "
-            "for each mini-batch.",
-        ),
+    strict: bool = setting(
+        False,
+        name="strict-online",
+        help="Fail if a server does not follow new weights",
+        panel="Online",
+        excludes=("online-decoder=process",),
+        added=True,
+        note="else it is restarted for each batch",
+        details="Without it, a server whose lists depend on its starting weights is restarted "
+        "for each mini-batch.",
     )
-    servers: int = field(
-        default=1,
-        metadata=setting(
-            name="online-servers",
-            help="Servers to run; each loads the model",
-            panel="Online",
-            metavar="N",
-            minimum=1,
-            excludes=("online-decoder=process",),
-            added=True,
-        ),
+    servers: int = setting(
+        1,
+        name="online-servers",
+        help="Servers to run; each loads the model",
+        panel="Online",
+        metavar="N",
+        minimum=1,
+        excludes=("online-decoder=process",),
+        added=True,
     )
 
-    network: ServerNetwork = field(
-        default="auto",
-        metadata=setting(
-            name="online-network",
-            help="Network of servers: own, host or auto",
-            panel="Online",
-            metavar="HOW",
-            excludes=("online-decoder=process",),
-            added=True,
-            note="Moses' server listens on all interfaces",
-            details="own runs servers in a network namespace, where only this run reaches them "
-            "(Linux, if the system allows it); host is the network of all other programs; auto is "
-            "own where possible.",
-        ),
+    network: ServerNetwork = setting(
+        "auto",
+        name="online-network",
+        help="Network of servers: own, host or auto",
+        panel="Online",
+        metavar="HOW",
+        excludes=("online-decoder=process",),
+        added=True,
+        note="Moses' server listens on all interfaces",
+        details="own runs servers in a network namespace, where only this run reaches them "
+        "(Linux, if the system allows it); host is the network of all other programs; auto is "
+        "own where possible.",
     )
 
     def __post_init__(self) -> None:
@@ -82,15 +74,13 @@ class OnlineSettings:
 class _HeldOutDecoder:
     """Setting of ``HeldOut.decoder``."""
 
-    heldout_decoder: str | None = field(
-        default=None,
-        metadata=setting(
-            help="Its decoder, if not DECODER",
-            panel="Held-out",
-            metavar="DECODER",
-            added=True,
-            details="A program, or forest:DIR with search graphs of the held-out set.",
-        ),
+    heldout_decoder: str | None = setting(
+        None,
+        help="Its decoder, if not DECODER",
+        panel="Held-out",
+        metavar="DECODER",
+        added=True,
+        details="A program, or forest:DIR with search graphs of the held-out set.",
     )
 
 
@@ -103,7 +93,7 @@ class HeldOutSet:
     """
 
     input: Path = field(
-        metadata=setting(
+        metadata=describe(
             name="heldout",
             help="Held-out set, to choose weights",
             panel="Held-out",
@@ -118,7 +108,7 @@ class HeldOutSet:
         )
     )
     references: Path = field(
-        metadata=setting(
+        metadata=describe(
             name="heldout-refs",
             help="References of the held-out set",
             panel="Held-out",
@@ -127,29 +117,25 @@ class HeldOutSet:
             added=True,
         )
     )
-    every: int = field(
-        default=0,
-        metadata=setting(
-            name="heldout-every",
-            help="Translate it after N mini-batches, too",
-            panel="Held-out",
-            metavar="N",
-            shown="off",
-            minimum=1,
-            requires=("online",),
-            added=True,
-        ),
+    every: int = setting(
+        0,
+        name="heldout-every",
+        help="Translate it after N mini-batches, too",
+        panel="Held-out",
+        metavar="N",
+        shown="off",
+        minimum=1,
+        requires=("online",),
+        added=True,
     )
-    patience: int = field(
-        default=0,
-        metadata=setting(
-            help="Stop after N scores without improvement",
-            panel="Held-out",
-            metavar="N",
-            shown="off",
-            minimum=1,
-            added=True,
-            details="The score with the starting weights does not count.",
-        ),
+    patience: int = setting(
+        0,
+        help="Stop after N scores without improvement",
+        panel="Held-out",
+        metavar="N",
+        shown="off",
+        minimum=1,
+        added=True,
+        details="The score with the starting weights does not count.",
     )
     decoder: DecoderDescription | None = field(default=None, metadata=parts(_HeldOutDecoder))

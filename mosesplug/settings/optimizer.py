@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mosesplug.settings.declare import group, parts, setting
+from mosesplug.settings.declare import describe, group, parts, setting
 from mosesplug.settings.sharding import Sharding
 
 __all__ = ["OptimizerSettings"]
@@ -17,7 +17,7 @@ class _AlgorithmSettings:
 
     option: Mapping[str, object] = field(
         default_factory=dict,
-        metadata=setting(
+        metadata=describe(
             aliases=("algorithm-option",),
             help="Setting of the algorithm; repeatable",
             panel="Learning",
@@ -26,18 +26,16 @@ class _AlgorithmSettings:
             details="`mosesplug algorithms NAME` lists the settings of an algorithm.",
         ),
     )
-    epochs: int | None = field(
-        default=None,
-        metadata=setting(
-            help="Passes of an online learner over the data",
-            panel="Learning",
-            metavar="N",
-            minimum=1,
-            saved=False,
-            added=True,
-            details="Passes over the n-best lists after each decoding; with --online, over the "
-            "tuning set. The same as --option epochs=N.",
-        ),
+    epochs: int | None = setting(
+        None,
+        help="Passes of an online learner over the data",
+        panel="Learning",
+        metavar="N",
+        minimum=1,
+        saved=False,
+        added=True,
+        details="Passes over the n-best lists after each decoding; with --online, over the "
+        "tuning set. The same as --option epochs=N.",
     )
 
 
@@ -45,113 +43,95 @@ class _AlgorithmSettings:
 class OptimizerSettings:
     """How weights are found in the lists."""
 
-    algorithm: str = field(
-        default="mert",
-        metadata=setting(
-            help="Optimizer; see mosesplug algorithms",
-            panel="Learning",
-            metavar="NAME",
-            added=True,
-        ),
+    algorithm: str = setting(
+        "mert",
+        help="Optimizer; see mosesplug algorithms",
+        panel="Learning",
+        metavar="NAME",
+        added=True,
     )
     options: Mapping[str, object] = field(default_factory=dict, metadata=parts(_AlgorithmSettings))
-    active: tuple[str, ...] | None = field(
-        default=None,
-        metadata=setting(
-            help="Features to tune: LM0_0, or a group: LM0",
-            panel="Learning",
-            metavar="NAME,...",
-            script="activate-features",
-            compared="active features",
-            shown="all",
-            note="a whole group (LM0) is a name too; unknown names are refused",
-        ),
+    active: tuple[str, ...] | None = setting(
+        None,
+        help="Features to tune: LM0_0, or a group: LM0",
+        panel="Learning",
+        metavar="NAME,...",
+        script="activate-features",
+        compared="active features",
+        shown="all",
+        note="a whole group (LM0) is a name too; unknown names are refused",
     )
-    ranges: tuple[str, ...] = field(
-        default=(),
-        metadata=setting(
-            name="range",
-            help="Bounds of random starts; repeatable",
-            panel="Learning",
-            metavar="NAME:MIN..MAX",
-            script="range",
-            compared="ranges",
-            note="names of no feature are refused",
-            details="As LM0:0..1, or with one interval for each weight of a group: "
-            "tm:0..1,0..1,-1..1,0..1.",
-        ),
+    ranges: tuple[str, ...] = setting(
+        (),
+        name="range",
+        help="Bounds of random starts; repeatable",
+        panel="Learning",
+        metavar="NAME:MIN..MAX",
+        script="range",
+        compared="ranges",
+        note="names of no feature are refused",
+        details="As LM0:0..1, or with one interval for each weight of a group: "
+        "tm:0..1,0..1,-1..1,0..1.",
     )
-    window: int = field(
-        default=-1,
-        metadata=setting(
-            name="iterations-window",
-            aliases=("window",),
-            help="Earlier iterations to learn from; -1: all",
-            panel="Learning",
-            metavar="N",
-            minimum=-1,
-            script="prev-aggregate-nbestlist",
-            compared="earlier iterations",
-            details="oro, o-oro, their softmax variants and rank-mira learn from the newest lists "
-            "only, unless it is given.",
-        ),
+    window: int = setting(
+        -1,
+        name="iterations-window",
+        aliases=("window",),
+        help="Earlier iterations to learn from; -1: all",
+        panel="Learning",
+        metavar="N",
+        minimum=-1,
+        script="prev-aggregate-nbestlist",
+        compared="earlier iterations",
+        details="oro, o-oro, their softmax variants and rank-mira learn from the newest lists "
+        "only, unless it is given.",
     )
-    historic_bests: bool = field(
-        default=False,
-        metadata=setting(
-            help="Start also from the weights of earlier iterations",
-            panel="Learning",
-            script="historic-bests",
-            compared="historic bests",
-        ),
+    historic_bests: bool = setting(
+        False,
+        help="Start also from the weights of earlier iterations",
+        panel="Learning",
+        script="historic-bests",
+        compared="historic bests",
     )
-    interpolation: float = field(
-        default=0.0,
-        metadata=setting(
-            help="Share of new weights from iteration 4",
-            panel="Learning",
-            metavar="X",
-            minimum=0.0,
-            maximum=1.0,
-            script="historic-interpolation",
-            compared="interpolation",
-            shown="all",
-            details="From iteration 4 on, the weights are this share of the new ones and the rest "
-            "of the ones before.",
-        ),
+    interpolation: float = setting(
+        0.0,
+        help="Share of new weights from iteration 4",
+        panel="Learning",
+        metavar="X",
+        minimum=0.0,
+        maximum=1.0,
+        script="historic-interpolation",
+        compared="interpolation",
+        shown="all",
+        details="From iteration 4 on, the weights are this share of the new ones and the rest "
+        "of the ones before.",
     )
-    threads: int = field(
-        default=1,
-        metadata=setting(
-            help="Threads for scoring and learning",
-            panel="Learning",
-            metavar="N",
-            minimum=1,
-            script="threads",
-            script_default="1",
-            shown="all processors",
-            details="The results do not depend on it.",
-        ),
+    threads: int = setting(
+        1,
+        help="Threads for scoring and learning",
+        panel="Learning",
+        metavar="N",
+        minimum=1,
+        script="threads",
+        script_default="1",
+        shown="all processors",
+        details="The results do not depend on it.",
     )
-    seed: int | None = field(
-        default=None,
-        metadata=setting(
-            help="Seed of all random numbers",
-            panel="Learning",
-            metavar="N",
-            added=True,
-            shown="drawn, and kept",
-            excludes=("predictable-seeds",),
-        ),
+    seed: int | None = setting(
+        None,
+        help="Seed of all random numbers",
+        panel="Learning",
+        metavar="N",
+        added=True,
+        shown="drawn, and kept",
+        excludes=("predictable-seeds",),
     )
-    predictable_seeds: bool = field(
-        default=False,
-        metadata=setting(
-            help="Seed iteration N with 1000 N",
-            panel="Learning",
-            script="predictable-seeds",
-            compared="predictable seeds",
-            note="the seeds are the script's, the random numbers are not",
-        ),
+    predictable_seeds: bool = setting(
+        False,
+        help="Seed iteration N with 1000 N",
+        panel="Learning",
+        script="predictable-seeds",
+        compared="predictable seeds",
+        note="the seeds are the script's, the random numbers are not",
     )
     sharding: Sharding | None = field(default=None, metadata=group())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from mosesplug.errors import UsageError
@@ -25,100 +25,84 @@ class Sharding:
         UsageError: a value is out of range, or settings exclude each other.
     """
 
-    shards: int = field(
-        default=1,
-        metadata=setting(
-            help="Parts of the sentences that learn at once",
-            panel="Parallel",
-            metavar="S",
-            minimum=1,
-            added=True,
-            details="For online learners. Each shard learns from its part; after each epoch the "
-            "weights are mixed. With --async, the number of mini-batches in progress at once; with "
-            "--online each of them has a decoder of its own.",
-        ),
+    shards: int = setting(
+        1,
+        help="Parts of the sentences that learn at once",
+        panel="Parallel",
+        metavar="S",
+        minimum=1,
+        added=True,
+        details="For online learners. Each shard learns from its part; after each epoch the "
+        "weights are mixed. With --async, the number of mini-batches in progress at once; with "
+        "--online each of them has a decoder of its own.",
     )
-    mixing: Mixing = field(
-        default="line-search",
-        metadata=setting(
-            help="How the weights of shards are mixed",
-            panel="Parallel",
-            metavar="HOW",
-            excludes=("async",),
-            added=True,
-            details="average: the mean of the shards' weights. weighted: their mean by number of "
-            "updates. line-search: the point of the best metric between the old weights and the "
-            "mean. select: the mean, restricted to the heaviest features (--keep).",
-        ),
+    mixing: Mixing = setting(
+        "line-search",
+        help="How the weights of shards are mixed",
+        panel="Parallel",
+        metavar="HOW",
+        excludes=("async",),
+        added=True,
+        details="average: the mean of the shards' weights. weighted: their mean by number of "
+        "updates. line-search: the point of the best metric between the old weights and the "
+        "mean. select: the mean, restricted to the heaviest features (--keep).",
     )
-    keep: int = field(
-        default=0,
-        metadata=setting(
-            help="Sparse features that --mixing select keeps",
-            panel="Parallel",
-            metavar="K",
-            shown="none",
-            minimum=1,
-            requires=("mixing=select",),
-            added=True,
-        ),
+    keep: int = setting(
+        0,
+        help="Sparse features that --mixing select keeps",
+        panel="Parallel",
+        metavar="K",
+        shown="none",
+        minimum=1,
+        requires=("mixing=select",),
+        added=True,
     )
-    asynchronous: bool = field(
-        default=False,
-        metadata=setting(
-            name="async",
-            help="All workers update one set of weights",
-            panel="Parallel",
-            added=True,
-            details="No shards and no mixing: workers learn from (with --online, decode) "
-            "mini-batches with stale weights, and their updates are applied to one set of weights.",
-        ),
+    asynchronous: bool = setting(
+        False,
+        name="async",
+        help="All workers update one set of weights",
+        panel="Parallel",
+        added=True,
+        details="No shards and no mixing: workers learn from (with --online, decode) "
+        "mini-batches with stale weights, and their updates are applied to one set of weights.",
     )
-    async_order: AsyncOrder = field(
-        default="arrival",
-        metadata=setting(
-            help="Apply updates by arrival, or fixed order",
-            panel="Parallel",
-            metavar="ORDER",
-            requires=("async",),
-            added=True,
-            details="fixed applies updates in the order of the mini-batches. Such a run can be "
-            "repeated exactly.",
-        ),
+    async_order: AsyncOrder = setting(
+        "arrival",
+        help="Apply updates by arrival, or fixed order",
+        panel="Parallel",
+        metavar="ORDER",
+        requires=("async",),
+        added=True,
+        details="fixed applies updates in the order of the mini-batches. Such a run can be "
+        "repeated exactly.",
     )
-    workers: WorkerKind = field(
-        default="threads",
-        metadata=setting(
-            help="Run shards as threads or processes",
-            panel="Parallel",
-            metavar="KIND",
-            excludes=("scheduler",),
-            added=True,
-            details="On stored lists, at most --threads shards run at the same time.",
-        ),
+    workers: WorkerKind = setting(
+        "threads",
+        help="Run shards as threads or processes",
+        panel="Parallel",
+        metavar="KIND",
+        excludes=("scheduler",),
+        added=True,
+        details="On stored lists, at most --threads shards run at the same time.",
     )
-    scheduler: str | None = field(
-        default=None,
-        metadata=setting(
-            help="Dask cluster whose workers learn: tcp://HOST:PORT",
-            panel="Parallel",
-            metavar="ADDRESS",
-            added=True,
-            details="Needs the package distributed: pip install 'mosesplug[dask]'.",
-        ),
+    scheduler: str | None = setting(
+        None,
+        help="Dask cluster whose workers learn: tcp://HOST:PORT",
+        panel="Parallel",
+        metavar="ADDRESS",
+        added=True,
+        details="Needs the package distributed: pip install 'mosesplug[dask]'.",
     )
-    directory: str | None = field(
-        default=None,
-        metadata=setting(
-            name="shard-directory",
-            help="Directory that all workers see, for lists",
-            panel="Parallel",
-            metavar="DIR",
-            requires=("workers=processes or scheduler",),
-            added=True,
-            details="While other processes or machines learn, their lists lie there. Without it, "
-            "temporary files are used.",
-        ),
+    directory: str | None = setting(
+        None,
+        name="shard-directory",
+        help="Directory that all workers see, for lists",
+        panel="Parallel",
+        metavar="DIR",
+        requires=("workers=processes or scheduler",),
+        added=True,
+        details="While other processes or machines learn, their lists lie there. Without it, "
+        "temporary files are used.",
     )
 
     def __post_init__(self) -> None:

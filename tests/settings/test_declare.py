@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -32,9 +32,19 @@ from mosesplug.cli.shared.setting_options import (
 from mosesplug.errors import UsageError
 from mosesplug.settings.checks import check_settings
 from mosesplug.settings.configuration import Configuration, RunPlan
-from mosesplug.settings.declare import PANELS, group, list_compared_values, list_settings, setting
+from mosesplug.settings.declare import (
+    PANELS,
+    Setting,
+    describe,
+    group,
+    list_compared_values,
+    list_settings,
+    setting,
+)
 from mosesplug.settings.decoding import DecodingSettings
 from mosesplug.settings.document import explain_setting, format_markdown, make_json_schema
+from mosesplug.settings.learning import LearningSettings
+from mosesplug.settings.lists import ListSettings
 from mosesplug.settings.optimizer import OptimizerSettings
 from mosesplug.settings.toml import format_settings, format_template, read_settings
 
@@ -43,20 +53,18 @@ from mosesplug.settings.toml import format_settings, format_template, read_setti
 class _Learning(OptimizerSettings):
     """A copy of a settings class with one more field."""
 
-    patience_factor: float = field(
-        default=1.5,
-        metadata=setting(
-            help="Factor of patience",
-            panel="Learning",
-            metavar="X",
-            minimum=1.0,
-            aliases=("pf",),
-            script="patiencefactor",
-            excludes=("last",),
-            requires=("epochs",),
-            compared="patience factor",
-            details="More about the factor.",
-        ),
+    patience_factor: float = setting(
+        1.5,
+        help="Factor of patience",
+        panel="Learning",
+        metavar="X",
+        minimum=1.0,
+        aliases=("pf",),
+        script="patiencefactor",
+        excludes=("last",),
+        requires=("epochs",),
+        compared="patience factor",
+        details="More about the factor.",
     )
 
 
@@ -79,6 +87,19 @@ def test_a_field_is_a_setting() -> None:
     } == {"patience-factor"}
     assert (NEW.kind, NEW.default, NEW.panel) == ("real", 1.5, "Learning")
     assert NEW.path == ("configuration", "optimising", "patience_factor")
+
+
+@pytest.mark.parametrize("cls", [RunPlan, LearningSettings, ListSettings])
+def test_attributes_of_settings_have_their_types(cls: type) -> None:
+    types = {each.name: str(each.type) for each in fields(Setting)}
+    for found in list_settings(cls):
+        for name, kind in types.items():
+            value = getattr(found, name)
+            if kind == "tuple[str, ...]":
+                assert type(value) is tuple, (found.name, name)
+                assert all(type(each) is str for each in value), (found.name, name)
+            elif kind in ("str", "bool"):
+                assert type(value).__name__ == kind, (found.name, name)
 
 
 def test_a_field_is_an_option_of_tune() -> None:
@@ -154,11 +175,11 @@ def test_a_field_is_compared_when_a_run_is_continued() -> None:
 def test_groups_require_the_setting_that_enables_them() -> None:
     @dataclass(frozen=True)
     class Inner:
-        size: int = field(default=1, metadata=setting(help="Size", panel="Data"))
-        kind: Literal["a", "b"] = field(default="a", metadata=setting(help="Kind", panel="Data"))
+        size: int = setting(1, help="Size", panel="Data")
+        kind: Literal["a", "b"] = setting("a", help="Kind", panel="Data")
 
     cls = type("Outer", (), {"__annotations__": {"inner": Inner | None}})
-    switch = setting(help="Ask for it", panel="Data")
+    switch = describe(help="Ask for it", panel="Data")
     cls.inner = field(default=None, metadata=group(switch))  # type: ignore[attr-defined]
     found = {each.name: each for each in list_settings(dataclass(frozen=True)(cls))}
     assert found["inner"].kind == "flag"
