@@ -34,7 +34,7 @@ from mosesplug.learning.optimize import OptimizeResult, bind_optimizer
 from mosesplug.learning.optimize import optimize as learn
 from mosesplug.learning.weights import format_weights
 from mosesplug.optimizers.problem import Progress, no_progress
-from mosesplug.reporting.gain_page import render_gains
+from mosesplug.reporting.gains import render_gains
 from mosesplug.settings.algorithm_options import find_idle_options
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.lengths import WORDS, LengthRange

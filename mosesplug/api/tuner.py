@@ -32,9 +32,9 @@ from mosesplug.features import FeatureSpace
 from mosesplug.settings.build import make_plan
 from mosesplug.settings.configuration import RunPlan
 from mosesplug.settings.toml import overlay_settings, read_settings
-from mosesplug.tuning.answers import check_answer
 from mosesplug.tuning.conclude import conclude
 from mosesplug.tuning.context import Context
+from mosesplug.tuning.decoding.outside import check_answer
 from mosesplug.tuning.events import Event
 from mosesplug.tuning.iteration import decoded_weights
 from mosesplug.tuning.loop import open_loop

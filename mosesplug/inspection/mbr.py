@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -34,8 +34,7 @@ from mosesplug.learning.made_features import check_derived_features
 from mosesplug.learning.transforming import pair_transformed
 from mosesplug.learning.weighted_graphs import GraphWeights, read_weighted_graphs
 from mosesplug.learning.weights import score_hypotheses
-from mosesplug.metrics.pairwise import pairwise_scores
-from mosesplug.metrics.protocol import Metric
+from mosesplug.metrics.protocol import Metric, needs_outside, needs_texts
 from mosesplug.settings.lists import ListSettings
 from mosesplug.settings.scores import ScoreSource
 from mosesplug.store import IterationRecord, NBestStore
@@ -47,7 +46,9 @@ from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = [
     "MbrTask",
+    "check_utility",
     "decide_translations",
+    "pairwise_scores",
     "read_graph_tasks",
     "read_list_tasks",
     "read_store_tasks",
@@ -264,3 +265,40 @@ def _list_task(
         return Decision(tuple(chosen), chosen == ranked[0])
 
     return MbrTask(sentence, choose)
+
+
+def check_utility(metric: Metric) -> None:
+    """Check that a metric can compare two hypotheses.
+
+    Raises:
+        UsageError: it reads scores from outside.
+    """
+    if needs_outside(metric) or not needs_texts(metric):
+        raise UsageError(
+            f"{metric.name} needs scores from outside, which compare no two hypotheses: name a"
+            " metric of texts"
+        )
+
+
+def pairwise_scores(metric: Metric, texts: Sequence[bytes]) -> NDArray[np.float64]:
+    """Return the sentence scores of all pairs of ``n`` texts, float64 ``[n, n]``.
+
+    Row ``h`` has the scores of text ``h`` where the text of each column is the reference. Equal
+    texts are compared once.
+    """
+    distinct = list(dict.fromkeys(texts))
+    places = {text: place for place, text in enumerate(distinct)}
+    n = len(distinct)
+    ends = np.cumsum([len(text) for text in distinct], dtype=np.int64)
+    starts = np.concatenate([np.zeros(1, dtype=np.int64), ends])[:-1]
+    # Hypotheses of the same reference follow each other, which prepares references once.
+    rows = metric.statistics(
+        metric.prepare([distinct]),
+        np.repeat(np.arange(n, dtype=np.int64), n),
+        np.frombuffer(b"".join(distinct), dtype=np.uint8),
+        np.tile(starts, n),
+        np.tile(ends, n),
+    )
+    scores = metric.sentence_scores(rows.astype(np.float64)).reshape(n, n).T
+    columns = [places[text] for text in texts]
+    return np.asarray(scores[np.ix_(columns, columns)], dtype=np.float64)

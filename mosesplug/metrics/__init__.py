@@ -7,8 +7,8 @@ from mosesplug.metrics.chrf import Chrf
 from mosesplug.metrics.edit.cer import Cer
 from mosesplug.metrics.edit.mer import Mer
 from mosesplug.metrics.edit.wer import Cder, Wer
-from mosesplug.metrics.factors import parse_factors, select_factors
 from mosesplug.metrics.interpolated import Interpolated
+from mosesplug.metrics.normalization import parse_factors, select_factors
 from mosesplug.metrics.per import Per
 from mosesplug.metrics.protocol import Metric, Prepared
 from mosesplug.metrics.registry import metric, metric_names

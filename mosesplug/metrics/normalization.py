@@ -1,10 +1,11 @@
-"""Normalisations of text before an error rate is computed: ``normalize:lower+punct+nfkc``.
+"""Changes of text before it is scored: ``normalize:lower+punct+nfkc``, and selected factors.
 
-They are applied to hypotheses and references alike, in this order: ``nfkc`` composes characters as
-Unicode's normalisation form KC (full-width letters become plain ones), ``lower`` lower-cases all
-letters of Unicode, and ``punct`` deletes every character of the Unicode categories ``P*``. Deleted
-characters leave nothing behind: ``don't`` becomes ``dont``, and a word that is punctuation only
-disappears.
+Normalisations are for error rates. They are applied to hypotheses and references alike, in this
+order: ``nfkc`` composes characters as Unicode's normalisation form KC (full-width letters become
+plain ones), ``lower`` lower-cases all letters of Unicode, and ``punct`` deletes every character of
+the Unicode categories ``P*``. Deleted characters leave nothing behind: ``don't`` becomes ``dont``,
+and a word that is punctuation only disappears. Factors are the parts of tokens such as
+``houses|house|NNS``.
 """
 
 from __future__ import annotations
@@ -16,10 +17,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from mosesplug.errors import UsageError
+from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics.hypotheses import HypothesisRanges, rewrite_texts
 
-__all__ = ["NORMALIZATIONS", "Normalization", "parse_normalization"]
+__all__ = [
+    "NORMALIZATIONS",
+    "Normalization",
+    "parse_factors",
+    "parse_normalization",
+    "select_factors",
+]
 
 NORMALIZATIONS = ("nfkc", "lower", "punct")
 """The normalisations, in the order in which they are applied."""
@@ -92,3 +99,42 @@ def _punctuation() -> re.Pattern[str]:
     marks = (chr(code) for code in range(sys.maxunicode + 1))
     found = [mark for mark in marks if unicodedata.category(mark).startswith("P")]
     return re.compile(f"[{re.escape(''.join(found))}]+")
+
+
+def parse_factors(text: str) -> tuple[int, ...]:
+    """Parse Moses' ``--factors``: ``"0|2"`` becomes ``(0, 2)``, empty text becomes ``()``.
+
+    Raises:
+        UsageError: a factor is not a non-negative integer.
+    """
+    pieces = text.split("|") if text else []
+    for piece in pieces:
+        if not (piece.isascii() and piece.isdigit()):
+            raise UsageError(
+                f"factors {text!r} are not non-negative integers separated by |, as in 0|2"
+            )
+    return tuple(map(int, pieces))
+
+
+def select_factors(line: bytes, factors: Sequence[int]) -> bytes:
+    """Select factors of each token of a line, in the order of ``factors``.
+
+    Several blanks between tokens become one. Without factors, ``line`` is returned unchanged.
+
+    Raises:
+        DataError: a token has too few factors.
+    """
+    if not factors:
+        return line
+    selected = []
+    for token in line.split(b" "):
+        if not token:
+            continue
+        parts = token.split(b"|")
+        if max(factors) >= len(parts):
+            raise DataError(
+                f"the token {token.decode('utf-8', 'replace')!r} has {len(parts)} factors and "
+                f"factor {max(factors)} is selected, counted from 0"
+            )
+        selected.append(b"|".join(parts[factor] for factor in factors))
+    return b" ".join(selected)

@@ -21,10 +21,10 @@ from mosesplug.reporting.analysis_tables import (
     list_texts,
     tabulate_ngrams,
     tabulate_sentences,
+    tabulate_systems,
     tabulate_words,
 )
 from mosesplug.reporting.bars import BAR_STYLE, BarGroup, render_bars, render_legend
-from mosesplug.reporting.comparison import tabulate_systems
 from mosesplug.reporting.document import DARK_STYLE, render_document, render_section
 from mosesplug.reporting.tables import render_table
 

@@ -1,4 +1,4 @@
-"""The analysis of systems as tables, for the terminal, for papers and for a page."""
+"""Scores and analyses of systems as tables, for the terminal, for papers and for a page."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from itertools import groupby
 
 from mosesplug.evaluation.analysis import Example, NgramDifference, SystemAnalysis
 from mosesplug.evaluation.analysis.sentences import BucketKind
+from mosesplug.evaluation.comparison import SystemScore
 from mosesplug.inspection.texts import decode_text, mark_invalid_utf8
 
 __all__ = [
@@ -22,8 +23,12 @@ __all__ = [
     "list_texts",
     "tabulate_ngrams",
     "tabulate_sentences",
+    "tabulate_systems",
     "tabulate_words",
 ]
+
+_SCORES_HEAD = ("metric", "system", "runs", "score", "95 % interval", "s_sel", "s_opt")
+_COMPARED = ("difference", "p(AR)", "p(boot)", "wins")
 
 
 @dataclass(frozen=True)
@@ -188,3 +193,35 @@ def list_texts(example: Example) -> Iterator[tuple[str, bytes, bool]]:
         yield "reference", text, False
     yield example.baseline, example.baseline_text, True
     yield example.system, example.system_text, True
+
+
+def tabulate_systems(scores: Sequence[SystemScore]) -> tuple[list[str], list[list[str]]]:
+    """Return the head and the rows, without columns that are empty for all systems.
+
+    The first two columns hold text.
+    """
+    several_runs = any(score.runs > 1 for score in scores)
+    rows = [_list_scores(score, several_runs) for score in scores]
+    kept = [place for place, column in enumerate(zip(*rows, strict=True)) if any(column)]
+    head = [(*_SCORES_HEAD, *_COMPARED)[place] for place in kept]
+    return head, [[row[place] for place in kept] for row in rows]
+
+
+def _list_scores(score: SystemScore, several_runs: bool) -> list[str]:
+    return [
+        score.metric,
+        score.system,
+        str(score.runs) if several_runs else "",
+        _format(score.score),
+        "{:.4f} to {:.4f}".format(*score.interval),
+        _format(score.s_sel),
+        "" if math.isnan(score.s_opt) else _format(score.s_opt),
+        "" if score.difference is None else f"{score.difference:+.4f}",
+        _format(score.p_randomisation),
+        _format(score.p_bootstrap),
+        "" if score.wins is None else f"{100 * score.wins:.1f}%",
+    ]
+
+
+def _format(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"

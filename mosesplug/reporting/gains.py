@@ -1,19 +1,36 @@
-"""What learning weights has gained, as a table."""
+"""What learning weights has gained: a table, and one self-contained HTML page."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from html import escape
 from typing import TYPE_CHECKING
 
-from mosesplug.reporting.tables import format_table
+from mosesplug.reporting.document import DARK_STYLE, render_document, render_section
+from mosesplug.reporting.scatter import SCATTER_STYLE, Axis, Mark, render_scatter
+from mosesplug.reporting.tables import format_table, render_table
 
 if TYPE_CHECKING:
     from mosesplug.evaluation.gains import Gain, MetricGain
+    from mosesplug.evaluation.trade_offs import TradeOffs
 
-__all__ = ["GAIN_HEAD", "describe_sentences", "list_gain_rows", "tabulate_gain"]
+__all__ = ["GAIN_HEAD", "describe_sentences", "list_gain_rows", "render_gains", "tabulate_gain"]
 
 GAIN_HEAD = ("metric", "start", "end", "difference", "p(boot)", "p(AR)", "")
+
+_TESTS = (
+    "p(boot): paired bootstrap; p(AR): approximate randomisation; 1,000 samples each. Scores on "
+    "sentences that weights were learned from are optimistic."
+)
+
+_LEGEND = (
+    '<p class="legend"><span class="start">● starting weights</span><span class="learned">'
+    '● learned weights</span><span class="between">● between them</span><span class="changed">'
+    '● one learned weight changed</span><span class="front">○ Pareto-optimal</span></p>\n'
+)
+
+_SIZES = {"start": 6.0, "learned": 6.0}
 
 
 def tabulate_gain(gain: Gain) -> list[str]:
@@ -55,3 +72,73 @@ def _format_p(value: float) -> str:
 def _judge(gain: MetricGain) -> str:
     change = "better" if gain.improvement > 0 else "worse" if gain.improvement < 0 else "same"
     return f"{change}, optimised" if gain.is_objective else change
+
+
+def render_gains(
+    title: str,
+    summary: str,
+    gains: Sequence[Gain],
+    weights: Sequence[tuple[str, float, float]],
+    trade_offs: TradeOffs | None,
+    warnings: Sequence[str] = (),
+) -> str:
+    """Return the page of learned weights.
+
+    Args:
+        title: title of the page.
+        summary: one line about the result.
+        gains: what was gained, on each kind of sentences.
+        weights: name, starting weight and learned weight of each feature.
+        trade_offs: scores of weights near the learned ones; None without watched metrics.
+        warnings: what a reader should check.
+    """
+    parts = [f"<h1>{escape(title)}</h1>", f'<p class="note">{escape(summary)}</p>']
+    parts += [f"<p><strong>warning:</strong> {escape(each)}</p>" for each in warnings]
+    if gains:
+        tables = "".join(
+            f"<h3>{escape(describe_sentences(gain).rstrip(':'))}</h3>\n"
+            + render_table(GAIN_HEAD, list_gain_rows(gain.metrics), left=1)
+            for gain in gains
+        )
+        parts.append(render_section("Gains", _TESTS, tables))
+    if trade_offs is not None:
+        parts.append(_render_trade_offs(trade_offs))
+    rows = [(name, f"{start:.6g}", f"{end:.6g}") for name, start, end in weights]
+    parts.append(
+        render_section("Weights", "", render_table(("feature", "start", "learned"), rows, left=1))
+    )
+    return render_document(title, parts, DARK_STYLE + SCATTER_STYLE)
+
+
+def _render_trade_offs(found: TradeOffs) -> str:
+    note = (
+        f"Scores on {found.sentences}. Better is to the right and up. No weights shown are better "
+        "by both metrics than Pareto-optimal ones."
+    )
+    plots = "".join(
+        f"<h3>{escape(found.metrics[0])} and {escape(found.metrics[metric])}</h3>\n"
+        + _render_plot(found, metric)
+        for metric in range(1, len(found.metrics))
+    )
+    return render_section("Trade-offs", note, _LEGEND + plots)
+
+
+def _render_plot(found: TradeOffs, metric: int) -> str:
+    front = set(found.find_front(metric))
+    names = found.metrics[0], found.metrics[metric]
+    marks = [
+        Mark(
+            point.scores[0],
+            point.scores[metric],
+            point.kind,
+            f"{point.label}: {names[0]} {point.scores[0]:.4f}, "
+            f"{names[1]} {point.scores[metric]:.4f}",
+            _SIZES.get(point.kind, 3.0),
+            number in front,
+        )
+        for number, point in enumerate(found.points)
+    ]
+    marks.sort(key=lambda mark: (mark.kind in _SIZES, mark.is_optimal))
+    return render_scatter(
+        marks, Axis(names[0], found.is_error_rate[0]), Axis(names[1], found.is_error_rate[metric])
+    )

@@ -23,7 +23,7 @@ from mosesplug.settings.algorithm_options import make_options
 from mosesplug.travatar_tools.bleu import CorpusBleu
 from mosesplug.travatar_tools.lists import DENSE_LIMIT
 from mosesplug.travatar_tools.measure import Average, Floats, Measure
-from mosesplug.travatar_tools.ranges import WeightRanges
+from mosesplug.travatar_tools.weights import WeightRanges
 from mosesplug.tuning_set import TuningSet
 
 __all__ = ["ALGORITHMS", "TuneSettings", "tune"]

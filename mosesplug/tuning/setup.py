@@ -30,8 +30,8 @@ from mosesplug.settings.optimizer import OptimizerSettings
 from mosesplug.settings.toml import write_settings
 from mosesplug.store import NBestStore, fingerprint_files
 from mosesplug.tuning.context import Context, RunData, RunFiles
-from mosesplug.tuning.decoding.absent import AbsentDecoder
 from mosesplug.tuning.decoding.command import CommandDecoder
+from mosesplug.tuning.decoding.outside import AbsentDecoder
 from mosesplug.tuning.decoding.plugin import open_run_decoder
 from mosesplug.tuning.decoding.prepare import (
     announce_features,

@@ -192,7 +192,7 @@ def _print_analysis(analysis: SystemAnalysis, layout: TableFormat) -> None:
 def _print(scores: Sequence[SystemScore], layout: TableFormat) -> None:
     """Print the table, then the signatures."""
     from mosesplug.cli.shared.tables import format_latex, format_markdown, print_table
-    from mosesplug.reporting.comparison import tabulate_systems
+    from mosesplug.reporting.analysis_tables import tabulate_systems
 
     head, rows = tabulate_systems(scores)
     signatures = dict.fromkeys(score.signature for score in scores)

@@ -10,11 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mosesplug.cli.shared.list_options import (
-    make_list_parameters,
-    print_formats,
-    take_list_settings,
-)
 from mosesplug.cli.shared.parameters import (
     THREADS,
     MetricSettings,
@@ -23,7 +18,12 @@ from mosesplug.cli.shared.parameters import (
     SparseWeights,
     Threads,
 )
-from mosesplug.cli.shared.setting_options import add_parameters
+from mosesplug.cli.shared.setting_options import (
+    add_parameters,
+    make_list_parameters,
+    print_formats,
+    take_list_settings,
+)
 from mosesplug.errors import UsageError
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ def _parse_utility(text: str | None) -> ScoreSource | None:
 
 def _find_utility(name: str, settings: str) -> Metric:
     """Return the metric of ``--metric``."""
-    from mosesplug.metrics.pairwise import check_utility
+    from mosesplug.inspection.mbr import check_utility
     from mosesplug.metrics.registry import metric
 
     found = metric(name, settings)

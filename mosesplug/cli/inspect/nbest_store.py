@@ -8,11 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from mosesplug.cli.shared.list_options import (
-    make_list_parameters,
-    print_formats,
-    take_list_settings,
-)
 from mosesplug.cli.shared.parameters import (
     THREADS,
     IterationOption,
@@ -24,7 +19,12 @@ from mosesplug.cli.shared.parameters import (
     Threads,
     parse_iteration,
 )
-from mosesplug.cli.shared.setting_options import add_parameters
+from mosesplug.cli.shared.setting_options import (
+    add_parameters,
+    make_list_parameters,
+    print_formats,
+    take_list_settings,
+)
 from mosesplug.errors import DataError, UsageError
 
 __all__ = ["compact", "copy", "drop", "export", "import_", "verify"]

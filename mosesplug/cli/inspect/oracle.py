@@ -9,11 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
-from mosesplug.cli.shared.list_options import (
-    make_list_parameters,
-    print_formats,
-    take_list_settings,
-)
 from mosesplug.cli.shared.parameters import (
     THREADS,
     Json,
@@ -26,7 +21,12 @@ from mosesplug.cli.shared.parameters import (
     Seed,
     SparseWeights,
 )
-from mosesplug.cli.shared.setting_options import add_parameters
+from mosesplug.cli.shared.setting_options import (
+    add_parameters,
+    make_list_parameters,
+    print_formats,
+    take_list_settings,
+)
 from mosesplug.errors import UsageError
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
-from mosesplug.cli.shared.list_options import (
+from mosesplug.cli.shared.parameters import Output, SparseWeights
+from mosesplug.cli.shared.setting_options import (
+    add_parameters,
     make_list_parameters,
     print_formats,
     take_list_settings,
 )
-from mosesplug.cli.shared.parameters import Output, SparseWeights
-from mosesplug.cli.shared.setting_options import add_parameters
 
 __all__ = ["rerank"]
 

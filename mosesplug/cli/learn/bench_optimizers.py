@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from mosesplug.cli.shared.list_options import print_formats
 from mosesplug.cli.shared.parameters import Json, Lists, Quiet
 from mosesplug.cli.shared.setting_options import (
     add_parameters,
     make_parameters,
+    print_formats,
     take_values,
 )
 from mosesplug.errors import UsageError

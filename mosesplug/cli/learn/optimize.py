@@ -9,12 +9,12 @@ from typing import Annotated, Any
 import typer
 
 from mosesplug.cli.learn.setting_flags import SettingFlagsCommand
-from mosesplug.cli.shared.list_options import print_formats
 from mosesplug.cli.shared.output import check_output, print_bytes, progress_bar
 from mosesplug.cli.shared.parameters import Output, Quiet
 from mosesplug.cli.shared.setting_options import (
     add_parameters,
     make_parameters,
+    print_formats,
     take_values,
 )
 from mosesplug.errors import UsageError

@@ -202,8 +202,8 @@ def _tune(given: Arguments, measure: Measure, reference: str) -> None:
 
 
 def _settings(given: Arguments) -> TuneSettings:
-    from mosesplug.travatar_tools.ranges import parse_ranges
     from mosesplug.travatar_tools.tune import TuneSettings
+    from mosesplug.travatar_tools.weights import parse_ranges
 
     return TuneSettings(
         algorithm=given["algorithm"],

@@ -1,17 +1,26 @@
-"""Command line options that are generated from declared settings."""
+"""Command line options that are generated from declared settings, as those of reading lists."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from mosesplug.settings.declare import Kind, Setting
+from mosesplug.settings.declare import Kind, Setting, list_settings
+from mosesplug.settings.lists import ListSettings, make_list_settings
 
-__all__ = ["add_parameters", "make_parameters", "take_values"]
+__all__ = [
+    "add_parameters",
+    "make_list_parameters",
+    "make_parameters",
+    "print_formats",
+    "take_list_settings",
+    "take_values",
+]
 
 _TYPES: Mapping[Kind, Any] = {
     "flag": bool,
@@ -111,3 +120,32 @@ def _plain(setting: Setting, value: Any) -> Any:
 
         return parse_assignments(value, f"--{setting.name}")
     return str(value) if isinstance(value, Path) else value
+
+
+def make_list_parameters(without: Collection[str] = ()) -> list[inspect.Parameter]:
+    """Return a parameter with an option for each setting of reading lists, except some."""
+    settings = [each for each in list_settings(ListSettings) if each.name not in without]
+    return make_parameters(settings, has_panels=False)
+
+
+def take_list_settings(given: dict[str, Any]) -> ListSettings:
+    """Take the settings of reading lists out of the parameters of a command.
+
+    Raises:
+        UsageError: a value cannot be used.
+    """
+    return make_list_settings(take_values(list_settings(ListSettings), given))
+
+
+def print_formats(files: Sequence[Path], settings: ListSettings, *, quiet: bool = False) -> None:
+    """Print the formats that were found, where they are not that of Moses.
+
+    Raises:
+        FormatError: a file cannot be read, or has no known format.
+    """
+    if quiet:
+        return
+    from mosesplug.learning.list_blocks import describe_formats
+
+    for line in describe_formats(files, settings):
+        print(line, file=sys.stderr)

@@ -10,8 +10,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.evaluation.analysis.corpus import NumberedCorpus, NumberedText
-from mosesplug.evaluation.analysis.counts import count_items, find_limits, match_counts
+from mosesplug.evaluation.analysis.corpus import (
+    NumberedCorpus,
+    NumberedText,
+    count_items,
+    find_limits,
+    match_counts,
+)
 
 __all__ = ["NgramCounts", "NgramDifference", "NgramKind", "compare_ngrams", "count_ngrams"]
 

@@ -9,8 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.evaluation.analysis.buckets import FREQUENCIES, Buckets
-from mosesplug.evaluation.analysis.corpus import NumberedCorpus, NumberedText
-from mosesplug.evaluation.analysis.counts import count_items, match_counts
+from mosesplug.evaluation.analysis.corpus import (
+    NumberedCorpus,
+    NumberedText,
+    count_items,
+    match_counts,
+)
 
 __all__ = ["ALL", "WordAccuracy", "measure_words"]
 

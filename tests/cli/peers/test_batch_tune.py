@@ -20,7 +20,7 @@ from mosesplug.cli.peers.batch_tune import PROGRAM
 from mosesplug.cli.peers.batch_tune import main as batch_tune
 from mosesplug.errors import UsageError
 from mosesplug.metrics import metric
-from mosesplug.travatar_tools.ranges import parse_ranges
+from mosesplug.travatar_tools.weights import parse_ranges
 
 Floats = NDArray[np.float64]
 

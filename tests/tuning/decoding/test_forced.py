@@ -11,8 +11,8 @@ from formats.errors import FormatError
 from formats.moses.ini import parse_moses_ini
 from formats.nbest.files import read_nbest
 from mosesplug.cli.main import main
-from mosesplug.decoders.forced import constrain_config, format_constraints
 from mosesplug.tuning import tune
+from mosesplug.tuning.decoding.forced import constrain_config, format_constraints
 from mosesplug.tuning.events import CommandStarted, Note
 
 Toy = Any

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from mosesplug.errors import UsageError
+from mosesplug.inspection.mbr import check_utility, pairwise_scores
 from mosesplug.metrics import metric, metric_names
 from mosesplug.metrics.outside import OutsideMetric
-from mosesplug.metrics.pairwise import check_utility, pairwise_scores
 from mosesplug.testing.metrics import as_text
 
 TEXTS = [b"a b c d e", b"", b"a b x d e f", b"a b c d e", b"q"]

@@ -1,20 +1,66 @@
-"""Check the n-best lists that answer a request."""
+"""Runs by ask and tell: a decoder that cannot decode, and the check of lists that are told."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import NoReturn
 
 import numpy as np
 
 from formats.nbest.block import NBestList
+from formats.weights.files import ShowWeights
+from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.decoders.layout import arrange_groups
-from mosesplug.errors import DataError
+from mosesplug.decoders.protocol import DecodedInput, DecoderRecipe
+from mosesplug.errors import DataError, UsageError
 from mosesplug.features import spelled_groups
 
-__all__ = ["check_answer"]
+__all__ = ["AbsentDecoder", "check_answer"]
 
 _NAMED = 5
 """Missing sentences that a message names."""
+
+
+@dataclass(frozen=True)
+class AbsentDecoder:
+    """A ``Decoder`` that cannot decode: the caller of ask and tell does.
+
+    Attributes:
+        features: what is tuned.
+    """
+
+    features: ShowWeights
+    version: str | None = None
+
+    def nbest_lists(self, iteration: int, weights: ModelWeights) -> DecodedInput:
+        """Raise ``UsageError``."""
+        _refuse()
+
+    def search_graphs(self, iteration: int, weights: ModelWeights) -> DecodedInput:
+        """Raise ``UsageError``."""
+        _refuse()
+
+    def serve(
+        self, sentences: Sequence[bytes], weights: ModelWeights
+    ) -> AbstractContextManager[BatchDecoder]:
+        """Raise ``UsageError``."""
+        _refuse()
+
+    def recipe(self, served: BatchDecoder, workers: int) -> DecoderRecipe:
+        """Raise ``UsageError``."""
+        _refuse()
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def _refuse() -> NoReturn:
+    raise UsageError(
+        "this run has no decoder of its own: continue it by `mosesplug ask` and `mosesplug tell`,"
+        " or by mosesplug.Tuner"
+    )
 
 
 def check_answer(
