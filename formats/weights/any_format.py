@@ -48,7 +48,7 @@ from formats.weights.files import (
 from formats.weights.flat import is_pairs, is_tsv, parse_pairs, parse_tsv
 from formats.weights.json_file import is_json, parse_json_weights
 from formats.weights.lines import decode, read_content_lines, read_weight_file
-from formats.weights.made_features import MadeFeatures, parse_made_features
+from formats.weights.list_changes import ListChanges, parse_list_changes
 from formats.weights.yaml_file import is_yaml, parse_yaml
 
 __all__ = [
@@ -131,7 +131,7 @@ class WeightFile:
         ini: the configuration, if the file is one.
         second: sparse weights of a second file, which replace those of this one; None without a
             second file.
-        made: features that were not in the lists that the weights were learned from.
+        changes: how the lists were changed that the weights were learned from.
     """
 
     path: str
@@ -144,7 +144,7 @@ class WeightFile:
     maxima: tuple[float, ...] | None = None
     ini: MosesIni | None = None
     second: Mapping[str, float] | None = None
-    made: MadeFeatures = field(default_factory=MadeFeatures)
+    changes: ListChanges = field(default_factory=ListChanges)
 
     @property
     def is_flat(self) -> bool:
@@ -239,7 +239,7 @@ def parse_weights(
             remedy=f"Give one of the formats {', '.join(formats)}",
         )
     parsed = _parse(found, text, path)
-    return parsed if found == "json" else replace(parsed, made=parse_made_features(text))
+    return parsed if found == "json" else replace(parsed, changes=parse_list_changes(text))
 
 
 def name_as_in_graphs(show: ShowWeights, fixed: Mapping[str, float], path: str) -> dict[str, float]:
@@ -303,7 +303,7 @@ def _parse(found: Format, text: bytes, path: str) -> WeightFile:
             if json.is_flat:
                 return _split_names(path, "json-flat", json.dense)
             show = _make_show_weights(json.dense.items())
-            return WeightFile(path, found, show, json.sparse, made=json.made)
+            return WeightFile(path, found, show, json.sparse, changes=json.changes)
 
 
 def _split_dense(text: bytes) -> tuple[bytes, bytes]:

@@ -9,7 +9,8 @@
 
 A dense feature has one number, or a list of them with null for a component that is not tuned.
 Either part may be missing. The second form, as scripts have it, does not tell dense from sparse
-features. ``added`` and ``derived`` of the first are those of ``formats.weights.made_features``.
+features. ``added``, ``derived`` and ``length_exponent`` of the first are those of
+``formats.weights.list_changes``.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Any
 
 from formats.errors import FormatError, quote
 from formats.text import StrPath
-from formats.weights.made_features import NOT_MADE, MadeFeatures
+from formats.weights.list_changes import UNCHANGED, ListChanges
 
 __all__ = [
     "JsonWeights",
@@ -32,7 +33,7 @@ __all__ = [
     "parse_json_weights",
 ]
 
-_PARTS = ("dense", "sparse", "added", "derived")
+_PARTS = ("dense", "sparse", "added", "derived", "length_exponent")
 
 
 @dataclass(frozen=True)
@@ -43,13 +44,13 @@ class JsonWeights:
         dense: the values of each dense feature, None for components that are not tuned; of a flat
             file, all features.
         sparse: the sparse weights.
-        made: the features that were not in the lists.
+        changes: how the lists were changed that the weights were learned from.
         is_flat: whether the file does not tell dense from sparse features.
     """
 
     dense: Mapping[str, tuple[float | None, ...]]
     sparse: Mapping[str, float]
-    made: MadeFeatures = field(default_factory=MadeFeatures)
+    changes: ListChanges = field(default_factory=ListChanges)
     is_flat: bool = False
 
 
@@ -88,7 +89,7 @@ def parse_json_weights(path: StrPath, text: bytes) -> JsonWeights:
     }
     if not dense and not sparse:
         raise FormatError("the file has no weights", path=path, remedy="Give a file of weights")
-    return JsonWeights(dense, sparse, _parse_made(parts, path))
+    return JsonWeights(dense, sparse, _parse_changes(parts, path))
 
 
 def _is_weight(name: str, value: object) -> bool:
@@ -110,7 +111,7 @@ def _parse_dense(found: Mapping[str, Any], path: StrPath) -> dict[str, tuple[flo
     return dense
 
 
-def _parse_made(parts: Mapping[str, Any], path: StrPath) -> MadeFeatures:
+def _parse_changes(parts: Mapping[str, Any], path: StrPath) -> ListChanges:
     added = parts.get("added", [])
     if type(added) is not list or not all(isinstance(name, str) for name in added):
         raise _format_error("added is not a list of names", path)
@@ -118,13 +119,18 @@ def _parse_made(parts: Mapping[str, Any], path: StrPath) -> MadeFeatures:
     for name, expression in derived.items():
         if not isinstance(expression, str):
             raise _format_error(f"derived has no expression of {quote(name)}", path)
-    return MadeFeatures(tuple(added), derived)
+    exponent = parts.get("length_exponent", "")
+    if type(exponent) in (int, float):
+        exponent = repr(exponent)
+    if not isinstance(exponent, str):
+        raise _format_error("length_exponent is no number and no text", path)
+    return ListChanges(tuple(added), derived, exponent)
 
 
 def format_json_weights(
     dense: Iterable[tuple[str, Sequence[float | None]]],
     sparse: Mapping[str, float],
-    made: MadeFeatures = NOT_MADE,
+    changes: ListChanges = UNCHANGED,
 ) -> bytes:
     """Return weights as JSON, one feature a line, with all digits."""
     parts = [
@@ -132,10 +138,12 @@ def format_json_weights(
         for part, weights in (("dense", _join_values(dense)), ("sparse", sparse))
         if weights
     ]
-    if made.added:
-        parts.append(f' "added": {json.dumps(made.added)}')
-    if made.derived:
-        parts.append(' "derived": {\n' + ",\n".join(_format_lines(made.derived, "  ")) + "\n }")
+    if changes.added:
+        parts.append(f' "added": {json.dumps(changes.added)}')
+    if changes.derived:
+        parts.append(' "derived": {\n' + ",\n".join(_format_lines(changes.derived, "  ")) + "\n }")
+    if changes.length_exponent:
+        parts.append(f' "length_exponent": {json.dumps(changes.length_exponent)}')
     return ("{\n" + ",\n".join(parts) + "\n}\n").encode()
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from formats.moses.ini import MosesIni
 from formats.text import write_atomic
 from formats.weights.any_format import Format, read_weights
-from formats.weights.made_features import format_made_features
+from formats.weights.list_changes import format_list_changes
 from mosesplug.api.arrays import FeatureArrays, convert_features, number_sentences
 from mosesplug.api.nbest import NBest
 from mosesplug.api.table import ColumnType, Table
@@ -29,7 +29,7 @@ from mosesplug.features import FeatureSpace
 from mosesplug.inspection.texts import mark_invalid_utf8
 from mosesplug.learning.cross_validation import CrossValidation
 from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData
-from mosesplug.learning.lengths import write_length_range
+from mosesplug.learning.lengths import record_length, write_length_range
 from mosesplug.learning.optimize import OptimizeResult, bind_optimizer
 from mosesplug.learning.optimize import optimize as learn
 from mosesplug.learning.weights import format_weights
@@ -37,7 +37,7 @@ from mosesplug.optimizers.problem import Progress, no_progress
 from mosesplug.reporting.gains import render_gains
 from mosesplug.settings.algorithm_options import find_idle_options
 from mosesplug.settings.learning import LearningSettings
-from mosesplug.settings.lengths import WORDS, LengthRange
+from mosesplug.settings.lengths import LengthRange
 from mosesplug.tuning_set import linear_scores
 
 if TYPE_CHECKING:
@@ -109,12 +109,13 @@ class Fit:
     @cached_property
     def weights(self) -> WeightTable:
         """The weights by name."""
-        return self._table(self.result.learning.solution.weights)
+        return self._table(self.result.learning.solution.weights, self.length_exponent)
 
     @cached_property
     def start(self) -> WeightTable:
         """The starting weights by name."""
-        return self._table(self.result.data.start.weights)
+        data = self.result.data
+        return self._table(data.start.weights, data.start_exponent)
 
     @cached_property
     def domains(self) -> Mapping[str, WeightTable]:
@@ -124,7 +125,7 @@ class Fit:
         """
         data, found = self.result.data, self.result.learning.solution.weights
         names = () if data.domains is None else data.domains.domains.names
-        return {name: self._table(found, name) for name in names}
+        return {name: self._table(found, None, name) for name in names}
 
     @property
     def domain_scores(self) -> Table:
@@ -140,14 +141,18 @@ class Fit:
         data = self.result.data
         return data.space if data.domains is None else data.domains.base
 
-    def _table(self, vector: NDArray[np.float64], domain: str | None = None) -> WeightTable:
+    def _table(
+        self, vector: NDArray[np.float64], exponent: float | None, domain: str | None = None
+    ) -> WeightTable:
         data = self.result.data
+        wanted = self.settings.length_range
+        length = None if wanted is None else wanted.at(exponent)
         return WeightTable(
             self._space,
             vector if data.domains is None else data.domains.copies.weights(vector, domain),
             fixed=data.problem.fixed,
             config=self.config,
-            made=self.settings.lists.made,
+            changes=record_length(self.settings.lists.changes, length),
         )
 
     @property
@@ -225,7 +230,9 @@ class Fit:
     ) -> None:
         """Write the weights; see ``WeightTable.save``.
 
-        The length exponent goes to ``PATH.length``, the weights of a domain to ``PATH.DOMAIN``.
+        The length exponent is recorded in the file, if its format holds comments (``dense``,
+        ``yaml``) or is ``json``, and in ``PATH.length``. The weights of a domain go to
+        ``PATH.DOMAIN``.
         """
         self.weights.save(path, format, config=config)
         to = None if not self.domains else find_format(Path(path), format)
@@ -305,15 +312,12 @@ class Fit:
         from mosesplug.api.reranking import rerank
 
         known = lists.space.group_names if isinstance(lists, NBest) else ()
-        derived = self.weights.file.made.derived
-        lengths = self.length_range
+        derived = self.weights.file.changes.derived
         return rerank(
             lists,
             self.weights,
             add_features=add_features,
             derive={name: text for name, text in derived.items() if name not in known},
-            length_exponent=None if lengths is None else str(lengths),
-            length_by=WORDS if lengths is None else lengths.by,
         )
 
     def _convert(self, features: Any) -> FeatureArrays:
@@ -443,7 +447,7 @@ def format_result(
     table = fit.weights if domain is None else fit.domains[domain]
     dense, sparse = format_weights(table.space, table.vector, fit.result.data.problem.fixed)
     if to == "dense":
-        return format_made_features(table.file.made) + dense, sparse
+        return format_list_changes(table.file.changes) + dense, sparse
     beside = Path(f"{path}.sparse")
     found = convert_table(table, to, config=config, path=path, sparse_output=beside)
     return found.text, found.sparse or b""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from formats.graphs.hypergraph import hypergraph_names
 from formats.nbest.block import NBestList, concatenate
 from formats.nbest.list_format import SentenceIds
-from formats.weights.any_format import WeightFile, read_weights
+from formats.weights.any_format import WeightFile
 from mosesplug.api.arguments import check_number, name_keywords, spell_keyword
 from mosesplug.api.inputs import InitialWeights, make_weight_file, unknown_feature_error
 from mosesplug.api.list_arguments import check_lengths, make_list_keywords
@@ -22,6 +22,7 @@ from mosesplug.api.nbest import NBest
 from mosesplug.api.weights import WeightTable
 from mosesplug.errors import UsageError
 from mosesplug.inspection.rerank import choose_least_risk, rank_sentences, score_again
+from mosesplug.inspection.weights.sources import read_named_weights
 from mosesplug.learning.lengths import find_length_range
 from mosesplug.learning.transforming import pair_transformed
 from mosesplug.settings.learning import LearningSettings
@@ -90,8 +91,8 @@ def rerank(
     Args:
         lists: the lists, or their file.
         weights: those of all dense and all added features: a mapping, such as ``fit.weights``; a
-            vector of the dense ones; or a file of any format. Sparse weights that are missing count
-            as 0.
+            vector of the dense ones; a file of any format; or a text ``"lm=0.5 tm=0.3"``. Sparse
+            weights that are missing count as 0.
         sparse_weights: a file of sparse weights, which replace those of ``weights``.
         add_features: additional features by name: a value for each hypothesis, or several, in the
             order of ``lists``; or a file with a line for each.
@@ -105,19 +106,18 @@ def rerank(
             Byrne 2004) instead of the first.
         scale: with ``mbr``, scale of the model scores.
         length_exponent: exponent of the length that scores are divided by, or ``"NAME,...:X"`` to
-            divide some features. None: that of ``WEIGHTS.length`` beside a file of weights, which
-            ``optimize`` writes, or none.
+            divide some features. None: the one that the weights record, in their file or in
+            ``WEIGHTS.length`` beside it, or none.
         length_by: with ``length_exponent``, the length: ``words``, or a dense feature.
 
     Returns:
         The ranked lists, and the choice.
 
     Raises:
-        FormatError: a file cannot be read, a weight is missing, or a file of weights has one of a
-            feature that the lists lack.
+        FormatError: a file cannot be read, a weight is missing, a file or a table of weights has
+            one of a dense feature that the lists lack, or two length exponents are recorded.
         UsageError: an added feature has another number of values, or a name that is taken; or a
-            mapping names a dense feature that the lists lack (a table, such as ``fit.weights``,
-            may have more features).
+            mapping names a feature that the lists lack.
         DataError: a value is not finite.
 
     Example:
@@ -135,18 +135,18 @@ def rerank(
         raise UsageError(f"lists is a {type(lists).__name__}: give an NBest or a file")
     scale = check_number(scale, "scale", 0.0)
     if isinstance(weights, str | PathLike):
-        named = read_weights(weights).with_sparse(sparse_weights)
+        named = read_named_weights(fspath(weights)).with_sparse(sparse_weights)
     else:
         if sparse_weights is not None:
             raise UsageError("sparse_weights requires a file of weights")
         named = make_weight_file(weights, "weights")
-    path = Path(weights) if isinstance(weights, str | PathLike) else None
+    is_mapping = isinstance(weights, Mapping) and not isinstance(weights, WeightTable)
     exponent = None if length_exponent is None else str(length_exponent)
     source = lists.block if isinstance(lists, NBest) else Path(lists)
     if isinstance(lists, NBest):
         check_lengths(add_features, len(lists))
     with name_keywords(LearningSettings, spell_keyword):
-        lengths = find_length_range(path, exponent, length_by)
+        lengths = find_length_range(named, exponent, length_by)
         parts: list[Reranked] = []
         ids = SentenceIds(lists.ids if isinstance(lists, NBest) else ())
         settings = make_list_keywords(
@@ -168,9 +168,9 @@ def rerank(
             scale=scale if mbr else None,
             ids=ids,
             lengths=lengths,
-            uses_all=path is not None,
+            uses_all=not is_mapping,
         ):
-            if not parts and isinstance(weights, Mapping) and not isinstance(weights, WeightTable):
+            if not parts and is_mapping and isinstance(weights, Mapping):
                 _check_known(weights, named, part.lists)
             parts.append(part)
     begins = np.cumsum([0, *(len(part.lists) for part in parts)])
@@ -187,7 +187,7 @@ def rerank_blocks(
     scale: float | None = None,
     ids: SentenceIds | None = None,
     lengths: LengthRange | None = None,
-    uses_all: bool = False,
+    uses_all: bool = True,
 ) -> Iterator[Reranked]:
     """Yield the ranked lists block by block, so that memory is bounded by a block.
 
@@ -220,10 +220,15 @@ def rerank_blocks(
 
 
 def _check_known(weights: Mapping[str, Any], named: WeightFile, lists: NBest) -> None:
-    """Check that the lists have every dense feature of a mapping, which may be misspelled."""
+    """Check that the lists have every feature of a mapping, which may be misspelled.
+
+    Sparse features may be missing if the lists have others.
+    """
     known = [name for name, _ in lists.space.groups]
     for place, name in enumerate(weights):
         values = named.groups.get(name)
         # Lists that name every value have TM_1 and TM_2 for the two weights of TM.
         if values is not None and not {name, *hypergraph_names([(name, len(values))])} & {*known}:
+            raise unknown_feature_error("weights", name, place, known)
+        if name in named.sparse and not lists.space.sparse and name not in lists.space.columns:
             raise unknown_feature_error("weights", name, place, known)

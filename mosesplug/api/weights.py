@@ -14,7 +14,7 @@ from formats.moses.ini import MosesIni, read_moses_ini
 from formats.text import write_atomic
 from formats.weights.any_format import Format, WeightFile, find_weight_format, read_weights
 from formats.weights.files import ShowWeights, WeightGroup
-from formats.weights.made_features import NOT_MADE, MadeFeatures
+from formats.weights.list_changes import UNCHANGED, ListChanges
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.reporting.tables import format_table, render_table
@@ -48,8 +48,7 @@ class WeightTable(Mapping[str, float | tuple[float, ...]]):
             None: none.
         config: the configuration of the decoder, whose weights ``save`` replaces in a
             ``moses.ini``; None: unknown.
-        made: the features that were not in the lists that the weights were learned from; None:
-            all were.
+        changes: how the lists were changed that the weights were learned from; None: not at all.
 
     Example:
         >>> import mosesplug
@@ -72,17 +71,17 @@ class WeightTable(Mapping[str, float | tuple[float, ...]]):
         *,
         fixed: NDArray[np.bool_] | None = None,
         config: MosesIni | None = None,
-        made: MadeFeatures | None = None,
+        changes: ListChanges | None = None,
     ) -> None:
         values = np.array(vector, dtype=np.float64)
         if values.shape != (len(space),):
             raise UsageError(f"vector has the shape {values.shape} for {len(space)} features")
         values.flags.writeable = False
-        self._space, self._vector, self._config, self._made = (
+        self._space, self._vector, self._config, self._changes = (
             space,
             values,
             config,
-            made or NOT_MADE,
+            changes or UNCHANGED,
         )
         numbers: list[float] = values.tolist()
         tuned = np.ones(len(space), dtype=np.bool_) if fixed is None else ~fixed
@@ -119,11 +118,13 @@ class WeightTable(Mapping[str, float | tuple[float, ...]]):
             FormatError: the file cannot be read.
             UsageError: it has numbers without names.
         """
-        file = read_weights(path)
+        from mosesplug.learning.lengths import with_recorded_length
+
+        file = with_recorded_length(read_weights(path))
         if file.numbers:
             raise UsageError(f"{fspath(path)} has numbers without names")
         table = cls.of_mapping(file.groups, file.all_sparse)
-        table._config, table._made = file.ini, file.made
+        table._config, table._changes = file.ini, file.changes
         return table
 
     @property
@@ -141,7 +142,7 @@ class WeightTable(Mapping[str, float | tuple[float, ...]]):
         """The weights as ``formats`` reads them from a file."""
         groups = tuple(WeightGroup(name, values) for name, values in self._dense.items())
         show = ShowWeights(groups)
-        return WeightFile("the table", "dense", show, self._sparse, made=self._made)
+        return WeightFile("the table", "dense", show, self._sparse, changes=self._changes)
 
     def __getitem__(self, name: str) -> float | tuple[float, ...]:
         if name in self._sparse:
@@ -253,7 +254,7 @@ def convert_table(
     weights = Weights(
         file.dense, {name: value for name, value in file.sparse.items() if value != 0.0}
     )
-    resolved = ResolvedWeights("the table", "dense", file.show, weights, made=file.made)
+    resolved = ResolvedWeights("the table", "dense", file.show, weights, changes=file.changes)
     return convert_weights(resolved, to, config=config, sparse_output=sparse_output)
 
 

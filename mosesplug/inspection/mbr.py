@@ -28,6 +28,7 @@ from mosesplug.forest.mbr import (
 from mosesplug.forest.n_best import GraphFeatures
 from mosesplug.forest.oracles.hope_fear import name_sentence
 from mosesplug.hypergraph import Hypergraph
+from mosesplug.learning.lengths import find_recorded_length
 from mosesplug.learning.list_blocks import names_values, read_file_blocks
 from mosesplug.learning.lists import select_dense_features
 from mosesplug.learning.made_features import check_derived_features
@@ -195,6 +196,7 @@ def read_list_tasks(
     sign = -1.0 if utility is not None and utility.is_error_rate else 1.0
     given = None if weights is None else read_weights(weights).with_sparse(sparse)
     dense: tuple[str, ...] | None = None
+    lengths = None if given is None else find_recorded_length(given)
     if given is not None:
         check_derived_features(given, settings)
         dense = select_dense_features(path, given, settings)
@@ -206,7 +208,7 @@ def read_list_tasks(
             raise UsageError(f"{path} has no texts to choose from by minimum Bayes risk")
         scores = block.scores
         if given is not None:
-            scores = score_hypotheses(block, given)
+            scores = score_hypotheses(block, given, lengths)
         elif (utility is not None or metric is not None) and np.isnan(scores).all():
             scores = np.zeros(len(block))
         elif not np.isfinite(scores).all():

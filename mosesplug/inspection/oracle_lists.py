@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.weights.any_format import read_weights
+from formats.weights.any_format import WeightFile, read_weights
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.inspection.run import open_run
 from mosesplug.learning.data import read_data
+from mosesplug.learning.lengths import find_recorded_length, make_length_scale
 from mosesplug.learning.list_blocks import find_dense_features
 from mosesplug.learning.lists import NO_REFERENCES, store_lists
 from mosesplug.learning.made_features import check_derived_features, check_made_features
@@ -113,10 +114,10 @@ def open_oracle_lists(
         data = read_data(learning, progress)
         lists = data.problem.tuning_set
         with open_run(places[0], with_lists=True) as run:
-            vector = run.vector
             if weights is not None:
-                vector = read_starting_weights(lists.space, weights, sparse_weights).weights
-            model_scores = lists.model_scores(vector)
+                model_scores = _score_lists(lists, read_weights(weights), sparse_weights)
+            else:
+                model_scores = lists.model_scores(run.vector)
             yield OracleLists(run.store, lists, data.problem.metric, data.signature, model_scores)
         return
     measure = find_metric_of(metric, metric_settings, parse_score_sources(settings.scores))
@@ -138,10 +139,19 @@ def open_oracle_lists(
             check_derived_features(file, settings)
             names = [name for name, _ in lists.space.groups]
             check_made_features(file, names, ", ".join(map(str, places)))
-            start = read_starting_weights(lists.space, file, sparse_weights)
-            ranking = lists.model_scores(start.weights)
+            ranking = _score_lists(lists, file, sparse_weights)
         signature = stored.prepared.signature
         yield OracleLists(stored.store, lists, measure, signature, ranking, stored.ids)
+
+
+def _score_lists(lists: TuningSet, file: WeightFile, sparse: Path | None) -> NDArray[np.float64]:
+    """Return the model scores by a file of weights, divided by the length if it records this."""
+    vector = read_starting_weights(lists.space, file, sparse).weights
+    lengths = find_recorded_length(file)
+    if lengths is None or lengths.low == 0.0:
+        return lists.model_scores(vector)
+    scale = make_length_scale(lengths, lists.space)
+    return scale.divide_lists(lists, lengths.low).model_scores(vector)
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ def score_again(
     *,
     ids: SentenceIds | None = None,
     lengths: LengthRange | None = None,
-    uses_all: bool = False,
+    uses_all: bool = True,
 ) -> Iterator[NBestList]:
     """Yield the blocks of an n-best list with additional features and new model scores.
 
@@ -40,12 +40,13 @@ def score_again(
             list that names every value are those that ``weights`` names, unless the settings name
             them.
         ids: numbers sentence ids that are texts.
+        uses_all: whether each weight other than 0 must be that of a feature of the list.
         lengths: an exponent of the length that scores are divided by; None: they are not.
-        uses_all: whether a weight of a feature that the list lacks is an error. It never is for
-            lists that name every value, where a missing one is 0.
 
     Raises:
-        FormatError: a file cannot be read, an added feature lacks values, or a weight is not used.
+        FormatError: a file cannot be read, an added feature lacks values, or a weight other than 0
+            is that of a dense feature that the list lacks. In lists that name every value, a
+            missing one is 0.
         UsageError: two features have the same name, or the weights were learned with others.
     """
     dense = select_dense_features(lists, weights, settings) if isinstance(lists, Path) else None

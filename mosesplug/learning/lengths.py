@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from formats.errors import FormatError
 from formats.nbest.block import NBestList
-from formats.text import write_atomic
+from formats.text import StrPath, read_bytes, write_atomic
+from formats.weights.any_format import WeightFile
+from formats.weights.list_changes import ListChanges
 from mosesplug.errors import DataError, UsageError, suggest
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers.problem import Problem
@@ -22,7 +24,11 @@ __all__ = [
     "LengthScale",
     "divide_block",
     "find_length_range",
+    "find_recorded_length",
     "make_length_scale",
+    "record_length",
+    "spell_exponent",
+    "with_recorded_length",
     "write_length_range",
 ]
 
@@ -53,10 +59,13 @@ class LengthScale:
         """Return the problem with features divided by the power of the length."""
         if exponent is None or exponent == 0.0:
             return problem
-        made = problem.tuning_set
-        lengths = self.lengths(made)
-        dense, sparse = divide_features(made.dense, made.sparse, lengths**exponent, self.columns)
-        return replace(problem, tuning_set=replace(made, dense=dense, sparse=sparse))
+        return replace(problem, tuning_set=self.divide_lists(problem.tuning_set, exponent))
+
+    def divide_lists(self, lists: TuningSet, exponent: float) -> TuningSet:
+        """Return lists with features divided by the power of the length."""
+        divisors = self.lengths(lists) ** exponent
+        dense, sparse = divide_features(lists.dense, lists.sparse, divisors, self.columns)
+        return replace(lists, dense=dense, sparse=sparse)
 
     def lengths(self, lists: TuningSet) -> Floats:
         """Return the length of each hypothesis, float64 ``[n_hyps]``.
@@ -178,42 +187,70 @@ def divide_block(
     return divide_features(block.dense, sparse, lengths**wanted.low, scale.columns)
 
 
-def find_length_range(
-    weights: Path | None, text: str | None, by: str = WORDS
-) -> LengthRange | None:
+def find_length_range(weights: WeightFile, text: str | None, by: str = WORDS) -> LengthRange | None:
     """Return the exponent that lists are reranked with.
 
     Args:
-        weights: the file of the weights; ``WEIGHTS.length`` beside it holds their exponent.
-        text: the exponent of the user, which outweighs that of the file.
+        weights: the weights, which may record the exponent that they were learned with.
+        text: the exponent of the user, which outweighs a recorded one.
         by: the length, with ``text``.
 
     Raises:
         UsageError: the text cannot be read, or is a range.
-        FormatError: the file cannot be read.
+        FormatError: a recorded exponent cannot be read, or there are two.
     """
-    if text is not None:
-        found = parse_length_range(text, by)
-        if found.low != found.high:
-            raise UsageError(f"--length-exponent {text}: give one exponent; optimize finds it")
-        return found
-    path = Path(f"{weights}.length")
-    if weights is None or not path.is_file():
-        return None
-    words = path.read_text(encoding="utf-8", errors="backslashreplace").split()
-    try:
-        (spelled, by) = words if len(words) == 2 else (*words, WORDS)
-        found = parse_length_range(spelled, by)
-    except (UsageError, ValueError):
-        found = LengthRange(0.0, 1.0)
+    if text is None:
+        return find_recorded_length(weights)
+    found = parse_length_range(text, by)
     if found.low != found.high:
+        raise UsageError(f"--length-exponent {text}: give one exponent; optimize finds it")
+    return found
+
+
+def find_recorded_length(weights: WeightFile) -> LengthRange | None:
+    """Return the exponent that weights were learned with; None if none is recorded.
+
+    A file of weights records it in a comment, as an entry of JSON, or in ``WEIGHTS.length`` beside
+    it, which formats without comments need.
+
+    Raises:
+        FormatError: the exponent cannot be read, or the two places contradict each other.
+    """
+    text = weights.changes.length_exponent
+    inside = _parse_exponent(text, weights.path, "Correct the file") if text else None
+    path = Path(f"{weights.path}.length")
+    if not (Path(weights.path).is_file() and path.is_file()):
+        return inside
+    content = read_bytes(path).decode(errors="backslashreplace")
+    beside = _parse_exponent(content, path, "Remove the file", line=1)
+    if inside is not None and inside != beside:
         raise FormatError(
-            f"{' '.join(words)[:40]!r} is not a length exponent",
+            f"the length exponent is {spell_exponent(beside)}, but {weights.path} records "
+            f"{spell_exponent(inside)}",
             path=path,
             line=1,
-            remedy="Remove the file, or give --length-exponent",
+            remedy="Remove this file if it belongs to other weights, or give --length-exponent",
         )
-    return found
+    return beside
+
+
+def with_recorded_length(weights: WeightFile) -> WeightFile:
+    """Return weights that record the exponent of ``WEIGHTS.length``, too.
+
+    Raises:
+        FormatError: as for ``find_recorded_length``.
+    """
+    return replace(weights, changes=record_length(weights.changes, find_recorded_length(weights)))
+
+
+def spell_exponent(found: LengthRange) -> str:
+    """Return an exponent as files record it: ``[NAME,...:]X``, and a length other than words."""
+    return f"{found}{'' if found.by == WORDS else f' {found.by}'}"
+
+
+def record_length(changes: ListChanges, found: LengthRange | None) -> ListChanges:
+    """Return changes of lists with this exponent."""
+    return replace(changes, length_exponent="" if found is None else spell_exponent(found))
 
 
 def write_length_range(weights: Path, found: LengthRange | None) -> None:
@@ -222,5 +259,21 @@ def write_length_range(weights: Path, found: LengthRange | None) -> None:
     if found is None:
         path.unlink(missing_ok=True)
     else:
-        by = "" if found.by == WORDS else f" {found.by}"
-        write_atomic(path, f"{found}{by}\n".encode())
+        write_atomic(path, f"{spell_exponent(found)}\n".encode("utf-8", "surrogateescape"))
+
+
+def _parse_exponent(text: str, path: StrPath, remedy: str, line: int | None = None) -> LengthRange:
+    words = text.split()
+    try:
+        spelled, by = words if len(words) == 2 else (*words, WORDS)
+        found = parse_length_range(spelled, by)
+    except (UsageError, ValueError):
+        found = LengthRange(0.0, 1.0)
+    if found.low != found.high:
+        raise FormatError(
+            f"{' '.join(words)[:40]!r} is not a length exponent",
+            path=path,
+            line=line,
+            remedy=f"{remedy}, or give --length-exponent",
+        )
+    return found

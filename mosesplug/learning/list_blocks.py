@@ -131,7 +131,7 @@ def make_list_options(settings: ListSettings, dense: Sequence[str] | None = None
     names = parse_column_names(settings.names)
     dense = parse_dense_names(settings.dense) if dense is None else dense
     if dense is not None:
-        made = settings.made.names
+        made = settings.changes.names
         dense = [name for name in dense if name not in made]
     return ListOptions(
         names=None if names is None else tuple(names),

@@ -215,4 +215,4 @@ def select_dense_features(
             remedy=f"Give the weights of the system that made the list, not {weights.path}",
         )
     # Features that steps add, or that the weights record and the list lacks, are not of the list.
-    return tuple(name for name in names if name in listed or name not in weights.made.names)
+    return tuple(name for name in names if name in listed or name not in weights.changes.names)

@@ -24,7 +24,7 @@ def check_derived_features(weights: WeightFile, settings: ListSettings) -> None:
     Raises:
         UsageError: an expression differs.
     """
-    recorded = {each.name: each for each in parse_derived_features(weights.made.derived)}
+    recorded = {each.name: each for each in parse_derived_features(weights.changes.derived)}
     for each in parse_derived_features(settings.derive):
         other = recorded.get(each.name)
         if other is not None and other.expression != each.expression:
@@ -45,10 +45,10 @@ def check_made_features(weights: WeightFile, known: Collection[str], lists: str)
     Raises:
         UsageError: the lists lack a feature.
     """
-    options = [f"--add-feature {name}=FILE" for name in weights.made.added if name not in known]
+    options = [f"--add-feature {name}=FILE" for name in weights.changes.added if name not in known]
     options += [
         f"--derive {shlex.quote(f'{name}={text}')}"
-        for name, text in weights.made.derived.items()
+        for name, text in weights.changes.derived.items()
         if name not in known
     ]
     if options:
@@ -87,7 +87,7 @@ def check_unused_weights(
     if missing:
         names = ", ".join(name for name, _ in groups)
         raise FormatError(
-            f"a weight of {missing[0]}, a feature that {lists} lacks",
+            f"a weight of {missing[0]}, which is no feature of {lists}",
             path=weights.path,
             remedy=f"Its features are {names}. Read it with the options that the weights were "
             "learned with: --word-scores, --columns, --rename, --add-feature",

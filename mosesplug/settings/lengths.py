@@ -35,6 +35,12 @@ class LengthRange:
         """Return one exponent of the range; None without one."""
         return None if exponent is None else replace(self, low=exponent, high=exponent)
 
+    def explain(self) -> str:
+        """Return what is divided by what, in words."""
+        what = f"{', '.join(self.names)}: values" if self.names else "scores"
+        power = f"{self.low:.6g}" if self.low == self.high else f"({self.low:g} to {self.high:g})"
+        return f"{what} are divided by {self.by}**{power}"
+
     def __str__(self) -> str:
         names = f"{','.join(self.names)}:" if self.names else ""
         ends = f"{self.low!r}" if self.low == self.high else f"{self.low!r}:{self.high!r}"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from formats.weights.made_features import MadeFeatures
+from formats.weights.list_changes import ListChanges
 from mosesplug.errors import UsageError
 from mosesplug.settings.checks import check_settings
 from mosesplug.settings.declare import list_settings, setting
@@ -167,9 +167,9 @@ class ListSettings:
         return None
 
     @property
-    def made(self) -> MadeFeatures:
+    def changes(self) -> ListChanges:
         """The features that are not in the lists: those that are added, and derived ones."""
-        return MadeFeatures(
+        return ListChanges(
             tuple(each.name for each in parse_added_features(self.add_feature)),
             {each.name: each.text for each in parse_derived_features(self.derive)},
         )

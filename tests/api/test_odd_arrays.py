@@ -166,13 +166,24 @@ def test_weights_of_features_that_no_list_has(tmp_path: Path) -> None:
     mosesplug.write_nbest(tmp_path / "lists", lists)
     with pytest.raises(mosesplug.UsageError, match=message):
         mosesplug.rerank(tmp_path / "lists", weights)
-    # A sparse feature may be missing, and a table may be of a larger system; a file may not.
     table = mosesplug.WeightTable.of_mapping(weights)
-    for more in (table, {"LM": 1.0, "W": -3.0, "T_x": 1.0}):
-        assert mosesplug.rerank(lists, more).texts == ["a"]
     table.save(tmp_path / "weights", "dense")
-    with pytest.raises(mosesplug.FormatError, match="weights: a weight of Wrod, a feature that"):
-        mosesplug.rerank(lists, tmp_path / "weights")
+    table.save(tmp_path / "pairs", "equals")
+    message = "a weight of Wrod, which is no feature of"
+    for more in (table, tmp_path / "weights", tmp_path / "pairs", "LM=1 Wrod=2 W=-3"):
+        with pytest.raises(mosesplug.FormatError, match=message):
+            mosesplug.rerank(lists, more)
+    # A weight of 0 changes nothing. A sparse feature may be missing if the lists have others.
+    zero = mosesplug.WeightTable.of_mapping({"LM": 1.0, "Wrod": 0.0, "W": -3.0})
+    (tmp_path / "sparse").write_text(
+        "0 ||| a ||| LM= 1 W= 0 T_y= 1 ||| 0\n0 ||| b ||| LM= 2 W= 1 ||| 0\n"
+    )
+    sparse = mosesplug.read_nbest(tmp_path / "sparse")
+    unknown = {"LM": 1.0, "W": -3.0, "T_x": 1.0}
+    assert mosesplug.rerank(lists, zero).texts == ["a"]
+    assert mosesplug.rerank(sparse, unknown).texts == ["a"]
+    with pytest.raises(mosesplug.UsageError, match=r"no feature 'T_x' \(entry 2\); known: LM, W$"):
+        mosesplug.rerank(lists, unknown)
     added = mosesplug.rerank(lists, weights, add_features={"Wrod": [0.0, 5.0]})
     assert added.texts == ["b"]
     named = mosesplug.NBest([0, 0], ["a", "b"], [[1.0, 0.0], [2.0, 1.0]], names=["TM_1", "TM_2"])

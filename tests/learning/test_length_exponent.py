@@ -11,8 +11,11 @@ import pytest
 from numpy.typing import NDArray
 
 import mosesplug
+from formats.errors import FormatError
+from formats.weights.any_format import read_weights
 from mosesplug.cli.main import main
 from mosesplug.errors import DataError, UsageError
+from mosesplug.learning.lengths import write_length_range
 from mosesplug.settings.lengths import LengthRange, parse_length_range
 
 Floats = NDArray[np.float64]
@@ -244,6 +247,67 @@ def test_rerank_applies_what_optimize_has_found(
         assert np.mean(list(firsts.values())) == pytest.approx(end, abs=1e-6)
     assert run("optimize", lists, "--scores", f"Q={scores}", "-o", weights) == 0
     assert not Path(f"{weights}.length").exists()
+    assert read_weights(weights).changes.length_exponent == ""
+
+
+@pytest.mark.parametrize("to", ["dense", "json", "yaml", "tsv", "equals", "lines", "json-flat"])
+@pytest.mark.parametrize("by", [[], ["--length-by", "LM"]])
+def test_moved_weights_are_divided_as_before(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], to: str, by: list[str]
+) -> None:
+    lists, _ = write_lists(tmp_path)
+    lists.write_text(lists.read_text().replace("LM= -", "LM= "))
+    table = mosesplug.WeightTable.of_mapping({"A": 1.0, "B": 0.25, "LM": -0.5})
+    weights, moved, best = (tmp_path / name for name in ("weights", "moved", "best"))
+    table.save(weights, to)
+    exponent = ["--length-exponent", "A,B:1.25", *by]
+    rank = ["rerank", "--nbest", lists, "-o", best, "--weights"]
+    assert run(*rank, weights, *exponent) == 0
+    expected = best.read_text()
+    divided = f"A, B: values are divided by {'LM' if by else 'words'}**1.25\n"
+    assert divided in capsys.readouterr().err
+    length = parse_length_range("A,B:1.25", by[-1] if by else "words")
+    write_length_range(weights, length)
+    recorded = mosesplug.WeightTable.read(weights)
+    recorded.save(moved, to)
+    keeps = to in ("dense", "json", "yaml")
+    assert run(*rank, moved) == 0
+    assert (divided in capsys.readouterr().err) == keeps
+    assert (best.read_text() == expected) == keeps
+    texts = mosesplug.rerank(lists, recorded).texts
+    assert texts == expected.splitlines() == mosesplug.rerank(lists, weights).texts
+    assert run("weights", "convert", weights, "--to", to, "-o", tmp_path / "converted") == 0
+    assert (
+        "length exponent: rerank with --length-exponent A,B:1.25" in capsys.readouterr().err
+    ) != keeps
+    assert run("weights", "show", weights) == 0
+    assert " ".join(["learned with", *exponent]) in capsys.readouterr().out
+    if keeps:
+        Path(f"{moved}.length").write_text("A,B:0.5\n")
+        assert run(*rank, moved) == 1
+        message = f"{moved}.length:1: the length exponent is A,B:0.5, but {moved} records A,B:1.25"
+        assert message in capsys.readouterr().err
+        assert run(*rank, moved, *exponent) == 0
+        assert run("weights", "average", weights, "A= 1 B= 0.25 LM= -0.5") == 1
+        assert "learned with different length exponents" in capsys.readouterr().err
+
+
+def test_risk_and_oracles_use_the_recorded_exponent(tmp_path: Path) -> None:
+    lists, scores = write_lists(tmp_path)
+    weights = tmp_path / "weights"
+    weights.write_text("# length-exponent: 1.25\nA= 1\nB= 1\nLM= 1\n")
+    ranked = mosesplug.rerank(lists, weights)
+    assert ranked.texts != mosesplug.rerank(lists, weights, length_exponent=0.0).texts
+    best = tmp_path / "best"
+    # A large scale makes the hypothesis with the highest score certain.
+    assert run("mbr", "--nbest", lists, "--weights", weights, "--scale", 1e6, "-o", best) == 0
+    assert best.read_text().splitlines() == ranked.texts
+    assert run("oracle", lists, "--weights", weights, "--scores", f"Q={scores}", "--top", "1",
+               "-o", best) == 0  # fmt: skip
+    assert best.read_text().splitlines() == ranked.texts
+    weights.write_text("# length-exponent: 1:2\nA= 1\nB= 1\nLM= 1\n")
+    with pytest.raises(FormatError, match=r"weights: '1:2' is not a length exponent. Correct"):
+        mosesplug.rerank(lists, weights)
 
 
 def test_rerank_of_the_api() -> None:

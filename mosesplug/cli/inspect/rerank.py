@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,7 +25,8 @@ _DIGITS = 9
 def _rerank(
     nbest: Annotated[Path, typer.Option("--nbest", metavar="FILE", help="The n-best lists.")],
     weights: Annotated[
-        Path, typer.Option(metavar="FILE", help="Weights of all features, in any format.")
+        str,
+        typer.Option(metavar="FILE", help="Weights: a file of any format, or 'NAME=W NAME=W'."),
     ],
     sparse_weights: SparseWeights = None,
     mbr: Annotated[
@@ -38,7 +40,7 @@ def _rerank(
         typer.Option(
             metavar="[NAME,...:]X",
             help="Divide scores by length**X.",
-            show_default="that of WEIGHTS.length",
+            show_default="recorded with WEIGHTS",
         ),
     ] = None,
     length_by: Annotated[
@@ -65,29 +67,32 @@ def _rerank(
     """
     from formats.nbest.files import format_list
     from formats.nbest.list_format import SentenceIds
-    from formats.weights.any_format import read_weights
     from mosesplug.api.reranking import rerank_blocks
     from mosesplug.cli.shared.output import open_output, write_output
     from mosesplug.errors import DataError
     from mosesplug.inspection.texts import format_translations
+    from mosesplug.inspection.weights.sources import read_named_weights
     from mosesplug.learning.lengths import find_length_range
     from mosesplug.learning.list_blocks import names_values
 
     best: dict[int, bytes] = {}
     settings = take_list_settings(given)
     ids = SentenceIds()
+    found = read_named_weights(weights).with_sparse(sparse_weights)
+    lengths = find_length_range(found, length_exponent, length_by)
     named = names_values(nbest, settings)
     print_formats([nbest], settings)
+    if lengths is not None:
+        print(lengths.explain(), file=sys.stderr)
     with ExitStack() as stack:
         write = None if output_nbest is None else stack.enter_context(open_output(output_nbest))
         for part in rerank_blocks(
             nbest,
-            read_weights(weights).with_sparse(sparse_weights),
+            found,
             settings,
             scale=scale if mbr else None,
             ids=ids,
-            lengths=find_length_range(weights, length_exponent, length_by),
-            uses_all=True,
+            lengths=lengths,
         ):
             if write is None and not part.lists.block.has_texts:
                 raise DataError(

@@ -113,6 +113,14 @@ def _show_weights(weights: ResolvedWeights, top: int, json: bool) -> None:
     ]
     if rows:
         print_table(("feature", "weight", "share"), rows, left=1)
+    changes = weights.changes
+    learned_with = [f"--add-feature {name}=FILE" for name in changes.added]
+    learned_with += [f"--derive '{name}={text}'" for name, text in changes.derived.items()]
+    if changes.length_exponent:
+        spelled = changes.length_exponent.replace(" ", " --length-by ")
+        learned_with.append(f"--length-exponent {spelled}")
+    if learned_with:
+        print(f"learned with {' '.join(map(mark_invalid_utf8, learned_with))}")
     shown = list(sparse.items())[: top or None]
     if shown:
         print()

@@ -155,9 +155,26 @@ def combine(
         normalised: divide each by the L1 norm of its dense weights first.
 
     Raises:
-        DataError: they have different dense features, a norm is 0, or the result is 0.
+        DataError: they have different dense features or length exponents, a norm is 0, or the
+            result is 0.
     """
     every = align(every)
+    if len({each.changes.length_exponent for each in every}) > 1:
+        one, other = (
+            f"{each.source} ({each.changes.length_exponent or 'none'})"
+            for each in (
+                every[0],
+                next(
+                    e
+                    for e in every
+                    if e.changes.length_exponent != every[0].changes.length_exponent
+                ),
+            )
+        )
+        raise DataError(
+            f"{one} and {other} were learned with different length exponents: their scores are "
+            "divided by different numbers, so a sum of the weights has no meaning"
+        )
     if normalised:
         every = [normalise(each) for each in every]
 

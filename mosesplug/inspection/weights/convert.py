@@ -26,7 +26,7 @@ from formats.weights.files import (
 )
 from formats.weights.flat import format_pairs, format_tsv
 from formats.weights.json_file import format_flat_json, format_json_weights
-from formats.weights.made_features import format_made_features
+from formats.weights.list_changes import format_list_changes
 from formats.weights.yaml_file import format_yaml
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import spelled_groups
@@ -45,7 +45,7 @@ _WITHOUT_FIXED: tuple[Format, ...] = (
     *_NAMELESS,
 )
 _WITH_COMMENTS: tuple[Format, ...] = ("dense", "yaml")
-"""Formats that record which features were not in the lists; ``json`` does so in its own way.
+"""Formats that record how lists were changed; ``json`` does so in its own way.
 
 Scripts that read the others expect no comments.
 """
@@ -111,7 +111,7 @@ def convert_weights(
         sparse = format_sparse(weights.weights.sparse)
     if not weights.weights.dense and to not in _WITH_SPARSE:
         raise UsageError(f"{weights.source} has no dense weights for {to}: give --to sparse")
-    comments = format_made_features(weights.made) if to in _WITH_COMMENTS else b""
+    comments = format_list_changes(weights.changes) if to in _WITH_COMMENTS else b""
     text = comments + _format(weights, to)
     return ConvertedWeights(text, sparse, tuple(_list_notes(weights, to)))
 
@@ -134,7 +134,7 @@ def _format(weights: ResolvedWeights, to: Format) -> bytes:
         case "weights.txt":
             return format_weights_txt(dense, digits=None)
         case "json":
-            return format_json_weights(groups, sparse, weights.made)
+            return format_json_weights(groups, sparse, weights.changes)
         case "json-flat":
             return format_flat_json(groups, sparse)
         case "yaml":
@@ -183,9 +183,12 @@ def _list_notes(weights: ResolvedWeights, to: Format) -> list[str]:
         notes.append(f"not tuned, and left out: {', '.join(left)}")
     if weights.format == "moses.ini" and to != "graph":
         notes.append("features are in the order of [feature], a decoder may have another order")
-    if weights.made and to not in (*_WITH_COMMENTS, "json"):
-        names = ", ".join(weights.made.names)
-        notes.append(f"not in the lists, which {to} does not record: {names}")
+    if weights.changes and to not in (*_WITH_COMMENTS, "json"):
+        if names := ", ".join(weights.changes.names):
+            notes.append(f"not in the lists, which {to} does not record: {names}")
+        if exponent := weights.changes.length_exponent:
+            option = "--length-exponent " + exponent.replace(" ", " --length-by ")
+            notes.append(f"{to} does not record the length exponent: rerank with {option}")
     return notes
 
 

@@ -20,10 +20,11 @@ from pathlib import Path
 
 from formats.weights.any_format import Format, WeightFile, parse_weights, read_weights
 from formats.weights.files import ShowWeights, WeightGroup, read_sparse
-from formats.weights.made_features import NOT_MADE, MadeFeatures
+from formats.weights.list_changes import UNCHANGED, ListChanges
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.inspection.run import StoredRun, open_run
+from mosesplug.learning.lengths import with_recorded_length
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.iteration_files import read_decoding_weights
 from mosesplug.tuning.workdir.stores import find_store
@@ -34,6 +35,7 @@ __all__ = [
     "arrange_by_group",
     "has_store",
     "read_iteration_files",
+    "read_named_weights",
     "resolve_weights",
 ]
 
@@ -53,7 +55,7 @@ class ResolvedWeights:
         weights: the tuned weights.
         fixed: known weights of features that are not tuned, by their names in search graphs.
         file: the file; None for a run.
-        made: features that were not in the lists that the weights were learned from.
+        changes: how the lists were changed that the weights were learned from.
     """
 
     source: str
@@ -62,7 +64,7 @@ class ResolvedWeights:
     weights: Weights
     fixed: Mapping[str, float] = field(default_factory=dict)
     file: WeightFile | None = None
-    made: MadeFeatures = NOT_MADE
+    changes: ListChanges = UNCHANGED
 
     @property
     def is_named(self) -> bool:
@@ -117,14 +119,25 @@ def resolve_weights(name: str, names_from: Path | None = None) -> ResolvedWeight
     return replace(found, show=layout.show.with_values(found.weights.dense))
 
 
+def read_named_weights(name: str) -> WeightFile:
+    """Return the weights of a file of any format, or those that the name itself is: ``lm=1 tm=2``.
+
+    Raises:
+        FormatError: the file cannot be read, or a weight is invalid.
+    """
+    if _STRING.fullmatch(name) and not Path(name).exists():
+        return parse_weights(name.encode("utf-8", "surrogateescape"), f"'{name}'")
+    return read_weights(name)
+
+
 def _resolve(name: str) -> ResolvedWeights:
     path = Path(name)
     if path.is_dir():
         return _resolve_run(name, path, None)
     if path.exists():
-        return _resolve_file(name, read_weights(path))
+        return _resolve_file(name, with_recorded_length(read_weights(path)))
     if _STRING.fullmatch(name):
-        return _resolve_file("the string", parse_weights(name.encode(), "the string"))
+        return _resolve_file("the string", read_named_weights(name))
     if (match := _ITERATION.fullmatch(name)) and Path(match[1]).is_dir():
         return _resolve_run(name, Path(match[1]), int(match[2]))
     first, plus, second = name.rpartition("+")
@@ -168,7 +181,7 @@ def read_iteration_files(directory: Path) -> list[ResolvedWeights]:
 
 def _resolve_file(source: str, file: WeightFile) -> ResolvedWeights:
     weights = Weights.of_file(file)
-    return ResolvedWeights(source, file.format, file.show, weights, file.fixed, file, file.made)
+    return ResolvedWeights(source, file.format, file.show, weights, file.fixed, file, file.changes)
 
 
 def _resolve_run(source: str, directory: Path, iteration: int | None) -> ResolvedWeights:

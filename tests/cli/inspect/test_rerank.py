@@ -56,7 +56,7 @@ def test_a_weight_of_a_feature_that_the_list_lacks(run: Run, text: str) -> None:
     Path("weights").write_text(text)
     code, out, err = run("--weights", "weights")
     assert (code, out) == (1, "")
-    assert err.startswith("mosesplug: weights: a weight of LM, a feature that list lacks. ")
+    assert err.startswith("mosesplug: weights: a weight of LM, which is no feature of list. ")
     Path("weights").write_text(text.replace("2", "0"))
     assert run("--weights", "weights") == (0, "the house\n\nshe went\n", "")
 

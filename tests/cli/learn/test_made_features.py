@@ -62,7 +62,7 @@ def test_weights_record_their_features(name: str, run: Run) -> None:
     code, _, error = learn(run, "-o", name, "--seed", 2)
     assert code == 0
     assert "score at the end    1.000000" in error
-    made = read_weights(name).made
+    made = read_weights(name).changes
     assert (made.added, dict(made.derived)) == (("LM",), {"len": "words", "lm_norm": "LM / len"})
     same = ("rerank", "--nbest", "test", "--weights", name)
     added = ("--add-feature", "LM=test.lm")

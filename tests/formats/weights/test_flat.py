@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from formats.errors import FormatError
 from formats.weights.any_format import find_weight_format, parse_weights, read_weights
 from formats.weights.flat import format_pairs, format_tsv, parse_pairs, parse_tsv
-from formats.weights.made_features import (
-    MadeFeatures,
-    format_made_features,
-    parse_made_features,
+from formats.weights.list_changes import (
+    ListChanges,
+    format_list_changes,
+    parse_list_changes,
 )
 from formats.weights.yaml_file import format_yaml, is_yaml, parse_yaml
 
@@ -100,16 +100,21 @@ def test_sparse_features_that_end_in_a_colon_are_no_yaml() -> None:
     assert parse_weights(b"WT_a~: 0.5\nWT_a~b 1\n", "w").sparse == {"WT_a~:": 0.5, "WT_a~b": 1}
 
 
-@given(st.lists(plain), st.dictionaries(plain.map(lambda n: n.replace("=", "")), plain))
-def test_features_that_were_made_survive_as_comments(
-    added: list[str], derived: dict[str, str]
+@given(
+    st.lists(plain),
+    st.dictionaries(plain.map(lambda n: n.replace("=", "")), plain),
+    st.sampled_from(["", "0.75", "a,b:1.5 c"]),
+)
+def test_changes_of_lists_survive_as_comments(
+    added: list[str], derived: dict[str, str], exponent: str
 ) -> None:
-    made = MadeFeatures(tuple(added), {name: text for name, text in derived.items() if name})
-    text = format_made_features(made)
-    assert parse_made_features(text + b"LM0= 1\n") == made
-    assert parse_weights(text + b"LM0= 1\n", "w").made == made
-    assert parse_weights(text + b"LM0=1\n", "w").made == made
-    assert parse_weights(text + b"LM0: 1\n", "w").made == made
+    known = {name: text for name, text in derived.items() if name}
+    made = ListChanges(tuple(added), known, exponent)
+    text = format_list_changes(made)
+    assert parse_list_changes(text + b"LM0= 1\n") == made
+    assert parse_weights(text + b"LM0= 1\n", "w").changes == made
+    assert parse_weights(text + b"LM0=1\n", "w").changes == made
+    assert parse_weights(text + b"LM0: 1\n", "w").changes == made
 
 
 def test_names_of_formats() -> None:
@@ -144,4 +149,4 @@ def test_valid_files(name: str, found: str, expected: dict[str, float]) -> None:
     file = read_weights(Path(__file__).parents[2] / "data" / "valid" / "weights" / name)
     assert file.format == found
     assert file.single_values == expected
-    assert file.made.names == (("LM", "lm_norm") if name == "made.dense" else ())
+    assert file.changes.names == (("LM", "lm_norm") if name == "made.dense" else ())

@@ -15,7 +15,7 @@ from formats.weights.json_file import (
     format_json_weights,
     parse_json_weights,
 )
-from formats.weights.made_features import MadeFeatures
+from formats.weights.list_changes import ListChanges
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 names = st.text(st.characters(categories=("L", "N", "P", "S")), min_size=1)
@@ -26,9 +26,11 @@ names = st.text(st.characters(categories=("L", "N", "P", "S")), min_size=1)
     st.dictionaries(names, numbers),
 )
 def test_round_trip(dense: dict[str, tuple[float | None, ...]], sparse: dict[str, float]) -> None:
-    made = MadeFeatures(tuple(dense), {name: f"log({name})" for name in sparse})
+    made = ListChanges(tuple(dense), {name: f"log({name})" for name in sparse}, "A:2 B")
     text = format_json_weights(dense.items(), sparse, made)
     assert parse_json_weights("w.json", text) == JsonWeights(dense, sparse, made)
+    text = text.replace(b'"A:2 B"', b"0.5")
+    assert parse_json_weights("w.json", text).changes.length_exponent == "0.5"
     json.loads(text)
     text = format_flat_json(dense.items(), {})
     assert parse_json_weights("w.json", text) == JsonWeights(dense, {}, is_flat=True)
