@@ -5,7 +5,7 @@ reads and a formula of their sums over the chosen hypotheses, one of each senten
 
 - ``mean``: one column; its sum divided by the number of hypotheses;
 - ``ratio``: two columns; the sum of the first divided by that of the second (Travatar's
-  ``zeroone`` with ``-stat_in``), 0 if that is 0.
+  ``zeroone`` with ``-stat_in``), 0 if that is 0. Of an error rate, see ``divide_errors``.
 
 Both are exact for every choice, so that a line search over them is exact, too. Statistics are
 float64. An error rate has the score 1 minus its value, as every error rate of this package.
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics.protocol import Metric, Prepared, UnsmoothedMetric, needs_outside
-from mosesplug.metrics.word_metric import check_totals
+from mosesplug.metrics.word_metric import check_totals, divide_errors
 
 __all__ = [
     "FORMULAS",
@@ -96,7 +96,7 @@ def compute_statistics(
 def divide_sums(totals: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the first of two sums divided by the second, ``[..., 2]`` to float64 ``[...]``.
 
-    The quotient is 0 where the second is 0.
+    The quotient is 0 where the second is 0: nothing was counted.
     """
     quotients = np.zeros(totals.shape[:-1])
     np.divide(totals[..., 0], totals[..., 1], out=quotients, where=totals[..., 1] > 0)
@@ -200,5 +200,7 @@ class OutsideMetric(UnsmoothedMetric):
 
     def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
         """Return the score of summed statistics: ``[..., 2]`` to float64 ``[...]``."""
-        quotients = divide_sums(check_totals(self.name, self.n_statistics, totals))
-        return np.asarray(1.0 - quotients) if self.is_error_rate else quotients
+        totals = check_totals(self.name, self.n_statistics, totals)
+        if self.is_error_rate:
+            return np.asarray(1.0 - divide_errors(totals[..., 0], totals[..., 1]))
+        return divide_sums(totals)

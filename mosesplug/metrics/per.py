@@ -5,7 +5,8 @@ those of the reference), words of the hypothesis, words of the reference. The sc
 
     1 - PER = (correct - max(0, length - reference length)) / reference length
 
-where the subtraction counts surplus words as errors.
+where the subtraction counts surplus words as errors. If the reference length is 0, PER is the
+number of errors, as in ``divide_errors``.
 """
 
 from __future__ import annotations
@@ -89,6 +90,8 @@ class Per(WordMetric):
         totals = check_totals(self.name, self.n_statistics, totals)
         correct, length, reference_length = np.moveaxis(totals, -1, 0)
         right = correct - np.maximum(0.0, length - reference_length)
-        scores = np.zeros(totals.shape[:-1])
+        scores = np.asarray(
+            1.0 + right
+        )  # of an empty reference: each word of the hypothesis is an error
         np.divide(right, reference_length, out=scores, where=reference_length > 0)
         return scores

@@ -28,7 +28,7 @@ from mosesplug.metrics.protocol import (
 from mosesplug.metrics.tokenizers import Tokenization
 from mosesplug.metrics.words import ReferenceWords, compile_words
 
-__all__ = ["Splitting", "WordMetric", "WordReferences", "check_totals"]
+__all__ = ["Splitting", "WordMetric", "WordReferences", "check_totals", "divide_errors"]
 
 
 class Splitting(Protocol):
@@ -79,6 +79,21 @@ def check_totals(name: str, n_statistics: int, totals: NDArray[Any]) -> NDArray[
             f"{name} has {n_statistics} statistics, not an array of shape {totals.shape}"
         )
     return totals
+
+
+def divide_errors(errors: NDArray[np.float64], lengths: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return error rates: errors divided by words of the references.
+
+    Where there are no words, as for a sentence of silence, the rate is the number of errors: 0 for
+    an empty hypothesis, and 1 for each inserted word. jiwer 4 computes the same. (Moses calls all
+    hypotheses of an empty reference perfect.)
+
+    Args:
+        errors, lengths: float64 ``[...]``, both from 0.
+    """
+    rates = np.array(errors, dtype=np.float64)
+    np.divide(errors, lengths, out=rates, where=lengths > 0)
+    return rates
 
 
 @dataclass(frozen=True)

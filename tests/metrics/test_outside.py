@@ -37,6 +37,9 @@ def test_mean_and_ratio_are_those_of_the_sums(is_error: bool) -> None:
         assert float(metric.score(found.sum(axis=0))) == expected
     singles = [0.75, 0.0, 1 / 6]
     expected_singles = 1 - np.array(singles) if is_error else np.array(singles)
+    # Errors of no words are insertions; a share of nothing is 0.
+    assert ratio.score(np.array([3.0, 0.0])) == (-2.0 if is_error else 0.0)
+    assert ratio.score(np.array([0.0, 0.0])) == (1.0 if is_error else 0.0)
     np.testing.assert_array_equal(ratio.sentence_scores(statistics(ratio)), expected_singles)
 
 

@@ -70,6 +70,29 @@ def test_mer_counts_the_edits_of_an_alignment(hypothesis: list[str], reference: 
     assert sum(found[1:]) == table(reference, hypothesis)[-1][-1]
 
 
+@pytest.mark.parametrize(
+    ("name", "hypothesis", "rate"),
+    [
+        # As jiwer 4.0 has it: wer("", "") is 0, wer("", "peaceful silence") is 2.
+        *((name, "", 0.0) for name in ("WER", "CDER", "PER", "CER", "MER", "TER", "TER-SACREBLEU")),
+        *((name, "silence", 1.0) for name in ("WER", "CDER", "PER", "MER", "TER", "TER-SACREBLEU")),
+        ("WER", "peaceful silence", 2.0),
+        ("PER", "peaceful silence", 2.0),
+        ("CER", "abcde", 5.0),
+        # A share of at most 1.
+        ("MER", "peaceful silence", 1.0),
+    ],
+)
+def test_words_for_an_empty_reference_are_errors(name: str, hypothesis: str, rate: float) -> None:
+    scorer = metric(name)
+    found = scorer.sentence_scores(np.array([count(scorer, hypothesis, "")]))
+    assert 1.0 - float(found[0]) == rate
+    # A corpus counts them, too, as sclite does.
+    more = count(scorer, "a b c d", "a b c d")
+    totals = np.array([more, count(scorer, hypothesis, "")]).sum(axis=0)
+    assert (float(scorer.score(totals)) < 1.0) == (rate > 0.0)
+
+
 @settings(deadline=None)
 @given(characters, characters, st.booleans())
 def test_cer_is_edit_distance_of_characters(hypothesis: str, reference: str, keep: bool) -> None:

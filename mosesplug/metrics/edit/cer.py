@@ -6,8 +6,8 @@ count, as in jiwer, NeMo and ESPnet: several in sequence as one, and none at the
 separated by a tokenizer.
 
 Statistics of a hypothesis: errors, and characters of the reference. The score of their sum is 1
-minus their quotient, and 1 for an empty reference. With several references, the one with the lowest
-error rate of a hypothesis counts.
+minus their quotient; see ``divide_errors`` for an empty reference. With several references, the one
+with the lowest error rate of a hypothesis counts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,13 @@ from mosesplug.metrics.characters import space_out, space_out_lines
 from mosesplug.metrics.edit.distance import count_errors
 from mosesplug.metrics.encoding import EncodedHypotheses
 from mosesplug.metrics.hypotheses import HypothesisRanges
-from mosesplug.metrics.word_metric import Splitting, WordMetric, WordReferences, check_totals
+from mosesplug.metrics.word_metric import (
+    Splitting,
+    WordMetric,
+    WordReferences,
+    check_totals,
+    divide_errors,
+)
 
 __all__ = ["Blanks", "Cer"]
 
@@ -86,6 +92,4 @@ class Cer(WordMetric):
     def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
         """Return 1 - CER of ``totals`` ``[..., 2]``: float64 ``[...]``, at most 1."""
         totals = check_totals(self.name, self.n_statistics, totals)
-        rates = np.zeros(totals.shape[:-1])
-        np.divide(totals[..., 0], totals[..., 1], out=rates, where=totals[..., 1] > 0)
-        return np.asarray(1.0 - rates)
+        return np.asarray(1.0 - divide_errors(totals[..., 0], totals[..., 1]))

@@ -6,7 +6,7 @@ Moving a block of words is therefore one error, and words of the hypothesis may 
 at all (section 3 of the paper).
 
 Statistics of a hypothesis, as in Moses: errors, and words of the reference. The score of their
-sum is 1 minus their quotient, and 1 for an empty reference.
+sum is 1 minus their quotient; see ``divide_errors`` for an empty reference.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mosesplug.errors import UsageError
 from mosesplug.kernels import kernel
 from mosesplug.metrics.edit.distance import count_errors, is_closer
 from mosesplug.metrics.encoding import EncodedHypotheses
-from mosesplug.metrics.word_metric import WordMetric, WordReferences, check_totals
+from mosesplug.metrics.word_metric import WordMetric, WordReferences, check_totals, divide_errors
 from mosesplug.metrics.words import ReferenceWords
 
 __all__ = ["Cder", "ReferenceChoice", "Wer"]
@@ -151,9 +151,7 @@ class Wer(WordMetric):
         """Return 1 minus the error rate of ``[..., 2]`` totals: float64 ``[...]``, at most 1."""
         totals = check_totals(self.name, self.n_statistics, totals)
         errors, reference_length = np.moveaxis(totals, -1, 0)
-        rates = np.zeros(totals.shape[:-1])
-        np.divide(errors, reference_length, out=rates, where=reference_length > 0)
-        return np.asarray(1.0 - rates)
+        return np.asarray(1.0 - divide_errors(errors, reference_length))
 
 
 @dataclass(frozen=True)

@@ -67,8 +67,11 @@ class Ter(WordMetric):
         return _as_moses_writes(np.stack([edits, average, rates], axis=1) * 100.0)
 
     def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
-        """Return 1 - TER of ``totals`` ``[..., 3]``: float64 ``[...]``; 1 without words."""
+        """Return 1 - TER of ``totals`` ``[..., 3]``: float64 ``[...]``, at most 1.
+
+        Without words in the references, the rate is that of one hypothesis: 1 for any edits.
+        """
         totals = check_totals(self.name, self.n_statistics, totals)
-        rates = np.zeros(totals.shape[:-1])
+        rates = np.array(totals[..., 0] > 0, dtype=np.float64)
         np.divide(totals[..., 0], totals[..., 1], out=rates, where=totals[..., 1] > 0)
         return np.asarray(1.0 - rates)

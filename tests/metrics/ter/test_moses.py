@@ -120,7 +120,8 @@ def test_the_closest_reference_counts() -> None:
     [
         (Ter(), [300, 1000, 30], 0.7),
         (Ter(), [1500, 1000, 150], -0.5),
-        (Ter(), [200, 0, 100], 1.0),
+        (Ter(), [200, 0, 100], 0.0),
+        (Ter(), [0, 0, 0], 1.0),
         (TerSacrebleu(), [3, 12], 0.75),
         (TerSacrebleu(), [3, 0], 0.0),
         (TerSacrebleu(), [0, 0], 1.0),
