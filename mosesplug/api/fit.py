@@ -15,27 +15,21 @@ from numpy.typing import NDArray
 
 from formats.moses.ini import MosesIni
 from formats.text import write_atomic
-from formats.weights.any_format import Format, read_weights
-from formats.weights.list_changes import format_list_changes
 from mosesplug.api.arrays import FeatureArrays, convert_features, number_sentences
 from mosesplug.api.nbest import NBest
 from mosesplug.api.table import ColumnType, Table
-from mosesplug.api.weights import WeightTable, convert_table, find_format
+from mosesplug.api.weights import WeightTable, find_format
 from mosesplug.errors import UsageError
 from mosesplug.evaluation.error_rates import is_error_rate
-from mosesplug.evaluation.gains import Gain, find_gaming, measure_gains
+from mosesplug.evaluation.gains import Gain
 from mosesplug.evaluation.trade_offs import measure_trade_offs
 from mosesplug.features import FeatureSpace
 from mosesplug.inspection.texts import mark_invalid_utf8
 from mosesplug.learning.cross_validation import CrossValidation
-from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData
 from mosesplug.learning.lengths import record_length, write_length_range
-from mosesplug.learning.optimize import OptimizeResult, bind_optimizer
-from mosesplug.learning.optimize import optimize as learn
-from mosesplug.learning.weights import format_weights
-from mosesplug.optimizers.problem import Progress, no_progress
+from mosesplug.learning.optimize import OptimizeResult
+from mosesplug.learning.weights import score_hypotheses
 from mosesplug.reporting.gains import render_gains
-from mosesplug.settings.algorithm_options import find_idle_options
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.lengths import LengthRange
 from mosesplug.tuning_set import linear_scores
@@ -46,14 +40,7 @@ if TYPE_CHECKING:
     from mosesplug.api.reranking import Reranked
     from mosesplug.learning.optimize import SeedResult
 
-__all__ = [
-    "Fit",
-    "ValidationTable",
-    "check_settings",
-    "find_result_format",
-    "fit_settings",
-    "format_result",
-]
+__all__ = ["Fit", "ValidationTable"]
 
 _DOMAIN_COLUMNS: Mapping[str, ColumnType] = {
     "domain": "text",
@@ -284,7 +271,7 @@ class Fit:
         if isinstance(features, NBest):
             if sentence_ids is not None:
                 raise UsageError("sentence_ids are those of the NBest: give features alone")
-            scores = _score_block(features, self.weights, self.length_range)
+            scores = score_hypotheses(features.block, self.weights.file, self.length_range)
             ids = features.sentence_ids
         else:
             if self.length_exponent:
@@ -390,108 +377,6 @@ def _check_columns(columns: Sequence[object], names: Sequence[str]) -> None:
                 f"column {place} of features is {column!r}, but its weight is that of {name}: "
                 f"give the columns {', '.join(names[:30])} in this order"
             )
-
-
-def _score_block(
-    lists: NBest, weights: WeightTable, lengths: LengthRange | None
-) -> NDArray[np.float64]:
-    from mosesplug.learning.weights import score_hypotheses
-
-    return score_hypotheses(lists.block, weights.file, lengths)
-
-
-def find_result_format(
-    name: str | None, path: Path | None, init: Path | None
-) -> tuple[Format, MosesIni | None]:
-    """Return the format of a file of learned weights, and the configuration it is made from.
-
-    Args:
-        name: its name; None: by the name of the file. A name that ends in ``.ini`` asks for a
-            ``moses.ini`` only if the starting weights are those of one.
-        path: the file; None: stdout.
-        init: the file of the starting weights.
-
-    Raises:
-        UsageError: an unknown format, or one that needs a configuration or a file.
-    """
-    to = find_format(Path() if path is None else path, name)
-    if to != "moses.ini":
-        return to, None
-    config = read_weights(init).ini if init is not None and init.is_file() else None
-    if config is not None and path is not None:
-        return to, config
-    if name is None:
-        return "dense", None
-    needed = "--init, a moses.ini" if config is None else "--output"
-    raise UsageError(f"--weights-format {name} requires {needed}")
-
-
-def format_result(
-    fit: Fit, to: Format, config: MosesIni | None, path: Path | None, domain: str | None = None
-) -> tuple[bytes, bytes]:
-    """Return the text of the file of learned weights, and the text of a file of sparse weights.
-
-    The second is empty if no weight is sparse, or if the first file holds the sparse ones, too.
-
-    Args:
-        fit: the weights.
-        to: the format.
-        config: the configuration that a ``moses.ini`` is made from.
-        path: the file, if there is one; the second is ``PATH.sparse``.
-        domain: the domain whose weights are written; None: the shared ones.
-
-    Raises:
-        OptimizerError: a weight is not finite, or all of them are 0.
-        DataError: the format cannot hold a name, or the configuration has other features.
-    """
-    table = fit.weights if domain is None else fit.domains[domain]
-    dense, sparse = format_weights(table.space, table.vector, fit.result.data.problem.fixed)
-    if to == "dense":
-        return format_list_changes(table.file.changes) + dense, sparse
-    beside = Path(f"{path}.sparse")
-    found = convert_table(table, to, config=config, path=path, sparse_output=beside)
-    return found.text, found.sparse or b""
-
-
-def check_settings(settings: LearningSettings) -> list[str]:
-    """Check the options and input files of settings, and return warnings about the options.
-
-    Raises:
-        UsageError: an unknown algorithm or option, or an invalid value.
-        OSError: a file is missing.
-    """
-    idle = find_idle_options(bind_optimizer(settings), settings.options)
-    for path in settings.input_paths:
-        path.stat()
-    return idle
-
-
-def fit_settings(
-    settings: LearningSettings,
-    given: GivenData = NOTHING_GIVEN,
-    progress: Progress = no_progress,
-    *,
-    columns: NDArray[np.int64] | None = None,
-    config: MosesIni | None = None,
-) -> Fit:
-    """Learn weights as settings say.
-
-    Args:
-        settings: what to learn from, and how.
-        given: data in the place of those that settings name.
-        progress: called with the work done.
-        columns, config: see ``Fit``.
-
-    Raises:
-        UsageError, FormatError, DataError, OptimizerError: see ``optimize``.
-        OSError: a file is missing.
-    """
-    idle = check_settings(settings)
-    result = learn(settings, progress, given)
-    gains = measure_gains(result)
-    gaming = find_gaming(gains)
-    warnings = (*idle, *result.warnings, *([] if gaming is None else [gaming]))
-    return Fit(settings, result, warnings, columns, config, gains)
 
 
 @dataclass(frozen=True, repr=False)

@@ -5,15 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.moses.ini import MosesIni
 from mosesplug.api.arguments import Progress, name_keywords, open_progress
-from mosesplug.api.fit import Fit, ValidationTable, fit_settings
+from mosesplug.api.fit import Fit, ValidationTable
 from mosesplug.api.inputs import InitialWeights
 from mosesplug.api.task import ListSource, StrPath, make_task, spell_argument
-from mosesplug.learning.optimize import validate
+from mosesplug.evaluation.gains import find_gaming, measure_gains
+from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData
+from mosesplug.learning.optimize import bind_optimizer, validate
+from mosesplug.learning.optimize import optimize as learn
 from mosesplug.metrics import Metric
+from mosesplug.optimizers.problem import Progress as ReportWork
+from mosesplug.optimizers.problem import no_progress
+from mosesplug.settings.algorithm_options import find_idle_options
 from mosesplug.settings.learning import LearningSettings
 
-__all__ = ["algorithms", "cross_validate", "optimize"]
+__all__ = ["algorithms", "check_settings", "cross_validate", "fit_settings", "optimize"]
 
 
 def optimize(
@@ -268,3 +278,44 @@ def algorithms() -> dict[str, str]:
     from mosesplug.optimizers import algorithms as registered
 
     return {name: each.summary for name, each in registered().items()}
+
+
+def check_settings(settings: LearningSettings) -> list[str]:
+    """Check the options and input files of settings, and return warnings about the options.
+
+    Raises:
+        UsageError: an unknown algorithm or option, or an invalid value.
+        OSError: a file is missing.
+    """
+    idle = find_idle_options(bind_optimizer(settings), settings.options)
+    for path in settings.input_paths:
+        path.stat()
+    return idle
+
+
+def fit_settings(
+    settings: LearningSettings,
+    given: GivenData = NOTHING_GIVEN,
+    progress: ReportWork = no_progress,
+    *,
+    columns: NDArray[np.int64] | None = None,
+    config: MosesIni | None = None,
+) -> Fit:
+    """Learn weights as settings say.
+
+    Args:
+        settings: what to learn from, and how.
+        given: data in the place of those that settings name.
+        progress: called with the work done.
+        columns, config: see ``Fit``.
+
+    Raises:
+        UsageError, FormatError, DataError, OptimizerError: see ``optimize``.
+        OSError: a file is missing.
+    """
+    idle = check_settings(settings)
+    result = learn(settings, progress, given)
+    gains = measure_gains(result)
+    gaming = find_gaming(gains)
+    warnings = (*idle, *result.warnings, *([] if gaming is None else [gaming]))
+    return Fit(settings, result, warnings, columns, config, gains)

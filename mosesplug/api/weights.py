@@ -14,15 +14,16 @@ from formats.moses.ini import MosesIni, read_moses_ini
 from formats.text import write_atomic
 from formats.weights.any_format import Format, WeightFile, find_weight_format, read_weights
 from formats.weights.files import ShowWeights, WeightGroup
-from formats.weights.list_changes import UNCHANGED, ListChanges
+from formats.weights.list_changes import UNCHANGED, ListChanges, format_list_changes
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.reporting.tables import format_table, render_table
 
 if TYPE_CHECKING:
+    from mosesplug.api.fit import Fit
     from mosesplug.inspection.weights.convert import ConvertedWeights
 
-__all__ = ["WeightTable", "convert_table", "find_format"]
+__all__ = ["WeightTable", "convert_table", "find_format", "find_result_format", "format_result"]
 
 _ONE_VALUE_EACH: tuple[Format, ...] = ("graph", "equals", "tsv")
 """Formats that name each value, as ``TM0_1``."""
@@ -280,3 +281,58 @@ def find_format(path: Path, format: str | None) -> Format:
         return find_weight_format(format, path)
     except ValueError as error:
         raise UsageError(f"{error}") from None
+
+
+def find_result_format(
+    name: str | None, path: Path | None, init: Path | None
+) -> tuple[Format, MosesIni | None]:
+    """Return the format of a file of learned weights, and the configuration it is made from.
+
+    Args:
+        name: its name; None: by the name of the file. A name that ends in ``.ini`` asks for a
+            ``moses.ini`` only if the starting weights are those of one.
+        path: the file; None: stdout.
+        init: the file of the starting weights.
+
+    Raises:
+        UsageError: an unknown format, or one that needs a configuration or a file.
+    """
+    to = find_format(Path() if path is None else path, name)
+    if to != "moses.ini":
+        return to, None
+    config = read_weights(init).ini if init is not None and init.is_file() else None
+    if config is not None and path is not None:
+        return to, config
+    if name is None:
+        return "dense", None
+    needed = "--init, a moses.ini" if config is None else "--output"
+    raise UsageError(f"--weights-format {name} requires {needed}")
+
+
+def format_result(
+    fit: Fit, to: Format, config: MosesIni | None, path: Path | None, domain: str | None = None
+) -> tuple[bytes, bytes]:
+    """Return the text of the file of learned weights, and the text of a file of sparse weights.
+
+    The second is empty if no weight is sparse, or if the first file holds the sparse ones, too.
+
+    Args:
+        fit: the weights.
+        to: the format.
+        config: the configuration that a ``moses.ini`` is made from.
+        path: the file, if there is one; the second is ``PATH.sparse``.
+        domain: the domain whose weights are written; None: the shared ones.
+
+    Raises:
+        OptimizerError: a weight is not finite, or all of them are 0.
+        DataError: the format cannot hold a name, or the configuration has other features.
+    """
+    from mosesplug.learning.weights import format_weights
+
+    table = fit.weights if domain is None else fit.domains[domain]
+    dense, sparse = format_weights(table.space, table.vector, fit.result.data.problem.fixed)
+    if to == "dense":
+        return format_list_changes(table.file.changes) + dense, sparse
+    beside = Path(f"{path}.sparse")
+    found = convert_table(table, to, config=config, path=path, sparse_output=beside)
+    return found.text, found.sparse or b""

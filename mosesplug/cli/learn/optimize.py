@@ -58,7 +58,8 @@ def _optimize(
     Example: mosesplug optimize --from tuning --algorithm kbmira --folds 5 -o tuned
     """
     # Loaded here, since --help needs none of it.
-    from mosesplug.api.fit import check_settings, find_result_format, fit_settings, format_result
+    from mosesplug.api.optimize import check_settings, fit_settings
+    from mosesplug.api.weights import find_result_format, format_result
     from mosesplug.cli.learn.optimize_report import print_report
     from mosesplug.learning.lengths import write_length_range
     from mosesplug.learning.weights import write_weights
