@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar, Generic, TypeVar
 
+from formats.moses.ini import read_moses_ini, with_weights
 from formats.nbest.files import NBestList
 from formats.text import read_bytes, read_lines
-from formats.weights.files import format_sparse
+from formats.weights.files import ShowWeights, format_sparse
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights, parse_lists
+from mosesplug.decoders.command import WEIGHT_FILES, DecoderCommand, format_decoder_weights
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.process import FinishedProcess, make_error, run_command
 from mosesplug.errors import DecoderError
 
-__all__ = ["ProcessDecoder", "decode_batch", "ignore_command"]
+__all__ = ["CommandProcess", "CommandRecipe", "ProcessDecoder"]
+
+Program = TypeVar("Program", MosesDecoder, DecoderCommand)
 
 
-def ignore_command(command: tuple[str, ...]) -> None:
+def _ignore_command(command: tuple[str, ...]) -> None:
     """Do nothing."""
 
 
 @dataclass(frozen=True)
-class ProcessDecoder(BatchDecoder):
-    """A ``BatchDecoder`` that runs the program on a file with the sentences.
+class _FileDecoder(BatchDecoder, Generic[Program]):
+    """A ``BatchDecoder`` that runs a program on a file with the sentences.
 
     Attributes:
-        decoder: how to call the program.
-        config: the ``moses.ini`` to decode with.
-        directory: the program's current directory, for its files ``<prefix>.*``.
+        decoder: how to call it.
+        config: the file of weights that the run started with, a ``moses.ini`` for Moses.
+        directory: of the files ``<prefix>.*``.
         nbest: length of the n-best lists.
         prefix: distinguishes the files of several decoders in one directory.
         executing: receives each command.
@@ -36,120 +42,168 @@ class ProcessDecoder(BatchDecoder):
             the program, and the mini-batch.
     """
 
-    decoder: MosesDecoder
+    decoder: Program
     config: Path
     directory: Path
     nbest: int
     prefix: str = "batch"
-    executing: Callable[[tuple[str, ...]], None] = ignore_command
+    executing: Callable[[tuple[str, ...]], None] = _ignore_command
     beat: Callable[[int], None] | None = None
+
+    any_layout: ClassVar[bool] = False
+    """Whether lists may have another layout than that of Moses."""
 
     def decode(
         self, sentences: Sequence[tuple[int, bytes]], weights: ModelWeights
     ) -> list[NBestList]:
-        """Decode sentences, as ``BatchDecoder.decode``."""
+        """Decode sentences, as ``BatchDecoder.decode``.
 
-        def make_command(source: Path, nbest: Path) -> tuple[str, ...]:
-            sparse = None
-            if weights.sparse:
-                sparse = self._file("sparse-weights")
-                sparse.write_bytes(format_sparse(weights.sparse))
-            return self.decoder.nbest(
-                self.config,
-                source.absolute(),
-                run=1,
-                nbest_file=nbest.name,
-                nbest=self.nbest,
-                weights=weights.overwrite(),
-                sparse_weights=None if sparse is None else sparse.name,
-            )
-
-        return decode_batch(
-            sentences,
-            weights,
-            make_command,
-            file=self._file,
-            directory=self.directory,
-            executing=self.executing,
-            beat=self.beat,
+        Raises:
+            DecoderError: a list is missing, cut off, or not one of these sentences and features.
+        """
+        if not sentences:
+            return []
+        source, nbest = self._file("in"), self._file("nbest")
+        source.write_bytes(b"".join(text + b"\n" for _, text in sentences))
+        nbest.unlink(missing_ok=True)
+        command = self._command(source, nbest, weights)
+        self.executing(command)
+        finished = run_command(
+            command,
+            directory=self._work,
+            stdout=self._file("out"),
+            stderr=self._file("err"),
+            on_lines=self.beat,
             timeout=self.decoder.timeout,
+            signs=[nbest],
         )
+        return self._read(nbest, [number for number, _ in sentences], weights, finished)
 
     def close(self) -> None:
         """Do nothing: no program runs between two mini-batches."""
 
+    @abstractmethod
+    def _command(self, source: Path, nbest: Path, weights: ModelWeights) -> tuple[str, ...]:
+        """Return the command that decodes a file and writes its lists to another."""
+
+    @property
+    def _work(self) -> Path:
+        """The program's current directory."""
+        return self.directory
+
     def _file(self, ending: str) -> Path:
         return self.directory / f"{self.prefix}.{ending}"
 
+    def _write_sparse(self, weights: ModelWeights) -> Path | None:
+        """Write the sparse weights; return their file, None without any."""
+        if not weights.sparse:
+            return None
+        path = self._file("sparse-weights")
+        path.write_bytes(format_sparse(weights.sparse))
+        return path
 
-def decode_batch(
-    sentences: Sequence[tuple[int, bytes]],
-    weights: ModelWeights,
-    make_command: Callable[[Path, Path], tuple[str, ...]],
-    *,
-    file: Callable[[str], Path],
-    directory: Path,
-    executing: Callable[[tuple[str, ...]], None],
-    beat: Callable[[int], None] | None,
-    timeout: float | None,
-    any_layout: bool = False,
-) -> list[NBestList]:
-    """Decode a mini-batch by a command that reads a file and writes its lists to another.
+    def _read(
+        self, nbest: Path, numbers: Sequence[int], weights: ModelWeights, finished: FinishedProcess
+    ) -> list[NBestList]:
+        """Return the lists of a mini-batch that a process wrote."""
+        if not nbest.is_file():
+            raise make_error("the decoder wrote no n-best list", finished.command, finished.stderr)
+        try:
+            text = read_bytes(nbest)
+            if text and not text.endswith(b"\n"):
+                raise DecoderError(f"{nbest} is cut off: its last line has no end")
+            lists = parse_lists(
+                text, numbers, weights.columns, str(nbest), any_layout=self.any_layout
+            )
+            _check_missing_lists(numbers, lists, finished.stdout)
+        except DecoderError as error:
+            raise make_error(str(error), finished.command, finished.stderr) from error
+        return lists
 
-    Args:
-        sentences: their ids, and their texts.
-        weights: to decode with.
-        make_command: returns the command for the file of the sentences and that of the lists.
-        file: returns the path of the decoder's file with an ending.
-        directory: the command's current directory.
-        executing: receives the command.
-        beat: called a few times a second while the command runs.
-        timeout: as for ``run_command``.
-        any_layout: whether the lists may have another layout than that of Moses.
 
-    Raises:
-        DecoderError: a list is missing, cut off, or not one of these sentences and features.
+@dataclass(frozen=True)
+class ProcessDecoder(_FileDecoder[MosesDecoder]):
+    """A ``BatchDecoder`` that runs Moses or a program like it."""
+
+    def _command(self, source: Path, nbest: Path, weights: ModelWeights) -> tuple[str, ...]:
+        sparse = self._write_sparse(weights)
+        return self.decoder.nbest(
+            self.config,
+            source.absolute(),
+            run=1,
+            nbest_file=nbest.name,
+            nbest=self.nbest,
+            weights=weights.overwrite(),
+            sparse_weights=None if sparse is None else sparse.name,
+        )
+
+
+@dataclass(frozen=True)
+class CommandProcess(_FileDecoder[DecoderCommand]):
+    """A ``BatchDecoder`` that runs a decoder that is a command."""
+
+    any_layout = True
+
+    def _command(self, source: Path, nbest: Path, weights: ModelWeights) -> tuple[str, ...]:
+        return self.decoder.call(
+            weights=self._write_weights(weights),
+            input_file=source,
+            nbest_file=nbest,
+            nbest=self.nbest,
+            iteration=1,
+        )
+
+    @property
+    def _work(self) -> Path:
+        return self.decoder.directory
+
+    def _file(self, ending: str) -> Path:
+        return super()._file(ending).absolute()
+
+    def _write_weights(self, weights: ModelWeights) -> Path:
+        kind = self.decoder.weights_format
+        path = self._file(WEIGHT_FILES[kind])
+        if kind != "moses":
+            path.write_bytes(format_decoder_weights(weights, kind))
+            return path
+        sparse = self._write_sparse(weights)
+        data = with_weights(
+            read_moses_ini(self.config),
+            ShowWeights(weights.groups),
+            sparse_file=None if sparse is None else str(sparse),
+            digits=None,
+        )
+        path.write_bytes(data)
+        return path
+
+
+@dataclass(frozen=True)
+class CommandRecipe:
+    """A ``DecoderRecipe`` for a command.
+
+    Attributes:
+        command: how to call it.
+        config: the file of weights that the run started with.
+        directory: of the decoders' files.
+        nbest: length of the lists.
     """
-    if not sentences:
-        return []
-    source, nbest = file("in"), file("nbest")
-    source.write_bytes(b"".join(text + b"\n" for _, text in sentences))
-    nbest.unlink(missing_ok=True)
-    command = make_command(source, nbest)
-    executing(command)
-    finished = run_command(
-        command,
-        directory=directory,
-        stdout=file("out"),
-        stderr=file("err"),
-        on_lines=beat,
-        timeout=timeout,
-        signs=[nbest],
-    )
-    numbers = [number for number, _ in sentences]
-    return _read_batch(nbest, numbers, weights, finished, any_layout=any_layout)
 
+    command: DecoderCommand
+    config: Path
+    directory: Path
+    nbest: int
 
-def _read_batch(
-    nbest: Path,
-    numbers: Sequence[int],
-    weights: ModelWeights,
-    finished: FinishedProcess,
-    *,
-    any_layout: bool,
-) -> list[NBestList]:
-    """Return the lists of a mini-batch that a process wrote; see ``decode_batch``."""
-    if not nbest.is_file():
-        raise make_error("the decoder wrote no n-best list", finished.command, finished.stderr)
-    try:
-        text = read_bytes(nbest)
-        if text and not text.endswith(b"\n"):
-            raise DecoderError(f"{nbest} is cut off: its last line has no end")
-        lists = parse_lists(text, numbers, weights.columns, str(nbest), any_layout=any_layout)
-        _check_missing_lists(numbers, lists, finished.stdout)
-    except DecoderError as error:
-        raise make_error(str(error), finished.command, finished.stderr) from error
-    return lists
+    def make(
+        self,
+        prefix: str,
+        note: Callable[[str], None],
+        beat: Callable[[int], None] | None = None,
+    ) -> CommandProcess:
+        """See ``DecoderRecipe.make``."""
+        del note
+        return CommandProcess(
+            self.command, self.config, self.directory, self.nbest, prefix, beat=beat
+        )
 
 
 def _check_missing_lists(numbers: Sequence[int], lists: Sequence[NBestList], stdout: Path) -> None:

@@ -18,9 +18,8 @@ from formats.references import read_references
 from formats.text import read_lines
 from formats.weights.files import ShowWeights
 from mosesplug.decoders.batch import BatchDecoder
-from mosesplug.decoders.batch_process import ProcessDecoder
+from mosesplug.decoders.batch_process import CommandProcess, ProcessDecoder
 from mosesplug.decoders.command import DecoderCommand
-from mosesplug.decoders.command_process import CommandProcess
 from mosesplug.decoders.description import DecodedGraphs, NamedDecoder, OutsideDecoder
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.plugin import PluginBatches, open_plugin

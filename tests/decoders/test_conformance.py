@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from mosesplug.decoders.batch import BatchDecoder
-from mosesplug.decoders.batch_process import ProcessDecoder
+from mosesplug.decoders.batch_process import CommandProcess, ProcessDecoder
 from mosesplug.decoders.command import DecoderCommand
-from mosesplug.decoders.command_process import CommandProcess
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.server import ServerDecoder
 from mosesplug.testing import DECODER_CHECKS, DecoderCase

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from formats.weights.files import ShowWeights
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
+from mosesplug.decoders.batch_process import CommandRecipe
 from mosesplug.decoders.command import DecoderCommand
-from mosesplug.decoders.command_process import CommandRecipe
 from mosesplug.decoders.process import run_command
 from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.errors import UsageError
