@@ -38,7 +38,6 @@ from mosesplug.learning.weights import (
 )
 from mosesplug.metrics import Metric, Prepared
 from mosesplug.optimizers import Algorithm, Problem
-from mosesplug.tuning.graphs.abilities import can_learn_from_graphs
 from mosesplug.tuning.graphs.features import UNKNOWN_WORD
 from mosesplug.tuning.graphs.problem import add_graphs
 from mosesplug.tuning.parallel.ordered_map import start_in_order
@@ -159,7 +158,7 @@ def check_graph_learner(algorithm: Algorithm, metric: Metric) -> None:
     """
     if algorithm.graphs is None:
         raise UsageError(f"--algorithm {algorithm.name} learns from n-best lists only")
-    if not can_learn_from_graphs(algorithm, metric):
+    if not algorithm.can_learn_from_graphs(metric):
         raise UsageError(
             f"--algorithm {algorithm.name} learns from search graphs by BLEU with case, not by "
             f"{metric.signature()}"

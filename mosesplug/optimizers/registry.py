@@ -24,6 +24,7 @@ from mosesplug.optimizers.problem import Problem, Progress, Solution, no_progres
 from mosesplug.plugins import ALGORITHMS, load_plugin, load_plugins, plugin_names
 
 if TYPE_CHECKING:
+    from mosesplug.metrics.protocol import Metric
     from mosesplug.optimizers.online.learner import Learner
 
 __all__ = [
@@ -82,6 +83,10 @@ class Algorithm:
     def bind(self, options: object) -> Optimizer:
         """Return the algorithm with its settings, an instance of ``self.options``."""
         return Optimizer(self, options)
+
+    def can_learn_from_graphs(self, metric: Metric) -> bool:
+        """Return whether it learns from search graphs with a metric."""
+        return self.graphs == "source" or (self.graphs is not None and metric.can_search_graphs)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from formats.weights.files import ShowWeights
 from mosesplug.decoders.protocol import Decoder
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import Prepared
-from mosesplug.optimizers import Optimizer
+from mosesplug.optimizers import Algorithm, Optimizer
 from mosesplug.settings.configuration import Configuration
 from mosesplug.settings.declare import list_compared_values
 from mosesplug.settings.online import HeldOutSet
@@ -23,11 +23,10 @@ from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning.domains import DomainLearning
 from mosesplug.tuning.events import Watcher
-from mosesplug.tuning.graphs.abilities import learns_from_graphs
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["PREDICTABLE_SEED", "Context", "RunData", "RunFiles"]
+__all__ = ["PREDICTABLE_SEED", "Context", "RunData", "RunFiles", "learns_from_graphs"]
 
 PREDICTABLE_SEED = 1000
 """With --predictable-seeds, mert-moses.pl seeds iteration N with N times this."""
@@ -134,6 +133,18 @@ class Context:
     def learns_from_graphs(self) -> bool:
         """Whether the algorithm learns from the search graphs of the decoder."""
         return learns_from_graphs(self.data.configuration, self.optimizer.algorithm)
+
+
+def learns_from_graphs(configuration: Configuration, algorithm: Algorithm) -> bool:
+    """Return whether a run learns from search graphs, not from lists that are taken from them.
+
+    Mini-batches of a decoder and shards are lists.
+    """
+    if configuration.decoding.graphs is None or configuration.online is not None:
+        return False
+    if configuration.optimising.sharding is not None and algorithm.learner is not None:
+        return False
+    return algorithm.can_learn_from_graphs(configuration.metric)
 
 
 def _sharding_text(sharding: Sharding | None) -> str:

@@ -18,8 +18,7 @@ from mosesplug.errors import UsageError
 from mosesplug.optimizers import Algorithm, Problem
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
-from mosesplug.tuning.context import RunData
-from mosesplug.tuning.graphs.abilities import learns_from_graphs
+from mosesplug.tuning.context import RunData, learns_from_graphs
 from mosesplug.tuning.graphs.features import UNKNOWN_WORD, read_configured_features
 from mosesplug.tuning.graphs.problem import add_graphs
 from mosesplug.tuning.graphs.storing import read_sentence_references
