@@ -24,13 +24,14 @@ from typing import Any
 
 from formats.errors import quote
 from formats.nbest.entry import BLANKS, FLOAT32_LIMIT, Place
-from formats.nbest.list_format import ListOptions
+from formats.nbest.list_format import ID_NAMES, TEXT_NAMES, ListOptions
 
-__all__ = ["ID_KEYS", "LIST_KEYS", "TEXT_KEYS", "JsonHypothesis", "ListForm", "iter_hypotheses"]
+__all__ = ["LIST_KEYS", "JsonHypothesis", "ListForm", "iter_hypotheses"]
 
-ID_KEYS = ("id", "utt_id")
-TEXT_KEYS = ("hyp", "text", "hypothesis")
 LIST_KEYS = ("hyps", "nbest", "hypotheses")
+
+_NO_FEATURES = ("id", "utt_id")
+"""Numbers under these keys are never features."""
 
 LARGEST_ID = 10**18
 
@@ -93,7 +94,7 @@ class ListForm:
         """
         _require_object(found, place)
         list_key = next((key for key in LIST_KEYS if isinstance(found.get(key), list)), None)
-        id_key = next((key for key in ID_KEYS if key in found), None)
+        id_key = next((key for key in ID_NAMES if key in found), None)
         if id_key is None and list_key is None:
             raise place.error(
                 f"the object has no id, only {_spell(found)}",
@@ -104,17 +105,17 @@ class ListForm:
         sums_words = options.word_scores == "sum"
         selected: tuple[str, ...] | None = None
         if options.columns is not None:
-            selected = tuple(n for n in options.columns if n not in (*ID_KEYS, *TEXT_KEYS))
+            selected = tuple(n for n in options.columns if n not in (*ID_NAMES, *TEXT_NAMES))
             names = selected
         elif options.dense is not None:
             names = tuple(dict.fromkeys(options.dense))
         else:
-            names = tuple(_features(first, is_nested, sums_words, None, place))
+            names = tuple(_features(first, is_nested, sums_words, None, id_key, place))
         return cls(
             id_key=id_key,
             is_named=id_key is not None and isinstance(found[id_key], str),
             list_key=list_key,
-            text_key=next((key for key in TEXT_KEYS if key in first), None),
+            text_key=next((key for key in TEXT_NAMES if key in first), None),
             is_nested=is_nested,
             names=names,
             is_open=options.dense is not None and selected is None,
@@ -143,7 +144,7 @@ def iter_hypotheses(
     rows = [found] if form.list_key is None else _hypotheses(found, form.list_key, place)
     selected = form.names if form.selects else None
     for row in rows:
-        values = _features(row, form.is_nested, form.sums_words, selected, place)
+        values = _features(row, form.is_nested, form.sums_words, selected, form.id_key, place)
         dense = tuple(values.pop(name, math.nan) for name in form.names)
         if form.is_open:
             dense = tuple(0.0 if math.isnan(value) else value for value in dense)
@@ -248,13 +249,16 @@ def _features(
     is_nested: bool,
     sums_words: bool,
     selected: Container[str] | None,
+    id_key: str | None,
     place: Place,
 ) -> dict[str, float]:
     """Return the features of a hypothesis by name, or those selected."""
     values: dict[str, float] = {}
     for name, value in _leaves(row, place) if is_nested else row.items():
         is_list = isinstance(value, list)
-        if not is_nested and (name in ID_KEYS or not (is_list or _is_number(value))):
+        if not is_nested and (
+            name in (id_key, *_NO_FEATURES) or not (is_list or _is_number(value))
+        ):
             continue
         if (is_list and not sums_words) or not (selected is None or name in selected):
             continue

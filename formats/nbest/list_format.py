@@ -23,6 +23,8 @@ from formats.text import StrPath, open_text
 
 __all__ = [
     "AUTO",
+    "ID_NAMES",
+    "TEXT_NAMES",
     "ListFormat",
     "ListOptions",
     "SentenceIds",
@@ -36,6 +38,12 @@ __all__ = [
     "sentence_order_error",
     "split_format_name",
 ]
+
+ID_NAMES = ("id", "utt_id", "utt", "uttid", "utterance", "utterance_id", "key")
+"""Names of the column or the key with the sentence id. Only ``id`` may have integers."""
+
+TEXT_NAMES = ("hyp", "text", "hypothesis")
+"""Names of the column or the key with the hypothesis."""
 
 PLUGINS = "mosesplug.formats"
 """The group of entry points by which other packages add formats; ``auto`` asks them last."""
@@ -106,6 +114,9 @@ class ListFormat:
             options must name the dense ones; all others are sparse.
         is_sized: whether its name is followed by the size of the groups, as ``flat:8``.
         read_whole: reads a file at once, with a number of threads; None: block by block.
+        recognises_directory: returns whether a directory has this format; None: no directory has.
+        explain: returns how the first lines are understood, in words, or an empty text; None: there
+            is nothing to choose.
     """
 
     name: str
@@ -115,11 +126,13 @@ class ListFormat:
     names_values: bool = False
     is_sized: bool = False
     read_whole: Callable[[StrPath, ListOptions, SentenceIds, int], NBestList] | None = None
+    recognises_directory: Callable[[Path], bool] | None = None
+    explain: Callable[[Sequence[bytes], ListOptions], str] | None = None
 
 
 _MODULES = (
     *("jsonl", "fairseq", "travatar", "marian", "joshua", "cdec", "moses", "kaldi", "tsv"),
-    *("nemo", "flat"),
+    *("nemo", "espnet", "flat"),
 )
 """The modules of ``formats.nbest.readers``, in the order in which ``auto`` asks them."""
 
@@ -215,20 +228,24 @@ def read_first_lines(path: StrPath) -> list[bytes]:
 def detect_format(path: StrPath, columns: Sequence[str] | None = None) -> ListFormat:
     """Return the format of a file by its first lines.
 
-    An empty file or a pipe counts as Moses', a directory as one of Kaldi's archives. A file with as
-    many columns as the caller names, one of them the id, is a table. So is a file with tabs that no
-    format recognises, if the caller names the id: its reader tells what is wrong.
+    An empty file or a pipe counts as Moses', and a directory that no other format recognises as one
+    of Kaldi's archives. A file with as many columns as the caller names, one of them the id, is a
+    table. So is a file with tabs that no format recognises, if the caller names the id: its reader
+    tells what is wrong.
 
     Raises:
         FormatError: the file cannot be read, or no format recognises it.
     """
     formats = list_formats()
     if Path(path).is_dir():
+        for found in formats.values():
+            if found.recognises_directory is not None and found.recognises_directory(Path(path)):
+                return found
         return formats["kaldi"]
     lines = read_first_lines(path)
     if not lines:
         return formats["moses"]
-    is_table = columns is not None and b"\t" in lines[0] and {"id", "utt_id"} & {*columns}
+    is_table = columns is not None and b"\t" in lines[0] and {*ID_NAMES} & {*columns}
     if columns and is_table and lines[0].count(b"\t") == len(columns) - 1:
         return formats["tsv"]
     for found in formats.values():

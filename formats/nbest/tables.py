@@ -17,7 +17,7 @@ from formats.decimals import parse_integers, parse_numbers
 from formats.errors import quote
 from formats.nbest.block import NBestList
 from formats.nbest.entry import BLANKS, FLOAT32_LIMIT, Place, parse_value
-from formats.nbest.list_format import SentenceIds
+from formats.nbest.list_format import ID_NAMES, TEXT_NAMES, SentenceIds
 from formats.nbest.regroup import make_block, pack_texts
 from formats.words import (
     PAD,
@@ -29,10 +29,8 @@ from formats.words import (
     strip_blanks,
 )
 
-__all__ = ["ID_NAMES", "SKIPPED", "TEXT_NAMES", "TableForm", "parse_table", "split_line"]
+__all__ = ["SKIPPED", "TableForm", "parse_table", "split_line"]
 
-ID_NAMES = ("id", "utt_id")
-TEXT_NAMES = ("hyp", "text", "hypothesis")
 SKIPPED = "-"
 """The name of a column that is not read."""
 

@@ -22,6 +22,7 @@ from formats.nbest.list_format import (
     SentenceIds,
     find_format,
     open_blocks,
+    read_first_lines,
     read_whole,
 )
 from formats.text import StrPath
@@ -230,12 +231,16 @@ def describe_formats(files: Sequence[StrPath | NBestList], settings: ListSetting
         FormatError: a file cannot be read, or has no known format.
     """
     known = set()
+    columns = split_names(settings.columns, "columns")
     for file in files:
         if settings.format == AUTO and not isinstance(file, NBestList):
-            found = find_format(file, AUTO, split_names(settings.columns, "columns"))
+            found = find_format(file, AUTO, columns)
             if found.name != "moses" and found.name not in known:
                 known.add(found.name)
-                yield f"{fspath(file)}: format {found.name} ({found.summary})"
+                how = found.summary
+                if found.explain is not None and (lines := read_first_lines(file)):
+                    how = found.explain(lines, ListOptions(columns=columns)) or how
+                yield f"{fspath(file)}: format {found.name} ({how})"
 
 
 def names_values(file: StrPath | NBestList, settings: ListSettings) -> bool:

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 from formats.errors import FormatError, quote
 from formats.nbest.block import NBestList
-from formats.nbest.json_objects import ID_KEYS
-from formats.nbest.list_format import SentenceIds, open_blocks
+from formats.nbest.list_format import ID_NAMES, SentenceIds, open_blocks
 from formats.text import StrPath
 from mosesplug.errors import DataError
 from mosesplug.learning.list_blocks import make_list_options, names_values, scan_lists
@@ -122,7 +121,7 @@ def _split_line(line: bytes) -> tuple[bytes, bytes]:
     """Return the id and the text of a line."""
     if line.startswith(b"{"):
         found = _parse_object(line)
-        name = next((str(found[key]) for key in ID_KEYS if key in found), "")
+        name = next((str(found[key]) for key in ID_NAMES if key in found), "")
         text = _find_text(found)
         return (name.encode(), text) if name and text is not None else (b"", line)
     key, _, text = line.partition(b"\t") if b"\t" in line else line.partition(b" ")

@@ -1,8 +1,8 @@
-"""n-best lists of every registered format, and directories of Kaldi with anything in them.
+"""n-best lists of every registered format, and directories with anything in them.
 
 A list must read the same in blocks of any size, and JSON lines the same with both of their parsers.
-An input for Kaldi is a list of entries with a zero byte between them: what it is (``f`` a file,
-``l`` a link), its name, and behind ``=`` what is in it, or where it leads.
+An input for a directory is a list of entries with a zero byte between them: what it is (``f`` a
+file, ``l`` a link), its name, and behind ``=`` what is in it, or where it leads.
 """
 
 from __future__ import annotations
@@ -29,12 +29,14 @@ from formats.nbest.list_format import (
     open_blocks,
     read_whole,
 )
-from formats.nbest.readers import fairseq, kaldi
+from formats.nbest.readers import espnet, fairseq, kaldi
 
-__all__ = ["LISTS", "begin", "list_files", "readers", "words"]
+__all__ = ["DIRECTORIES", "LISTS", "begin", "list_files", "readers", "words"]
 
 DATA = Path(__file__).parents[1] / "data"
 LISTS = tuple(list_formats())
+DIRECTORIES = ("kaldi", "espnet")
+"""Formats whose lists are directories."""
 _BESIDE = (".expected", ".options", ".error")
 
 _OPTIONS: dict[str, dict[str, ListOptions]] = {
@@ -48,6 +50,7 @@ _OPTIONS: dict[str, dict[str, ListOptions]] = {
         "named": ListOptions(names=("asr", "asr")),
     },
     "fairseq": {"summed": ListOptions(word_scores="sum")},
+    "espnet": {"chosen": ListOptions(columns=("id", "hyp", "lm"))},
     "kaldi": {"chosen": ListOptions(columns=("id", "hyp", "lm"))},
     "marian": {"summed": ListOptions(word_scores="sum")},
     "travatar": {"dense": ListOptions(dense=("lm",))},
@@ -63,12 +66,20 @@ _WORDS: dict[str, tuple[bytes, ...]] = {
         *(b'"scores": ', b'"hyps": [', b'"u"', b"}", b"}", b"]", b", ", b"null", b"true"),
         *(b'"score"', b"NaN", b"-Infinity", b"\\ud800", b"[" * 2000, b"1" * 400),
     ),
-    "tsv": (b"id\thyp\tlm\n", b"0\ta b\t1\n", b"\t", b"\t", b"u1", b"utt_id", b"text", b"-"),
+    "tsv": (
+        *(b"id\thyp\tlm\n", b"0\ta b\t1\n", b"\t", b"\t", b"u1", b"utt_id", b"utt", b"key"),
+        *(b"text", b"-"),
+    ),
     "flat": (b"a b\t1\t2\n", b"\t", b"\t", b"a b"),
     "nemo": (b"a b\t1\n", b"\t", b"\t", b"a b"),
     "fairseq": (
         *(b"H-0\t-1\ta b\n", b"D-0\t-1\ta\n", b"P-0\t-1 2\n", b"H-1\t", b"D-1\t", b"P-1\t"),
         *(b"S-2\t", b"\t", b"H-", b"T-0", b"E-0_1\t", b"INFO | "),
+    ),
+    "espnet": (
+        *(b"\0f", b"1best_recog/text=", b"1best_recog/score=", b"2best_recog/text=", b"u1 a\n"),
+        *(b"u1 -1\n", b"u2 tensor(-2.)\n", b"2best_recog/score=", b"10best_recog/token="),
+        *(b"\0l", b"1best_recog=/etc", b"2best_recog=.", b"output.1=.", b"logdir=/proc", b"u2 b\n"),
     ),
     "kaldi": (
         *(b"\0f", b"words_text=", b"lm=", b"archives.1/words_text=", b"archives.2/lm=", b"u-1 a\n"),
@@ -152,7 +163,7 @@ def readers(name: str) -> dict[str, Callable[[Path], object]]:
 def _read(name: str, options: ListOptions, path: Path) -> None:
     """Read a list in whole blocks and in small ones; both must say the same."""
     spelled = f"{name}:2" if name != AUTO and list_formats()[name].is_sized else name
-    place = _directory() if name == "kaldi" else path
+    place = _directory() if name in DIRECTORIES else path
     outcomes = []
     for small, fast in ((False, True), (True, True), (False, False)):
         if not fast and name != "jsonl":
@@ -201,6 +212,7 @@ def _blocks_of(small: bool) -> Iterator[None]:
         mock.patch.object(regroup, "BLOCK_BYTES", 48),
         mock.patch.object(fairseq, "BLOCK_BYTES", 48),
         mock.patch.object(kaldi, "BLOCK_ROWS", 2),
+        mock.patch.object(espnet, "BLOCK_ROWS", 2),
         mock.patch.dict(files.read_nbest_blocks.__kwdefaults__, {"block_bytes": 48}),
     ):
         yield

@@ -557,7 +557,7 @@ FAMILIES |= {
         hostile_lists.readers(name),
         (*hostile_lists.list_files(name), *_files(_FOUND + f"list-{name}")),
         hostile_lists.words(name),
-        begin=hostile_lists.begin if name == "kaldi" else lambda _: None,
+        begin=hostile_lists.begin if name in hostile_lists.DIRECTORIES else lambda _: None,
     )
     for name in hostile_lists.LISTS
 }

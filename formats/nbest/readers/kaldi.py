@@ -15,25 +15,36 @@ scales. A directory with ``archives.1``, ``archives.2``, ... is read as one list
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from os import fspath
 from pathlib import Path
-from typing import BinaryIO, TypeVar
 
 import numpy as np
 
-from formats.decimals import parse_number
 from formats.errors import FormatError, quote
+from formats.nbest.archives import (
+    find_file,
+    has_number,
+    iter_entries,
+    name_of_feature,
+    read_first_line,
+    search_directory,
+)
 from formats.nbest.block import NBestList
-from formats.nbest.entry import BLANKS, Place, is_not_finite, parse_value
-from formats.nbest.list_format import ListFormat, ListOptions, SentenceIds
+from formats.nbest.entry import BLANKS, Place, parse_value
+from formats.nbest.list_format import (
+    ID_NAMES,
+    TEXT_NAMES,
+    ListFormat,
+    ListOptions,
+    SentenceIds,
+)
 from formats.nbest.readers.tsv import check_columns
 from formats.nbest.regroup import join_sentences, make_block, pack_texts
-from formats.nbest.tables import ID_NAMES, TEXT_NAMES
 from formats.text import StrPath, open_text, require_regular_file
 
 __all__ = ["LIST_FORMAT"]
@@ -71,25 +82,10 @@ def _read_blocks(path: StrPath, options: ListOptions, ids: SentenceIds) -> Itera
 def _parse(path: Path, options: ListOptions, ids: SentenceIds) -> Iterator[NBestList]:
     """Yield blocks that may end within a sentence."""
     names: tuple[str, ...] | None = None
-    for texts in _search(_text_archives, path):
-        found = _search(partial(_archives, names=names, options=options), texts)
+    for texts in search_directory(_text_archives, path):
+        found = search_directory(partial(_archives, names=names, options=options), texts)
         names = tuple(found.costs)
         yield from _parse_archives(found, ids)
-
-
-_Found = TypeVar("_Found")
-
-
-def _search(find: Callable[[Path], _Found], path: Path) -> _Found:
-    """Return what is found at a path; a directory that cannot be read is an error with its name."""
-    try:
-        return find(path)
-    except OSError as error:
-        raise FormatError(
-            f"cannot be read: {error.strerror}",
-            path=error.filename or path,
-            remedy="Check the name and the permissions",
-        ) from error
 
 
 def _text_archives(path: Path) -> list[Path]:
@@ -107,8 +103,7 @@ def _text_archives(path: Path) -> list[Path]:
     )
     found = []
     for directory in [part for _, part in parts] or [path]:
-        names = [f"{name}{end}" for name in _TEXTS for end in ("", ".gz")]
-        texts = next((directory / name for name in names if (directory / name).exists()), None)
+        texts = find_file(directory, _TEXTS)
         if texts is None:
             remedy = f"Name the archive of the texts instead of the directory {directory.name}"
             if (directory / _SYMBOLS).exists():
@@ -132,40 +127,25 @@ def _archives(texts: Path, names: tuple[str, ...] | None, options: ListOptions) 
         names = tuple(n for n in options.columns if n not in (*ID_NAMES, *TEXT_NAMES))
     if names is None:
         files = sorted(path for path in texts.parent.iterdir() if path != texts and path.is_file())
-        first = _first_line(texts)
+        first = read_first_line(texts)
         key = first.split(None, 1)[0] if first.strip(BLANKS) else b""
-        costs = {_feature(path): path for path in files if _is_cost(_first_line(path), key)}
+        costs = {
+            name_of_feature(path): path for path in files if has_number(read_first_line(path), key)
+        }
     else:
         costs = {}
         for name in names:
-            paths = [texts.with_name(f"{name}{end}") for end in ("", ".gz")]
-            costs[name] = next((path for path in paths if path.exists()), paths[0])
+            costs[name] = find_file(texts.parent, [name]) or texts.with_name(name)
     check_columns([*costs], Place(fspath(texts), 1))
     return _Archives(texts, costs)
-
-
-def _feature(path: Path) -> str:
-    return path.name.removesuffix(".gz")
-
-
-def _first_line(path: Path) -> bytes:
-    with open_text(path) as file:
-        return file.readline(1 << 16)
-
-
-def _is_cost(line: bytes, key: bytes) -> bool:
-    fields = line.split()
-    if len(fields) != 2 or fields[0] != key:
-        return False
-    return parse_number(fields[1]) == parse_number(fields[1]) or is_not_finite(fields[1])
 
 
 def _parse_archives(found: _Archives, ids: SentenceIds) -> Iterator[NBestList]:
     path = fspath(found.texts)
     with ExitStack() as stack:
-        texts = _entries(found.texts, stack.enter_context(open_text(found.texts)))
+        texts = iter_entries(stack.enter_context(open_text(found.texts)))
         costs = {
-            name: _entries(path, stack.enter_context(open_text(require_regular_file(path))))
+            name: iter_entries(stack.enter_context(open_text(require_regular_file(path))))
             for name, path in found.costs.items()
         }
         while rows := list(islice(texts, BLOCK_ROWS)):
@@ -191,14 +171,6 @@ def _parse_archives(found: _Archives, ids: SentenceIds) -> Iterator[NBestList]:
                     f"the hypothesis {quote(key)} is not in {found.texts.name}",
                     "Make all archives from the same lists",
                 )
-
-
-def _entries(path: Path, file: BinaryIO) -> Iterator[tuple[int, bytes, bytes]]:
-    """Yield the number, the key and the rest of each line that is not empty."""
-    for number, line in enumerate(file, start=1):
-        key, *rest = line.strip(BLANKS).split(None, 1)[:2] or [b""]
-        if key:
-            yield number, key, rest[0] if rest else b""
 
 
 def _values(

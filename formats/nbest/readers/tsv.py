@@ -1,7 +1,7 @@
 """Tables with tabs: a header line names the columns, or the caller does.
 
-The columns are ``id`` or ``utt_id``, ``hyp``, ``text`` or ``hypothesis``, and features; ``-`` is
-not read. Ids are texts unless the first one is an integer; a column ``utt_id`` always has texts.
+The columns are the sentence id (``ID_NAMES``), the hypothesis (``TEXT_NAMES``), and features; ``-``
+is not read. Ids are texts unless the first one of a column ``id`` is an integer.
 """
 
 from __future__ import annotations
@@ -11,22 +11,41 @@ from dataclasses import replace
 from os import fspath
 
 from formats.decimals import parse_number
-from formats.errors import quote
+from formats.errors import FormatError, quote
 from formats.nbest.block import NBestList
 from formats.nbest.entry import BLANKS, Place
-from formats.nbest.list_format import ListFormat, ListOptions, SentenceIds
+from formats.nbest.list_format import (
+    ID_NAMES,
+    TEXT_NAMES,
+    ListFormat,
+    ListOptions,
+    SentenceIds,
+)
 from formats.nbest.regroup import iter_line_blocks, join_sentences
-from formats.nbest.tables import ID_NAMES, SKIPPED, TEXT_NAMES, TableForm, parse_table, split_line
+from formats.nbest.tables import SKIPPED, TableForm, parse_table, split_line
 from formats.text import StrPath
 
 __all__ = ["LIST_FORMAT", "check_columns"]
 
+_ANY_ID = f"{', '.join(ID_NAMES[:-1])} or {ID_NAMES[-1]}"
 _EXAMPLE = "A table begins with a line like: id<TAB>hyp<TAB>lm; or name its columns (--columns)"
 
 
 def _recognises(lines: Sequence[bytes]) -> bool:
     header = [field.strip(BLANKS).decode("utf-8", "replace") for field in split_line(lines[0])]
     return len(header) > 1 and any(name in header for name in ID_NAMES)
+
+
+def _explain(lines: Sequence[bytes], options: ListOptions) -> str:
+    """Return which columns are the id, the hypothesis and the features."""
+    try:
+        columns, _ = _columns(lines[0], options, Place("", 1))
+    except FormatError:
+        return ""  # the reader says it, with the file
+    form = TableForm(columns, "texts")
+    parts = [("id", form.id_column), ("hypothesis", form.text_column)]
+    words = [f"{what} in column {columns[at]}" for what, at in parts if at is not None]
+    return ", ".join(words + [f"features {' '.join(form.names)}"] * bool(form.names))
 
 
 def _read_blocks(path: StrPath, options: ListOptions, ids: SentenceIds) -> Iterator[NBestList]:
@@ -62,8 +81,7 @@ def _columns(line: bytes, options: ListOptions, place: Place) -> tuple[tuple[str
     if wanted is None:
         if not any(name in header for name in ID_NAMES):
             raise place.error(
-                f"no column of the first line is called {' or '.join(ID_NAMES)}: "
-                f"{quote(', '.join(header))}",
+                f"no column of the first line is called {_ANY_ID}: {quote(', '.join(header))}",
                 _EXAMPLE,
             )
         check_columns(header, place)
@@ -81,7 +99,7 @@ def _form(line: bytes, columns: tuple[str, ...], options: ListOptions, place: Pl
     column = next((i for i, name in enumerate(columns) if name in ID_NAMES), None)
     if column is None:
         raise place.error(
-            f"no column is called {' or '.join(ID_NAMES)}: {', '.join(columns)}",
+            f"no column is called {_ANY_ID}: {', '.join(columns)}",
             "Name the column of the sentence id; lists without ids: --format flat:N",
         )
     fields = split_line(line)
@@ -131,4 +149,5 @@ LIST_FORMAT = ListFormat(
     summary="columns with tabs, named by the first line or --columns",
     recognises=_recognises,
     read_blocks=_read_blocks,
+    explain=_explain,
 )

@@ -36,7 +36,7 @@ from formats.nbest.list_format import (
     register_format,
     split_format_name,
 )
-from formats.nbest.readers import fairseq, kaldi
+from formats.nbest.readers import espnet, fairseq, kaldi
 
 DATA = Path(__file__).parents[2] / "data"
 FORMATS = sorted(list_formats())
@@ -128,6 +128,7 @@ def test_valid(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(regroup, "BLOCK_BYTES", 16)
     monkeypatch.setattr(fairseq, "BLOCK_BYTES", 16)
     monkeypatch.setattr(kaldi, "BLOCK_ROWS", 1)
+    monkeypatch.setattr(espnet, "BLOCK_ROWS", 1)
     ids = SentenceIds()
     blocks = list(open_blocks(packed, format, options, ids))
     assert_expected(iter(blocks), ids, path)
