@@ -25,7 +25,7 @@ from mosesplug.api.arrays import (
     encode_texts,
     number_sentences,
 )
-from mosesplug.api.list_arguments import make_list_keywords
+from mosesplug.api.keywords import make_list_keywords
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.list_blocks import find_dense_features, read_list

@@ -17,7 +17,7 @@ from formats.nbest.list_format import SentenceIds
 from formats.weights.any_format import WeightFile
 from mosesplug.api.arguments import check_number, name_keywords, spell_keyword
 from mosesplug.api.inputs import InitialWeights, make_weight_file, unknown_feature_error
-from mosesplug.api.list_arguments import check_lengths, make_list_keywords
+from mosesplug.api.keywords import check_lengths, make_list_keywords
 from mosesplug.api.nbest import NBest
 from mosesplug.api.weights import WeightTable
 from mosesplug.errors import UsageError

@@ -13,7 +13,7 @@ import numpy as np
 from mosesplug.api.arguments import Progress, check_integer, open_progress
 from mosesplug.api.arrays import encode_texts
 from mosesplug.api.inputs import load_references
-from mosesplug.api.list_arguments import make_list_keywords
+from mosesplug.api.keywords import make_list_keywords
 from mosesplug.api.nbest import NBest
 from mosesplug.api.sentence_scores import attach_named_scores, attach_to_block, read_columns
 from mosesplug.api.statistics import convert_named_scores

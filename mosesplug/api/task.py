@@ -14,15 +14,14 @@ from numpy.typing import NDArray
 from formats.moses.ini import MosesIni
 from formats.nbest.block import NBestList, concatenate
 from formats.weights.any_format import WeightFile, read_weights
-from mosesplug.api.arguments import check_keyword
 from mosesplug.api.arrays import convert_features
 from mosesplug.api.hypotheses import ArrayLists, Hypotheses, make_lists, score_hypotheses
 from mosesplug.api.inputs import arrange_initial, load_references, make_weight_file
-from mosesplug.api.list_arguments import make_added_features, spell_list_values
+from mosesplug.api.keywords import make_added_features, make_learning_keywords
 from mosesplug.api.nbest import NBest
 from mosesplug.api.statistics import StatisticsMetric, convert_named_scores
 from mosesplug.api.weights import WeightTable
-from mosesplug.errors import DataError, UsageError, suggest
+from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace, spelled_groups
 from mosesplug.learning.inputs import GivenData
 from mosesplug.learning.list_blocks import find_dense_features, read_file_blocks
@@ -30,36 +29,16 @@ from mosesplug.learning.list_references import arrange_lines
 from mosesplug.learning.weights import StartingWeights, read_starting_weights
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
-from mosesplug.settings.declare import list_settings
 from mosesplug.settings.domains import make_domains
-from mosesplug.settings.learning import LearningSettings, make_learning_settings
+from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.lists import ListSettings
 from mosesplug.settings.scores import parse_score_sources
 
-__all__ = ["ListSource", "StrPath", "Task", "make_task", "spell_argument"]
+__all__ = ["ListSource", "StrPath", "Task", "make_task"]
 
 StrPath = str | PathLike[str]
 ListSource = NBest | StrPath
 """n-best lists in memory, or their file."""
-
-_SETTING_NAMES = {
-    "lists": "nbest",
-    "references": "refs",
-    "heldout_lists": "heldout-nbest",
-    "heldout_references": "heldout-refs",
-    "store": "from",
-    "initial": "init",
-    "sparse_initial": "sparse-init",
-    "options": "option",
-    "add_features": "add-feature",
-    "heldout_add_features": "heldout-add-feature",
-    "ranges": "range",
-    "report_metrics": "report-metric",
-    "bounds": "bound",
-    "asynchronous": "async",
-    "directory": "shard-directory",
-}
-"""Arguments that settings have under another name than with dashes."""
 
 _LIST_KEYWORDS = ("format", "columns", "drop_feature", "rename", "word_scores")
 """Arguments that say how lists are read."""
@@ -130,7 +109,9 @@ def make_task(
         values["initial"] = initial
     if isinstance(metric, str):
         values["metric"] = metric
-    settings = _add_features(_make_settings(values), source, add_features, heldout_add_features)
+    settings = _add_features(
+        make_learning_keywords(values), source, add_features, heldout_add_features
+    )
     if isinstance(metric, str) and statistics is not None:
         metric = find_metric(metric, settings.metric_settings)
     if named is not None:
@@ -301,71 +282,6 @@ def _check_metric(
             f"metric is a {type(metric).__name__} without {lacking[0]}: give a name, or an object "
             "with the protocol mosesplug.metrics.Metric"
         )
-
-
-def _make_settings(values: dict[str, Any]) -> LearningSettings:
-    """Return the settings of arguments that are values or paths."""
-    values = spell_list_values(values | dict(values.pop("sharding", None) or {}))
-    if isinstance(values.get("metric_settings"), Mapping):
-        pairs = values["metric_settings"].items()
-        values["metric_settings"] = ",".join(f"{name}:{value}" for name, value in pairs)
-    if isinstance(values.get("ranges"), Mapping):
-        pairs = values["ranges"].items()
-        values["ranges"] = [_spell_range(name, interval) for name, interval in pairs]
-    if isinstance(values.get("bounds"), Mapping):
-        limits = values["bounds"].items()
-        values["bounds"] = [_spell_bound(name, limit) for name, limit in limits]
-    if isinstance(values.get("length_exponent"), float | int):
-        values["length_exponent"] = repr(values["length_exponent"])
-    if isinstance(values.get("graphs"), str | PathLike):
-        values["graphs"] = [values["graphs"]]
-    if values.get("runs") is None and values.get("select") == "median":
-        del values["select"]  # the default, which requires several runs
-    if values.get("held_out") == 1.0:
-        raise UsageError("held_out must be less than 1")
-    named = {
-        _SETTING_NAMES.get(argument, argument.replace("_", "-")): value
-        for argument, value in values.items()
-        if value is not None and not (isinstance(value, str | tuple) and not value)
-    }
-    settings = {each.name: each for each in list_settings(LearningSettings)}
-    for name, value in named.items():
-        if name not in settings:
-            raise UsageError(f"unknown setting {spell_argument(name)}{suggest(name, settings)}")
-        named[name] = check_keyword(settings[name], value, spell_argument(name))
-    return make_learning_settings(named, spell_argument, has_data=False)
-
-
-def spell_argument(name: str) -> str:
-    """Return the argument of ``optimize`` for the setting with this name."""
-    for argument, other in _SETTING_NAMES.items():
-        if other == name:
-            return argument
-    return name.replace("-", "_")
-
-
-def _spell_range(name: str, interval: Any) -> str:
-    try:
-        low, high = map(float, interval)
-    except (TypeError, ValueError):
-        raise UsageError(f"ranges[{name!r}] is {interval!r}: give (lowest, highest)") from None
-    return f"{name}:{low!r}..{high!r}"
-
-
-def _spell_bound(name: str, limit: Any) -> str:
-    if isinstance(limit, str):
-        return f"{name}:{limit}"
-    try:
-        if np.ndim(limit) == 0:
-            return f"{name}:={float(limit)!r}"
-        ends = ["" if end is None else repr(float(end)) for end in limit]
-        low, high = ends
-    except (TypeError, ValueError):
-        raise UsageError(
-            f"bounds[{name!r}] is {limit!r}: give (lowest, highest) with None for no limit, a text "
-            "such as '>0', or a number"
-        ) from None
-    return f"{name}:{low}..{high}" if low or high else f"{name}:-inf..inf"
 
 
 def _make_start(

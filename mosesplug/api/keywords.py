@@ -1,4 +1,4 @@
-"""Keywords that say how n-best lists are read."""
+"""From keywords to settings: how n-best lists are read, and how weights are learned from them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,38 @@ import numpy as np
 
 from mosesplug.api.arguments import check_keyword, spell_keyword
 from mosesplug.api.arrays import check_column
-from mosesplug.errors import DataError, UsageError
+from mosesplug.errors import DataError, UsageError, suggest
 from mosesplug.settings.declare import list_settings
 from mosesplug.settings.features import AddedFeature, is_feature_name
+from mosesplug.settings.learning import LearningSettings, make_learning_settings
 from mosesplug.settings.lists import ListSettings, make_list_settings
 
-__all__ = ["check_lengths", "make_added_features", "make_list_keywords", "spell_list_values"]
+__all__ = [
+    "check_lengths",
+    "make_added_features",
+    "make_learning_keywords",
+    "make_list_keywords",
+    "spell_argument",
+]
+
+_SETTING_NAMES = {
+    "lists": "nbest",
+    "references": "refs",
+    "heldout_lists": "heldout-nbest",
+    "heldout_references": "heldout-refs",
+    "store": "from",
+    "initial": "init",
+    "sparse_initial": "sparse-init",
+    "options": "option",
+    "add_features": "add-feature",
+    "heldout_add_features": "heldout-add-feature",
+    "ranges": "range",
+    "report_metrics": "report-metric",
+    "bounds": "bound",
+    "asynchronous": "async",
+    "directory": "shard-directory",
+}
+"""Arguments that settings have under another name than with dashes."""
 
 
 def make_list_keywords(
@@ -33,7 +59,7 @@ def make_list_keywords(
     """
     settings = {each.name: each for each in list_settings(ListSettings)}
     values: dict[str, Any] = {}
-    for keyword, value in spell_list_values(keywords).items():
+    for keyword, value in _spell_list_values(keywords).items():
         name = keyword.replace("_", "-")
         if value is not None:
             values[name] = check_keyword(settings[name], value, keyword)
@@ -111,7 +137,7 @@ def _make_feature(name: Any, values: Any, what: str) -> AddedFeature:
     return AddedFeature(name, values=table)
 
 
-def spell_list_values(values: Mapping[str, Any]) -> dict[str, Any]:
+def _spell_list_values(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return keywords with their values as the command line has them.
 
     Raises:
@@ -128,3 +154,72 @@ def spell_list_values(values: Mapping[str, Any]) -> dict[str, Any]:
     if columns is not None and not isinstance(columns, str):
         found["columns"] = ",".join(map(str, columns))
     return found
+
+
+def make_learning_keywords(values: dict[str, Any]) -> LearningSettings:
+    """Return the settings of the keywords of ``optimize`` that are values or paths.
+
+    Raises:
+        UsageError: a value cannot be used.
+    """
+    values = _spell_list_values(values | dict(values.pop("sharding", None) or {}))
+    if isinstance(values.get("metric_settings"), Mapping):
+        pairs = values["metric_settings"].items()
+        values["metric_settings"] = ",".join(f"{name}:{value}" for name, value in pairs)
+    if isinstance(values.get("ranges"), Mapping):
+        pairs = values["ranges"].items()
+        values["ranges"] = [_spell_range(name, interval) for name, interval in pairs]
+    if isinstance(values.get("bounds"), Mapping):
+        limits = values["bounds"].items()
+        values["bounds"] = [_spell_bound(name, limit) for name, limit in limits]
+    if isinstance(values.get("length_exponent"), float | int):
+        values["length_exponent"] = repr(values["length_exponent"])
+    if isinstance(values.get("graphs"), str | PathLike):
+        values["graphs"] = [values["graphs"]]
+    if values.get("runs") is None and values.get("select") == "median":
+        del values["select"]  # the default, which requires several runs
+    if values.get("held_out") == 1.0:
+        raise UsageError("held_out must be less than 1")
+    named = {
+        _SETTING_NAMES.get(argument, argument.replace("_", "-")): value
+        for argument, value in values.items()
+        if value is not None and not (isinstance(value, str | tuple) and not value)
+    }
+    settings = {each.name: each for each in list_settings(LearningSettings)}
+    for name, value in named.items():
+        if name not in settings:
+            raise UsageError(f"unknown setting {spell_argument(name)}{suggest(name, settings)}")
+        named[name] = check_keyword(settings[name], value, spell_argument(name))
+    return make_learning_settings(named, spell_argument, has_data=False)
+
+
+def spell_argument(name: str) -> str:
+    """Return the argument of ``optimize`` for the setting with this name."""
+    for argument, other in _SETTING_NAMES.items():
+        if other == name:
+            return argument
+    return name.replace("-", "_")
+
+
+def _spell_range(name: str, interval: Any) -> str:
+    try:
+        low, high = map(float, interval)
+    except (TypeError, ValueError):
+        raise UsageError(f"ranges[{name!r}] is {interval!r}: give (lowest, highest)") from None
+    return f"{name}:{low!r}..{high!r}"
+
+
+def _spell_bound(name: str, limit: Any) -> str:
+    if isinstance(limit, str):
+        return f"{name}:{limit}"
+    try:
+        if np.ndim(limit) == 0:
+            return f"{name}:={float(limit)!r}"
+        ends = ["" if end is None else repr(float(end)) for end in limit]
+        low, high = ends
+    except (TypeError, ValueError):
+        raise UsageError(
+            f"bounds[{name!r}] is {limit!r}: give (lowest, highest) with None for no limit, a text "
+            "such as '>0', or a number"
+        ) from None
+    return f"{name}:{low}..{high}" if low or high else f"{name}:-inf..inf"
