@@ -5,7 +5,7 @@
     nbest/       n-best lists
     graphs/      search graphs and lattices; any_graph tells the format by its content
     weights/     -show-weights, dense and sparse weights, init.opt, weights.txt;
-                 any_format tells the format by its content
+                 weight_format tells the format by its content
     moses/       moses.ini, and the decoder's command-line flags
     extractor/   features.dat and scores.dat; examples for the classifier megam
     references   reference translations

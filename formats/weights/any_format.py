@@ -1,24 +1,7 @@
-"""Read weights from a file of any format, detected by its content.
+"""Read weights from a file of any format, detected by its content (``weight_format``).
 
-=============== ============================================================
-moses.ini       sections in brackets, ``[weight]`` among them
-show-weights    ``Name= v v`` lines, and features without weights
-dense           ``Name= v v`` lines; ``name value`` lines of sparse features may follow
-overwrite       several ``Name= v v`` on one line: ``-weight-overwrite``
-sparse          ``name value`` lines, all names with an underscore
-graph           the same with the names of dense features in search graphs, ``LM0``, ``TM0_1``
-kbmira          the same with dense weights by number, ``F0``, ``F1``, as kbmira writes
-init.opt        three lines of numbers
-weights.txt     one line of numbers
-json            an object of dense and sparse weights
-json-flat       an object with a weight for each name
-equals          ``name=value`` words, on one line or several
-yaml            ``name: value`` lines
-tsv             ``name value`` lines below a header
-=============== ============================================================
-
-Where single values have names, as in the last four, the names do not tell dense from sparse
-features. The file is read once, so it may be a pipe.
+Where single values have names, as in the last four formats, the names do not tell dense from
+sparse features. The file is read once, so it may be a pipe.
 """
 
 from __future__ import annotations
@@ -27,15 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike, fspath
-from pathlib import PurePath
-from typing import Literal, get_args
 
 from formats.errors import FormatError, quote
 from formats.graphs.hypergraph import hypergraph_names, infer_groups
 from formats.moses.ini import MosesIni, parse_moses_ini
 from formats.moses.ini_features import UNKNOWN_WORD, fixed_weights, list_features, sparse_weights
 from formats.weights.files import (
-    UNTUNEABLE_COMPONENT,
     ShowWeights,
     WeightGroup,
     parse_weight_overwrite,
@@ -45,75 +25,22 @@ from formats.weights.files import (
     read_sparse,
     read_weights_txt,
 )
-from formats.weights.flat import is_pairs, is_tsv, parse_pairs, parse_tsv
-from formats.weights.json_file import is_json, parse_json_weights
+from formats.weights.flat import parse_pairs, parse_tsv
+from formats.weights.json_file import parse_json_weights
 from formats.weights.lines import decode, read_content_lines, read_weight_file
 from formats.weights.list_changes import ListChanges, parse_list_changes
-from formats.weights.yaml_file import is_yaml, parse_yaml
+from formats.weights.weight_format import FORMATS, Format, recognize_format
+from formats.weights.yaml_file import parse_yaml
 
 __all__ = [
-    "FORMATS",
-    "Format",
     "WeightFile",
-    "find_weight_format",
     "name_as_in_graphs",
     "parse_weights",
     "read_weights",
 ]
 
-Format = Literal[
-    "moses.ini",
-    "dense",
-    "show-weights",
-    "overwrite",
-    "sparse",
-    "graph",
-    "kbmira",
-    "init.opt",
-    "weights.txt",
-    "json",
-    "json-flat",
-    "equals",
-    "yaml",
-    "tsv",
-]
-
-FORMATS: tuple[Format, ...] = get_args(Format)
-"""All of them."""
-
 _FLAT: tuple[Format, ...] = ("sparse", "graph", "json-flat", "equals", "yaml", "tsv")
 """Formats in which a name does not tell a dense from a sparse feature."""
-
-_OTHER_NAMES: Mapping[str, Format] = {"lines": "graph"}
-"""Further names of formats: what most scripts call ``name value`` lines."""
-
-_SUFFIXES: Mapping[str, Format] = {
-    ".json": "json",
-    ".yaml": "yaml",
-    ".yml": "yaml",
-    ".tsv": "tsv",
-    ".ini": "moses.ini",
-}
-
-
-def find_weight_format(name: str | None, path: str | PathLike[str] = "") -> Format:
-    """Return the format with this name.
-
-    Args:
-        name: a format, or ``lines`` for ``graph``; None: the format of the name of the file, which
-            is ``dense`` unless it ends in ``.json``, ``.yaml``, ``.yml``, ``.tsv`` or ``.ini``.
-        path: the file.
-
-    Raises:
-        ValueError: there is no such format.
-    """
-    if name is None:
-        return _SUFFIXES.get(PurePath(path).suffix, "dense")
-    found = _OTHER_NAMES.get(name, name)
-    if found not in FORMATS:
-        known = ", ".join([*FORMATS, *_OTHER_NAMES])
-        raise ValueError(f"unknown format {name!r} of weights; known: {known}")
-    return found
 
 
 @dataclass(frozen=True)
@@ -224,7 +151,7 @@ def parse_weights(
     lines = [line for _, line in read_content_lines(path, text, comments=True)]
     if not lines:
         raise FormatError("the file has no weights", path=path, remedy="Give a file of weights")
-    found: Format | None = "json" if is_json(text) else _format_of(lines)
+    found = recognize_format(text, lines)
     if found is None:
         raise FormatError(
             f"{quote(lines[0])} is not a line of a file of weights",
@@ -319,63 +246,6 @@ def _split_dense(text: bytes) -> tuple[bytes, bytes]:
     pairs = list(zip(lines, is_sparse, strict=True))
     dense, sparse = ([line if flag == kept else b"" for line, flag in pairs] for kept in (0, 1))
     return b"\n".join(dense), b"\n".join(sparse)
-
-
-def _format_of(lines: Sequence[bytes]) -> Format | None:
-    """Return the format of a file with these lines, without comments; None if unknown."""
-    if _is_section(lines[0]) or any(
-        line.startswith(b"[weight]") and _is_section(line) for line in lines
-    ):
-        return "moses.ini"
-    if all(_is_number(word) for line in lines for word in line.split()):
-        return "weights.txt" if len(lines) == 1 else "init.opt"
-    if is_tsv(lines):
-        return "tsv"
-    if is_pairs(lines):
-        return "equals"
-    if is_yaml(lines):
-        return "yaml"
-    words = lines[0].split()
-    groups = sum(word.endswith(b"=") for word in words)
-    if len(lines) == 1 and (groups > 1 or (groups and b"x" in words)):
-        return "overwrite"
-    if any(map(_only_shown, lines)):
-        return "show-weights"
-    names = [line.split(maxsplit=1)[0] for line in lines]
-    # A sparse feature of the word "=" has a name that ends with it.
-    if any(name.endswith(b"=") and b"_" not in name for name in names) or all(
-        name.endswith(b"=") for name in names
-    ):
-        return "dense"
-    if len(words) != 2 or not _is_number(words[1]):
-        return None
-    dense = [name for name in names if b"_" not in name]
-    if not dense:
-        return "sparse"
-    return "kbmira" if dense == [b"F%d" % place for place in range(len(dense))] else "graph"
-
-
-def _is_section(line: bytes) -> bool:
-    """Return whether the line is a section header, possibly with a comment."""
-    head, bracket, rest = line.partition(b"]")
-    is_header = head.startswith(b"[") and len(head) > 1 and bool(bracket)
-    return is_header and rest.strip()[:1] in (b"", b"#")
-
-
-def _only_shown(line: bytes) -> bool:
-    """Return whether only the output of ``-show-weights`` has such a line."""
-    if b"UNTUNEABLE" in line:
-        words = line.split()
-        return UNTUNEABLE_COMPONENT in words or (len(words) == 2 and words[1] == b"UNTUNEABLE")
-    return line.endswith(b"=") and len(line.split()) == 1
-
-
-def _is_number(word: bytes) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
 
 
 def _make_show_weights(groups: Iterable[tuple[str, Sequence[float | None]]]) -> ShowWeights:

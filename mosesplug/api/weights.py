@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from formats.moses.ini import MosesIni, read_moses_ini
 from formats.text import write_atomic
-from formats.weights.any_format import Format, WeightFile, find_weight_format, read_weights
+from formats.weights.any_format import WeightFile, read_weights
 from formats.weights.files import ShowWeights, WeightGroup
 from formats.weights.list_changes import UNCHANGED, ListChanges, format_list_changes
+from formats.weights.weight_format import Format, find_weight_format
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.reporting.tables import format_table, render_table

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import mosesplug
-from formats.weights.any_format import FORMATS, read_weights
+from formats.weights.any_format import read_weights
+from formats.weights.weight_format import FORMATS
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
 

@@ -15,7 +15,7 @@ from mosesplug.cli.shared.parameters import Output
 from mosesplug.errors import UsageError
 
 if TYPE_CHECKING:
-    from formats.weights.any_format import Format
+    from formats.weights.weight_format import Format
     from mosesplug.inspection.weights.algebra import Norm
     from mosesplug.inspection.weights.sources import ResolvedWeights
 
@@ -207,7 +207,7 @@ def _write(
 
 
 def _parse_format(name: str | None, weights: ResolvedWeights) -> Format:
-    from formats.weights.any_format import find_weight_format
+    from formats.weights.weight_format import find_weight_format
 
     if name is None:
         return weights.format

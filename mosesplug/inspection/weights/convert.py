@@ -12,7 +12,7 @@ from pathlib import Path
 from formats.graphs.hypergraph import hypergraph_names
 from formats.moses.ini import MosesIni, with_weights
 from formats.moses.ini_features import feature_weights, sparse_weights
-from formats.weights.any_format import Format, name_as_in_graphs
+from formats.weights.any_format import name_as_in_graphs
 from formats.weights.files import (
     InitOpt,
     ShowWeights,
@@ -27,6 +27,7 @@ from formats.weights.files import (
 from formats.weights.flat import format_pairs, format_tsv
 from formats.weights.json_file import format_flat_json, format_json_weights
 from formats.weights.list_changes import format_list_changes
+from formats.weights.weight_format import Format
 from formats.weights.yaml_file import format_yaml
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import spelled_groups

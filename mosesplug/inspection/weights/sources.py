@@ -18,9 +18,10 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 
-from formats.weights.any_format import Format, WeightFile, parse_weights, read_weights
+from formats.weights.any_format import WeightFile, parse_weights, read_weights
 from formats.weights.files import ShowWeights, WeightGroup, read_sparse
 from formats.weights.list_changes import UNCHANGED, ListChanges
+from formats.weights.weight_format import Format
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.inspection.run import StoredRun, open_run

@@ -21,7 +21,7 @@ from formats.extractor.data import SparseColumns, write_features, write_scores
 from formats.moses.decoder_flags import decoder_flags
 from formats.moses.ini import read_moses_ini, with_weights
 from formats.text import read_bytes, write_atomic
-from formats.weights.any_format import Format, WeightFile, read_weights
+from formats.weights.any_format import WeightFile, read_weights
 from formats.weights.files import (
     InitOpt,
     ShowWeights,
@@ -32,6 +32,7 @@ from formats.weights.files import (
     format_weights_txt,
     read_sparse,
 )
+from formats.weights.weight_format import Format
 from mosesplug.decoders.command import WEIGHT_FILES, WeightsFormat, format_decoder_weights
 from mosesplug.decoders.description import WEIGHT_FILE_DECODERS
 from mosesplug.errors import DataError

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from formats.errors import FormatError
-from formats.weights.any_format import FORMATS, parse_weights, read_weights
+from formats.weights.any_format import parse_weights, read_weights
 from formats.weights.files import WeightGroup
+from formats.weights.weight_format import FORMATS
 
 INI = b"""\
 # a system

@@ -9,13 +9,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from formats.errors import FormatError
-from formats.weights.any_format import find_weight_format, parse_weights, read_weights
+from formats.weights.any_format import parse_weights, read_weights
 from formats.weights.flat import format_pairs, format_tsv, parse_pairs, parse_tsv
 from formats.weights.list_changes import (
     ListChanges,
     format_list_changes,
     parse_list_changes,
 )
+from formats.weights.weight_format import find_weight_format
 from formats.weights.yaml_file import format_yaml, is_yaml, parse_yaml
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)

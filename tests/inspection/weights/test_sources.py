@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from formats.errors import FormatError
 from formats.moses.ini import parse_moses_ini
-from formats.weights.any_format import FORMATS, Format, parse_weights
+from formats.weights.any_format import parse_weights
 from formats.weights.files import ShowWeights, WeightGroup
+from formats.weights.weight_format import FORMATS, Format
 from mosesplug.errors import DataError, UsageError
 from mosesplug.inspection.run import open_run
 from mosesplug.inspection.weights.algebra import (
