@@ -120,7 +120,7 @@ def make_task(
             raise UsageError(f"references is missing: {metric} is not of the scores alone")
     elif heldout_scores is not None:
         raise UsageError("heldout_scores requires scores by name, as scores={'COMET': ...}")
-    held_out = _find_held_out(settings, source, heldout_lists, heldout_references)
+    held_out = _find_held_out(settings, heldout_lists, heldout_references)
     if domains is not None and not isinstance(domains, str | PathLike):
         held_out = replace(held_out, domains=make_domains(domains))
 
@@ -301,9 +301,7 @@ def _make_start(
     return start, None if file is None else file.ini
 
 
-def _find_held_out(
-    settings: LearningSettings, source: str, lists: Any, references: Any
-) -> GivenData:
+def _find_held_out(settings: LearningSettings, lists: Any, references: Any) -> GivenData:
     """Return the held-out lists."""
     if settings.select == "best-heldout" and not (settings.held_out or lists is not None):
         raise UsageError("select='best-heldout' requires held_out or heldout_lists")

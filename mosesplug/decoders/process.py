@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,6 +38,7 @@ _GRACE_SECONDS = 5.0
 _PROGRESS_SECONDS = 0.2
 _SHELLS_SIGNALS = 128
 _LITTLE_ROOM = 1 << 16
+_TAIL_LINES, _TAIL_BYTES = 10, 4096
 
 
 @dataclass(frozen=True)
@@ -56,13 +57,13 @@ class FinishedProcess:
     seconds: float
 
 
-def find_executable(program: str, *, directory: Path | None = None) -> Path | None:
+def find_executable(program: str) -> Path | None:
     """Return the absolute path of a program, or None if it is missing or not executable.
 
-    A name with a ``/`` is a path relative to ``directory`` or the current directory. A name without
-    one is a file there, or is searched on ``PATH``.
+    A name with a ``/`` is a path relative to the current directory. A name without one is a file
+    there, or is searched on ``PATH``.
     """
-    here = (directory or Path.cwd()) / program
+    here = Path.cwd() / program
     if here.is_file() and os.access(here, os.X_OK):
         return here.absolute()
     found = None if "/" in program else shutil.which(program)
@@ -76,7 +77,6 @@ def run_command(
     stdout: Path,
     stderr: Path,
     stdin: Path | None = None,
-    environment: Mapping[str, str] | None = None,
     on_lines: Callable[[int], None] | None = None,
     what: str = "decoder",
     timeout: float | None = None,
@@ -89,7 +89,6 @@ def run_command(
         directory: the child's current directory.
         stdout, stderr: files that receive its output; they are replaced.
         stdin: file to read; nothing by default.
-        environment: variables in addition to those of this process.
         on_lines: called a few times a second with the number of lines in ``stdout``.
         what: the child's role, for messages.
         timeout: seconds after which its process group is ended if it wrote to none of ``stdout``,
@@ -111,7 +110,6 @@ def run_command(
             stdin=subprocess.DEVNULL if stdin is None else files.enter_context(stdin.open("rb")),
             stdout=files.enter_context(stdout.open("wb")),
             stderr=files.enter_context(stderr.open("wb")),
-            env={**os.environ, **(environment or {})},
             start_new_session=True,
         )
         with _group_ended(child):
@@ -196,16 +194,16 @@ def make_error(problem: str, command: Sequence[str], stderr: Path) -> DecoderErr
     return DecoderError(text)
 
 
-def read_tail(path: Path, *, lines: int = 10, limit: int = 4096) -> str:
+def read_tail(path: Path) -> str:
     """Return the last lines of a file that may be large, growing, or missing."""
     try:
         with path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - limit))
+            file.seek(max(0, size - _TAIL_BYTES))
             text = file.read().decode("utf-8", "replace")
     except OSError:
         return ""
-    return "\n".join(line.rstrip() for line in text.strip().splitlines()[-lines:])
+    return "\n".join(line.rstrip() for line in text.strip().splitlines()[-_TAIL_LINES:])
 
 
 class LineCounter:

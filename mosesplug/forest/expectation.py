@@ -14,8 +14,7 @@ weights (the sum over edges times sparse features), a scale, or another additive
 
     Cov(R, S) = sum over e of d E[R] / d score(e) * s(e).
 
-A gradient costs two passes with one number per node, independent of the number of features. A
-covariance matrix costs two passes per row.
+A gradient costs two passes with one number per node, independent of the number of features.
 """
 
 from __future__ import annotations
@@ -30,10 +29,8 @@ from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import kernel
 
 __all__ = [
-    "covariance",
     "expectation",
     "expectation_and_gradient",
-    "feature_covariance",
     "feature_sums",
 ]
 
@@ -68,49 +65,6 @@ def expectation_and_gradient(
     arrays = graph.edge_offsets, graph.tail_offsets, graph.tails
     below = _averages(*arrays, posterior.shares, values)
     return float(below[-1]), _gradient(*arrays, posterior.shares, posterior.nodes, values, below)
-
-
-def covariance(
-    graph: GraphEdges,
-    posterior: Posterior,
-    left: NDArray[np.float64],
-    right: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Return the covariances ``Cov(R, S)`` of additive quantities.
-
-    Args:
-        graph: the graph.
-        posterior: the distribution over its derivations.
-        left: float64 ``[n_edges, k]``; ``r(e)``. Each column costs two passes.
-        right: float64 ``[n_edges, m]``; ``s(e)``. The cost of a column is negligible.
-
-    Returns:
-        float64 ``[k, m]``.
-    """
-    gradients = [
-        expectation_and_gradient(graph, posterior, np.ascontiguousarray(column))[1]
-        for column in left.T
-    ]
-    stacked = np.array(gradients).reshape(left.shape[1], left.shape[0])
-    return np.asarray(np.einsum("ki,im->km", stacked, right))
-
-
-def feature_covariance(
-    graph: Hypergraph, posterior: Posterior, values: NDArray[np.float64], n_columns: int
-) -> NDArray[np.float64]:
-    """Return the covariances of an additive quantity with the features: ``d E[R] / d w``.
-
-    Args:
-        graph: the graph.
-        posterior: the distribution over its derivations, under scores ``w . h``.
-        values: float64 ``[n_edges]``; the contribution of each edge.
-        n_columns: number of features.
-
-    Returns:
-        float64 ``[n_columns]``.
-    """
-    _, gradient = expectation_and_gradient(graph, posterior, values)
-    return feature_sums(graph, gradient, n_columns)
 
 
 def feature_sums(

@@ -60,11 +60,6 @@ class Bounds:
         """bool ``[n]``, weights with one possible value."""
         return np.asarray(self.low == self.high)
 
-    @property
-    def limited(self) -> Flags:
-        """bool ``[n]``, weights with a limit."""
-        return np.asarray((self.low > -np.inf) | (self.high < np.inf))
-
     def is_cone(self, columns: Flags | slice = slice(None)) -> bool:
         """Return whether these weights may be multiplied by any positive factor.
 

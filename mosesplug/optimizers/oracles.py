@@ -19,7 +19,7 @@ from mosesplug.tuning_set import TuningSet
 
 __all__ = ["OracleSets", "corpus_oracles", "sentence_oracles"]
 
-PASSES = 20
+_PASSES = 20
 """A greedy search that has not converged by then cycles among ties."""
 
 
@@ -67,9 +67,6 @@ def corpus_oracles(
     tuning_set: TuningSet,
     metric: Metric | FewSentences,
     rng: np.random.Generator,
-    *,
-    background: NDArray[np.float64] | None = None,
-    passes: int = PASSES,
 ) -> OracleSets:
     """Return the hypotheses that a greedy search finds best (survey, Figure 2).
 
@@ -83,20 +80,16 @@ def corpus_oracles(
         metric: of summed statistics; larger is better. ``FewSentences`` gives oracles to a batch
             without a match of four words, too.
         rng: of the first choice and of the orders.
-        background: float64 ``[n_stats]``, statistics that are added to those of the choices.
-        passes: maximum number of passes.
 
     Returns:
         Every hypothesis that scores as the chosen one does, given the choices for the other
-        sentences; ``score`` includes the background.
+        sentences.
     """
     offsets, stats = tuning_set.offsets, tuning_set.stats.astype(np.float64)
     filled = np.flatnonzero(np.diff(offsets) > 0)
     chosen = offsets[filled] + rng.integers(0, np.diff(offsets)[filled])
     totals = stats[chosen].sum(axis=0)
-    if background is not None:
-        totals += background
-    for _ in range(passes):
+    for _ in range(_PASSES):
         changed = False
         for place in rng.permutation(len(filled)).tolist():
             start, end = offsets[filled[place]], offsets[filled[place] + 1]

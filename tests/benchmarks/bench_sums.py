@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from formats.references import read_reference
 from mosesplug.forest import Hypergraph, viterbi
-from mosesplug.forest.expectation import feature_covariance
+from mosesplug.forest.expectation import expectation_and_gradient
 from mosesplug.forest.inside_outside import log_inside, posterior
 from mosesplug.forest.k_best import k_best
 from mosesplug.forest.mbr import Criterion, decide_in_graph
@@ -82,9 +82,7 @@ def test_one_graph(recorded: Recorded, what: str, benchmark: Any) -> None:
         "viterbi": lambda: viterbi(graph, scores),
         "log inside": lambda: log_inside(*arrays, scores),
         "posterior": lambda: posterior(graph, scores),
-        "gradient of an expectation": lambda: feature_covariance(
-            graph, found, values, len(recorded.weights)
-        ),
+        "gradient of an expectation": lambda: expectation_and_gradient(graph, found, values),
         "split": lambda: split(graph),
         "split for refs": lambda: split_for(graph, references),
     }[what]

@@ -45,7 +45,8 @@ def test_output_goes_to_files_and_lines_are_counted(tmp_path: Path) -> None:
     assert finished.command == tuple(python(code))
 
 
-def test_directory_and_environment(tmp_path: Path) -> None:
+def test_directory_and_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROOM", "here")
     code = "import os; print(os.getcwd(), os.environ['ROOM'])"
     out = tmp_path / "out"
     run_command(
@@ -53,7 +54,6 @@ def test_directory_and_environment(tmp_path: Path) -> None:
         directory=tmp_path,
         stdout=out,
         stderr=tmp_path / "err",
-        environment={"ROOM": "here"},
     )
     assert out.read_text() == f"{tmp_path} here\n"
 
@@ -151,15 +151,16 @@ def test_program_that_does_not_exist(tmp_path: Path) -> None:
         )
 
 
-def test_executable(tmp_path: Path) -> None:
+def test_executable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     program = tmp_path / "program"
     program.write_text("#!/bin/sh\n")
-    assert find_executable("./program", directory=tmp_path) is None
+    assert find_executable("./program") is None
     program.chmod(0o755)
-    assert find_executable("./program", directory=tmp_path) == program
-    assert find_executable("program", directory=tmp_path) == program
+    assert find_executable("./program") == program
+    assert find_executable("program") == program
     assert find_executable(str(program)) == program
-    assert find_executable("sh", directory=tmp_path) is not None
+    assert find_executable("sh") is not None
     assert find_executable("no/such/program") is None
 
 

@@ -125,18 +125,6 @@ def test_ties_are_kept() -> None:
     np.testing.assert_array_equal(found.offsets, [0, 2, 4, 6])
 
 
-def test_the_background_decides_ties_of_the_batch() -> None:
-    # Both hypotheses are perfect; a poor background gains more from the longer one.
-    short, long = [6, 6, 5, 5, 4, 4, 3, 3, 6], [9, 9, 8, 8, 7, 7, 6, 6, 9]
-    made = with_statistics([2], np.array([short, long], dtype=np.int32))
-    alone = corpus_oracles(made, Bleu(), np.random.default_rng(0))
-    np.testing.assert_array_equal(alone.rows, [0, 1])
-    poor = np.array([20.0, 40, 15, 39, 10, 38, 5, 37, 40])
-    found = corpus_oracles(made, Bleu(), np.random.default_rng(0), background=poor)
-    np.testing.assert_array_equal(found.rows, [1])
-    assert found.score == pytest.approx(float(Bleu().score(poor + long)))
-
-
 def test_nothing_to_choose_from() -> None:
     made = with_statistics([0, 0], np.zeros((0, 9), dtype=np.int32))
     found = corpus_oracles(made, Bleu(), np.random.default_rng(0))

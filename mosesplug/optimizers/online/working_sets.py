@@ -141,7 +141,7 @@ def solve(
         features: the rows.
         working: the set; its multipliers are the starting point and an output.
         size: number of constraints in the set.
-        caps, tolerance, exchanges: see ``qp.group_multipliers``.
+        caps, tolerance, exchanges: see ``qp.solve_groups``.
         walk: ``weights`` and ``moved`` are outputs.
         weights, moved: float64 ``[n_columns]``; their values before any step of this set.
     """

@@ -18,37 +18,13 @@ from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
 
-__all__ = ["EXCHANGES", "group_multipliers", "solve_groups"]
+__all__ = ["EXCHANGES", "solve_groups"]
 
 EXCHANGES = 100_000
 """Maximum exchanges. A binding cap takes a few per constraint; dependent constraints far from the
 cap take some hundreds."""
 
 _REST = -1  # the unused part of a group's cap
-
-
-def group_multipliers(
-    gram: NDArray[np.float64],
-    goals: NDArray[np.float64],
-    groups: NDArray[np.int64],
-    caps: NDArray[np.float64],
-    tolerance: float = 1e-10,
-    exchanges: int = EXCHANGES,
-) -> NDArray[np.float64]:
-    """Return the multipliers, float64 ``[n]``.
-
-    Args:
-        gram: float64 ``[n, n]``, products ``d_i . d_j``.
-        goals: float64 ``[n]``, ``b_i``.
-        groups: int64 ``[n]``, the group of each constraint, from 0.
-        caps: float64 ``[n_groups]``, ``C_g``, of each group's sum.
-        tolerance: largest difference of slopes at the end between a multiplier and another one of
-            its group that is above 0.
-        exchanges: maximum number of exchanges.
-    """
-    multipliers = np.zeros(len(goals))
-    solve_groups(gram, goals, groups, caps, tolerance, exchanges, multipliers)
-    return multipliers
 
 
 @kernel
@@ -67,7 +43,13 @@ def solve_groups(
     with which the exchange gains most.
 
     Args:
-        gram, goals, groups, caps, tolerance, exchanges: as for ``group_multipliers``.
+        gram: float64 ``[n, n]``, products ``d_i . d_j``.
+        goals: float64 ``[n]``, ``b_i``.
+        groups: int64 ``[n]``, the group of each constraint, from 0.
+        caps: float64 ``[n_groups]``, ``C_g``, of each group's sum.
+        tolerance: largest difference of slopes at the end between a multiplier and another one of
+            its group that is above 0.
+        exchanges: maximum number of exchanges.
         multipliers: in and output, float64 ``[n]``, feasible.
     """
     n = len(goals)

@@ -9,7 +9,21 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from mosesplug.optimizers.solvers.qp import EXCHANGES, group_multipliers, solve_groups
+from mosesplug.optimizers.solvers.qp import EXCHANGES, solve_groups
+
+
+def group_multipliers(
+    gram: NDArray[np.float64],
+    goals: NDArray[np.float64],
+    groups: NDArray[np.int64],
+    caps: NDArray[np.float64],
+    tolerance: float = 1e-10,
+    exchanges: int = EXCHANGES,
+) -> NDArray[np.float64]:
+    """The multipliers, float64 ``[n]``, from a start at 0."""
+    multipliers = np.zeros(len(goals))
+    solve_groups(gram, goals, groups, caps, tolerance, exchanges, multipliers)
+    return multipliers
 
 
 def random_program(
