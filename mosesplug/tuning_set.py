@@ -43,6 +43,12 @@ class SparseRows:
         entries = np.repeat(self.indptr[rows] - indptr[:-1], widths) + np.arange(indptr[-1])
         return SparseRows(indptr, self.indices[entries], self.data[entries])
 
+    def view(self, start: int, stop: int) -> SparseRows:
+        """Return rows ``start`` to ``stop - 1``, whose indices and values are views."""
+        first, last = int(self.indptr[start]), int(self.indptr[stop])
+        indptr = self.indptr[start : stop + 1] - first
+        return SparseRows(indptr, self.indices[first:last], self.data[first:last])
+
     def scores(self, start: int, stop: int, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``w . h`` of rows ``start`` to ``stop - 1``, float64 ``[stop - start]``.
 
@@ -133,6 +139,19 @@ class TuningSet:
         owner = np.searchsorted(starts, rows, side="right") - 1
         _, first = np.unique(owner, return_index=True)
         return rows[first].astype(np.int64)
+
+    def view_sentences(self, start: int, stop: int) -> TuningSet:
+        """Return the sentences at positions ``start`` to ``stop - 1``, as views of the arrays."""
+        first, last = int(self.offsets[start]), int(self.offsets[stop])
+        return TuningSet(
+            space=self.space,
+            sentence_ids=self.sentence_ids[start:stop],
+            offsets=self.offsets[start : stop + 1] - first,
+            dense=self.dense[first:last],
+            sparse=None if self.sparse is None else self.sparse.view(first, last),
+            stats=self.stats[first:last],
+            lengths=self.lengths[first:last],
+        )
 
     def take_sentences(self, sentences: NDArray[np.int64]) -> TuningSet:
         """Return the sentences at the given positions, in that order; arrays are copied."""

@@ -152,9 +152,9 @@ def optimize(
         runs: number of runs, with seeds ``seed``, ``seed + 1``, ...
         select: the weights of several runs: ``median``, ``best-heldout`` or ``average``.
         threads: maximum number of threads; None: all CPUs.
-        sharding: parallel learning by online algorithms, as ``{"shards": 4}``; the other settings
-            are ``mixing``, ``keep``, ``asynchronous``, ``async_order``, ``workers``, ``scheduler``
-            and ``directory``.
+        sharding: parallel learning, as ``{"shards": 4}``; the other settings are ``workers``,
+            ``scheduler`` and ``directory``, and for online algorithms ``mixing``, ``keep``,
+            ``asynchronous`` and ``async_order``.
         progress: None; True for a bar on stderr; or a function of (done, total, what).
 
     Returns:

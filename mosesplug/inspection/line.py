@@ -13,7 +13,7 @@ from mosesplug.errors import DataError, UsageError
 from mosesplug.inspection.lists import sentence_scores
 from mosesplug.inspection.run import StoredRun
 from mosesplug.inspection.texts import decode_text
-from mosesplug.optimizers.line_search.lists import search_space
+from mosesplug.optimizers.line_search.shards import search_space
 from mosesplug.optimizers.problem import Problem
 from mosesplug.reporting.data import ErrorSurface
 from mosesplug.tuning.weights import Weights

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mosesplug.inspection.run import StoredRun
 from mosesplug.metrics.protocol import Metric
-from mosesplug.optimizers.line_search.lists import search_space
+from mosesplug.optimizers.line_search.shards import search_space
 from mosesplug.optimizers.oracles import corpus_oracles
 from mosesplug.optimizers.problem import Problem
 from mosesplug.reporting.data import Coverage, ErrorSurface

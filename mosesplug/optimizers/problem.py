@@ -33,6 +33,7 @@ from mosesplug.optimizers.batch.mira.search import (
 from mosesplug.optimizers.bounds import Bounds
 from mosesplug.optimizers.derivations import DerivationSource
 from mosesplug.optimizers.line_search.space import SpaceSource
+from mosesplug.optimizers.lists.shards import ListShards, WholeLists
 from mosesplug.tuning_set import TuningSet
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ __all__ = [
     "corpus_score",
     "corpus_statistics",
     "insert_active",
+    "list_shards",
     "make_solution",
     "no_progress",
     "normalise",
@@ -96,6 +98,8 @@ class Problem:
             of few hypotheses to the last detail would fit what the next decoding refutes.
         states: of an online learner (one, or one for each shard) after earlier decodings, over
             these features; only read. None: it starts anew.
+        shards: of the lists, which other threads, processes or machines hold, for algorithms whose
+            ``Algorithm.maps_shards`` is set; None: the lists are one shard in this process.
     """
 
     tuning_set: TuningSet
@@ -114,6 +118,7 @@ class Problem:
     bounds: Bounds | None = None
     grows: bool = False
     states: tuple[LearnerState, ...] = ()
+    shards: ListShards | None = None
 
     @property
     def active_mask(self) -> NDArray[np.bool_]:
@@ -164,6 +169,13 @@ class Solution:
     history: tuple[Mapping[str, Any], ...] = field(default=())
     length_exponent: float | None = None
     states: tuple[LearnerState, ...] = ()
+
+
+def list_shards(problem: Problem) -> ListShards:
+    """Return the shards of the problem's lists: one of this process unless it has others."""
+    if problem.shards is not None:
+        return problem.shards
+    return WholeLists(problem.tuning_set, problem.threads)
 
 
 def corpus_score(problem: Problem, weights: NDArray[np.float64]) -> float:

@@ -61,6 +61,8 @@ class Algorithm:
             another order gives other weights. (Where False, only rounding differs.)
         keeps_bounds: whether its result is the best that it finds inside the problem's bounds;
             otherwise it refuses bounds.
+        maps_shards: whether it is a batch optimizer that uses ``Problem.shards``, so that workers
+            can share its work.
         window: how many earlier iterations a run learns from besides the newest, unless a setting
             says it; -1: all.
     """
@@ -78,6 +80,7 @@ class Algorithm:
     tunes_sparse: bool = True
     order_matters: bool = False
     keeps_bounds: bool = False
+    maps_shards: bool = False
     window: int = -1
 
     def bind(self, options: object) -> Optimizer:

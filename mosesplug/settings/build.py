@@ -16,8 +16,8 @@ from mosesplug.decoders.description import ASK
 from mosesplug.errors import UsageError
 from mosesplug.metrics import metric
 from mosesplug.metrics.registry import settings_of_signature
+from mosesplug.optimizers import Algorithm, algorithms
 from mosesplug.optimizers import algorithm as find_algorithm
-from mosesplug.optimizers import algorithms
 from mosesplug.settings.arguments import (
     check_transform,
     require_file,
@@ -95,15 +95,28 @@ def make_sharding(name: str, values: _Values) -> Sharding | None:
         return None
     tuner = find_algorithm(name)
     if tuner.learner is None:
-        able = sorted(each.name for each in algorithms().values() if each.learner is not None)
-        raise UsageError(
-            f"{tuner.name} does not learn from mini-batches, so it has no shards and no workers;"
-            f" these do: {', '.join(able)}"
-        )
+        _check_batch_sharding(tuner, values)
     check_settings(settings, values)
     if "shard-directory" in values:
         values["shard-directory"] = str(Path(values["shard-directory"]).resolve())
     return cast(Sharding, _build(Sharding, values, {}, (), {each.path: each for each in settings}))
+
+
+_OF_LEARNERS = ("mixing", "keep", "async", "async-order")
+"""Settings of shards that only online learners have."""
+
+
+def _check_batch_sharding(tuner: Algorithm, values: _Values) -> None:
+    """Raise ``UsageError`` if a batch optimizer has no shards, or not these settings of them."""
+    if not tuner.maps_shards:
+        known = algorithms().values()
+        able = sorted(each.name for each in known if each.maps_shards or each.learner is not None)
+        raise UsageError(
+            f"{tuner.name} cannot learn in shards or on workers; these can: {', '.join(able)}"
+        )
+    for name in _OF_LEARNERS:
+        if name in values:
+            raise UsageError(f"--{name} is for online learners, not for {tuner.name}: leave it out")
 
 
 def _is_given(values: _Values, name: str) -> bool:

@@ -311,7 +311,7 @@ class DecodingSettings:
                 "(Macherey et al. 2008), risk, linear-bleu, xbleu and softmax from the sums over "
                 "all derivations; kbmira, mira, arow, rm-pa and rm-cp find hope and fear there. "
                 "Other algorithms learn from the lists, and so do all but mert with a metric other "
-                "than BLEU with case, and learners with --online or --shards.",
+                "than BLEU with case, and all with --online or --shards.",
             )
         ),
     )

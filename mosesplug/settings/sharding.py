@@ -32,9 +32,11 @@ class Sharding:
         metavar="S",
         minimum=1,
         added=True,
-        details="For online learners. Each shard learns from its part; after each epoch the "
-        "weights are mixed. With --async, the number of mini-batches in progress at once; with "
-        "--online each of them has a decoder of its own.",
+        details="For online learners, mert, kbmira, softmax, risk, linear-bleu and xbleu. Each "
+        "shard of an online learner or of kbmira learns from its part; after each epoch the "
+        "weights are mixed. The others share the work of one search, with the same result. "
+        "With --async, the number of mini-batches in progress at once; with --online each of "
+        "them has a decoder of its own.",
     )
     mixing: Mixing = setting(
         "line-search",
@@ -43,9 +45,10 @@ class Sharding:
         metavar="HOW",
         excludes=("async",),
         added=True,
-        details="average: the mean of the shards' weights. weighted: their mean by number of "
-        "updates. line-search: the point of the best metric between the old weights and the "
-        "mean. select: the mean, restricted to the heaviest features (--keep).",
+        details="For online learners; kbmira takes the mean. average: the mean of the shards' "
+        "weights. weighted: their mean by number of updates. line-search: the point of the best "
+        "metric between the old weights and the mean. select: the mean, restricted to the "
+        "heaviest features (--keep).",
     )
     keep: int = setting(
         0,

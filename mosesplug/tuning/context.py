@@ -142,7 +142,7 @@ def learns_from_graphs(configuration: Configuration, algorithm: Algorithm) -> bo
     """
     if configuration.decoding.graphs is None or configuration.online is not None:
         return False
-    if configuration.optimising.sharding is not None and algorithm.learner is not None:
+    if configuration.optimising.sharding is not None:
         return False
     return algorithm.can_learn_from_graphs(configuration.metric)
 

@@ -412,7 +412,10 @@ def test_history_is_plain_data(problem: Problem) -> None:
         ({"select": "average"}, "select requires runs"),
         ({"runs": 2, "select": "best-heldout"}, "select='best-heldout' requires held_out or"),
         ({"heldout_lists": "x"}, "heldout_lists and heldout_references require each other"),
-        ({"sharding": {"shards": 2}}, "mert does not learn from mini-batches"),
+        (
+            {"algorithm": "pro", "sharding": {"shards": 2}},
+            "pro cannot learn in shards or on workers",
+        ),
         ({"seed": -1}, "seed must be at least 0"),
         ({"hg_prune": 5}, "hg_prune requires graphs"),
     ],

@@ -25,7 +25,8 @@ from mosesplug.optimizers.online.epochs import Plan, StoredSource, run_epoch
 from mosesplug.optimizers.online.starting import copy_state
 from mosesplug.settings.sharding import WorkerKind
 from mosesplug.tuning.parallel.executors import open_executor
-from mosesplug.tuning.parallel.optimize import FiledShard, SharedShard, write_lists
+from mosesplug.tuning.parallel.list_files import write_lists
+from mosesplug.tuning.parallel.optimize import FiledShard, SharedShard
 from mosesplug.tuning.parallel.shards import Shard
 from mosesplug.tuning.parallel.stale import StoredBatches, run_stale_epoch
 from mosesplug.tuning_set import TuningSet

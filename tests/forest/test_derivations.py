@@ -18,7 +18,7 @@ from mosesplug.metrics import metric
 from mosesplug.metrics.linear_bleu import LinearBleu
 from mosesplug.optimizers.batch.expected import objectives
 from mosesplug.optimizers.derivations import Objective
-from mosesplug.optimizers.lists.blocks import BlockedLists
+from mosesplug.optimizers.lists.shards import WholeLists
 from mosesplug.tuning_set import SparseRows, TuningSet
 from tests.forest.every_derivation import WORDS, every, random_graph
 
@@ -74,7 +74,7 @@ class Expanded:
         lists = TuningSet(
             SPACE, np.arange(2), self.offsets, rows[:, :2], sparse, nothing, nothing[:, 0]
         )
-        self.lists = BlockedLists.of(lists)
+        self.lists = WholeLists(lists)
         self.model = rows
         self.gains, self.costs = np.concatenate(gains), np.concatenate(costs)
         self.oracles = np.concatenate(oracles)

@@ -62,6 +62,7 @@ def _describe(algorithm: Algorithm) -> dict[str, Any]:
         "graphs": algorithm.graphs is not None,
         "sparse": algorithm.tunes_sparse,
         "online": algorithm.learner is not None,
+        "shards": algorithm.maps_shards or algorithm.learner is not None,
         "bounds": algorithm.keeps_bounds,
         "metrics": ["BLEU"] if algorithm.needs_bleu else None,
     }
@@ -95,6 +96,8 @@ def _table(algorithms: list[Algorithm]) -> Iterator[str]:
 def _page(algorithm: Algorithm, settings: list[dict[str, Any]]) -> Iterator[str]:
     """Yield the explanation of one algorithm."""
     sources = ["n-best lists"]
+    if algorithm.maps_shards or algorithm.learner is not None:
+        sources = ["n-best lists (also in shards)"]
     if algorithm.graphs is not None:
         sources.append("search graphs")
     if algorithm.learner is not None:

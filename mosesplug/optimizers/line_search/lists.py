@@ -9,10 +9,10 @@ change at the threshold between them. One pass over the thresholds scores the wh
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from mosesplug.large_arrays import allocate
 from mosesplug.metrics.protocol import Metric
 from mosesplug.optimizers.line_search.envelope import envelopes, find_changes
 from mosesplug.optimizers.line_search.hull import KNOWN, index_of_highest
-from mosesplug.optimizers.line_search.space import SearchSpace, Surface
+from mosesplug.optimizers.line_search.space import Surface
 from mosesplug.optimizers.lists.arrangement import (
     arrange,
     find_extremes,
@@ -34,14 +34,17 @@ from mosesplug.optimizers.problem import Problem
 from mosesplug.tuning_set import TuningSet
 
 __all__ = [
+    "LineChanges",
     "LineScratch",
     "LineSpace",
     "Lines",
     "ListSearcher",
+    "add_statistics",
     "drop_empty_lists",
     "error_surfaces",
+    "find_line_changes",
     "line_space",
-    "search_space",
+    "score_line",
 ]
 
 
@@ -96,13 +99,17 @@ class LineSpace:
     @cached_property
     def spread(self) -> NDArray[np.float64]:
         """Mean over sentences of each feature's greatest value minus its least."""
+        return np.asarray(self.sentence_spreads().mean(axis=0))
+
+    def sentence_spreads(self) -> NDArray[np.float64]:
+        """Return the same of each sentence, float64 ``[n_sentences, n_axes]``."""
         n_axes = self.axes.extremes.shape[1]
         starts, sizes = self.offsets[:-1, None], np.diff(self.offsets)[:, None]
         firsts = starts * n_axes + np.arange(n_axes) * sizes
         least, greatest = (
             self.axes.slopes[firsts + self.axes.extremes[:, :, end]] for end in (0, 1)
         )
-        return np.asarray((greatest - least).mean(axis=0))
+        return np.asarray(greatest - least)
 
     @property
     def fixed_spread(self) -> float:
@@ -129,8 +136,14 @@ class LineSpace:
     def decode(self, point: NDArray[np.float64]) -> float:
         """Return the corpus score of the 1-best hypotheses; ties go to the first."""
         totals = np.empty(self.stats.shape[1])
-        _decode(self.offsets, point, self.stats, totals)
+        add_statistics(self.stats, self.first_best(point), totals)
         return float(self.metric.score(totals))
+
+    def first_best(self, point: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the 1-best hypothesis of each sentence, int64; ties go to the first."""
+        best = np.empty(len(self.offsets) - 1, dtype=np.int64)
+        _find_first_best(self.offsets, point, best)
+        return best
 
     def searcher(self, n_directions: int) -> ListSearcher:
         """Return this thread's searcher of lines, with memory for so many directions."""
@@ -203,13 +216,6 @@ class ListSearcher:
         return error_surfaces(self.space, lines, wanted, point, self.scratch)
 
 
-def search_space(problem: Problem, weights: NDArray[np.float64]) -> SearchSpace:
-    """Return the space of the problem; inactive features keep ``weights``."""
-    if problem.source is not None:
-        return problem.source.space(problem.active_mask, weights)
-    return line_space(problem, weights)
-
-
 def line_space(problem: Problem, weights: NDArray[np.float64]) -> LineSpace:
     """Return the problem's lists for line search; inactive features keep ``weights``."""
     tuning_set, active = problem.tuning_set, problem.active_mask
@@ -248,19 +254,24 @@ def _sparse_columns(problem: Problem, active: NDArray[np.bool_]) -> NDArray[np.f
 
 
 @kernel
-def _decode(
-    offsets: NDArray[np.int64],
-    scores: NDArray[np.float64],
-    stats: NDArray[Any],
-    totals: NDArray[np.float64],
+def _find_first_best(
+    offsets: NDArray[np.int64], scores: NDArray[np.float64], best: NDArray[np.int64]
 ) -> None:
-    """Write the summed statistics of the 1-best hypotheses to ``totals``."""
-    totals[:] = 0.0
+    """Write the row of each sentence's 1-best hypothesis to ``best``."""
     for sentence in range(len(offsets) - 1):
         start, end = offsets[sentence], offsets[sentence + 1]
-        best = start + index_of_highest(scores[start:end])
+        best[sentence] = start + index_of_highest(scores[start:end])
+
+
+@kernel
+def add_statistics(
+    stats: NDArray[Any], rows: NDArray[np.int64], totals: NDArray[np.float64]
+) -> None:
+    """Write the sum of rows of statistics to ``totals``, added one after the other."""
+    totals[:] = 0.0
+    for row in rows:
         for k in range(stats.shape[1]):
-            totals[k] += stats[best, k]
+            totals[k] += stats[row, k]
 
 
 @kernel
@@ -283,6 +294,20 @@ def _accumulate(
             surface[i + 1, k] = surface[i, k] + changes[change, k]
 
 
+class LineChanges(NamedTuple):
+    """What a line search finds in some sentences along one line.
+
+    Attributes:
+        thresholds: float64 ``[m]``; they rise within a sentence only.
+        changes: ``[m, n_stats]``, of the statistics at each threshold.
+        firsts: ``[n, n_stats]``, rows whose sum are the statistics at minus infinity.
+    """
+
+    thresholds: NDArray[np.float64]
+    changes: NDArray[Any]
+    firsts: NDArray[Any]
+
+
 def error_surfaces(
     space: LineSpace,
     lines: Lines,
@@ -292,6 +317,25 @@ def error_surfaces(
     known: NDArray[np.int32] | None = None,
 ) -> Iterator[Surface]:
     """Yield the score along each wanted line, all in one pass over the hypotheses.
+
+    The arguments are those of ``find_line_changes``.
+
+    Yields:
+        ``(thresholds, scores)`` of each.
+    """
+    for found in find_line_changes(space, lines, wanted, intercepts, scratch, known):
+        yield score_line([found], space.metric)
+
+
+def find_line_changes(
+    space: LineSpace,
+    lines: Lines,
+    wanted: NDArray[np.int64],
+    intercepts: NDArray[np.float64],
+    scratch: LineScratch,
+    known: NDArray[np.int32] | None = None,
+) -> Iterator[LineChanges]:
+    """Yield the changes along each wanted line, all in one pass over the hypotheses.
 
     Args:
         space: the hypotheses.
@@ -303,7 +347,7 @@ def error_surfaces(
             and output. It makes searches fast and changes no result. None: they are not known.
 
     Yields:
-        ``(thresholds, scores)`` of each.
+        Views of the scratch, which are valid until the next one.
     """
     known = lines.known_rows() if known is None else known
     totals = np.empty(space.stats.shape[1])
@@ -327,8 +371,22 @@ def error_surfaces(
         find_changes(
             space.stats, scratch.firsts, scratch.winners, line, size, totals, scratch.changes
         )
-        thresholds = scratch.thresholds[line, :size]
-        order = np.argsort(thresholds)
-        surface = np.empty((size + 1, len(totals)))
-        _accumulate(order, scratch.changes, totals, surface)
-        yield thresholds[order], np.asarray(space.metric.score(surface))
+        yield LineChanges(scratch.thresholds[line, :size], scratch.changes[:size], totals[None])
+
+
+def score_line(parts: Sequence[LineChanges], metric: Metric) -> Surface:
+    """Return the score along a line, of one or more groups of sentences in their order."""
+    first = parts[0]
+    thresholds, changes, rows = first
+    if len(parts) > 1:
+        thresholds = np.concatenate([part.thresholds for part in parts])
+        changes = np.concatenate([part.changes for part in parts], dtype=first.changes.dtype)
+        rows = np.concatenate([part.firsts for part in parts])
+    totals = rows[0]
+    if len(rows) > 1:
+        totals = np.empty(rows.shape[1])
+        add_statistics(rows, np.arange(len(rows)), totals)
+    order = np.argsort(thresholds)
+    surface = np.empty((len(order) + 1, len(totals)))
+    _accumulate(order, changes, totals, surface)
+    return thresholds[order], np.asarray(metric.score(surface))

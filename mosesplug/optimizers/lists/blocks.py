@@ -7,7 +7,7 @@ sums over blocks are taken in their order, so that results do not depend on the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -16,17 +16,12 @@ from numpy.typing import NDArray
 
 from mosesplug.metrics.hypotheses import read_only
 from mosesplug.optimizers.lists import block_kernels as kernels
-from mosesplug.tuning_set import SparseRows, TuningSet
+from mosesplug.optimizers.lists.shards import ListShard
+from mosesplug.tuning_set import SparseRows
 
-__all__ = ["BlockedLists", "Distribution"]
+__all__ = ["BlockedLists", "Distribution", "GradientParts", "add_gradients", "add_parts"]
 
 Floats = NDArray[np.float64]
-
-BLOCKS = 16
-"""Maximum number of blocks; more threads than this are idle."""
-
-SMALLEST_BLOCK = 4096
-"""Least hypotheses of a block; with fewer, a call takes longer than its work."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +40,19 @@ class Distribution:
 
 
 @dataclass(frozen=True)
+class GradientParts:
+    """The sums of a gradient.
+
+    Attributes:
+        dense: float64 ``[n_blocks, n_dense]``, of each block.
+        sparse: float64 ``[n_sparse]``, of all blocks: a sum for each would be too large.
+    """
+
+    dense: Floats
+    sparse: Floats
+
+
+@dataclass(frozen=True)
 class BlockedLists:
     """Row-major features in blocks of sentences.
 
@@ -52,38 +60,37 @@ class BlockedLists:
         offsets: int64 ``[n_sentences + 1]``.
         dense: float32 ``[n_hyps, n_dense]``.
         sparse: the sparse tail, or None.
-        n_features: dense and sparse ones.
+        n_sparse: number of sparse features.
         blocks: int64 ``[n_blocks + 1]``, sentences where blocks begin and the last one ends.
-        n_filled: number of sentences that have hypotheses.
         threads: number of threads.
     """
 
     offsets: NDArray[np.int64]
     dense: NDArray[np.float32]
     sparse: SparseRows | None
-    n_features: int
+    n_sparse: int
     blocks: NDArray[np.int64]
-    n_filled: int
     threads: int
 
     @classmethod
-    def of(cls, tuning_set: TuningSet, threads: int = 1) -> BlockedLists:
-        """Return the hypotheses of a tuning set, copied only where arrays are not aligned."""
-        offsets = read_only(tuning_set.offsets, np.int64)
-        sparse = tuning_set.sparse
+    def of(cls, shard: ListShard) -> BlockedLists:
+        """Return the hypotheses of a shard, copied only where arrays are not aligned."""
+        lists = shard.lists
+        sparse = lists.sparse
         if sparse is not None:
             sparse = SparseRows(
                 read_only(sparse.indptr, np.int64),
                 read_only(sparse.indices, np.int32),
                 read_only(sparse.data, np.float32),
             )
-        n_blocks = max(1, min(BLOCKS, tuning_set.n_hyps // SMALLEST_BLOCK))
-        rows = np.linspace(0, tuning_set.n_hyps, n_blocks + 1)
-        blocks = np.searchsorted(offsets[:-1], rows).astype(np.int64)
-        blocks[0], blocks[-1] = 0, tuning_set.n_sentences
-        n_filled = int(np.count_nonzero(np.diff(offsets)))
-        dense = read_only(tuning_set.dense, np.float32)
-        return cls(offsets, dense, sparse, len(tuning_set.space), blocks, n_filled, threads)
+        return cls(
+            read_only(lists.offsets, np.int64),
+            read_only(lists.dense, np.float32),
+            sparse,
+            lists.space.n_sparse,
+            shard.blocks,
+            shard.threads,
+        )
 
     @property
     def n_hyps(self) -> int:
@@ -124,29 +131,24 @@ class BlockedLists:
         self.for_each_block(work)
         return found
 
-    def gradient(self, coefficients: Floats) -> Floats:
-        """Return ``sum c h`` over hypotheses, float64 ``[n_features]``.
+    def gradient_parts(self, coefficients: Floats) -> GradientParts:
+        """Return ``sum c h`` over hypotheses, in parts.
 
         Args:
             coefficients: float64 ``[n_hyps]``, derivatives by scores.
         """
-        n_dense = self.dense.shape[1]
-        gradient = np.zeros(self.n_features)
-        gradient[:n_dense] = self.sum_blocks(
-            n_dense,
+        dense = self.block_sums(
+            self.dense.shape[1],
             lambda first, last, own: kernels.add_features(
                 *self.rows(first, last), self.dense, coefficients, own
             ),
         )
+        tail = np.zeros(self.n_sparse)
         if self.sparse is not None:
             kernels.add_sparse_features(
-                self.sparse.indptr,
-                self.sparse.indices,
-                self.sparse.data,
-                coefficients,
-                gradient[n_dense:],
+                self.sparse.indptr, self.sparse.indices, self.sparse.data, coefficients, tail
             )
-        return gradient
+        return GradientParts(dense, tail)
 
     def expectations(self, found: Distribution, values: Floats) -> tuple[Floats, Floats]:
         """Return each sentence's expected ``values``, and derivatives of their sum.
@@ -181,14 +183,31 @@ class BlockedLists:
             # list() raises the exceptions of the threads.
             list(pool.map(work, firsts, lasts))
 
-    def sum_blocks(self, size: int, work: Callable[[int, int, Floats], None]) -> Floats:
-        """Return the sum over blocks of what ``work(first, last, own)`` adds to ``own``."""
-        parts = np.zeros((len(self.blocks), size))
+    def block_sums(self, size: int, work: Callable[[int, int, Floats], None]) -> Floats:
+        """Return what ``work(first, last, own)`` adds to ``own``, float64 ``[n_blocks, size]``."""
+        parts = np.zeros((len(self.blocks) - 1, size))
 
         def on_own(first: int, last: int) -> None:
             # A block without sentences begins where the next one does.
             if first < last:
-                work(first, last, parts[np.searchsorted(self.blocks, first, side="right")])
+                work(first, last, parts[np.searchsorted(self.blocks, first, side="right") - 1])
 
         self.for_each_block(on_own)
-        return np.asarray(parts.sum(axis=0))
+        return parts
+
+
+def add_parts(parts: Sequence[Floats]) -> Floats:
+    """Return the sum of all blocks in their order, float64 ``[size]``.
+
+    Args:
+        parts: of each shard, float64 ``[n_blocks, size]``.
+    """
+    return np.asarray(np.concatenate([np.zeros((1, parts[0].shape[1])), *parts]).sum(axis=0))
+
+
+def add_gradients(parts: Sequence[GradientParts]) -> Floats:
+    """Return the gradient of all shards, float64 ``[n_features]``."""
+    sparse = parts[0].sparse
+    for part in parts[1:]:
+        sparse = sparse + part.sparse
+    return np.concatenate([add_parts([part.dense for part in parts]), sparse])

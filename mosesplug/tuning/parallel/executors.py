@@ -20,10 +20,13 @@ from concurrent.futures import (
     ProcessPoolExecutor,
     ThreadPoolExecutor,
 )
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import cache
+from typing import cast
 
 from mosesplug.errors import DataError
 from mosesplug.settings.sharding import WorkerKind, check_address
+from mosesplug.tuning.parallel.prepared import forget_shards
 from mosesplug.tuning.parallel.watched_executor import WatchedExecutor
 
 __all__ = ["StopSignal", "open_cluster", "open_executor", "open_processes", "open_threads"]
@@ -81,6 +84,7 @@ def open_executor(kind: WorkerKind, count: int, scheduler: str | None = None) ->
         UsageError: a cluster is requested and the package ``distributed`` is not installed.
         DataError: no scheduler answers, or it has no workers; or workers died.
     """
+    chosen: AbstractContextManager[Executor]
     if scheduler is not None:
         chosen = open_cluster(scheduler)
     elif kind == "processes":
@@ -130,7 +134,7 @@ def open_processes(count: int) -> Iterator[Executor]:
 @contextmanager
 def open_cluster(
     address: str, *, patience: float = 30.0, worker_patience: float = 120.0
-) -> Iterator[Executor]:
+) -> Iterator[WatchedExecutor]:
     """Open the workers of a Dask cluster, which need the same software versions.
 
     Another worker repeats the task of a worker that died, up to three times.
@@ -161,15 +165,22 @@ def open_cluster(
                 f"the Dask scheduler at {address} has no workers. Start some: dask worker {address}"
             ) from error
         executor = client.get_executor(pure=False)
+
+        @cache
+        def executor_of(worker: str) -> Executor:
+            preferred = client.get_executor(pure=False, workers=[worker], allow_other_workers=True)
+            return cast(Executor, preferred)
+
         watched = WatchedExecutor(
             executor,
-            lambda: len(client.nthreads()),
+            client.nthreads,
             worker_patience,
             lambda: DataError(
                 f"all workers of the cluster at {address} are gone, and no other came in"
                 f" {worker_patience:g} s. Start some: dask worker {address}. Then continue a tuning"
                 " run by --continue."
             ),
+            executor_of,
         )
         try:
             # The large arrays of a learner's state are intended.
@@ -193,6 +204,9 @@ def open_cluster(
             raise
         finally:
             executor.shutdown(wait=False)
+            if client.status == "running":
+                with suppress(Exception):  # workers that are gone have forgotten them
+                    client.run(forget_shards, on_error="ignore")
 
 
 @contextmanager

@@ -1,4 +1,7 @@
-"""Run an online learner on existing lists, in shards or asynchronously.
+"""Run an optimizer on existing lists, in shards or asynchronously.
+
+Batch optimizers map functions over shards (``list_shards``); the rest of this page is about online
+learners.
 
 One shard that is averaged, and one asynchronous worker in the fixed order, give the result of
 learning without shards, to the last bit.
@@ -10,22 +13,17 @@ So an epoch sends no lists, and a worker that replaces a dead one finds them too
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
-from os import PathLike
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.errors import DataError, UsageError
-from mosesplug.features import FeatureSpace
+from mosesplug.errors import UsageError
 from mosesplug.optimizers import Optimizer
 from mosesplug.optimizers.online.algorithms import EpochOutcome, solve_in_epochs, weight_facts
 from mosesplug.optimizers.online.epochs import (
@@ -49,6 +47,8 @@ from mosesplug.optimizers.problem import (
 )
 from mosesplug.settings.sharding import Sharding
 from mosesplug.tuning.parallel.executors import StopSignal, open_executor
+from mosesplug.tuning.parallel.list_files import read_lists, write_lists
+from mosesplug.tuning.parallel.list_shards import open_list_shards
 from mosesplug.tuning.parallel.mixing import StoredCorpus
 from mosesplug.tuning.parallel.shards import (
     Shard,
@@ -57,12 +57,9 @@ from mosesplug.tuning.parallel.shards import (
     split_into_shards,
 )
 from mosesplug.tuning.parallel.stale import StoredBatches, run_stale_epoch
-from mosesplug.tuning_set import Batch, SparseRows, TuningSet
+from mosesplug.tuning_set import Batch, TuningSet
 
-__all__ = ["FiledShard", "SharedShard", "optimize_sharded", "read_lists", "write_lists"]
-
-_ARRAYS = ("sentence_ids", "offsets", "dense", "stats", "lengths")
-_SPARSE = ("indptr", "indices", "data")
+__all__ = ["FiledShard", "SharedShard", "optimize_sharded"]
 
 
 @dataclass(frozen=True)
@@ -134,53 +131,6 @@ def open_shards(
         yield [FiledShard(directory, part) for part in parts]
 
 
-def write_lists(tuning_set: TuningSet, directory: str | PathLike[str]) -> None:
-    """Write a tuning set to an empty directory for workers to map, one file per array.
-
-    Raises:
-        OSError: the disk is full, or the directory is not writable.
-    """
-    folder = Path(directory)
-    for name in _ARRAYS:
-        np.save(folder / f"{name}.npy", getattr(tuning_set, name))
-    if tuning_set.sparse is not None:
-        for name in _SPARSE:
-            np.save(folder / f"sparse_{name}.npy", getattr(tuning_set.sparse, name))
-    space = {"groups": tuning_set.space.groups, "n_sparse": tuning_set.space.n_sparse}
-    (folder / "features.json").write_text(json.dumps(space), encoding="ascii")
-
-
-def read_lists(directory: str | PathLike[str]) -> TuningSet:
-    """Map the tuning set that ``write_lists`` has written, read-only.
-
-    Sparse features have columns but empty names: learners need none, and reading a million names
-    would take longer than learning from a batch.
-
-    Raises:
-        DataError: this process sees no lists there.
-    """
-    folder = Path(directory)
-    try:
-        known = json.loads((folder / "features.json").read_text(encoding="ascii"))
-    except FileNotFoundError as error:
-        raise DataError(
-            f"{folder}: a worker does not find the n-best lists there. Choose a directory that all "
-            "workers see (--shard-directory)."
-        ) from error
-    groups = tuple((name, width) for name, width in known["groups"])
-    space = FeatureSpace(groups, ("",) * known["n_sparse"])
-
-    def read(name: str) -> Any:
-        path = folder / f"{name}.npy"
-        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
-
-    sparse = None
-    if (folder / "sparse_indptr.npy").exists():
-        sparse = SparseRows(**{name: read(f"sparse_{name}") for name in _SPARSE})
-    arrays = {name: read(name) for name in _ARRAYS}
-    return TuningSet(space=space, sparse=sparse, **arrays)
-
-
 @dataclass(frozen=True)
 class _Run:
     """What all epochs share."""
@@ -202,16 +152,17 @@ def optimize_sharded(
     rng: np.random.Generator,
     progress: Progress = no_progress,
 ) -> Solution:
-    """Learn in epochs, each by all workers at once.
+    """Optimize weights on the lists of several shards.
 
-    The result depends on the seed and the number of shards. Unless changes are applied as they
-    arrive, it depends neither on the kind nor on the number of the workers.
+    Online learners learn in epochs, each by all workers at once. The result depends on the seed and
+    the number of shards. Unless changes are applied as they arrive, it depends neither on the kind
+    nor on the number of the workers.
 
     Args:
         problem: lists, metric, and how many threads or processes may work at once.
-        optimizer: an online learner. Its ``averaging`` ``all`` is the mean of the mixed weights of
-            all epochs (Neubig & Watanabe 2016, Figure 11), or, asynchronously, of those after
-            every update.
+        optimizer: a batch optimizer that maps shards, or an online learner. The latter's
+            ``averaging`` ``all`` is the mean of the mixed weights of all epochs (Neubig & Watanabe
+            2016, Figure 11), or, asynchronously, of those after every update.
         sharding: how to split, mix and run.
         initial: float64 ``[n_features]``.
         rng: assigns sentences to shards and seeds all steps.
@@ -222,12 +173,16 @@ def optimize_sharded(
         has ``rho``, how far the mixed weights are from the old ones (0) to the mean (1).
 
     Raises:
-        UsageError: the algorithm does not learn online, there are too many shards, or the problem
-            has bounds of weights.
+        UsageError: the algorithm cannot be sharded, there are too many shards, or the problem has
+            bounds of weights that it cannot keep.
         DataError: workers died, or a cluster does not answer.
         OptimizerError: no epoch ended with usable weights.
     """
-    optimizer.learner()  # rejects batch optimizers
+    if optimizer.algorithm.maps_shards:
+        with open_list_shards(problem, sharding) as list_shards:
+            problem = replace(problem, shards=list_shards)
+            return optimizer.optimize(problem, initial, rng, progress)
+    optimizer.learner()  # rejects other batch optimizers
     if problem.bounds is not None:
         raise UsageError("bounds of weights cannot be kept by shards: learn without shards")
     options = optimizer.online

@@ -8,16 +8,29 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import Executor, Future, InvalidStateError
 from contextlib import suppress
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
-__all__ = ["WatchedExecutor"]
+__all__ = ["ClusterExecutor", "WatchedExecutor"]
 
 _BEATS = 10
 """Number of times that the workers are counted within the patience."""
 _LONGEST_BEAT = 5.0
+
+
+class ClusterExecutor(Protocol):
+    """An executor that can also be told which worker should run a task."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Submit a task to any worker."""
+
+    def submit_to(self, worker: str, function: Callable[..., Any], *args: Any) -> Future[Any]:
+        """Submit a task to a worker, or to any other if it is gone."""
+
+    def worker_names(self) -> list[str]:
+        """Return the workers that live, in a fixed order; empty if that is unknown."""
 
 
 class WatchedExecutor(Executor):
@@ -26,20 +39,24 @@ class WatchedExecutor(Executor):
     def __init__(
         self,
         executor: Executor,
-        count_workers: Callable[[], int],
+        list_workers: Callable[[], Collection[str]],
         patience: float,
         make_error: Callable[[], Exception],
+        executor_of: Callable[[str], Executor] | None = None,
     ) -> None:
         """Watch an executor.
 
         Args:
             executor: runs the tasks. The caller shuts it down.
-            count_workers: returns the number of workers; an exception means that it is unknown.
+            list_workers: returns the names of the workers; an exception means that they are
+                unknown.
             patience: seconds without workers after which all tasks fail.
             make_error: returns the exception of these tasks.
+            executor_of: returns the executor that prefers a worker; None: ``executor``.
         """
         self._executor = executor
-        self._count_workers = count_workers
+        self._executor_of = executor_of or (lambda worker: executor)
+        self._list_workers = list_workers
         self._patience = patience
         self._make_error = make_error
         self._lock = threading.Lock()
@@ -56,7 +73,20 @@ class WatchedExecutor(Executor):
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Submit a task."""
-        task = self._executor.submit(fn, *args, **kwargs)
+        return self._watch_task(self._executor.submit(fn, *args, **kwargs))
+
+    def submit_to(self, worker: str, function: Callable[..., Any], *args: Any) -> Future[Any]:
+        """Submit a task to a worker, or to any other if it is gone."""
+        return self._watch_task(self._executor_of(worker).submit(function, *args))
+
+    def worker_names(self) -> list[str]:
+        """Return the workers that live, in a fixed order; empty if that is unknown."""
+        try:
+            return sorted(self._list_workers())
+        except Exception:  # the executor reports a lost connection itself
+            return []
+
+    def _watch_task(self, task: Future[Any]) -> Future[Any]:
         watched: Future[Any] = Future()
 
         def finish(done: Future[Any]) -> None:
@@ -79,7 +109,7 @@ class WatchedExecutor(Executor):
         last_seen = time.monotonic()
         while not self._ended.wait(min(self._patience / _BEATS, _LONGEST_BEAT)):
             try:
-                is_alive = self._count_workers() > 0
+                is_alive = len(self._list_workers()) > 0
             except Exception:  # the executor reports a lost connection itself
                 is_alive = True
             if is_alive:

@@ -332,6 +332,19 @@ def test_shards_and_stale_weights(
     assert "A= " in printed[0]
 
 
+@pytest.mark.parametrize("name", ["mert", "kbmira", "softmax", "risk", "xbleu"])
+def test_batch_optimizers_in_shards(
+    lists: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    printed = []
+    for shards in ((), ("--shards", "1"), ("--shards", "2"), ("--shards", "2", "--threads", "1")):
+        assert run(*online(lists)[:6], "--algorithm", name, "--quiet", *shards) == 0
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1]
+    assert printed[2] == printed[3]
+    assert name == "kbmira" or printed[0] == printed[2]
+
+
 def test_workers_in_other_processes(lists: Path, capsys: pytest.CaptureFixture[str]) -> None:
     printed = []
     for kind in (("threads",), ("processes", "--shard-directory", str(lists))):
@@ -344,8 +357,13 @@ def test_workers_in_other_processes(lists: Path, capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--algorithm", "mert", "--shards", "2"), "mert does not learn from mini-batches"),
-        (("--algorithm", "kbmira", "--async"), "these do: "),
+        (("--algorithm", "pro", "--shards", "2"), "pro cannot learn in shards or on workers; "),
+        (("--algorithm", "kbmira", "--async"), "--async is for online learners, not for kbmira"),
+        (
+            ("--algorithm", "mert", "--shards", "2", "--mixing", "average"),
+            "--mixing is for online learners, not for mert: leave it out",
+        ),
+        (("--algorithm", "mert", "--shards", "9"), "9 shards for 8 sentences. Lower --shards"),
         (
             ("--shards", "2", "--async", "--mixing", "average"),
             "--mixing and --async exclude",

@@ -428,7 +428,8 @@ def test_shards(system: Path) -> None:
         (["--select=first"], "--select must be one of"),
         (["--select=last", "--return-best-dev"], "exclude each other"),
         (["--epochs=0"], "epochs must be at least 1"),
-        (["--shards=2"], "mert does not learn from mini-batches"),
+        (["--pairwise-ranked", "--shards=2"], "pro cannot learn in shards or on workers"),
+        (["--batch-mira", "--mixing=average"], "--mixing is for online learners, not for kbmira"),
     ],
 )
 def test_online_refusals(system: Path, words: list[str], why: str) -> None:

@@ -27,11 +27,11 @@ from mosesplug.settings.online import OnlineSettings
 from mosesplug.settings.sharding import Sharding
 from mosesplug.tuning import tune
 from mosesplug.tuning.parallel.executors import StopSignal, open_cluster, open_threads
+from mosesplug.tuning.parallel.list_files import write_lists
 from mosesplug.tuning.parallel.optimize import (
     FiledShard,
     SharedShard,
     optimize_sharded,
-    write_lists,
 )
 from mosesplug.tuning.parallel.shards import (
     Shard,
@@ -39,7 +39,7 @@ from mosesplug.tuning.parallel.shards import (
     learn_in_shards,
     split_into_shards,
 )
-from tests.optimizers.problems import planted
+from tests.optimizers.problems import planted, planted_bleu
 from tests.waiting import LIMIT, wait_until
 
 dask = pytest.importorskip("dask", reason="the extra mosesplug[dask] is not installed")
@@ -178,6 +178,44 @@ def test_a_cluster_gives_the_weights_of_threads(address: str, sharding: Sharding
         ).weights.tobytes()
 
     assert solve(replace(sharding, scheduler=address)) == solve(sharding)
+
+
+def optimize_batch(name: str, sharding: Sharding, progress: Any = no_progress) -> bytes:
+    problem, _ = planted_bleu(34, n_sentences=24, noise=1.0)
+    chosen: dict[str, dict[str, Any]] = {
+        "mert": {"restarts": 2, "polish": 0},
+        "kbmira": {"epochs": 4},
+        "risk": {"error": "pseudo-corpus", "quench_end": 10.0},
+    }
+    optimizer = algorithm(name).bind(
+        replace(algorithm(name).options(), **chosen.get(name, {"quench_end": 1.0}))
+    )
+    start, rng = SCALE * np.ones(5), np.random.default_rng(5)
+    return optimize_sharded(problem, optimizer, sharding, start, rng, progress).weights.tobytes()
+
+
+def test_batch_optimizers_on_a_cluster(address: str) -> None:
+    for name in ("risk", "xbleu"):
+        here = optimize_batch(name, Sharding(3))
+        assert optimize_batch(name, Sharding(3, scheduler=address)) == here
+
+
+@pytest.mark.parametrize("name", ["mert", "kbmira"])
+def test_the_shards_of_a_killed_worker_are_prepared_elsewhere(
+    cluster: tuple[str, list[Popen[bytes]]], name: str
+) -> None:
+    address, (first, _) = cluster
+    steps: list[int] = []
+
+    def kill_first(done: int, total: int, what: str) -> None:
+        steps.append(done)
+        if first.poll() is None:
+            first.kill()
+            first.wait(LIMIT)
+
+    expected = optimize_batch(name, Sharding(3))
+    assert optimize_batch(name, Sharding(3, scheduler=address), kill_first) == expected
+    assert len(steps) > 1
 
 
 @pytest.mark.parametrize(

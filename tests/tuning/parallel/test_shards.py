@@ -21,13 +21,12 @@ from mosesplug.optimizers.online.mixing import average
 from mosesplug.optimizers.problem import no_progress
 from mosesplug.settings.sharding import Mixing, Sharding
 from mosesplug.tuning.parallel.executors import StopSignal
+from mosesplug.tuning.parallel.list_files import read_lists, write_lists
 from mosesplug.tuning.parallel.mixing import StoredCorpus, mix_weights
 from mosesplug.tuning.parallel.optimize import (
     FiledShard,
     SharedShard,
     optimize_sharded,
-    read_lists,
-    write_lists,
 )
 from mosesplug.tuning.parallel.shards import (
     learn_in_shards,
@@ -304,9 +303,9 @@ def test_settings_that_do_not_go_together(settings: dict[str, Any], message: str
         Sharding(**settings)
 
 
-def test_batch_algorithms_have_no_shards() -> None:
+def test_other_batch_algorithms_have_no_shards() -> None:
     problem, _ = planted(12)
-    tuner = algorithm("mert")
+    tuner = algorithm("pro")
     with pytest.raises(UsageError, match="does not learn from mini-batches"):
         optimize_sharded(
             problem,

@@ -33,7 +33,7 @@ def watch(held: Held, count: Any, patience: float = LIMIT) -> WatchedExecutor:
 
 def test_outcomes_are_those_of_the_executor() -> None:
     held = Held()
-    with watch(held, lambda: 1) as executor:
+    with watch(held, lambda: ["a"]) as executor:
         good, bad, lost, unwanted = (executor.submit(print) for _ in range(4))
         held.tasks[0].set_result(3)
         held.tasks[1].set_exception(KeyError("x"))
@@ -48,7 +48,7 @@ def test_outcomes_are_those_of_the_executor() -> None:
 
 def test_tasks_fail_when_no_worker_comes_back() -> None:
     held = Held()
-    with watch(held, lambda: 0, 0.05) as executor:
+    with watch(held, list, 0.05) as executor:
         future = executor.submit(print)
         with pytest.raises(LostError):
             future.result(LIMIT)
@@ -66,13 +66,13 @@ def test_tasks_go_on_when_workers_come_back_or_cannot_be_counted(
     held: Held = Held()
     counted: list[int] = []
 
-    def count() -> int:
+    def count() -> list[str]:
         counted.append(1)
         if len(counted) == 20:
             held.tasks[0].set_result(7)
         if problem:
             raise OSError
-        return len(counted) % 2
+        return ["a"] * (len(counted) % 2)
 
     with watch(held, count) as executor:
         assert executor.submit(print).result(LIMIT) == 7

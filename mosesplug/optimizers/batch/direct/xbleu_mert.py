@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
-from mosesplug.metrics.hypotheses import read_only
 from mosesplug.optimizers.batch.direct.regularised import LineMove, Regulariser, best_move
 from mosesplug.optimizers.batch.expected import objectives
 from mosesplug.optimizers.batch.expected.coordinates import feature_variances, variance_in_lists
@@ -38,7 +37,7 @@ from mosesplug.optimizers.line_search.lists import (
 )
 from mosesplug.optimizers.line_search.space import Surface
 from mosesplug.optimizers.lists.arrangement import arrange
-from mosesplug.optimizers.lists.blocks import BlockedLists
+from mosesplug.optimizers.lists.shards import WholeLists
 from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
@@ -238,12 +237,11 @@ def xbleu_mert(
 
 def _task(problem: Problem, initial: Vector, options: XbleuMertOptions) -> _Task:
     made = problem.tuning_set
-    # Threads run climbs; sums over blocks do not depend on their number.
-    lists = BlockedLists.of(made, threads=1)
     active = problem.active_mask
     return _Task(
         lines=DirectionSpace.of(problem),
-        objective=objectives.xbleu(lists, read_only(made.stats, np.float64)),
+        # Threads run climbs; sums over blocks do not depend on their number.
+        objective=objectives.xbleu(WholeLists(made, threads=1)),
         active=active,
         deviations=np.where(active, np.sqrt(feature_variances(made)), 0.0),
         regulariser=Regulariser(options.l2, options.l0, initial, active),

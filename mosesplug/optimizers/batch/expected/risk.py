@@ -18,7 +18,6 @@ from mosesplug.optimizers.batch.expected import objectives
 from mosesplug.optimizers.batch.expected.objectives import Objective
 from mosesplug.optimizers.batch.expected.stages import AnnealingOptions, AnnealingStage, fit_stages
 from mosesplug.optimizers.costs import CostKind, Costs
-from mosesplug.optimizers.lists.blocks import BlockedLists
 from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
@@ -27,6 +26,7 @@ from mosesplug.optimizers.problem import (
     activate_sparse,
     check_weights,
     corpus_statistics,
+    list_shards,
     no_progress,
 )
 from mosesplug.optimizers.registry import Algorithm
@@ -140,12 +140,12 @@ def risk(
     if problem.derivations is not None:
         require_default(options.error, "lin-och", "error")
         return _fit_graphs(problem, initial, LinearBleuOptions(), options, progress)
-    lists = BlockedLists.of(problem.tuning_set, problem.threads)
+    shards = list_shards(problem)
     same = None if options.error == "pseudo-corpus" else _errors(problem, options.error, rng)
 
     def objective(stage: AnnealingStage, weights: Floats) -> Objective:
         errors = _replacing(problem, weights, rng) if same is None else same
-        return objectives.risk(lists, errors, stage.temperature)
+        return objectives.risk(shards, errors, stage.temperature)
 
     return fit_stages(problem, initial, stages, options.descent_settings(), objective, progress)
 
@@ -173,14 +173,13 @@ def expected_linear_bleu(
         raise UsageError(f"precision_ratio must be above 0, not {options.precision_ratio:g}")
     if problem.derivations is not None:
         return _fit_graphs(problem, initial, options, options, progress)
-    tuning_set = problem.tuning_set
-    lists = BlockedLists.of(tuning_set, problem.threads)
+    tuning_set, shards = problem.tuning_set, list_shards(problem)
 
     def objective(stage: AnnealingStage, weights: Floats) -> Objective:
         rows = tuning_set.first_best(weights)
         totals = tuning_set.stats[rows].sum(axis=0, dtype=np.float64)
         errors = -len(rows) * linearise(totals, options).gains(tuning_set.stats)
-        return objectives.risk(lists, errors, stage.temperature)
+        return objectives.risk(shards, errors, stage.temperature)
 
     return fit_stages(problem, initial, stages, options.descent_settings(), objective, progress)
 
@@ -272,6 +271,7 @@ ALGORITHMS = (
         optimize=risk,
         graphs="derivations",
         keeps_bounds=True,
+        maps_shards=True,
     ),
     Algorithm(
         name="linear-bleu",
@@ -282,6 +282,7 @@ ALGORITHMS = (
         optimize=expected_linear_bleu,
         graphs="derivations",
         keeps_bounds=True,
+        maps_shards=True,
         needs_bleu=True,
     ),
 )

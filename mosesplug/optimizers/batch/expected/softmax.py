@@ -26,7 +26,6 @@ from mosesplug.optimizers.batch.expected.risk import (
 )
 from mosesplug.optimizers.batch.expected.stages import AnnealingStage, fit_stages
 from mosesplug.optimizers.costs import Costs, first_of_largest
-from mosesplug.optimizers.lists.blocks import BlockedLists
 from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
@@ -34,6 +33,7 @@ from mosesplug.optimizers.problem import (
     Solution,
     activate_sparse,
     check_weights,
+    list_shards,
     no_progress,
 )
 from mosesplug.optimizers.registry import Algorithm
@@ -136,15 +136,10 @@ def softmax(
     )
     if problem.derivations is not None:
         found = _graph_objective(problem, initial, options)
-        once = (AnnealingStage(),)
-        return fit_stages(problem, initial, once, settings, lambda stage, now: found, progress)
-    lists = BlockedLists.of(problem.tuning_set, problem.threads)
-    is_oracle, costs = _oracles(problem, options, rng)
-
-    def objective(stage: AnnealingStage, weights: NDArray[np.float64]) -> Objective:
-        return objectives.softmax(lists, is_oracle, costs)
-
-    return fit_stages(problem, initial, (AnnealingStage(),), settings, objective, progress)
+    else:
+        found = objectives.softmax(list_shards(problem), *_oracles(problem, options, rng))
+    once = (AnnealingStage(),)
+    return fit_stages(problem, initial, once, settings, lambda stage, now: found, progress)
 
 
 def _graph_objective(
@@ -203,5 +198,6 @@ ALGORITHMS = (
         optimize=softmax,
         graphs="derivations",
         keeps_bounds=True,
+        maps_shards=True,
     ),
 )

@@ -8,18 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
-from mosesplug.metrics.hypotheses import read_only
 from mosesplug.optimizers.batch.expected import objectives
 from mosesplug.optimizers.batch.expected.objectives import Objective
 from mosesplug.optimizers.batch.expected.risk import require_bleu
 from mosesplug.optimizers.batch.expected.stages import AnnealingOptions, AnnealingStage, fit_stages
-from mosesplug.optimizers.lists.blocks import BlockedLists
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
     Solution,
     activate_sparse,
     check_weights,
+    list_shards,
     no_progress,
 )
 from mosesplug.optimizers.registry import Algorithm
@@ -63,12 +62,11 @@ def xbleu(
             lambda stage, weights: graphs.xbleu(stage.temperature),
             progress,
         )
-    lists = BlockedLists.of(problem.tuning_set, problem.threads)
-    stats = read_only(problem.tuning_set.stats, np.float64)
-    _require_matches(np.asarray(stats[:, 0:-1:2].any(axis=0)))
+    _require_matches(np.asarray(problem.tuning_set.stats[:, 0:-1:2].any(axis=0)))
+    shards = list_shards(problem)
 
     def objective(stage: AnnealingStage, weights: NDArray[np.float64]) -> Objective:
-        return objectives.xbleu(lists, stats, stage.temperature)
+        return objectives.xbleu(shards, stage.temperature)
 
     return fit_stages(problem, initial, stages, settings, objective, progress)
 
@@ -97,5 +95,6 @@ ALGORITHMS = (
         graphs="derivations",
         keeps_bounds=True,
         needs_bleu=True,
+        maps_shards=True,
     ),
 )

@@ -30,7 +30,7 @@ from mosesplug.optimizers.batch.mert.climb import (
     try_random_point,
 )
 from mosesplug.optimizers.batch.mert.graphs import search_lists_first
-from mosesplug.optimizers.line_search.lists import search_space
+from mosesplug.optimizers.line_search.shards import search_space
 from mosesplug.optimizers.line_search.space import IntervalChoice, SearchSpace
 from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
@@ -343,5 +343,6 @@ ALGORITHMS = (
         restarts=True,
         tunes_sparse=False,
         keeps_bounds=True,
+        maps_shards=True,
     ),
 )

@@ -56,10 +56,12 @@ class SearchMiraLearner:
     Attributes:
         settings: of the algorithm.
         state: weights, totals and background; changes with each visit.
+        n_shards: 1.
     """
 
     settings: MiraSettings
     state: MiraState
+    n_shards: int = 1
 
     def __init__(
         self,
@@ -106,6 +108,11 @@ class SearchMiraLearner:
             np.zeros(1, dtype=np.int64),
             np.ones(9, dtype=np.float32),
         )
+
+    @property
+    def updates(self) -> int:
+        """Number of updates since the start."""
+        return int(self.state.updates[0])
 
     @property
     def n_sentences(self) -> int:

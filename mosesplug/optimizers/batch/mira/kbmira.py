@@ -16,6 +16,7 @@ the number of sentences, so that a mean of scores gives the scores themselves as
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -46,10 +47,15 @@ __all__ = [
     "KbmiraOptions",
     "ListMiraLearner",
     "MiraEpoch",
+    "MiraProgress",
     "Ordering",
     "VisitLosses",
+    "make_settings",
     "run_epochs",
+    "score_single",
     "single_limits",
+    "single_weights",
+    "start_state",
 ]
 
 LARGEST = 1e15
@@ -118,6 +124,7 @@ class MiraEpoch:
         weights: float32 ``[n_features]``, averaged over all updates so far, in Moses' scale (see
             ``ListMiraLearner.average``).
         total_updates: updates since the start.
+        n_shards: number of shards, each of which started from the initial weights.
     """
 
     updates: int
@@ -126,12 +133,13 @@ class MiraEpoch:
     score: float
     weights: NDArray[np.float32]
     total_updates: int
+    n_shards: int = 1
 
     @property
     def average(self) -> NDArray[np.float64]:
         """The average of the initial weights and those after each update so far."""
         n = self.total_updates
-        return np.asarray(self.weights.astype(np.float64) * (n / (n + 1) if n else 1.0))
+        return np.asarray(self.weights.astype(np.float64) * (n / (n + self.n_shards) if n else 1.0))
 
 
 class VisitLosses(Protocol):
@@ -150,8 +158,12 @@ class BatchMiraLearner(Protocol):
         """Settings of the algorithm."""
 
     @property
-    def state(self) -> MiraState:
-        """Weights, totals and background."""
+    def updates(self) -> int:
+        """Number of updates since the start."""
+
+    @property
+    def n_shards(self) -> int:
+        """Number of shards that learn at once."""
 
     @property
     def n_sentences(self) -> int:
@@ -167,6 +179,20 @@ class BatchMiraLearner(Protocol):
         """Return the metric of the 1-best at ``weights``, float32 ``[n_features]``."""
 
 
+@dataclass(frozen=True)
+class MiraProgress:
+    """What a learner has learned.
+
+    Attributes:
+        state: weights, totals and background.
+        background_length: hypothesis length of the background, for metrics without a reference
+            length.
+    """
+
+    state: MiraState
+    background_length: float = 1.0
+
+
 class ListMiraLearner:
     """Weights that learn from one tuning set.
 
@@ -175,12 +201,14 @@ class ListMiraLearner:
         rows: int64 ``[n_hyps]``; the row of the tuning set that each hypothesis comes from.
         settings: of the algorithm.
         state: weights, totals and background; changes with each visit.
+        n_shards: 1.
     """
 
     lists: MiraLists
     rows: NDArray[np.int64]
     settings: MiraSettings
     state: MiraState
+    n_shards: int = 1
 
     def __init__(
         self, problem: Problem, initial: NDArray[np.float64], options: KbmiraOptions
@@ -192,28 +220,33 @@ class ListMiraLearner:
                 large for single precision.
         """
         problem = activate_sparse(problem)
-        weights = _single(problem, check_weights(problem, initial))
+        weights = single_weights(problem, check_weights(problem, initial))
         self._metric = problem.metric
         self.lists, self.rows = mira_lists(problem.tuning_set)
-        self.settings = MiraSettings(
-            np.float32(options.step_cap),
-            np.float32(options.decay),
-            options.background == "model",
-            options.safe_hope,
-            np.array(problem.active_mask, dtype=np.bool_),
-            *single_limits(problem.bounds, len(weights)),
-        )
-        self.state = MiraState(
-            weights,
-            weights.copy(),
-            np.zeros(len(weights), dtype=np.int64),
-            np.zeros(1, dtype=np.int64),
-            np.ones(self._metric.n_statistics, dtype=np.float32),
-        )
+        self.settings = make_settings(problem, options)
+        self.state = start_state(weights, self._metric)
         lengths = problem.tuning_set.lengths[self.rows]
         if not needs_texts(self._metric):  # a mean of scores from outside: each counts alike
             lengths = np.ones_like(lengths)
         self._worth = _Worth(self._metric, self.lists, lengths)
+
+    def resume(self, progress: MiraProgress) -> ListMiraLearner:
+        """Return a learner on the same lists that goes on from a copy of ``progress``."""
+        learner = copy.copy(self)
+        learner.state = copy.deepcopy(progress.state)
+        learner._worth = copy.copy(self._worth)
+        learner._worth.background_length = progress.background_length
+        return learner
+
+    @property
+    def progress(self) -> MiraProgress:
+        """What the learner has learned; ``resume`` goes on from it."""
+        return MiraProgress(self.state, self._worth.background_length)
+
+    @property
+    def updates(self) -> int:
+        """Number of updates since the start."""
+        return int(self.state.updates[0])
 
     @property
     def n_sentences(self) -> int:
@@ -248,11 +281,44 @@ class ListMiraLearner:
 
     def score(self, weights: NDArray[np.float32]) -> float:
         """Return the metric of the 1-best at ``weights``, float32 ``[n_features]``."""
+        return score_single(self._metric, self.statistics(weights))
+
+    def statistics(self, weights: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Return the summed statistics of the 1-best at ``weights``, float64 ``[n_stats]``."""
         best = first_best(self.lists, weights)
         totals = self.lists.rows[self.lists.row_of[best]].sum(axis=0, dtype=np.float64)
-        if self._metric.has_bleu_statistics:
-            return float(single_bleu(totals.astype(np.float32)))
-        return float(self._metric.score(totals))
+        return np.asarray(totals)
+
+
+def make_settings(problem: Problem, options: KbmiraOptions) -> MiraSettings:
+    """Return the settings of a problem's updates."""
+    active = np.array(problem.active_mask, dtype=np.bool_)
+    return MiraSettings(
+        np.float32(options.step_cap),
+        np.float32(options.decay),
+        options.background == "model",
+        options.safe_hope,
+        active,
+        *single_limits(problem.bounds, len(active)),
+    )
+
+
+def start_state(weights: NDArray[np.float32], metric: Metric) -> MiraState:
+    """Return the state before the first update, with float32 ``[n_features]`` weights."""
+    return MiraState(
+        weights,
+        weights.copy(),
+        np.zeros(len(weights), dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+        np.ones(metric.n_statistics, dtype=np.float32),
+    )
+
+
+def score_single(metric: Metric, totals: NDArray[np.float64]) -> float:
+    """Return the metric of summed statistics; BLEU in single precision, as Moses."""
+    if metric.has_bleu_statistics:
+        return float(single_bleu(totals.astype(np.float32)))
+    return float(metric.score(totals))
 
 
 class _Worth:
@@ -267,20 +333,20 @@ class _Worth:
         )
         means = np.add.reduceat(lengths, lists.offsets[:-1]) / np.diff(lists.offsets)
         self._lengths = np.maximum(1.0, means)
-        self._background_length = 1.0
+        self.background_length = 1.0
 
     def of(self, sentence: int, background: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the worth of each statistics row of the sentence, float32."""
         start, end = self._lists.row_offsets[sentence : sentence + 2]
         totals = self._lists.rows[start:end].astype(np.float64) + background
         if self._length_column is None:
-            length = self._lengths[sentence] + self._background_length
+            length = self._lengths[sentence] + self.background_length
         else:
             length = totals[:, self._length_column]
         return np.asarray(self._metric.score(totals) * length, dtype=np.float32)
 
     def join(self, sentence: int, decay: float) -> None:
-        self._background_length = decay * self._background_length + self._lengths[sentence]
+        self.background_length = decay * self.background_length + self._lengths[sentence]
 
 
 def run_epochs(
@@ -315,7 +381,8 @@ def run_epochs(
             loss=float(np.cumsum(missed, dtype=np.float32)[-1]) / len(missed),
             score=learner.score(weights),
             weights=weights,
-            total_updates=int(learner.state.updates[0]),
+            total_updates=learner.updates,
+            n_shards=learner.n_shards,
         )
 
 
@@ -327,7 +394,12 @@ def single_limits(
     return low.astype(np.float32), high.astype(np.float32)
 
 
-def _single(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.float32]:
+def single_weights(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Return the weights in single precision.
+
+    Raises:
+        OptimizerError: they are too large for it.
+    """
     if np.abs(weights).max() > LARGEST:
         column = int(np.argmax(np.abs(weights)))
         raise OptimizerError(

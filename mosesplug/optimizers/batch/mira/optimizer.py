@@ -12,10 +12,10 @@ from mosesplug.optimizers.batch.mira.graphs import SearchMiraLearner
 from mosesplug.optimizers.batch.mira.kbmira import (
     BatchMiraLearner,
     KbmiraOptions,
-    ListMiraLearner,
     MiraEpoch,
     run_epochs,
 )
+from mosesplug.optimizers.batch.mira.shards import ShardedMiraLearner
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -40,8 +40,8 @@ def kbmira(
     """Tune the active weights, sparse ones too, by k-best MIRA.
 
     See ``problem`` for the arguments; its box and further starts are not used. Weights are in
-    single precision, and it runs on one thread. The result is the averaged weights of the epoch
-    with the best score, the first in a tie.
+    single precision, and each shard learns on one thread (see ``mira.shards``). The result is the
+    averaged weights of the epoch with the best score, the first in a tie.
 
     Raises:
         OptimizerError: the problem cannot be tuned (see ``check_weights``), a search with a metric
@@ -77,7 +77,7 @@ def _learner(
     problem: Problem, initial: NDArray[np.float64], options: KbmiraOptions
 ) -> BatchMiraLearner:
     if problem.search is None:
-        return ListMiraLearner(problem, initial, options)
+        return ShardedMiraLearner(problem, initial, options)
     if not problem.metric.has_bleu_statistics:
         raise OptimizerError(
             f"hope and fear are searched for by BLEU only, not by {problem.metric.name}: learn "
@@ -102,5 +102,6 @@ ALGORITHMS = (
         graphs="search",
         order_matters=True,
         keeps_bounds=True,
+        maps_shards=True,
     ),
 )

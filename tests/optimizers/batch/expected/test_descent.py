@@ -13,7 +13,7 @@ from mosesplug.metrics import metric
 from mosesplug.optimizers.batch.expected.coordinates import Coordinates
 from mosesplug.optimizers.batch.expected.descent import DescentSettings, minimise_stage
 from mosesplug.optimizers.batch.expected.objectives import softmax, xbleu
-from mosesplug.optimizers.lists.blocks import BlockedLists
+from mosesplug.optimizers.lists.shards import WholeLists
 from mosesplug.optimizers.problem import Problem
 from mosesplug.tuning_set import TuningSet
 from tests.optimizers.batch.expected.small import bleu_lists, features
@@ -66,7 +66,7 @@ def test_convex_minimum_is_that_of_a_newton_solver(seed: int, scale: float) -> N
     """Of single oracles and L2; with a scale, of the weights times that."""
     lists = lists_of_all_scales(seed)
     found = minimise_stage(
-        softmax(BlockedLists.of(lists), first_ones(lists)),
+        softmax(WholeLists(lists), first_ones(lists)),
         coordinates(lists),
         coordinates(lists).start,
         scale,
@@ -89,7 +89,7 @@ def test_l1_is_minimal_by_its_optimality_conditions() -> None:
     """A slope of exactly the penalty where a weight is not 0, and no more than it elsewhere."""
     lists, l1 = lists_of_all_scales(4), 0.05
     settings = replace(SETTINGS, l1=l1, l2=0.0)
-    objective = softmax(BlockedLists.of(lists), first_ones(lists))
+    objective = softmax(WholeLists(lists), first_ones(lists))
     found = minimise_stage(objective, coordinates(lists), coordinates(lists).start, 1.0, settings)
     slope, used = objective(found.x)[1], found.x != 0.0
     assert 0 < used.sum() < len(used)
@@ -102,7 +102,7 @@ def test_l1_is_minimal_by_its_optimality_conditions() -> None:
 def test_steps_never_go_up(learns_scale: bool, l1: float) -> None:
     lists = lists_of_all_scales(5)
     settings = replace(SETTINGS, l1=l1, l2=1e-3, learns_scale=learns_scale, iterations=40)
-    objective = xbleu(BlockedLists.of(lists), lists.stats.astype(np.float64))
+    objective = xbleu(WholeLists(lists))
     where = coordinates(lists)
     found = minimise_stage(objective, where, where.start, 1.0, settings)
     values = [step["objective"] for step in found.steps]
@@ -116,7 +116,7 @@ def test_steps_never_go_up(learns_scale: bool, l1: float) -> None:
 
 def test_the_reported_gradient_is_that_of_the_weights() -> None:
     lists = lists_of_all_scales(6)
-    objective, where = softmax(BlockedLists.of(lists), first_ones(lists)), coordinates(lists)
+    objective, where = softmax(WholeLists(lists), first_ones(lists)), coordinates(lists)
     settings = replace(SETTINGS, iterations=1)
     first = minimise_stage(objective, where, where.start, 2.0, settings).steps[0]
     gradient = 2.0 * objective(2.0 * where.start)[1] + settings.l2 * where.start

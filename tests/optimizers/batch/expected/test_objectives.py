@@ -23,7 +23,7 @@ from mosesplug.optimizers.batch.expected.objectives import (
     softmax,
     xbleu,
 )
-from mosesplug.optimizers.lists.blocks import BlockedLists
+from mosesplug.optimizers.lists.shards import WholeLists, split_into_blocks
 from mosesplug.tuning_set import TuningSet
 from tests.forest.every_derivation import made
 from tests.optimizers.batch.expected.small import bleu_lists, features, probabilities
@@ -49,16 +49,16 @@ def errors_of(lists: TuningSet) -> Floats:
 
 
 def made_from(lists: TuningSet, threads: int = 1) -> dict[str, Objective]:
-    own = BlockedLists.of(lists, threads)
-    errors, stats = errors_of(lists), lists.stats.astype(np.float64)
+    own = WholeLists(lists, threads)
+    errors = errors_of(lists)
     costs = np.where(is_oracle(lists), 0.0, 2.0 * errors)
     return {
         "softmax": softmax(own, is_oracle(lists)),
         "softmax-margin": softmax(own, is_oracle(lists), costs),
         "risk": risk(own, errors),
         "risk-entropy": risk(own, errors, 0.7),
-        "xbleu": xbleu(own, stats),
-        "xbleu-entropy": xbleu(own, stats, -0.3),
+        "xbleu": xbleu(own),
+        "xbleu-entropy": xbleu(own, -0.3),
     }
 
 
@@ -138,7 +138,7 @@ def test_nothing_overflows() -> None:
 
 def test_threads_change_nothing() -> None:
     lists = bleu_lists(3, sizes=tuple(np.random.default_rng(3).integers(0, 900, 50).tolist()))
-    assert len(BlockedLists.of(lists).blocks) > 3
+    assert len(split_into_blocks(lists.offsets)) > 3
     weights = weights_for(lists)
     for one, three in zip(made_from(lists).values(), made_from(lists, 3).values(), strict=True):
         (value, gradient), (other, other_gradient) = one(weights), three(weights)
@@ -167,7 +167,7 @@ def test_same_as_on_graphs_of_the_same_hypotheses() -> None:
     stats[:, 8] = len(reference)
     lists = bleu_lists(0, sizes=(4,), n_sparse=0)
     lists = replace(lists, dense=values, stats=stats.astype(np.float32))
-    own_lists, weights, scale = BlockedLists.of(lists), np.array([0.9, -0.7, 0.31]), 1.7
+    own_lists, weights, scale = WholeLists(lists), np.array([0.9, -0.7, 0.31]), 1.7
     gains = LinearBleu(-0.02, np.array([0.05, 0.07, 0.11, 0.2]))
     best = k_best(graph, graph.edge_scores(weights), 2)
     chosen = np.argsort(values.astype(np.float64) @ weights)[-2:]
@@ -179,7 +179,7 @@ def test_same_as_on_graphs_of_the_same_hypotheses() -> None:
         ),
         (risk(own_lists, errors), lambda: forest.risk([scored], weights, gains, scale=scale)),
         (
-            lambda w: tuple(-each for each in xbleu(own_lists, stats)(w)),  # type: ignore[return-value]
+            lambda w: tuple(-each for each in xbleu(own_lists)(w)),  # type: ignore[return-value]
             lambda: forest.xbleu([scored], weights, scale=scale),
         ),
     ]
