@@ -342,7 +342,7 @@ def test_batch_optimizers_in_shards(
         printed.append(capsys.readouterr().out)
     assert printed[0] == printed[1]
     assert printed[2] == printed[3]
-    assert name == "kbmira" or printed[0] == printed[2]
+    assert name != "mert" or printed[0] == printed[2]
 
 
 def test_workers_in_other_processes(lists: Path, capsys: pytest.CaptureFixture[str]) -> None:
