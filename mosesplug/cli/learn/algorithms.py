@@ -96,8 +96,6 @@ def _table(algorithms: list[Algorithm]) -> Iterator[str]:
 def _page(algorithm: Algorithm, settings: list[dict[str, Any]]) -> Iterator[str]:
     """Yield the explanation of one algorithm."""
     sources = ["n-best lists"]
-    if algorithm.maps_shards or algorithm.learner is not None:
-        sources = ["n-best lists (also in shards)"]
     if algorithm.graphs is not None:
         sources.append("search graphs")
     if algorithm.learner is not None:
@@ -110,6 +108,8 @@ def _page(algorithm: Algorithm, settings: list[dict[str, Any]]) -> Iterator[str]
     yield f"Family:       {algorithm.family}"
     yield f"Learns from:  {', '.join(sources)}"
     bounds = "" if algorithm.keeps_bounds else "; cannot keep bounds"
+    if algorithm.maps_shards or algorithm.learner is not None:
+        yield "In parallel:  --shards"
     yield f"Tunes:        {features} features, by {metrics}{bounds}"
     yield ""
     yield "Settings, given as --option NAME=VALUE:"
