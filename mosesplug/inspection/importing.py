@@ -18,6 +18,7 @@ from mosesplug.metrics.protocol import Metric, Prepared, needs_outside
 from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
 from mosesplug.store import NBestStore, fingerprint_files
+from mosesplug.store.list_writing import AHEAD_BYTES
 from mosesplug.store.views import IngestReport
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.iteration_files import (
@@ -166,6 +167,7 @@ def _import_iteration(
         n_sentences=references.n_sentences if references.n_references else None,
         record=start.as_record(),
         threads=threads,
+        ahead_bytes=AHEAD_BYTES,
     )
     if iteration.found is not None:
         found = _check_width(iteration.found, width, iteration.path)

@@ -6,6 +6,7 @@ Everything that reads lists goes through ``read_list_blocks``: parse, then each 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import fspath
@@ -54,6 +55,7 @@ __all__ = [
     "read_file_blocks",
     "read_list",
     "read_list_blocks",
+    "read_lists_ahead",
     "scan_lists",
 ]
 
@@ -175,6 +177,39 @@ def read_list_blocks(
         yield apply_steps(blocks, steps)
     for step in steps:
         step.finish()
+
+
+def read_lists_ahead(
+    lists: Iterator[Iterator[NBestList]], most_bytes: int
+) -> Iterator[Iterator[NBestList]]:
+    """Yield the same blocks; before the first file ends, read so many bytes of text of later ones.
+
+    So errors in later files come before the work that begins when the first file is read.
+    """
+    ahead = deque[tuple[deque[NBestList], Iterator[NBestList]]]()
+
+    def read_first(blocks: Iterator[NBestList]) -> Iterator[NBestList]:
+        yield from blocks
+        n_bytes = 0
+        for upcoming in lists:
+            held = deque[NBestList]()
+            ahead.append((held, upcoming))
+            for block in upcoming:
+                held.append(block)
+                n_bytes += len(block.buffer)
+                if n_bytes >= most_bytes:
+                    return
+
+    def read_held(held: deque[NBestList], rest: Iterator[NBestList]) -> Iterator[NBestList]:
+        while held:
+            yield held.popleft()
+        yield from rest
+
+    if (first := next(lists, None)) is not None:
+        yield read_first(first)
+    while ahead:
+        yield read_held(*ahead.popleft())
+    yield from lists
 
 
 def read_file_blocks(

@@ -19,13 +19,19 @@ from formats.references import read_references
 from formats.text import StrPath
 from formats.weights.any_format import WeightFile
 from mosesplug.features import FeatureSpace
-from mosesplug.learning.list_blocks import find_dense_features, make_steps, read_list_blocks
+from mosesplug.learning.list_blocks import (
+    find_dense_features,
+    make_steps,
+    read_list_blocks,
+    read_lists_ahead,
+)
 from mosesplug.learning.list_references import check_reference_count, match_references
 from mosesplug.learning.watched import WatchedMetric, join_metrics, split_statistics
 from mosesplug.metrics import Metric, Prepared
 from mosesplug.metrics.interpolated import InterpolatedReferences
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
 from mosesplug.store import NBestStore
+from mosesplug.store.list_writing import AHEAD_BYTES
 from mosesplug.tuning_set import TuningSet
 
 __all__ = [
@@ -157,6 +163,7 @@ def store_lists(
     ):
         steps = make_steps(settings, ids, is_held_out=is_held_out)
         lists = read_list_blocks(files, settings, dense=dense, ids=ids, steps=steps)
+        lists = read_lists_ahead(lists, AHEAD_BYTES)
         for number, blocks in enumerate(lists, start=1):
             report = store.add_iteration(
                 number,
@@ -166,6 +173,7 @@ def store_lists(
                 n_sentences=prepared.n_sentences if prepared.n_references else None,
                 record={},
                 threads=threads,
+                ahead_bytes=AHEAD_BYTES,
             )
             hypotheses += report.hypotheses
             loaded(number)

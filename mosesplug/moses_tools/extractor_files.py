@@ -325,7 +325,7 @@ def find_first_equal_rows(
         indices,
         data,
     )
-    hashes = dedupe.hash_rows(compared, merged.dense.view(np.uint32), data.view(np.uint32))
+    hashes = dedupe.hash_rows(compared)
     first, _, _ = dedupe.first_occurrences(compared, hashes, merged.offsets)
     return first
 

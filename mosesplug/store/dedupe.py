@@ -1,4 +1,4 @@
-"""Find the hypotheses of a list that are new: kernels that hash rows and compare candidates.
+"""Find the hypotheses of a list that are new: hash rows and compare candidates.
 
 Two hypotheses of a sentence are duplicates if their texts are equal byte for byte and their float32
 features are equal, including sparse ones. A hash only finds candidates. Hypotheses that carry
@@ -88,23 +88,37 @@ def _are_same(a: Rows, i: int, b: Rows, j: int) -> bool:
     return True
 
 
-@kernel
-def hash_rows(
-    rows: Rows, dense_bits: NDArray[np.uint32], data_bits: NDArray[np.uint32]
-) -> NDArray[np.uint64]:
+def hash_rows(rows: Rows) -> NDArray[np.uint64]:
     """Return a 64-bit hash of text and features, uint64 ``[n]`` (FNV-1a of bytes and mixed words).
 
-    ``dense_bits`` and ``data_bits`` are ``rows.dense`` and ``rows.data`` seen as uint32.
     Negative zero hashes as zero, because the two compare equal.
     """
-    n = len(rows.starts)
-    hashes = np.empty(n, dtype=np.uint64)
+    hashes = np.empty(len(rows.starts), dtype=np.uint64)
+    bits = rows.dense.view(np.uint32), rows.data.view(np.uint32)
+    _hash_rows(
+        rows.buffer, rows.starts, rows.ends, bits[0], rows.indptr, rows.indices, bits[1], hashes
+    )
+    return hashes
+
+
+@kernel
+def _hash_rows(
+    buffer: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    dense_bits: NDArray[np.uint32],
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    data_bits: NDArray[np.uint32],
+    hashes: NDArray[np.uint64],
+) -> None:
+    """Write the output ``hashes`` of its caller."""
     prime = np.uint64(0x100000001B3)
     negative_zero = np.uint32(0x80000000)
-    for i in range(n):
+    for i in range(len(hashes)):
         state = np.uint64(0xCBF29CE484222325)
-        for k in range(np.int64(rows.starts[i]), np.int64(rows.ends[i])):
-            state = (state ^ np.uint64(rows.buffer[k])) * prime
+        for k in range(starts[i], ends[i]):
+            state = (state ^ np.uint64(buffer[k])) * prime
         # Words are mixed first: FNV alone does not move their high bits down.
         state = _mix(state)
         for column in range(dense_bits.shape[1]):
@@ -112,14 +126,13 @@ def hash_rows(
             if word != negative_zero:
                 state ^= np.uint64(word) * np.uint64(0x9E3779B97F4A7C15)
             state = (state ^ (state >> np.uint64(29))) * prime
-        for entry in range(np.int64(rows.indptr[i]), np.int64(rows.indptr[i + 1])):
+        for entry in range(indptr[i], indptr[i + 1]):
             word = data_bits[entry]
             if word == negative_zero:
                 word = np.uint32(0)
-            pair = (np.uint64(rows.indices[entry]) << np.uint64(32)) | np.uint64(word)
+            pair = (np.uint64(indices[entry]) << np.uint64(32)) | np.uint64(word)
             state = _mix(state ^ pair) * prime
         hashes[i] = _mix(state)
-    return hashes
 
 
 def mix_scores(hashes: NDArray[np.uint64], scores: NDArray[np.float64]) -> NDArray[np.uint64]:
@@ -143,7 +156,6 @@ def mix_scores(hashes: NDArray[np.uint64], scores: NDArray[np.float64]) -> NDArr
     return mixed
 
 
-@kernel
 def first_occurrences(
     rows: Rows, hashes: NDArray[np.uint64], offsets: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
@@ -159,32 +171,98 @@ def first_occurrences(
         table per sentence for ``find_stored``: int32 slots that hold rows counted from the
         sentence's first (-1: empty), and int64 ``[n_sentences + 1]`` offsets of the tables.
     """
-    n_sentences = len(offsets) - 1
-    table_offsets = np.zeros(n_sentences + 1, dtype=np.int64)
-    for sentence in range(n_sentences):
-        size = 2
-        while size < 2 * (offsets[sentence + 1] - offsets[sentence]):
-            size *= 2
-        table_offsets[sentence + 1] = table_offsets[sentence] + size
+    # A power of two of slots, at least twice as many as rows: the bits of ``rows - 1``, and one.
+    bits = np.frexp(np.maximum(np.diff(offsets) - 1, 0).astype(np.float64))[1]
+    table_offsets = np.zeros(len(offsets), dtype=np.int64)
+    np.cumsum(np.left_shift(np.int64(2), bits.astype(np.int64)), out=table_offsets[1:])
     tables = np.full(table_offsets[-1], -1, dtype=np.int32)
-    first = np.empty(len(hashes), dtype=np.int64)
-    for sentence in range(n_sentences):
+    first = np.arange(len(hashes), dtype=np.int64)
+    fill_tables(hashes, hashes, offsets, table_offsets, tables, first)
+    if not _repeat_first(rows, first):  # different hypotheses of one hash
+        tables[:] = -1
+        first = np.arange(len(hashes), dtype=np.int64)
+        fill_tables(hashes, _number_contents(rows), offsets, table_offsets, tables, first)
+    return first, tables, table_offsets
+
+
+@kernel
+def fill_tables(
+    hashes: NDArray[np.uint64],
+    contents: NDArray[np.uint64],
+    offsets: NDArray[np.int64],
+    table_offsets: NDArray[np.int64],
+    tables: NDArray[np.int32],
+    first: NDArray[np.int64],
+) -> None:
+    """Find the first row of each sentence with the same content; fill its hash table.
+
+    Args:
+        hashes: uint64 ``[n]``.
+        contents: uint64 ``[n]``, equal in rows that are the same.
+        offsets: int64 ``[n_sentences + 1]``; rows of sentence ``i``.
+        table_offsets: int64 ``[n_sentences + 1]``; slots of sentence ``i``, a power of two.
+        tables: output, int32; -1 at first.
+        first: output, int64 ``[n]``; each row itself at first.
+    """
+    for sentence in range(len(offsets) - 1):
         begin = offsets[sentence]
-        table = tables[table_offsets[sentence] : table_offsets[sentence + 1]]
-        mask = np.uint64(len(table) - 1)
+        origin = table_offsets[sentence]
+        mask = np.uint64(table_offsets[sentence + 1] - origin - 1)
         for row in range(begin, offsets[sentence + 1]):
             slot = np.int64(hashes[row] & mask)
-            while True:
-                if table[slot] < 0:
-                    table[slot] = row - begin
-                    first[row] = row
-                    break
-                other = begin + table[slot]
-                if hashes[other] == hashes[row] and _are_same(rows, row, rows, other):
+            while tables[origin + slot] >= 0:
+                other = begin + tables[origin + slot]
+                if contents[other] == contents[row]:
                     first[row] = other
                     break
                 slot = (slot + 1) & np.int64(mask)
-    return first, tables, table_offsets
+            if first[row] == row:
+                tables[origin + slot] = row - begin
+
+
+def _repeat_first(rows: Rows, first: NDArray[np.int64]) -> bool:
+    """Return whether every row is the same hypothesis as its first row."""
+    repeats = np.flatnonzero(first != np.arange(len(first)))
+    if not len(repeats):
+        return True
+    origins = first[repeats]
+    if not np.array_equal(rows.dense[repeats], rows.dense[origins]):
+        return False
+    for bounds, arrays in (
+        ((rows.starts, rows.ends), (rows.buffer,)),
+        ((rows.indptr[:-1], rows.indptr[1:]), (rows.indices, rows.data)),
+    ):
+        a, b = (np.stack([bound[chosen] for bound in bounds]) for chosen in (repeats, origins))
+        if not np.array_equal(a[1] - a[0], b[1] - b[0]):
+            return False
+        if all(np.array_equal(_take(array, a), _take(array, b)) for array in arrays):
+            continue
+        return False
+    return True
+
+
+def _take(array: NDArray[Any], bounds: NDArray[Any]) -> NDArray[Any]:
+    """Return the ranges from ``bounds[0]`` to ``bounds[1]`` end to end."""
+    if not len(array):
+        return array
+    return np.concatenate([array[a:b] for a, b in bounds.T.tolist()])
+
+
+def _number_contents(rows: Rows) -> NDArray[np.uint64]:
+    """Number the different hypotheses, uint64 ``[n]``."""
+    dense, data = rows.dense + np.float32(0.0), rows.data + np.float32(0.0)  # zero has no sign
+    numbers: dict[tuple[bytes, ...], int] = {}
+    contents = np.empty(len(rows.starts), dtype=np.uint64)
+    for row in range(len(contents)):
+        entries = slice(rows.indptr[row], rows.indptr[row + 1])
+        content = (
+            rows.buffer[rows.starts[row] : rows.ends[row]].tobytes(),
+            dense[row].tobytes(),
+            rows.indices[entries].tobytes(),
+            data[entries].tobytes(),
+        )
+        contents[row] = numbers.setdefault(content, len(numbers))
+    return contents
 
 
 @kernel
@@ -225,7 +303,6 @@ def find_stored(
     return True
 
 
-@kernel
 def resolve(
     first: NDArray[np.int64],
     offsets: NDArray[np.int64],
@@ -241,71 +318,55 @@ def resolve(
     Returns:
         int64 ``[n_new]``, the new rows; and int64 ``[n_sentences + 1]``, their offsets by sentence.
     """
-    new_rows = np.empty(len(first), dtype=np.int64)
-    new_offsets = np.zeros(len(offsets), dtype=np.int64)
-    n_new = 0
-    for sentence in range(len(offsets) - 1):
-        for row in range(offsets[sentence], offsets[sentence + 1]):
-            if first[row] != row:
-                home_iterations[row] = home_iterations[first[row]]
-                home_rows[row] = home_rows[first[row]]
-            elif home_iterations[row] == 0:
-                home_iterations[row] = iteration
-                home_rows[row] = n_new - new_offsets[sentence]
-                new_rows[n_new] = row
-                n_new += 1
-        new_offsets[sentence + 1] = n_new
-    return new_rows[:n_new].copy(), new_offsets
+    is_first = first == np.arange(len(first))
+    new_rows = np.flatnonzero(is_first & (home_iterations == 0))
+    new_offsets = np.searchsorted(new_rows, offsets).astype(np.int64)
+    home_iterations[new_rows] = iteration
+    home_rows[new_rows] = np.arange(len(new_rows)) - np.repeat(
+        new_offsets[:-1], np.diff(new_offsets)
+    )
+    repeated = np.flatnonzero(~is_first)
+    home_iterations[repeated] = home_iterations[first[repeated]]
+    home_rows[repeated] = home_rows[first[repeated]]
+    return new_rows, new_offsets
 
 
-@kernel
 def copy_texts(
     buffer: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Return the given ranges end to end: uint8 bytes, and int64 ``[n + 1]`` where each begins."""
     offsets = np.zeros(len(starts) + 1, dtype=np.int64)
-    for i in range(len(starts)):
-        offsets[i + 1] = offsets[i] + ends[i] - starts[i]
-    text = np.empty(offsets[-1], dtype=np.uint8)
-    for i in range(len(starts)):
-        shift = starts[i] - offsets[i]
-        for k in range(offsets[i], offsets[i + 1]):
-            text[k] = buffer[k + shift]
-    return text, offsets
+    np.cumsum(ends - starts, out=offsets[1:])
+    view = np.ascontiguousarray(buffer).data
+    text = b"".join([view[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)])
+    return np.frombuffer(text, dtype=np.uint8), offsets
 
 
-@kernel
 def relative_offsets(offsets: NDArray[np.int64], bounds: NDArray[np.int64]) -> NDArray[np.uint32]:
     """Return offsets of each sentence's rows counted from its own first one, uint32.
 
     ``offsets`` is ``[n + 1]`` over all rows; sentence ``i`` has the rows ``bounds[i]`` to
     ``bounds[i + 1]`` and gets one offset more than rows.
     """
-    n_sentences = len(bounds) - 1
-    relative = np.empty(bounds[-1] + n_sentences, dtype=np.uint32)
-    for i in range(n_sentences):
-        for row in range(bounds[i], bounds[i + 1] + 1):
-            relative[row + i] = offsets[row] - offsets[bounds[i]]
+    sentence = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds) + 1)
+    relative = np.empty(len(sentence), dtype=np.uint32)
+    relative[:] = offsets[np.arange(len(sentence)) - sentence] - offsets[bounds[sentence]]
     return relative
 
 
-@kernel
 def count_tokens(
     buffer: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
 ) -> NDArray[np.int32]:
     """Count the tokens of each range, int32 ``[n]``: runs of bytes without ASCII white space."""
-    counts = np.zeros(len(starts), dtype=np.int32)
-    for i in range(len(starts)):
-        inside = False
-        for k in range(starts[i], ends[i]):
-            blank = buffer[k] == 32 or 9 <= buffer[k] <= 13
-            if not blank and not inside:
-                counts[i] += 1
-            inside = not blank
-    return counts
+    text, offsets = copy_texts(buffer, starts, ends)
+    in_token = (text != 32) & ((text < 9) | (text > 13))
+    begins = in_token.copy()
+    begins[1:] &= ~in_token[:-1]
+    begins[offsets[:-1][starts < ends]] = in_token[offsets[:-1][starts < ends]]
+    before = np.searchsorted(np.flatnonzero(begins), offsets)
+    return np.diff(before).astype(np.int32)
 
 
-@kernel
 def sort_sparse(
     indptr: NDArray[np.int64], indices: NDArray[np.int32], data: NDArray[np.float32]
 ) -> tuple[NDArray[np.int32], NDArray[np.float32], int]:
@@ -314,8 +375,17 @@ def sort_sparse(
     Returns:
         int32 and float32 ``[nnz]``; and the first row that names a feature twice, or -1.
     """
-    indices = indices.copy()
-    data = data.copy()
+    indices, data = indices.copy(), data.copy()
+    if not len(indices):
+        return indices, data, -1
+    return indices, data, int(_sort_entries(indptr, indices, data))
+
+
+@kernel
+def _sort_entries(
+    indptr: NDArray[np.int64], indices: NDArray[np.int32], data: NDArray[np.float32]
+) -> int:
+    """Sort ``indices`` and ``data`` in place; return the first row with a repeated one, or -1."""
     repeated = -1
     for row in range(len(indptr) - 1):
         for entry in range(indptr[row] + 1, indptr[row + 1]):
@@ -330,4 +400,4 @@ def sort_sparse(
             data[k] = value
             if k > indptr[row] and indices[k - 1] == index and repeated < 0:
                 repeated = row
-    return indices, data, repeated
+    return repeated

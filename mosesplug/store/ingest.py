@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 import zlib
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -64,9 +65,10 @@ class Homes:
 
 @dataclass
 class Ingest:
-    """Ingests the lists of one iteration: ``add`` blocks, then store ``kbest`` and ``statistics``.
+    """Ingests the lists of one iteration: ``check`` and ``add`` blocks, then store the records.
 
-    These may be stored between blocks; ``forget_records`` then frees their memory.
+    Records are ``kbest`` and ``statistics``. They may be stored between blocks; ``forget_records``
+    then frees their memory.
 
     Attributes:
         iteration: its number, from 1; all earlier ones are finished and in the store.
@@ -82,6 +84,7 @@ class Ingest:
         statistics: key and rows of the same lists.
         checksums: checksums of the records of all lists so far, by sentence.
         checksums_of_statistics: the same for their statistics.
+        checked: the sentences of all blocks that were checked.
         bytes_held: bytes of ``kbest`` and ``statistics``.
         has_stored: whether records were stored before the last block.
         totals: summed statistics of the first hypothesis of each list.
@@ -105,6 +108,7 @@ class Ingest:
     statistics: dict[bytes, bytes] = field(default_factory=dict)
     checksums: dict[int, int] = field(default_factory=dict)
     checksums_of_statistics: dict[int, int] = field(default_factory=dict)
+    checked: set[int] = field(default_factory=set)
     bytes_held: int = 0
     has_stored: bool = False
     totals: NDArray[Any] = field(init=False)
@@ -118,24 +122,55 @@ class Ingest:
         wide = np.int64 if self.kind.dtype == "<i4" else np.float64
         self.totals = np.zeros(self.kind.width, dtype=wide)
 
-    def add(self, block: NBestList, reader: Reader) -> None:
-        """Add a block; all lines of a sentence must be in one block.
+    def check_ahead(self, blocks: Iterable[NBestList], most_bytes: int) -> Iterator[NBestList]:
+        """Yield checked blocks, the first one when so many bytes of text are read and checked.
+
+        So errors in what was read ahead come before any other work.
+
+        Raises:
+            FormatError, StoreMismatch: as ``check``.
+        """
+        iterator = iter(blocks)
+        ahead = deque[NBestList]()
+        n_bytes = 0
+        while n_bytes < most_bytes and (block := next(iterator, None)) is not None:
+            self.check(block)
+            ahead.append(block)
+            n_bytes += len(block.buffer)
+        while ahead:
+            yield ahead.popleft()
+        for block in iterator:
+            self.check(block)
+            yield block
+
+    def check(self, block: NBestList) -> None:
+        """Check a block; all lines of a sentence must be in one block.
 
         Raises:
             FormatError: a value is not finite, or a sentence is repeated or does not exist.
             StoreMismatch: the features differ from those of the store.
         """
+        if len(block.sentence_ids):
+            self._check_values(block)
+            self._check_sentences(block)
+
+    def add(self, block: NBestList, reader: Reader) -> None:
+        """Add a checked block.
+
+        Raises:
+            FormatError: a line has a sparse feature twice.
+            StoreError: the iteration has a list of a sentence from an earlier part.
+        """
         n = len(block.sentence_ids)
         if not n:
             return
-        self._check(block)
         ids = np.ascontiguousarray(block.sentence_ids, dtype=np.int64)
-        begins = np.flatnonzero(np.diff(ids, prepend=ids[0] - 1))
+        begins = _find_begins(ids)
         sentences = ids[begins]
         bounds = np.append(begins, n)
-        self._check_sentences(block, sentences, begins, reader)
+        self._check_parts(sentences, reader)
         rows = self._rows(block)
-        hashes = dedupe.hash_rows(rows, rows.dense.view(np.uint32), rows.data.view(np.uint32))
+        hashes = dedupe.hash_rows(rows)
         if block.outside is not None:
             hashes = dedupe.mix_scores(hashes, block.outside)
         homes = self._find_homes(rows, hashes, sentences, bounds, reader)
@@ -189,7 +224,7 @@ class Ingest:
         new_rows, new_bounds = dedupe.resolve(first, bounds, self.iteration, iterations, home_rows)
         return Homes(iterations, home_rows, bounds, new_rows, new_bounds)
 
-    def _check(self, block: NBestList) -> None:
+    def _check_values(self, block: NBestList) -> None:
         if self.groups is None:
             self.groups = tuple(block.groups)
         elif tuple(block.groups) != self.groups:
@@ -226,16 +261,12 @@ class Ingest:
                 remedy="Give all lines a model score, or none",
             )
 
-    def _check_sentences(
-        self,
-        block: NBestList,
-        sentences: NDArray[np.int64],
-        begins: NDArray[np.int64],
-        reader: Reader,
-    ) -> None:
-        seen: set[int] = set()
+    def _check_sentences(self, block: NBestList) -> None:
         known = MOST_SENTENCES if self.n_sentences is None else self.n_sentences
-        for sentence, begin in zip(sentences.tolist(), begins.tolist(), strict=True):
+        begins = _find_begins(np.asarray(block.sentence_ids))
+        for begin, sentence in zip(
+            begins.tolist(), block.sentence_ids[begins].tolist(), strict=True
+        ):
             if not 0 <= sentence < known:
                 raise FormatError(
                     f"sentence {sentence} does not exist: the input has {known}",
@@ -243,19 +274,22 @@ class Ingest:
                     line=int(block.lines[begin]),
                     remedy="Use lists of this input",
                 )
-            if sentence in seen or sentence in self.checksums:
+            if sentence in self.checked:
                 raise FormatError(
                     f"sentence {sentence} already has a list",
                     path=block.path,
                     line=int(block.lines[begin]),
                     remedy="Put all lines of a sentence together",
                 )
+            self.checked.add(sentence)
+
+    def _check_parts(self, sentences: NDArray[np.int64], reader: Reader) -> None:
+        for sentence in sentences.tolist():
             if reader.has(self.iteration, sentence):
                 raise StoreError(
                     f"iteration {self.iteration} of the n-best store at {self.path} has a list of "
                     f"sentence {sentence} from an earlier part"
                 )
-            seen.add(sentence)
 
     def _rows(self, block: NBestList) -> Rows:
         """Return the block as ``Rows``, with sparse features in the store's columns."""
@@ -339,6 +373,11 @@ class Ingest:
             self.checksums[sentence] = zlib.crc32(record)
             self.checksums_of_statistics[sentence] = zlib.crc32(rows)
             self.bytes_held += len(record) + len(rows)
+
+
+def _find_begins(ids: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the row where each sentence begins, int64."""
+    return np.flatnonzero(np.diff(ids, prepend=ids[0] - 1))
 
 
 _Column = tuple[NDArray[Any], list[int]]

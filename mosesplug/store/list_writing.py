@@ -22,10 +22,19 @@ if TYPE_CHECKING:
     # Loads Numba, which reading a store does not need.
     from mosesplug.store.ingest import Ingest
 
-__all__ = ["TRANSACTION_BYTES", "ingest_blocks", "remove_interrupted_lists", "remove_lists"]
+__all__ = [
+    "AHEAD_BYTES",
+    "TRANSACTION_BYTES",
+    "ingest_blocks",
+    "remove_interrupted_lists",
+    "remove_lists",
+]
 
 TRANSACTION_BYTES = 32 << 20
 """Bytes of records to hold in memory before they are stored."""
+
+AHEAD_BYTES = 64 << 20
+"""Bytes of text to read and check before anything else is done with lists in files."""
 
 
 def ingest_blocks(

@@ -119,6 +119,7 @@ class NBestStore(StoreReader):
         n_sentences: int | None,
         record: Mapping[str, Any],
         threads: int = 1,
+        ahead_bytes: int = 0,
     ) -> IngestReport:
         """Store one iteration: its lists, the statistics of new hypotheses, and ``record``.
 
@@ -136,6 +137,8 @@ class NBestStore(StoreReader):
             record: plain data and arrays to store with the iteration (weights, decoder command,
                 timings).
             threads: with more than one, the next block is read while one is processed.
+            ahead_bytes: bytes of text that are read and checked before the first block is
+                processed, so that errors in them are found before kernels compile.
 
         Raises:
             StoreError: the iteration is not the next one, or the store is open read-only.
@@ -152,7 +155,14 @@ class NBestStore(StoreReader):
         )
         most_bytes = list_writing.TRANSACTION_BYTES
         ingest, seconds_adding = self._ingest(
-            iteration, n_best, metric, references, n_sentences, threads, most_bytes
+            iteration,
+            n_best,
+            metric,
+            references,
+            n_sentences,
+            threads,
+            most_bytes=most_bytes,
+            ahead_bytes=ahead_bytes,
         )
         seconds_waiting = time.perf_counter() - began - seconds_adding
         started = time.perf_counter()
@@ -324,12 +334,15 @@ class NBestStore(StoreReader):
         references: Prepared,
         n_sentences: int | None,
         threads: int,
+        *,
         most_bytes: int | None = None,
+        ahead_bytes: int = 0,
     ) -> tuple[Ingest, float]:
         """Ingest lists of an iteration, and return the seconds it took without waiting.
 
         Only missing statistics of earlier iterations are written, and records of these lists
-        whenever they have ``most_bytes`` bytes (None: not before the end).
+        whenever they have ``most_bytes`` bytes (None: not before the end). ``ahead_bytes`` are
+        as for ``add_iteration``.
         """
         from mosesplug.store.ingest import Ingest, read_ahead  # Numba: not needed to read a store
 
@@ -356,7 +369,7 @@ class NBestStore(StoreReader):
             path=self._environment.path,
             threads=threads,
         )
-        blocks = iter(read_ahead(lists) if threads > 1 else lists)
+        blocks = ingest.check_ahead(read_ahead(lists) if threads > 1 else lists, ahead_bytes)
         return ingest, list_writing.ingest_blocks(self._environment, ingest, blocks, most_bytes)
 
     def record_result(self, iteration: int, result: Mapping[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -20,12 +21,14 @@ from mosesplug.learning.list_blocks import (
     read_file_blocks,
     read_list,
     read_list_blocks,
+    read_lists_ahead,
     scan_lists,
 )
 from mosesplug.learning.list_references import arrange_lines, match_references
 from mosesplug.learning.lists import load_lists
 from mosesplug.metrics import metric
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings, parse_renames
+from tests.store.toys import Hypothesis, make_list
 
 TRAVATAR = b"""\
 0 ||| a b ||| -1 ||| lm=-3 len=2 r_1=1
@@ -273,3 +276,24 @@ def test_ids_and_numbers_give_the_same_tuning_set(lists: Path) -> None:
     assert one.dense.tolist() == other.dense.tolist()
     assert one.stats.tolist() == other.stats.tolist()
     assert one.offsets.tolist() == other.offsets.tolist()
+
+
+@pytest.mark.parametrize("most_bytes", [0, 1, 3, 100])
+def test_later_files_are_read_before_the_first_ends(most_bytes: int) -> None:
+    made = [[make_list([Hypothesis(k, b"a")], path=f"{n}") for k in range(2)] for n in range(4)]
+    read: list[str] = []
+
+    def read_blocks(blocks: list[NBestList]) -> Iterator[NBestList]:
+        for block in blocks:
+            read.append(block.path)
+            yield block
+
+    lists = read_lists_ahead(map(read_blocks, made), most_bytes)
+    first = next(lists)
+    assert [next(first), next(first)] == made[0]
+    assert read == ["0", "0"]
+    assert list(first) == []
+    assert len(read) == 2 + max(1, min(most_bytes, 6))
+    assert [list(blocks) for blocks in lists] == made[1:]
+    assert read == sorted(block.path for blocks in made for block in blocks)
+    assert list(read_lists_ahead(iter(()), most_bytes)) == []

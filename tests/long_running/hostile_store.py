@@ -357,4 +357,6 @@ def _ingest(store: NBestStore) -> None:
         )
         if sum(width for _, width in groups) < 1000 and ingest.kind.width == 2:
             lines = _lists(1, groups) if not state.growing else _lists(1, groups)[4:]
-            ingest.add(make_list(lines, groups), reader)
+            block = make_list(lines, groups)
+            ingest.check(block)
+            ingest.add(block, reader)

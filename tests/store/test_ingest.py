@@ -198,3 +198,28 @@ def test_records_that_cannot_be_stored_are_rejected_first(tmp_path: Path) -> Non
                 n_sentences=3, record={"seen": {1, 2}},
             )  # fmt: skip
         assert metric.scored == 0
+
+
+def test_errors_in_what_is_read_ahead_come_before_any_work(tmp_path: Path) -> None:
+    def blocks() -> Iterator[NBestList]:
+        yield make_list([Hypothesis(0, b"a")])
+        yield make_list([Hypothesis(1, b"b")])
+        yield make_list([Hypothesis(9, b"c")], path="run1.gz")
+
+    scored: list[int] = []
+
+    class Counting(ToyMetric):
+        def statistics(
+            self, prepared: Any, sentence_ids: Any, *arguments: Any, **named: Any
+        ) -> Any:
+            scored.extend(sentence_ids.tolist())
+            return super().statistics(prepared, sentence_ids, *arguments, **named)
+
+    metric = Counting()
+    common: dict[str, Any] = {"metric": metric, "n_sentences": 3, "record": {}}
+    common["references"] = metric.prepare(REFERENCES)
+    with NBestStore.open(tmp_path / "store", writable=True) as store:
+        for ahead_bytes, expected in ((100, []), (0, [0, 1])):
+            with pytest.raises(FormatError, match="sentence 9 does not exist"):
+                store.add_iteration(1, blocks(), ahead_bytes=ahead_bytes, **common)
+            assert scored == expected
