@@ -7,13 +7,12 @@ statistics, so each distinct row is kept and scored once.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import itertools
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.kernels import kernel
-from mosesplug.optimizers.lists.arrangement import arrange
 from mosesplug.optimizers.lists.rows import drop_empty_sentences
 from mosesplug.tuning_set import SparseRows, TuningSet
 
@@ -55,24 +54,21 @@ def mira_lists(tuning_set: TuningSet) -> tuple[MiraLists, NDArray[np.int64]]:
     offsets = drop_empty_sentences(tuning_set.offsets)
     dense = np.array(tuning_set.dense, dtype=np.float32, order="C")
     sparse = _sort_columns(tuning_set.sparse, len(dense))
-    first = _first_alike(offsets, dense, sparse.indptr, sparse.indices, sparse.data)
+    first = _first_alike(offsets, dense, sparse)
     kept = np.flatnonzero(first == np.arange(len(first)))
     offsets = np.searchsorted(kept, offsets).astype(np.int64)
     dense, sparse = dense[kept], sparse.take(kept)
 
     stats = np.array(tuning_set.stats[kept], dtype=np.float32, order="C")
-    none = _sort_columns(None, len(stats))
-    alike = _first_alike(offsets, stats, none.indptr, none.indices, none.data)
+    alike = _first_alike(offsets, stats, _sort_columns(None, len(stats)))
     is_first = alike == np.arange(len(alike))
     rows = np.flatnonzero(is_first)
 
-    arranged = np.empty(dense.size, dtype=np.float32)
-    arrange(offsets, dense, arranged)
     n_dense = dense.shape[1]
     lists = MiraLists(
         n_dense=n_dense,
         offsets=offsets,
-        dense=arranged,
+        dense=_arrange(offsets, dense),
         indptr=sparse.indptr,
         columns=(sparse.indices + n_dense).astype(np.int32),
         values=sparse.data,
@@ -100,68 +96,93 @@ def _sort_columns(sparse: SparseRows | None, n_hyps: int) -> SparseRows:
     )
 
 
-@kernel
 def _first_alike(
-    offsets: NDArray[np.int64],
-    dense: NDArray[np.float32],
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    data: NDArray[np.float32],
+    offsets: NDArray[np.int64], dense: NDArray[np.float32], sparse: SparseRows
 ) -> NDArray[np.int64]:
     """Return for each row the first equal one of its sentence, int64 ``[n_rows]``.
 
     Args:
         offsets: int64 ``[n_sentences + 1]``.
         dense: float32 ``[n_rows, n_dense]``.
-        indptr, indices, data: sparse values beside the dense ones, ascending in each row.
+        sparse: values beside the dense ones, ascending columns in each row.
     """
     n_rows = len(dense)
-    first = np.arange(n_rows)
-    bits = dense.view(np.uint32)
-    sparse_bits = data.view(np.uint32)
-    for sentence in range(len(offsets) - 1):
-        start, end = offsets[sentence], offsets[sentence + 1]
-        size = 4
-        while size < 2 * (end - start):
-            size *= 2
-        table = np.full(size, -1, dtype=np.int64)
-        for row in range(start, end):
-            code = np.uint64(14695981039346656037)
-            for column in range(dense.shape[1]):
-                # Zero has two signs, which compare equal.
-                word = bits[row, column] if dense[row, column] != 0.0 else np.uint32(0)
-                code = (code ^ np.uint64(word)) * np.uint64(1099511628211)
-            for entry in range(indptr[row], indptr[row + 1]):
-                code = (code ^ np.uint64(indices[entry])) * np.uint64(1099511628211)
-                code = (code ^ np.uint64(sparse_bits[entry])) * np.uint64(1099511628211)
-            place = np.int64((code ^ (code >> np.uint64(32))) & np.uint64(size - 1))
-            while table[place] >= 0 and not _alike(dense, indptr, indices, data, row, table[place]):
-                place = (place + 1) & (size - 1)
-            if table[place] >= 0:
-                first[row] = table[place]
-            else:
-                table[place] = row
+    if not n_rows:
+        return np.zeros(0, dtype=np.int64)
+    codes = _hash_rows(offsets, dense, sparse)
+    order = np.argsort(codes)
+    is_new = np.append(True, np.diff(codes[order]) != 0)
+    first = np.empty(n_rows, dtype=np.int64)
+    first[order] = np.minimum.reduceat(order, np.flatnonzero(is_new))[np.cumsum(is_new) - 1]
+    if not _are_alike(offsets, dense, sparse, first):  # different rows of one code
+        return _first_equal_bytes(offsets, dense, sparse)
     return first
 
 
-@kernel
-def _alike(
+def _hash_rows(
+    offsets: NDArray[np.int64], dense: NDArray[np.float32], sparse: SparseRows
+) -> NDArray[np.uint64]:
+    """Return a code of each row and its sentence, uint64 ``[n_rows]``."""
+    sentences = np.arange(len(offsets) - 1)
+    codes = np.repeat(_mix(np.zeros(len(sentences), dtype=np.uint64), sentences), np.diff(offsets))
+    # Zero has two signs, which compare equal.
+    for column in (dense + np.float32(0.0)).T:
+        codes = _mix(codes, np.ascontiguousarray(column).view(np.uint32))
+    bits = (sparse.data + np.float32(0.0)).view(np.uint32)
+    entries = _mix(_mix(np.zeros(len(bits), dtype=np.uint64), sparse.indices), bits)
+    owners = np.flatnonzero(np.diff(sparse.indptr))
+    if len(owners):
+        codes[owners] ^= np.add.reduceat(entries, sparse.indptr[owners])
+    return codes
+
+
+def _mix(codes: NDArray[np.uint64], words: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return codes that also depend on words of 32 bits."""
+    mixed = (codes ^ words.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= mixed >> np.uint64(29)
+    return mixed
+
+
+def _are_alike(
+    offsets: NDArray[np.int64],
     dense: NDArray[np.float32],
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    data: NDArray[np.float32],
-    one: int,
-    other: int,
+    sparse: SparseRows,
+    first: NDArray[np.int64],
 ) -> bool:
-    """Return whether two rows have the same values."""
-    for column in range(dense.shape[1]):
-        if dense[one, column] != dense[other, column]:
-            return False
-    width = indptr[one + 1] - indptr[one]
-    if indptr[other + 1] - indptr[other] != width:
-        return False
-    for entry in range(width):
-        a, b = indptr[one] + entry, indptr[other] + entry
-        if indices[a] != indices[b] or data[a] != data[b]:
-            return False
-    return True
+    """Return whether each row is equal to its first one, and of the same sentence."""
+    repeats = np.flatnonzero(first != np.arange(len(first)))
+    origins = first[repeats]
+    sentences = np.searchsorted(offsets, repeats, side="right")
+    a, b = sparse.take(repeats), sparse.take(origins)
+    return (
+        np.array_equal(sentences, np.searchsorted(offsets, origins, side="right"))
+        and np.array_equal(dense[repeats], dense[origins])
+        and np.array_equal(a.indptr, b.indptr)
+        and np.array_equal(a.indices, b.indices)
+        and np.array_equal(a.data, b.data)
+    )
+
+
+def _first_equal_bytes(
+    offsets: NDArray[np.int64], dense: NDArray[np.float32], sparse: SparseRows
+) -> NDArray[np.int64]:
+    """Return what ``_first_alike`` does, by comparing the bytes of rows."""
+    dense, data = dense + np.float32(0.0), sparse.data + np.float32(0.0)
+    first = np.arange(len(dense))
+    for start, end in itertools.pairwise(offsets.tolist()):
+        rows: dict[tuple[bytes, ...], int] = {}
+        for row in range(start, end):
+            entries = slice(sparse.indptr[row], sparse.indptr[row + 1])
+            values = dense[row], sparse.indices[entries], data[entries]
+            first[row] = rows.setdefault(tuple(each.tobytes() for each in values), row)
+    return first
+
+
+def _arrange(offsets: NDArray[np.int64], dense: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the values sentence by sentence, feature by feature, as ``arrangement.arrange``."""
+    arranged = np.empty(dense.size, dtype=np.float32)
+    n_dense = dense.shape[1]
+    for start, end in itertools.pairwise(offsets.tolist()):
+        part = arranged[start * n_dense : end * n_dense]
+        part.reshape(n_dense, end - start)[:] = dense[start:end].T
+    return arranged

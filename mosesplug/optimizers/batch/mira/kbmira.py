@@ -33,8 +33,6 @@ from mosesplug.optimizers.batch.mira.step import (
     MiraState,
     average_weights,
     first_best,
-    model_scores,
-    visit_sentence,
     visit_sentences,
 )
 from mosesplug.optimizers.bounds import Bounds
@@ -260,12 +258,15 @@ class ListMiraLearner:
             visit_sentences(self.lists, self.settings, self.state, order, decisions)
             return decisions
         for visit, sentence in enumerate(order.tolist()):
-            start, end = self.lists.offsets[sentence : sentence + 2]
-            scores = np.empty(end - start, dtype=np.float32)
-            model_scores(self.lists, sentence, self.state.weights, scores)
             worths = self._worth.of(sentence, self.state.background)
-            visit_sentence(
-                self.lists, self.settings, self.state, sentence, scores, worths, decisions, visit
+            one = slice(visit, visit + 1)
+            visit_sentences(
+                self.lists,
+                self.settings,
+                self.state,
+                order[one],
+                MiraDecisions._make(column[one] for column in decisions),
+                worths,
             )
             if decisions.occasion[visit]:
                 self._worth.join(sentence, float(self.settings.decay))

@@ -8,14 +8,14 @@ the same choices.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import finite_kernel, kernel
 from mosesplug.metrics.sentence_bleu import single_bleu
-from mosesplug.optimizers.lists.arrangement import add_scores, longest_sentence
+from mosesplug.optimizers.lists.arrangement import add_scores
 from mosesplug.optimizers.lists.single_precision import MiraLists
 
 __all__ = [
@@ -25,10 +25,8 @@ __all__ = [
     "average_weights",
     "background_bleu",
     "first_best",
-    "model_scores",
     "update_background",
     "update_weights",
-    "visit_sentence",
     "visit_sentences",
 ]
 
@@ -98,27 +96,141 @@ class MiraDecisions(NamedTuple):
     occasion: NDArray[np.bool_]
 
 
+def visit_sentences(
+    lists: MiraLists,
+    settings: MiraSettings,
+    state: MiraState,
+    order: NDArray[np.int64],
+    decisions: MiraDecisions,
+    worths: NDArray[np.float32] | None = None,
+) -> None:
+    """Visit sentences in the given order: choose hope and fear, and update the weights.
+
+    Args:
+        lists: the hypotheses.
+        settings: of the algorithm.
+        state: output.
+        order: int64 ``[n]``; sentences.
+        decisions: output, ``[n]``.
+        worths: float32 ``[statistics rows of the sentence]``, by the metric, if it is one
+            sentence; None: BLEU in the background.
+    """
+    longest = int(np.diff(lists.offsets).max(initial=0))
+    widest = lists.n_dense + 2 * int(np.diff(lists.indptr).max(initial=0))
+    if is_bleu := worths is None:
+        worths = np.empty(int(np.diff(lists.row_offsets).max(initial=0)), dtype=np.float32)
+    buffers = (
+        np.empty((3, longest), dtype=np.float32),
+        np.empty(widest, dtype=np.int32),
+        np.empty(widest, dtype=np.float32),
+    )
+    tuples: tuple[Any, ...] = (*lists, *settings, *state, *decisions)
+    _visit(*(*tuples, order, worths, is_bleu, *buffers))
+
+
+# Kernels take arrays and not the tuples that hold them: a tuple takes long to compile.
 @kernel
-def model_scores(
-    lists: MiraLists, sentence: int, weights: NDArray[np.float32], scores: NDArray[np.float32]
+def _visit(
+    n_dense: int,
+    offsets: NDArray[np.int64],
+    dense: NDArray[np.float32],
+    indptr: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    values: NDArray[np.float32],
+    row_of: NDArray[np.int64],
+    row_offsets: NDArray[np.int64],
+    rows: NDArray[np.float32],
+    step_cap: np.float32,
+    decay: np.float32,
+    model_background: bool,
+    safe_hope: bool,
+    active: NDArray[np.bool_],
+    low: NDArray[np.float32],
+    high: NDArray[np.float32],
+    weights: NDArray[np.float32],
+    totals: NDArray[np.float32],
+    updated: NDArray[np.int64],
+    updates: NDArray[np.int64],
+    background: NDArray[np.float32],
+    hopes: NDArray[np.int64],
+    fears: NDArray[np.int64],
+    hope_worths: NDArray[np.float32],
+    fear_worths: NDArray[np.float32],
+    losses: NDArray[np.float32],
+    occasions: NDArray[np.bool_],
+    order: NDArray[np.int64],
+    worths: NDArray[np.float32],
+    is_bleu: bool,
+    buffers: NDArray[np.float32],
+    changed: NDArray[np.int32],
+    changes: NDArray[np.float32],
+) -> None:
+    """Do what ``visit_sentences`` does, with the arrays of its arguments in order, and buffers.
+
+    Args:
+        is_bleu: whether to compute ``worths``.
+        buffers: float32 ``[3, hypotheses of the longest sentence]``.
+        changed, changes: of the most features that hope and fear can have.
+    """
+    for visit in range(len(order)):
+        sentence = order[visit]
+        start = offsets[sentence]
+        size = offsets[sentence + 1] - start
+        scores, worth_of, sums = buffers[0, :size], buffers[1, :size], buffers[2, :size]
+        _score_rows(start, n_dense, dense, indptr, columns, values, weights, scores)
+        first_row = row_offsets[sentence]
+        if is_bleu:
+            background_bleu(rows[first_row : row_offsets[sentence + 1]], background, worths)
+        for row in range(size):
+            worth_of[row] = worths[row_of[start + row] - first_row]
+        hope, fear, model = _choose(scores, worth_of, sums, safe_hope)
+        hopes[visit], fears[visit] = start + hope, start + fear
+        hope_worths[visit], fear_worths[visit] = worth_of[hope], worth_of[fear]
+        margin = worth_of[hope] - worth_of[fear]
+        losses[visit] = 0.0
+        occasions[visit] = hope != fear and worth_of[hope] > worth_of[fear]
+        if not occasions[visit]:
+            continue
+        n = _subtract(
+            start, size, hope, fear, n_dense, dense, indptr, columns, values, changed, changes
+        )
+        losses[visit] = _move_weights(
+            step_cap, active, low, high, weights, totals, updated, updates,
+            changed, changes, n, margin,
+        )  # fmt: skip
+        chosen = row_of[start + (model if model_background else hope)]
+        for column in range(len(background)):
+            background[column] *= decay
+            background[column] += rows[chosen, column]
+
+
+@kernel
+def _score_rows(
+    start: int,
+    n_dense: int,
+    dense: NDArray[np.float32],
+    indptr: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    values: NDArray[np.float32],
+    weights: NDArray[np.float32],
+    scores: NDArray[np.float32],
 ) -> None:
     """Write ``weights . h`` of a sentence's hypotheses, summed in feature order.
 
     Args:
-        lists: the hypotheses.
-        sentence: its number.
+        start: row of the sentence's first hypothesis.
+        n_dense, dense, indptr, columns, values: of ``MiraLists``.
         weights: float32 ``[n_features]``.
         scores: output, float32 ``[hypotheses of the sentence]``.
     """
-    start = lists.offsets[sentence]
-    size = lists.offsets[sentence + 1] - start
-    scores[:] = 0.0
-    add_scores(lists.dense, start, weights, lists.n_dense, scores)
-    if len(lists.values):
-        for row in range(size):
+    for row in range(len(scores)):
+        scores[row] = 0.0
+    add_scores(dense, start, weights, n_dense, scores)
+    if len(values):
+        for row in range(len(scores)):
             total = scores[row]
-            for entry in range(lists.indptr[start + row], lists.indptr[start + row + 1]):
-                total += weights[lists.columns[entry]] * lists.values[entry]
+            for entry in range(indptr[start + row], indptr[start + row + 1]):
+                total += weights[columns[entry]] * values[entry]
             scores[row] = total
 
 
@@ -143,51 +255,101 @@ def background_bleu(
 
 
 @kernel
-def visit_sentence(
-    lists: MiraLists,
-    settings: MiraSettings,
-    state: MiraState,
-    sentence: int,
+def _choose(
     scores: NDArray[np.float32],
     worths: NDArray[np.float32],
-    decisions: MiraDecisions,
-    visit: int,
-) -> None:
-    """Choose hope and fear of one sentence, and update the weights.
+    sums: NDArray[np.float32],
+    safe_hope: bool,
+) -> tuple[int, int, int]:
+    """Return hypotheses of the highest hope, fear and model score, in a tie the first.
 
     Args:
-        lists: the hypotheses.
-        settings: of the algorithm.
-        state: output.
-        sentence: its number.
-        scores: float32 ``[hypotheses of the sentence]``, by the model.
-        worths: float32 ``[statistics rows of the sentence]``, by the metric.
-        decisions: output, at ``visit``.
-        visit: place in ``decisions``.
+        scores, worths: float32 ``[hypotheses of the sentence]``.
+        sums: float32, a buffer of the same size.
+        safe_hope: limit the model score in the hope.
     """
-    start = lists.offsets[sentence]
-    first_row = lists.row_offsets[sentence]
-    worth_of = np.empty_like(scores)
+    one = np.float32(1.0)
+    hope = _first_largest(one, scores, one, worths, sums)
+    fear = _first_largest(one, scores, -one, worths, sums)
+    model = _first_largest(one, scores, np.float32(0.0), worths, sums)
+    size = abs(scores[hope])
+    if safe_hope and size > np.float32(1e-8):
+        scale = abs(worths[hope] * np.float32(MODEL_SHARE)) / size
+        if scale < one:
+            hope = _first_largest(scale, scores, one, worths, sums)
+    return hope, fear, model
+
+
+@finite_kernel
+def _first_largest(
+    scale: np.float32,
+    scores: NDArray[np.float32],
+    sign: np.float32,
+    worths: NDArray[np.float32],
+    sums: NDArray[np.float32],
+) -> int:
+    """Return the first row with the largest ``scale * score + sign * worth``; fill ``sums``."""
+    largest = -np.float32(np.inf)
     for row in range(len(scores)):
-        worth_of[row] = worths[lists.row_of[start + row] - first_row]
-    hope, fear, model = _choose(scores, worth_of, settings.safe_hope)
-    hope, fear, model = start + hope, start + fear, start + model
-    hope_worth = worths[lists.row_of[hope] - first_row]
-    fear_worth = worths[lists.row_of[fear] - first_row]
-    decisions.hope[visit], decisions.fear[visit] = hope, fear
-    decisions.hope_worth[visit], decisions.fear_worth[visit] = hope_worth, fear_worth
-    decisions.loss[visit] = 0.0
-    decisions.occasion[visit] = hope != fear and hope_worth > fear_worth
-    if not decisions.occasion[visit]:
-        return
-    columns, values = _difference(lists, sentence, hope, fear)
-    margin = hope_worth - fear_worth
-    decisions.loss[visit] = update_weights(settings, state, columns, values, margin)
-    chosen = lists.row_of[model if settings.model_background else hope]
-    update_background(settings, state, lists.rows[chosen])
+        sums[row] = scale * scores[row] + sign * worths[row]
+        largest = max(largest, sums[row])
+    for row in range(len(sums)):
+        if sums[row] == largest:
+            return row
+    return 0
 
 
 @kernel
+def _subtract(
+    start: int,
+    size: int,
+    hope: int,
+    fear: int,
+    n_dense: int,
+    dense: NDArray[np.float32],
+    indptr: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    values: NDArray[np.float32],
+    changed: NDArray[np.int32],
+    changes: NDArray[np.float32],
+) -> int:
+    """Write features of hope minus fear: dense columns, and sparse ones that differ.
+
+    Args:
+        start: row of the sentence's first hypothesis.
+        size: number of its hypotheses.
+        hope, fear: rows, counted from the first.
+        n_dense, dense, indptr, columns, values: of ``MiraLists``.
+        changed, changes: outputs.
+
+    Returns:
+        The number of features.
+    """
+    place = start * n_dense
+    for feature in range(n_dense):
+        changed[feature] = feature
+        changes[feature] = dense[place + hope] - dense[place + fear]
+        place += size
+    n = n_dense
+    a, a_end = indptr[start + hope], indptr[start + hope + 1]
+    b, b_end = indptr[start + fear], indptr[start + fear + 1]
+    while a < a_end or b < b_end:
+        if b == b_end or (a < a_end and columns[a] < columns[b]):
+            changed[n], changes[n] = columns[a], values[a]
+            a += 1
+        elif a == a_end or columns[b] < columns[a]:
+            changed[n], changes[n] = columns[b], -values[b]
+            b += 1
+        else:
+            changed[n], changes[n] = columns[a], values[a] - values[b]
+            a += 1
+            b += 1
+            if not abs(changes[n]) > NEGLIGIBLE:
+                continue
+        n += 1
+    return n
+
+
 def update_weights(
     settings: MiraSettings,
     state: MiraState,
@@ -206,180 +368,117 @@ def update_weights(
     Returns:
         The missing margin before the step; without a step it is not above 0.
     """
-    score, norm = np.float32(0.0), np.float32(0.0)
-    for entry in range(len(columns)):
-        score += state.weights[columns[entry]] * values[entry]
-    for entry in range(len(columns)):
-        if settings.active[columns[entry]]:
-            norm += values[entry] * values[entry]
-    loss = margin - score
-    if loss > 0.0:
-        rate = settings.step_cap
-        if norm > 0.0:
-            rate = min(rate, loss / norm)
-        _update(state, settings, columns, values, rate)
-    return loss
+    return _move_weights(
+        settings.step_cap,
+        settings.active,
+        settings.low,
+        settings.high,
+        state.weights,
+        state.totals,
+        state.updated,
+        state.updates,
+        columns,
+        values,
+        len(values),
+        margin,
+    )
 
 
 @kernel
+def _move_weights(
+    step_cap: np.float32,
+    active: NDArray[np.bool_],
+    low: NDArray[np.float32],
+    high: NDArray[np.float32],
+    weights: NDArray[np.float32],
+    totals: NDArray[np.float32],
+    updated: NDArray[np.int64],
+    updates: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    values: NDArray[np.float32],
+    n: int,
+    margin: np.float32,
+) -> np.float32:
+    """Do what ``update_weights`` does, with the first ``n`` of ``columns`` and ``values``."""
+    score, norm = np.float32(0.0), np.float32(0.0)
+    for entry in range(n):
+        score += weights[columns[entry]] * values[entry]
+    for entry in range(n):
+        if active[columns[entry]]:
+            norm += values[entry] * values[entry]
+    loss = margin - score
+    if not loss > 0.0:
+        return loss
+    rate = step_cap
+    if norm > 0.0:
+        rate = min(rate, loss / norm)
+    updates[0] += 1
+    for entry in range(n):
+        column, change = columns[entry], values[entry] * rate
+        if active[column]:
+            weight = weights[column]
+            if not low[column] <= weight + change <= high[column]:
+                limit = low[column] if change < 0.0 else high[column]
+                change = limit - weight
+            # The total catches up with earlier updates.
+            totals[column] += np.float32(updates[0] - updated[column]) * weight + change
+            weights[column] = weight + change
+            updated[column] = updates[0]
+    return loss
+
+
 def update_background(
     settings: MiraSettings, state: MiraState, statistics: NDArray[np.float32]
 ) -> None:
     """Add statistics, float32 ``[n_statistics]``, to the background of ``state``."""
-    for column in range(len(state.background)):
-        state.background[column] *= settings.decay
-        state.background[column] += statistics[column]
+    background = state.background
+    background *= settings.decay
+    background += statistics
 
 
-@kernel
-def _choose(
-    scores: NDArray[np.float32], worths: NDArray[np.float32], safe_hope: bool
-) -> tuple[int, int, int]:
-    """Return hypotheses of the highest hope, fear and model score, in a tie the first.
-
-    Args:
-        scores, worths: float32 ``[hypotheses of the sentence]``.
-        safe_hope: limit the model score in the hope.
-    """
-    one = np.float32(1.0)
-    hope = _first_largest(one, scores, one, worths)
-    fear = _first_largest(one, scores, -one, worths)
-    model = _first_largest(one, scores, np.float32(0.0), worths)
-    size = abs(scores[hope])
-    if safe_hope and size > np.float32(1e-8):
-        scale = abs(worths[hope] * np.float32(MODEL_SHARE)) / size
-        if scale < one:
-            hope = _first_largest(scale, scores, one, worths)
-    return hope, fear, model
-
-
-@finite_kernel
-def _first_largest(
-    scale: np.float32, scores: NDArray[np.float32], sign: np.float32, worths: NDArray[np.float32]
-) -> int:
-    """Return the first row with the largest ``scale * score + sign * worth``."""
-    sums = np.empty_like(scores)
-    largest = -np.float32(np.inf)
-    for row in range(len(scores)):
-        sums[row] = scale * scores[row] + sign * worths[row]
-        largest = max(largest, sums[row])
-    for row in range(len(sums)):
-        if sums[row] == largest:
-            return row
-    return 0
-
-
-@kernel
-def _difference(
-    lists: MiraLists, sentence: int, hope: int, fear: int
-) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Return features of hope minus fear: dense columns, and sparse ones that differ."""
-    start = lists.offsets[sentence]
-    size = lists.offsets[sentence + 1] - start
-    a, a_end = lists.indptr[hope], lists.indptr[hope + 1]
-    b, b_end = lists.indptr[fear], lists.indptr[fear + 1]
-    columns = np.empty(lists.n_dense + (a_end - a) + (b_end - b), dtype=np.int32)
-    values = np.empty(len(columns), dtype=np.float32)
-    for feature in range(lists.n_dense):
-        place = start * lists.n_dense + feature * size - start
-        columns[feature] = feature
-        values[feature] = lists.dense[place + hope] - lists.dense[place + fear]
-    n = lists.n_dense
-    while a < a_end or b < b_end:
-        if b == b_end or (a < a_end and lists.columns[a] < lists.columns[b]):
-            columns[n], values[n] = lists.columns[a], lists.values[a]
-            a += 1
-        elif a == a_end or lists.columns[b] < lists.columns[a]:
-            columns[n], values[n] = lists.columns[b], -lists.values[b]
-            b += 1
-        else:
-            columns[n], values[n] = lists.columns[a], lists.values[a] - lists.values[b]
-            a += 1
-            b += 1
-            if not abs(values[n]) > NEGLIGIBLE:
-                continue
-        n += 1
-    return columns[:n], values[:n]
-
-
-@kernel
-def _update(
-    state: MiraState,
-    settings: MiraSettings,
-    columns: NDArray[np.int32],
-    values: NDArray[np.float32],
-    rate: np.float32,
-) -> None:
-    state.updates[0] += 1
-    for entry in range(len(columns)):
-        column, change = columns[entry], values[entry] * rate
-        if settings.active[column]:
-            if not settings.low[column] <= state.weights[column] + change <= settings.high[column]:
-                limit = settings.low[column] if change < 0.0 else settings.high[column]
-                change = limit - state.weights[column]
-            _add(state, column, change)
-
-
-@kernel
-def _add(state: MiraState, column: int, change: np.float32) -> None:
-    """Add to one weight, after its total has caught up with earlier updates."""
-    missed = np.float32(state.updates[0] - state.updated[column])
-    state.totals[column] += missed * state.weights[column] + change
-    state.weights[column] += change
-    state.updated[column] = state.updates[0]
-
-
-@kernel
 def average_weights(state: MiraState) -> NDArray[np.float32]:
     """Return the averaged weights, float32 ``[n_features]``; every total catches up.
 
     The sum of the initial weights and those after each update, divided by the number of updates, as
     in Moses: ``(n + 1) / n`` times the average, which ranks alike.
     """
-    if state.updates[0] == 0:
-        return state.weights.copy()
-    for column in range(len(state.weights)):
-        _add(state, column, np.float32(0.0))
-    return state.totals / np.float32(state.updates[0])
+    weights, totals, updated, updates, _ = state
+    if updates[0] == 0:
+        return weights.copy()
+    missed = (updates[0] - updated).astype(np.float32)
+    totals += missed * weights + np.float32(0.0)
+    weights += np.float32(0.0)  # an update by nothing: negative zero becomes zero
+    updated[:] = updates[0]
+    return np.asarray(totals / np.float32(updates[0]))
 
 
-@kernel
-def visit_sentences(
-    lists: MiraLists,
-    settings: MiraSettings,
-    state: MiraState,
-    order: NDArray[np.int64],
-    decisions: MiraDecisions,
-) -> None:
-    """Visit sentences in the given order, with BLEU in the background as worth.
-
-    Args:
-        lists: the hypotheses.
-        settings: of the algorithm.
-        state: output.
-        order: int64 ``[n]``; sentences.
-        decisions: output, ``[n]``.
-    """
-    buffer = np.empty(longest_sentence(lists.offsets), dtype=np.float32)
-    worths = np.empty(longest_sentence(lists.row_offsets), dtype=np.float32)
-    for visit in range(len(order)):
-        sentence = order[visit]
-        scores = buffer[: lists.offsets[sentence + 1] - lists.offsets[sentence]]
-        model_scores(lists, sentence, state.weights, scores)
-        rows = lists.rows[lists.row_offsets[sentence] : lists.row_offsets[sentence + 1]]
-        background_bleu(rows, state.background, worths[: len(rows)])
-        visit_sentence(
-            lists, settings, state, sentence, scores, worths[: len(rows)], decisions, visit
-        )
-
-
-@kernel
 def first_best(lists: MiraLists, weights: NDArray[np.float32]) -> NDArray[np.int64]:
     """Return the 1-best hypothesis of each sentence, the first in a tie: int64."""
     best = np.empty(len(lists.offsets) - 1, dtype=np.int64)
-    buffer = np.empty(longest_sentence(lists.offsets), dtype=np.float32)
-    for sentence in range(len(best)):
-        scores = buffer[: lists.offsets[sentence + 1] - lists.offsets[sentence]]
-        model_scores(lists, sentence, weights, scores)
-        best[sentence] = lists.offsets[sentence] + np.argmax(scores)
+    scores = np.empty(int(np.diff(lists.offsets).max(initial=0)), dtype=np.float32)
+    _find_first_best(*lists[:6], weights, scores, best)
     return best
+
+
+@kernel
+def _find_first_best(
+    n_dense: int,
+    offsets: NDArray[np.int64],
+    dense: NDArray[np.float32],
+    indptr: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    values: NDArray[np.float32],
+    weights: NDArray[np.float32],
+    buffer: NDArray[np.float32],
+    best: NDArray[np.int64],
+) -> None:
+    """Write the output ``best`` of its caller; ``buffer`` is as long as the longest sentence."""
+    for sentence in range(len(best)):
+        start = offsets[sentence]
+        scores = buffer[: offsets[sentence + 1] - start]
+        _score_rows(start, n_dense, dense, indptr, columns, values, weights, scores)
+        first = 0
+        for row in range(1, len(scores)):
+            if scores[row] > scores[first]:
+                first = row
+        best[sentence] = start + first
