@@ -28,7 +28,7 @@ from mosesplug.api.arrays import (
 from mosesplug.api.keywords import make_list_keywords
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
-from mosesplug.learning.list_blocks import find_dense_features, read_list
+from mosesplug.learning.lists.blocks import find_dense_features, read_list
 from mosesplug.reporting.tables import format_table, render_table
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.tuning_set import SparseRows

@@ -24,7 +24,7 @@ from mosesplug.errors import UsageError
 from mosesplug.inspection.rerank import choose_least_risk, rank_sentences, score_again
 from mosesplug.inspection.weights.sources import read_named_weights
 from mosesplug.learning.lengths import find_length_range
-from mosesplug.learning.transforming import pair_transformed
+from mosesplug.learning.lists.transforming import pair_transformed
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.lengths import LengthRange
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings

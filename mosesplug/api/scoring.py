@@ -32,8 +32,8 @@ from mosesplug.evaluation.scoring import (
     prepare_metrics,
     score_translation,
 )
-from mosesplug.learning.list_references import match_references
-from mosesplug.learning.outside import make_outside_metrics
+from mosesplug.learning.lists.outside import make_outside_metrics
+from mosesplug.learning.lists.references import match_references
 from mosesplug.metrics import Metric
 from mosesplug.metrics.outside import OutsideMetric
 

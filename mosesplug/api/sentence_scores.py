@@ -16,7 +16,7 @@ from mosesplug.errors import UsageError
 from mosesplug.evaluation.comparison import System
 from mosesplug.evaluation.outside import attach_arrays, read_sentence_scores
 from mosesplug.evaluation.scores import Translation
-from mosesplug.learning.outside import ScoreStep, make_outside_metrics
+from mosesplug.learning.lists.outside import ScoreStep, make_outside_metrics
 from mosesplug.metrics.outside import OutsideMetric
 from mosesplug.settings.scores import ScoreSource
 

@@ -24,8 +24,8 @@ from mosesplug.api.weights import WeightTable
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace, spelled_groups
 from mosesplug.learning.inputs import GivenData
-from mosesplug.learning.list_blocks import find_dense_features, read_file_blocks
-from mosesplug.learning.list_references import arrange_lines
+from mosesplug.learning.lists.blocks import find_dense_features, read_file_blocks
+from mosesplug.learning.lists.references import arrange_lines
 from mosesplug.learning.weights import StartingWeights, read_starting_weights
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric

@@ -19,8 +19,8 @@ from mosesplug.evaluation.scores import Translation, read_translation
 from mosesplug.evaluation.significance import bootstrap_interval
 from mosesplug.features import FeatureSpace
 from mosesplug.inspection.lists import sentence_scores
-from mosesplug.learning.list_blocks import names_values, read_list
-from mosesplug.learning.transforming import pair_transformed
+from mosesplug.learning.lists.blocks import names_values, read_list
+from mosesplug.learning.lists.transforming import pair_transformed
 from mosesplug.metrics import Metric, Prepared, metric
 from mosesplug.metrics.outside import OutsideMetric, compute_statistics
 from mosesplug.metrics.protocol import needs_texts

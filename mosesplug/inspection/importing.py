@@ -12,8 +12,8 @@ from formats.nbest.block import NBestList
 from formats.references import read_references, reference_files
 from formats.weights.any_format import WeightFile
 from mosesplug.errors import DataError, StoreError
-from mosesplug.learning.list_blocks import find_dense_features, read_list_blocks
-from mosesplug.learning.list_references import check_reference_count, match_references
+from mosesplug.learning.lists.blocks import find_dense_features, read_list_blocks
+from mosesplug.learning.lists.references import check_reference_count, match_references
 from mosesplug.metrics.protocol import Metric, Prepared, needs_outside
 from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings

@@ -29,10 +29,10 @@ from mosesplug.forest.n_best import GraphFeatures
 from mosesplug.forest.oracles.hope_fear import name_sentence
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.learning.lengths import find_recorded_length
-from mosesplug.learning.list_blocks import names_values, read_file_blocks
-from mosesplug.learning.lists import select_dense_features
-from mosesplug.learning.made_features import check_derived_features
-from mosesplug.learning.transforming import pair_transformed
+from mosesplug.learning.lists.blocks import names_values, read_file_blocks
+from mosesplug.learning.lists.made_features import check_derived_features
+from mosesplug.learning.lists.merging import select_dense_features
+from mosesplug.learning.lists.transforming import pair_transformed
 from mosesplug.learning.weighted_graphs import GraphWeights, read_weighted_graphs
 from mosesplug.learning.weights import score_hypotheses
 from mosesplug.metrics.protocol import Metric, needs_outside, needs_texts

@@ -16,10 +16,10 @@ from mosesplug.features import FeatureSpace
 from mosesplug.inspection.run import open_run
 from mosesplug.learning.data import read_data
 from mosesplug.learning.lengths import find_recorded_length, make_length_scale
-from mosesplug.learning.list_blocks import find_dense_features
-from mosesplug.learning.lists import NO_REFERENCES, store_lists
-from mosesplug.learning.made_features import check_derived_features, check_made_features
-from mosesplug.learning.outside import find_metric_of
+from mosesplug.learning.lists.blocks import find_dense_features
+from mosesplug.learning.lists.made_features import check_derived_features, check_made_features
+from mosesplug.learning.lists.merging import NO_REFERENCES, store_lists
+from mosesplug.learning.lists.outside import find_metric_of
 from mosesplug.learning.weights import read_starting_weights
 from mosesplug.metrics import Metric
 from mosesplug.metrics.protocol import needs_texts

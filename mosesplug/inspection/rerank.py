@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from formats.nbest.block import NBestList
 from formats.nbest.list_format import SentenceIds
 from formats.weights.any_format import WeightFile
-from mosesplug.learning.list_blocks import read_file_blocks
-from mosesplug.learning.lists import select_dense_features
-from mosesplug.learning.made_features import check_derived_features, check_unused_weights
+from mosesplug.learning.lists.blocks import read_file_blocks
+from mosesplug.learning.lists.made_features import check_derived_features, check_unused_weights
+from mosesplug.learning.lists.merging import select_dense_features
 from mosesplug.learning.weights import score_hypotheses
 from mosesplug.settings.lengths import LengthRange
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings

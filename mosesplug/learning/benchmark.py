@@ -21,7 +21,7 @@ from mosesplug.features import FeatureSpace
 from mosesplug.learning.cross_validation import split_folds, split_sentences
 from mosesplug.learning.data import read_data
 from mosesplug.learning.inputs import LearningData
-from mosesplug.learning.stored import select_iterations
+from mosesplug.learning.lists.stored import select_iterations
 from mosesplug.optimizers import Algorithm, Optimizer, Problem, Progress, corpus_score
 from mosesplug.optimizers.online.learner import LearnerState
 from mosesplug.optimizers.problem import corpus_statistics, no_progress, normalise

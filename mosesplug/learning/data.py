@@ -20,10 +20,10 @@ from mosesplug.learning.inputs import (
     count_sentences,
     make_list_data,
 )
-from mosesplug.learning.list_blocks import find_dense_features, names_values
-from mosesplug.learning.lists import NO_REFERENCES, References, load_lists
-from mosesplug.learning.outside import arrange_held_out, find_metric_of, make_outside_metrics
-from mosesplug.learning.stored import read_store
+from mosesplug.learning.lists.blocks import find_dense_features, names_values
+from mosesplug.learning.lists.merging import NO_REFERENCES, References, load_lists
+from mosesplug.learning.lists.outside import arrange_held_out, find_metric_of, make_outside_metrics
+from mosesplug.learning.lists.stored import read_store
 from mosesplug.learning.watched import find_watched
 from mosesplug.learning.weights import StartingWeights, read_starting_weights
 from mosesplug.metrics import Metric

@@ -30,7 +30,7 @@ from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace, spelled_groups
 from mosesplug.forest.pruning import prune_to_edges
 from mosesplug.hypergraph import Hypergraph
-from mosesplug.learning.lists import References, name_references, read_lines_of
+from mosesplug.learning.lists.merging import References, name_references, read_lines_of
 from mosesplug.learning.weights import (
     StartingWeights,
     find_graph_weights,

@@ -19,7 +19,7 @@ from formats.weights.files import format_dense, format_sparse
 from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.lengths import divide_block
-from mosesplug.learning.made_features import check_made_features
+from mosesplug.learning.lists.made_features import check_made_features
 from mosesplug.settings.lengths import LengthRange
 from mosesplug.tuning_set import SparseRows, linear_scores
 

@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from formats.weights.files import read_init_opt
-from mosesplug.learning.lists import load_lists
+from mosesplug.learning.lists.merging import load_lists
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem, no_progress
 from mosesplug.optimizers.batch.expected import objectives

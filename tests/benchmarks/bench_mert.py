@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mosesplug.learning.lists import load_lists
+from mosesplug.learning.lists.merging import load_lists
 from mosesplug.learning.weights import read_starting_weights
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mosesplug.learning.lists import load_lists
+from mosesplug.learning.lists.merging import load_lists
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem
 from mosesplug.optimizers.batch.ranking.pro import ProOptions, pro

@@ -29,7 +29,7 @@ from mosesplug.forest import Hypergraph
 from mosesplug.forest.derivations import GraphDerivations
 from mosesplug.forest.line_search.graph_space import graph_source
 from mosesplug.forest.pruning import prune_to_edges
-from mosesplug.learning.lists import load_lists
+from mosesplug.learning.lists.merging import load_lists
 from mosesplug.learning.weights import read_starting_weights
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem, Solution

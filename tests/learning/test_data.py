@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mosesplug.errors import UsageError
-from mosesplug.learning.stored import select_iterations
+from mosesplug.learning.lists.stored import select_iterations
 
 
 def test_iterations_are_ranges_or_the_newest() -> None:

@@ -11,7 +11,7 @@ import mosesplug
 from formats.errors import FormatError
 from formats.nbest import regroup
 from formats.nbest.readers import fairseq
-from mosesplug.learning.list_blocks import read_list_blocks
+from mosesplug.learning.lists.blocks import read_list_blocks
 from mosesplug.settings.lists import ListSettings
 
 SENTENCES = (4, 0, 3, 1, 2)

@@ -22,7 +22,7 @@ from formats.weights.files import (
     read_weights_txt,
 )
 from mosesplug.errors import DataError, StoreMismatch, UsageError
-from mosesplug.learning.lists import load_lists
+from mosesplug.learning.lists.merging import load_lists
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem, corpus_score
 from mosesplug.store import NBestStore

@@ -16,7 +16,7 @@ from formats.references import read_references
 from formats.text import read_lines
 from mosesplug.errors import DataError
 from mosesplug.features import FeatureSpace
-from mosesplug.learning.lists import store_lists
+from mosesplug.learning.lists.merging import store_lists
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem, algorithm
 from mosesplug.optimizers.problem import no_progress

@@ -105,7 +105,7 @@ def compare(
     from mosesplug.evaluation.comparison import parse_systems
     from mosesplug.evaluation.outside import attach_scores
     from mosesplug.evaluation.scoring import DEFAULT_METRICS
-    from mosesplug.learning.outside import make_outside_metrics
+    from mosesplug.learning.lists.outside import make_outside_metrics
     from mosesplug.settings.scores import parse_score_sources
 
     if len(systems) < 2:

@@ -127,7 +127,7 @@ def _import(
     """
     from mosesplug.cli.shared.output import progress_bar
     from mosesplug.inspection.importing import find_iterations, import_lists
-    from mosesplug.learning.outside import find_metric_of
+    from mosesplug.learning.lists.outside import find_metric_of
     from mosesplug.settings.scores import parse_score_sources
 
     *given, target = paths

@@ -73,7 +73,7 @@ def _rerank(
     from mosesplug.inspection.texts import format_translations
     from mosesplug.inspection.weights.sources import read_named_weights
     from mosesplug.learning.lengths import find_length_range
-    from mosesplug.learning.list_blocks import names_values
+    from mosesplug.learning.lists.blocks import names_values
 
     best: dict[int, bytes] = {}
     settings = take_list_settings(given)

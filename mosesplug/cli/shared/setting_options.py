@@ -145,7 +145,7 @@ def print_formats(files: Sequence[Path], settings: ListSettings, *, quiet: bool 
     """
     if quiet:
         return
-    from mosesplug.learning.list_blocks import describe_formats
+    from mosesplug.learning.lists.blocks import describe_formats
 
     for line in describe_formats(files, settings):
         print(line, file=sys.stderr)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mosesplug.learning.lists import load_lists
+from mosesplug.learning.lists.merging import load_lists
 from mosesplug.metrics import metric
 from mosesplug.metrics.sentence_bleu import sentence_bleu_lin_och
 from mosesplug.optimizers.online.adagrad import AdagradOptions, adagrad_learner

@@ -17,7 +17,7 @@ from formats.nbest.block import NBestList
 from formats.nbest.list_format import SentenceIds
 from formats.scores import ScoreRows, read_score_width
 from mosesplug.errors import UsageError
-from mosesplug.learning.value_columns import ValueColumn
+from mosesplug.learning.lists.value_columns import ValueColumn
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
 from mosesplug.metrics.outside import WIDTHS, Formula, OutsideMetric, combine_fingerprints

@@ -16,8 +16,13 @@ from formats.nbest.block import NBestList
 from formats.nbest.files import read_nbest
 from formats.nbest.list_format import SentenceIds
 from mosesplug.errors import UsageError
-from mosesplug.learning.feature_steps import AddFeatures, DeriveFeatures, count_chars, count_words
-from mosesplug.learning.list_blocks import read_list_blocks
+from mosesplug.learning.lists.blocks import read_list_blocks
+from mosesplug.learning.lists.feature_steps import (
+    AddFeatures,
+    DeriveFeatures,
+    count_chars,
+    count_words,
+)
 from mosesplug.settings.features import parse_added_features, parse_derived_features
 from mosesplug.settings.lists import ListSettings
 

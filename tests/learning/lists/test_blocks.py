@@ -15,7 +15,7 @@ from formats.errors import FormatError
 from formats.nbest.block import NBestList, concatenate
 from formats.nbest.list_format import SentenceIds
 from mosesplug.errors import DataError, UsageError
-from mosesplug.learning.list_blocks import (
+from mosesplug.learning.lists.blocks import (
     describe_formats,
     find_dense_features,
     read_file_blocks,
@@ -24,8 +24,8 @@ from mosesplug.learning.list_blocks import (
     read_lists_ahead,
     scan_lists,
 )
-from mosesplug.learning.list_references import arrange_lines, match_references
-from mosesplug.learning.lists import load_lists
+from mosesplug.learning.lists.merging import load_lists
+from mosesplug.learning.lists.references import arrange_lines, match_references
 from mosesplug.metrics import metric
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings, parse_renames
 from tests.store.toys import Hypothesis, make_list

@@ -15,9 +15,9 @@ from mosesplug.errors import DataError, MosesplugError, StoreError, UsageError
 from mosesplug.inspection.importing import IterationSource, import_lists
 from mosesplug.inspection.oracle_lists import open_oracle_lists, rank_lists
 from mosesplug.inspection.oracles import find_oracle
-from mosesplug.learning.lists import NO_REFERENCES, load_lists
+from mosesplug.learning.lists.merging import NO_REFERENCES, load_lists
+from mosesplug.learning.lists.outside import find_metric_of
 from mosesplug.learning.optimize import OptimizeResult, optimize
-from mosesplug.learning.outside import find_metric_of
 from mosesplug.metrics import metric as find_metric
 from mosesplug.optimizers import algorithms
 from mosesplug.settings.learning import LearningSettings, make_learning_settings

@@ -27,10 +27,10 @@ from formats.nbest.list_format import (
     read_whole,
 )
 from formats.text import StrPath
-from mosesplug.learning.feature_steps import AddFeatures, DeriveFeatures
-from mosesplug.learning.list_names import DropFeatures, RenameFeatures, original_names
-from mosesplug.learning.outside import ScoreStep
-from mosesplug.learning.transforming import Transform
+from mosesplug.learning.lists.feature_steps import AddFeatures, DeriveFeatures
+from mosesplug.learning.lists.names import DropFeatures, RenameFeatures, original_names
+from mosesplug.learning.lists.outside import ScoreStep
+from mosesplug.learning.lists.transforming import Transform
 from mosesplug.settings.arguments import check_transform
 from mosesplug.settings.features import parse_added_features, parse_derived_features
 from mosesplug.settings.lists import (

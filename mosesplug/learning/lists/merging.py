@@ -19,13 +19,13 @@ from formats.references import read_references
 from formats.text import StrPath
 from formats.weights.any_format import WeightFile
 from mosesplug.features import FeatureSpace
-from mosesplug.learning.list_blocks import (
+from mosesplug.learning.lists.blocks import (
     find_dense_features,
     make_steps,
     read_list_blocks,
     read_lists_ahead,
 )
-from mosesplug.learning.list_references import check_reference_count, match_references
+from mosesplug.learning.lists.references import check_reference_count, match_references
 from mosesplug.learning.watched import WatchedMetric, join_metrics, split_statistics
 from mosesplug.metrics import Metric, Prepared
 from mosesplug.metrics.interpolated import InterpolatedReferences

@@ -10,8 +10,8 @@ import pytest
 
 from formats.nbest.block import NBestList
 from mosesplug.errors import DecoderError, UsageError
-from mosesplug.learning.list_blocks import read_list_blocks
-from mosesplug.learning.transforming import join_subwords
+from mosesplug.learning.lists.blocks import read_list_blocks
+from mosesplug.learning.lists.transforming import join_subwords
 from mosesplug.settings.lists import ListSettings
 
 SENTENCES = 400

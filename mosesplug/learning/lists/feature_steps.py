@@ -14,7 +14,7 @@ from formats.nbest.list_format import SentenceIds
 from formats.scores import ScoreRows
 from mosesplug.errors import UsageError, suggest
 from mosesplug.features import FeatureSpace
-from mosesplug.learning.value_columns import ValueColumn
+from mosesplug.learning.lists.value_columns import ValueColumn
 from mosesplug.settings.expressions import (
     Call,
     Expression,

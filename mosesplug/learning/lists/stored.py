@@ -12,9 +12,14 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import DataError, UsageError
 from mosesplug.learning.inputs import GivenData, LearningData, make_list_data
-from mosesplug.learning.lists import NO_REFERENCES, References, name_references, read_lines_of
-from mosesplug.learning.outside import find_metric_of, make_outside_metrics
-from mosesplug.learning.scores_by_text import find_scores
+from mosesplug.learning.lists.merging import (
+    NO_REFERENCES,
+    References,
+    name_references,
+    read_lines_of,
+)
+from mosesplug.learning.lists.outside import find_metric_of, make_outside_metrics
+from mosesplug.learning.lists.scores_by_text import find_scores
 from mosesplug.learning.watched import (
     WatchedMetric,
     find_watched,

@@ -18,7 +18,7 @@ from formats.nbest.block import NBestList
 from formats.nbest.list_format import ID_NAMES, SentenceIds, open_blocks
 from formats.text import StrPath
 from mosesplug.errors import DataError
-from mosesplug.learning.list_blocks import make_list_options, names_values, scan_lists
+from mosesplug.learning.lists.blocks import make_list_options, names_values, scan_lists
 from mosesplug.settings.lists import ListSettings
 
 __all__ = ["MatchedReferences", "arrange_lines", "check_reference_count", "match_references"]
