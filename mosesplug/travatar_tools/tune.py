@@ -151,8 +151,11 @@ class TuneSettings:
                 f"-algorithm lbfgs cannot optimize the expectation of {measure.name}, as in "
                 "Travatar: use -algorithm mert"
             )
-        # Travatar subtracts l2 w^2 and has no annealing.
-        return name, {"l2": 2.0 * self.l2, "quench_end": 1.0} if self.l2 else {}
+        if not self.l2:
+            return name, {}
+        # Travatar subtracts l2 w^2, from weights as they are, and has no annealing.
+        zero = {"center": "zero", "scaling": "none", "start_spread": 1.0}
+        return name, {"l2": 2.0 * self.l2, **zero}
 
     def _online(self) -> tuple[str, Mapping[str, object]]:
         if self.ranges != WeightRanges():

@@ -34,8 +34,11 @@ class Coordinates:
             their score is the same for all hypotheses of a sentence.
         variances: float64 ``[n_coordinates]``, mean variance within lists of the active features
             and, if there is one, of the inactive score.
+        squares: float64 ``[n_coordinates]``, squared units of the features: the variances, but for
+            a sparse feature the mean square of its values where a hypothesis has it, so that a
+            rare feature does not count less than a frequent one.
         start: float64 ``[n_coordinates]``; the given weights, scaled so that the standard deviation
-            of model scores within lists is 1; 0 if scores do not differ.
+            of model scores within lists is the given spread; 0 if scores do not differ.
         length: of the given inactive weights.
         held: whether the weight of the inactive score is fixed.
         box: limits of the coordinates, each float64 ``[n_coordinates]``; None: none.
@@ -45,6 +48,7 @@ class Coordinates:
     active: NDArray[np.bool_]
     inactive: Floats | None
     variances: Floats
+    squares: Floats
     start: Floats
     length: float
     held: bool = False
@@ -52,16 +56,25 @@ class Coordinates:
     unit: float | None = None
 
     @classmethod
-    def of(cls, problem: Problem, initial: Floats) -> Coordinates:
-        """Return the coordinates of a problem; ``initial`` is float64 ``[n_features]``.
+    def of(cls, problem: Problem, initial: Floats, spread: float = 1.0) -> Coordinates:
+        """Return the coordinates of a problem.
 
         The variances of search graphs are those of their best translations at ``initial``.
+
+        Args:
+            problem: with active features.
+            initial: float64 ``[n_features]``.
+            spread: of the model scores at the start, more than 0.
         """
         tuning_set, active = problem.tuning_set, problem.active_mask
         if problem.derivations is not None:
             tuning_set = problem.derivations.best_lists(initial, LIST_SIZE)
         fixed = np.where(active, 0.0, initial)
         variances = feature_variances(tuning_set)[active]
+        squares = np.append(
+            variances[: int(active[: tuning_set.space.n_dense].sum())],
+            _mean_squares(tuning_set)[active[tuning_set.space.n_dense :]],
+        )
         largest = float(np.abs(fixed).max(initial=0.0))
         inactive, length, start = None, 0.0, initial[active]
         if largest > 0.0:
@@ -71,24 +84,25 @@ class Coordinates:
             if variance > 0.0:
                 inactive = fixed / length
                 variances, start = np.append(variances, variance), np.append(start, length)
-        given, size, spread = start, float(np.abs(start).max(initial=0.0)), 0.0
+                squares = np.append(squares, variance)
+        given, size, variance = start, float(np.abs(start).max(initial=0.0)), 0.0
         if size > 0.0:
             start = start / size
             weights = _spread(active, inactive, start)
-            spread = variance_in_lists(tuning_set.offsets, tuning_set.model_scores(weights))
-            start = start / np.sqrt(spread) if spread > 0.0 else 0.0 * start
+            variance = variance_in_lists(tuning_set.offsets, tuning_set.model_scores(weights))
+            start = start * (spread / np.sqrt(variance)) if variance > 0.0 else 0.0 * start
         if problem.bounds is None:
-            return cls(active, inactive, variances, start, length)
+            return cls(active, inactive, variances, squares, start, length)
         low, high = problem.bounds.take(active).box
         if problem.has_conic_bounds:
             if inactive is not None:
                 low, high = np.append(low, 0.0), np.append(high, np.inf)
-            return cls(active, inactive, variances, start, length, box=(low, high))
-        unit = float(1.0 / (size * np.sqrt(spread))) if spread > 0.0 else 1.0
+            return cls(active, inactive, variances, squares, start, length, box=(low, high))
+        unit = float(spread / (size * np.sqrt(variance))) if variance > 0.0 else 1.0
         if inactive is not None:
             low, high = np.append(low, length), np.append(high, length)
         box = (unit * low, unit * high)
-        return cls(active, inactive, variances, unit * given, length, box=box, unit=unit)
+        return cls(active, inactive, variances, squares, unit * given, length, box=box, unit=unit)
 
     def weights(self, x: Floats) -> Floats:
         """Return the weights of the distribution, float64 ``[n_features]``."""
@@ -170,6 +184,17 @@ def _sparse_variances(tuning_set: TuningSet) -> Floats:
     # Rounding can make the variance of a constant feature negative.
     variances: Floats = np.maximum(total / filled, 0.0)
     return variances
+
+
+def _mean_squares(tuning_set: TuningSet) -> Floats:
+    """Return the mean square of each sparse feature's values that are not 0, ``[n_sparse]``."""
+    n_sparse = tuning_set.space.n_sparse
+    if tuning_set.sparse is None:
+        return np.zeros(n_sparse)
+    values, columns = tuning_set.sparse.data.astype(np.float64), tuning_set.sparse.indices
+    sums = np.bincount(columns, values**2, n_sparse)
+    counts = np.bincount(columns[values != 0.0], minlength=n_sparse)
+    return np.asarray(sums / np.maximum(counts, 1), dtype=np.float64)
 
 
 def _spread(active: NDArray[np.bool_], inactive: Floats | None, x: Floats) -> Floats:

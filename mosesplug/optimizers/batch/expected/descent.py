@@ -10,12 +10,14 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.optimizers.batch.expected.coordinates import Coordinates
 from mosesplug.optimizers.batch.expected.objectives import Objective, evaluate_scaled
+from mosesplug.optimizers.lists.scaled import Scaling
 from mosesplug.optimizers.solvers.bounded import minimise_in_box, minimise_in_box_with_l1
 from mosesplug.optimizers.solvers.quasi_newton import Minimum, minimise_smooth, minimise_with_l1
 
@@ -32,16 +34,19 @@ _STEEPNESS = 1e-9
 
 @dataclass(frozen=True)
 class DescentSettings:
-    """Regularizers and stopping rule of one descent.
+    """Start, regularizers and stopping rule of one descent.
 
     Attributes:
         l1: factor of ``sum |w|``.
-        l2: factor of ``|w|^2 / 2``.
+        l2: factor of half the squared distance from the center.
         learns_scale: whether the scale changes, too. It is not regularized: weights can shrink
             while it grows, and the regularizer loses its effect.
         iterations: maximum number of steps.
         tolerance: stop when a step lowers the objective by a smaller share of itself (or of 1, if
             that is more).
+        scaling: units of the weights in L2: ``deviation``, those of their features, or ``none``.
+        center: where L2 is 0: at the start of the first stage, or at 0.
+        start_spread: spread of model scores at that start.
     """
 
     l1: float
@@ -49,6 +54,9 @@ class DescentSettings:
     learns_scale: bool
     iterations: int
     tolerance: float
+    scaling: Scaling = "none"
+    center: Literal["start", "zero"] = "zero"
+    start_spread: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -75,8 +83,9 @@ def minimise_stage(
     start: Floats,
     scale: float,
     settings: DescentSettings,
+    center: Floats | None = None,
 ) -> StageResult:
-    """Minimise ``objective(scale w) + l2/2 |w|^2 + l1 |w|_1`` over ``w``.
+    """Minimise ``objective(scale w) + l2/2 |w - center|^2 + l1 |w|_1`` over ``w``.
 
     The scale is a variable too with ``learns_scale``. No accepted step increases the objective.
 
@@ -86,20 +95,24 @@ def minimise_stage(
         start: float64 ``[n_coordinates]``.
         scale: ``gamma`` of equation 22, more than 0.
         settings: regularizers and stopping rule.
+        center: float64 ``[n_coordinates]``, where L2 is 0; None: 0.
     """
-    curvatures = scale**2 * coordinates.variances + settings.l2
+    squares = coordinates.squares if settings.scaling == "deviation" else 1.0
+    l2 = settings.l2 * squares * coordinates.is_free()
+    center = np.zeros(len(start)) if center is None else center
+    curvatures = scale**2 * coordinates.variances + l2
     units = 1.0 / np.sqrt(np.where(curvatures > 0.0, curvatures, 1.0))
-    n, free = len(start), coordinates.is_free()
+    n = len(start)
 
     def function(point: Floats) -> tuple[float, Floats]:
         w = units * point[:n]
         gamma = math.exp(point[n]) if settings.learns_scale else scale
         value, by_weights, by_scale = evaluate_scaled(objective, coordinates.weights(w), gamma)
-        by_w = coordinates.gradient(by_weights) + settings.l2 * np.where(free, w, 0.0)
-        gradient = units * by_w
+        away = w - center
+        gradient = units * (coordinates.gradient(by_weights) + l2 * away)
         if settings.learns_scale:
             gradient = np.append(gradient, gamma * by_scale)
-        return value + 0.5 * settings.l2 * float(w @ w), gradient
+        return value + 0.5 * float(l2 @ away**2), gradient
 
     steps: list[dict[str, float]] = []
 
@@ -109,7 +122,7 @@ def minimise_stage(
 
     minimise: Callable[..., Minimum] = minimise_smooth
     first = np.append(start / units, [math.log(scale)] if settings.learns_scale else [])
-    penalties = settings.l1 * np.where(free, units, 0.0)
+    penalties = settings.l1 * np.where(coordinates.is_free(), units, 0.0)
     penalties = np.append(penalties, np.zeros(len(first) - n))
     if settings.l1 > 0.0:
         minimise = partial(minimise_with_l1, penalties=penalties)

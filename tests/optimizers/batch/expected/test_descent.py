@@ -43,11 +43,14 @@ def first_ones(lists: TuningSet) -> NDArray[np.bool_]:
     return found
 
 
-def log_likelihood(lists: TuningSet, weights: Floats, l2: float) -> tuple[float, Floats, Floats]:
+def log_likelihood(
+    lists: TuningSet, weights: Floats, l2: Floats | float, center: Floats | float = 0.0
+) -> tuple[float, Floats, Floats]:
     """Minus the mean of that of the first hypotheses, from its definition, with two derivatives."""
     made, filled = features(lists), int(np.count_nonzero(np.diff(lists.offsets)))
-    value, slope = 0.5 * l2 * float(weights @ weights), l2 * weights
-    curvature = l2 * np.eye(len(weights))
+    slope = l2 * (weights - center)
+    value = 0.5 * float(slope @ (weights - center))
+    curvature = np.diag(l2 * np.ones(len(weights)))
     for start, end in zip(lists.offsets[:-1], lists.offsets[1:], strict=True):
         if start < end:
             differences = made[start:end] - made[start]
@@ -83,6 +86,39 @@ def test_convex_minimum_is_that_of_a_newton_solver(seed: int, scale: float) -> N
     )
     np.testing.assert_allclose(scale * found.x, reference.x, rtol=0.0, atol=1e-6)
     assert found.steps[-1]["objective"] == pytest.approx(reference.fun, rel=1e-10)
+
+
+def test_minimum_around_a_center_is_that_of_a_newton_solver() -> None:
+    """With weights in units of their features, from definitions."""
+    lists = lists_of_all_scales(2)
+    where, made = coordinates(lists), features(lists)
+    center = where.start + 0.1
+    found = minimise_stage(
+        softmax(BlockedLists.of(lists), first_ones(lists)),
+        where,
+        where.start,
+        1.0,
+        replace(SETTINGS, scaling="deviation"),
+        center,
+    )
+    n_dense = lists.space.n_dense
+    blocks = [made[a:b] for a, b in zip(lists.offsets[:-1], lists.offsets[1:], strict=True)]
+    squares = np.mean([block.var(axis=0) for block in blocks if len(block)], axis=0)
+    used = made[:, n_dense:] != 0.0
+    squares[n_dense:] = (made[:, n_dense:] ** 2).sum(axis=0) / np.maximum(used.sum(axis=0), 1)
+    np.testing.assert_allclose(where.squares, squares, rtol=1e-5)
+    l2 = SETTINGS.l2 * where.squares
+    reference = minimize(
+        lambda w: log_likelihood(lists, w, l2, center)[0],
+        center,
+        jac=lambda w: log_likelihood(lists, w, l2, center)[1],
+        hess=lambda w: log_likelihood(lists, w, l2, center)[2],
+        method="trust-exact",
+        options={"gtol": 1e-9, "maxiter": 500},
+    )
+    assert found.steps[-1]["objective"] == pytest.approx(reference.fun, rel=1e-9)
+    scales = np.sqrt(where.variances)
+    np.testing.assert_allclose(scales * found.x, scales * reference.x, rtol=0.0, atol=1e-3)
 
 
 def test_l1_is_minimal_by_its_optimality_conditions() -> None:

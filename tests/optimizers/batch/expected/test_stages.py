@@ -11,7 +11,7 @@ from mosesplug.optimizers.batch.expected.stages import AnnealingOptions, Anneali
 
 
 def test_scale_is_raised_to_its_end_and_no_further() -> None:
-    assert AnnealingOptions().stages() == (
+    assert AnnealingOptions(quench_end=100.0).stages() == (
         AnnealingStage(1.0),
         AnnealingStage(10.0),
         AnnealingStage(100.0),
@@ -34,21 +34,19 @@ def test_cooling_comes_before_quenching() -> None:
 
 
 def test_without_a_schedule_there_is_one_stage() -> None:
-    assert AnnealingOptions(scale=3.0, quench_end=0.0, quench_rate=1.0).stages() == (
-        AnnealingStage(3.0),
-    )
+    assert AnnealingOptions(scale=3.0, quench_rate=1.0).stages() == (AnnealingStage(3.0),)
 
 
 @pytest.mark.parametrize(
     ("options", "why"),
     [
         ({"scale": 0.0}, "scale must be above 0"),
-        ({"quench_rate": 1.0}, "quench_rate must be above 1"),
+        ({"quench_end": 9.0, "quench_rate": 1.0}, "quench_rate must be above 1"),
         ({"temperature": 1.0, "cooling_rate": 1.0}, "cooling_rate between 0 and 1"),
         ({"temperature": 1.0, "cooling_rate": 0.0}, "cooling_rate between 0 and 1"),
         ({"temperature": 1.0, "temperature_end": 0.0}, "temperature_end above 0"),
         ({"temperature": 1.0, "cooling_rate": 0.9999}, "more than 1000 stages"),
-        ({"quench_rate": 1.0001}, "more than 1000 stages"),
+        ({"quench_end": 9.0, "quench_rate": 1.0001}, "more than 1000 stages"),
     ],
 )
 def test_endless_schedules_are_rejected(options: dict[str, Any], why: str) -> None:
