@@ -1,11 +1,19 @@
-"""Arrays that are too large for the heap, in temporary files mapped into memory.
+"""The memory of large arrays: temporary files mapped into memory, and the heap.
 
-The kernel writes their pages to disk and drops them when memory is short. The files are in the
-directory for temporary files (``TMPDIR``) and have no name, so that they vanish with their arrays.
+Arrays that are too large for the heap are in files. The kernel writes their pages to disk and drops
+them when memory is short. The files are in the directory for temporary files (``TMPDIR``) and have
+no name, so that they vanish with their arrays.
+
+GNU libc maps large arrays and unmaps them when they are freed, but each freed array raises the size
+from which it does so, up to 32 MB. From the second iteration of a run on, most arrays of a tuning
+set therefore lie on the heap, where their memory stays with the process and fragments: the run
+would grow without using more, and the decoder would have less room. To keep all of them off the
+heap would be simpler, but every temporary array of an inner loop would then be mapped again.
 """
 
 from __future__ import annotations
 
+import ctypes
 import math
 import mmap
 import os
@@ -16,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-__all__ = ["HEAP_BYTES", "allocate", "concatenate", "take_rows"]
+__all__ = ["HEAP_BYTES", "allocate", "concatenate", "release_memory", "take_rows"]
 
 HEAP_BYTES = 64 << 20
 """Size of an array from which it is in a file."""
@@ -92,3 +100,13 @@ def take_rows(
     # With another mode, NumPy would first collect the result on the heap.
     np.take(array, rows, axis=0, out=result, mode="clip")
     return result
+
+
+def release_memory() -> None:
+    """Return free pages of the heap to the system, holes included; milliseconds.
+
+    This does nothing if the C library has no ``malloc_trim``, as on macOS and Alpine.
+    """
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(ctypes.c_size_t(0))

@@ -32,6 +32,7 @@ from mosesplug.features import FeatureSpace
 from mosesplug.settings.build import make_plan
 from mosesplug.settings.configuration import RunPlan
 from mosesplug.settings.toml import overlay_settings, read_settings
+from mosesplug.tuning.clock import Clock
 from mosesplug.tuning.conclude import conclude
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.decoding.outside import check_answer
@@ -39,7 +40,6 @@ from mosesplug.tuning.events import Event
 from mosesplug.tuning.iteration import decoded_weights
 from mosesplug.tuning.loop import open_loop
 from mosesplug.tuning.requests import DecodingRequest, ask, tell
-from mosesplug.tuning.resources import Clock
 from mosesplug.tuning.resume import EarlierRun, has_earlier_run
 from mosesplug.tuning.setup import check_outputs
 from mosesplug.tuning.stopping import find_reason_to_stop

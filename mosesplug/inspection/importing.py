@@ -18,8 +18,8 @@ from mosesplug.metrics.protocol import Metric, Prepared, needs_outside
 from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
 from mosesplug.store import NBestStore, fingerprint_files
-from mosesplug.store.list_writing import AHEAD_BYTES
 from mosesplug.store.views import IngestReport
+from mosesplug.store.writing import AHEAD_BYTES
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.iteration_files import (
     find_nbest_lists,

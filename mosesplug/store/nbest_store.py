@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from formats.graphs.hypergraph_reader import HypergraphFile
 from formats.nbest.files import NBestList
 from mosesplug.errors import StoreError
-from mosesplug.store import list_writing, writing
+from mosesplug.store import writing
 from mosesplug.store.environment import Environment
 from mosesplug.store.fingerprints import check_fingerprints
 from mosesplug.store.reading import StoreReader
@@ -124,7 +124,7 @@ class NBestStore(StoreReader):
         """Store one iteration: its lists, the statistics of new hypotheses, and ``record``.
 
         The last transaction makes it visible as a whole. Missing statistics of earlier iterations
-        are written before, and so are most records of large lists: see ``list_writing``.
+        are written before, and so are most records of large lists: see ``writing``.
 
         Args:
             iteration: the next number of the store.
@@ -153,7 +153,7 @@ class NBestStore(StoreReader):
         writing.reject_open_iteration(
             self._environment, self._load(), f"add iteration {iteration} to"
         )
-        most_bytes = list_writing.TRANSACTION_BYTES
+        most_bytes = writing.TRANSACTION_BYTES
         ingest, seconds_adding = self._ingest(
             iteration,
             n_best,
@@ -176,7 +176,7 @@ class NBestStore(StoreReader):
         try:
             environment.write(write)
         except BaseException:
-            list_writing.remove_lists(environment, ingest)
+            writing.remove_lists(environment, ingest)
             raise
         self._columns = ingest.sparse
         ended = time.perf_counter()
@@ -349,7 +349,7 @@ class NBestStore(StoreReader):
         state = self._load()
         writing.check_next(self._environment, state, iteration, n_sentences, references)
         if state.growing is None:
-            list_writing.remove_interrupted_lists(self._environment, iteration, len(state.kinds))
+            writing.remove_interrupted_lists(self._environment, iteration, len(state.kinds))
             kind = self._ensure(metric, references, tuple(range(1, iteration)), threads)
             state = self._load()
         else:
@@ -370,7 +370,7 @@ class NBestStore(StoreReader):
             threads=threads,
         )
         blocks = ingest.check_ahead(read_ahead(lists) if threads > 1 else lists, ahead_bytes)
-        return ingest, list_writing.ingest_blocks(self._environment, ingest, blocks, most_bytes)
+        return ingest, writing.ingest_blocks(self._environment, ingest, blocks, most_bytes)
 
     def record_result(self, iteration: int, result: Mapping[str, Any]) -> None:
         """Add the optimizer's result to the record of an iteration, in its own transaction.

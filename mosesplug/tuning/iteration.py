@@ -20,9 +20,11 @@ from mosesplug.decoders.layout import arrange_groups
 from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
+from mosesplug.large_arrays import release_memory
 from mosesplug.optimizers import Problem, Progress, Solution, corpus_score
 from mosesplug.optimizers.online.learner import LearnerState
 from mosesplug.store import IterationRecord
+from mosesplug.tuning.clock import Clock
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.decoding.lists import check_blocks, read_decoded, reuse_decoding
 from mosesplug.tuning.events import IterationFinished, OptimizerProgress, PhaseStarted
@@ -38,7 +40,6 @@ from mosesplug.tuning.online.state import (
     forget_earlier_states,
 )
 from mosesplug.tuning.parallel.optimize import optimize_sharded
-from mosesplug.tuning.resources import Clock, release_memory
 from mosesplug.tuning.weights import Weights, parse_ranges, to_model_weights
 from mosesplug.tuning.workdir.iteration_files import (
     write_decoding_config,

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from mosesplug.errors import StoreError, StoreFull, StoreMismatch
-from mosesplug.store import NBestStore, list_writing
+from mosesplug.store import NBestStore, writing
 from mosesplug.store.records import KbestRecord, encode_value
 from mosesplug.store.state import kbest_key
 from tests.store.conformance import check_store
@@ -76,7 +76,7 @@ def in_new_process(code: str, *arguments: str) -> str:
 TRY_TO_WRITE = """
 import sys
 from mosesplug.errors import StoreError
-from mosesplug.store import NBestStore, list_writing
+from mosesplug.store import NBestStore, writing
 try:
     NBestStore.open(sys.argv[1], writable=True).close()
 except StoreError as error:
@@ -242,11 +242,11 @@ def test_the_map_does_not_grow_under_arrays_in_use(tmp_path: Path) -> None:
         assert len(store.iterations()) == 2
 
 
-@pytest.mark.parametrize("transaction_bytes", [list_writing.TRANSACTION_BYTES, 1])
+@pytest.mark.parametrize("transaction_bytes", [writing.TRANSACTION_BYTES, 1])
 def test_a_full_disk_loses_no_finished_iteration(
     transaction_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(list_writing, "TRANSACTION_BYTES", transaction_bytes)
+    monkeypatch.setattr(writing, "TRANSACTION_BYTES", transaction_bytes)
     metric = ToyMetric()
     model = StoreModel(2)
 

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from formats.nbest.files import NBestList
-from mosesplug.store import NBestStore, list_writing, writing
+from mosesplug.store import NBestStore, writing
 from mosesplug.store.environment import Environment
 from tests.store.toys import Hypothesis, ToyMetric, make_list
 
@@ -121,7 +121,7 @@ def die_at(point: str, count: int) -> None:
 def work(task: dict[str, Any]) -> None:
     """Do a task, or die of it."""
     if "transaction_bytes" in task:
-        list_writing.TRANSACTION_BYTES = task["transaction_bytes"]
+        writing.TRANSACTION_BYTES = task["transaction_bytes"]
     if "point" in task:
         die_at(task["point"], task["count"])
     first, last = task["iterations"]

@@ -31,7 +31,7 @@ from mosesplug.metrics import Metric, Prepared
 from mosesplug.metrics.interpolated import InterpolatedReferences
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
 from mosesplug.store import NBestStore
-from mosesplug.store.list_writing import AHEAD_BYTES
+from mosesplug.store.writing import AHEAD_BYTES
 from mosesplug.tuning_set import TuningSet
 
 __all__ = [

@@ -14,6 +14,7 @@ from mosesplug.decoders.process import run_command
 from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.errors import UsageError
 from mosesplug.settings.configuration import Configuration
+from mosesplug.tuning.clock import Clock
 from mosesplug.tuning.decoding.lists import (
     check_written,
     count_listed,
@@ -21,7 +22,6 @@ from mosesplug.tuning.decoding.lists import (
     keep_list,
 )
 from mosesplug.tuning.events import CommandStarted, DecodingProgress, Watcher
-from mosesplug.tuning.resources import Clock
 from mosesplug.tuning.workdir.iteration_files import weights_path
 from mosesplug.tuning.workdir.workspace import Workspace
 

@@ -22,9 +22,9 @@ from mosesplug.decoders.plugin import (
 from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.settings.configuration import Configuration
+from mosesplug.tuning.clock import Clock
 from mosesplug.tuning.decoding.lists import finish_list
 from mosesplug.tuning.events import DecodingProgress, Watcher
-from mosesplug.tuning.resources import Clock
 from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = ["PluginRunDecoder"]

@@ -19,6 +19,7 @@ from mosesplug.decoders.server import ServerDecoder, to_request_text
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.settings.configuration import Configuration
 from mosesplug.settings.online import OnlineSettings
+from mosesplug.tuning.clock import Clock
 from mosesplug.tuning.decoding.following import ListFollower
 from mosesplug.tuning.decoding.forced import add_forced_derivations
 from mosesplug.tuning.decoding.lists import (
@@ -30,7 +31,6 @@ from mosesplug.tuning.decoding.lists import (
 )
 from mosesplug.tuning.events import CommandStarted, DecodingProgress, Note, PhaseStarted, Watcher
 from mosesplug.tuning.online.decoder import ProgramRecipe
-from mosesplug.tuning.resources import Clock
 from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = ["ProgramDecoder"]

@@ -17,6 +17,7 @@ from mosesplug.errors import DataError, DecoderError, UsageError
 from mosesplug.metrics import Prepared
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
+from mosesplug.tuning.clock import Clock
 from mosesplug.tuning.decoding.lists import finish_list
 from mosesplug.tuning.events import DecodingProgress, PhaseStarted, Watcher
 from mosesplug.tuning.graphs.decoder import (
@@ -30,7 +31,6 @@ from mosesplug.tuning.graphs.decoder import (
 )
 from mosesplug.tuning.graphs.features import read_configured_features
 from mosesplug.tuning.graphs.files import DecodedText, import_graphs
-from mosesplug.tuning.resources import Clock
 from mosesplug.tuning.workdir import caches
 from mosesplug.tuning.workdir.workspace import Workspace
 

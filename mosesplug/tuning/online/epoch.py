@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from mosesplug.decoders.batch import BatchDecoder
 from mosesplug.features import FeatureSpace
+from mosesplug.large_arrays import release_memory
 from mosesplug.optimizers.online.algorithms import weight_facts
 from mosesplug.optimizers.online.epochs import (
     AVERAGE,
@@ -28,6 +29,7 @@ from mosesplug.optimizers.online.learner import Learner, LearnerState
 from mosesplug.optimizers.online.mixing import line_search
 from mosesplug.optimizers.problem import Problem
 from mosesplug.store import IterationRecord
+from mosesplug.tuning.clock import Clock
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.events import EpochLearned, EpochProgress, Note, PhaseStarted
 from mosesplug.tuning.guarding import FirstLook, guard_decoded, guard_weights
@@ -44,7 +46,6 @@ from mosesplug.tuning.online.workers import (
     StaleDecodingSource,
 )
 from mosesplug.tuning.parallel.stale import run_stale_epoch
-from mosesplug.tuning.resources import Clock, release_memory
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import (
     Evaluation,

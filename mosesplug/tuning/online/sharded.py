@@ -27,9 +27,11 @@ from numpy.typing import NDArray
 from mosesplug.decoders.protocol import DecoderRecipe
 from mosesplug.errors import DataError
 from mosesplug.features import FeatureSpace
+from mosesplug.large_arrays import release_memory
 from mosesplug.optimizers.online.mixing import MixResult
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import IterationRecord, NBestStore
+from mosesplug.tuning.clock import Clock
 from mosesplug.tuning.events import Note, PhaseStarted
 from mosesplug.tuning.guarding import guard_decoded, guard_weights
 from mosesplug.tuning.online.epoch import Epoch, make_result, mean_of_epochs, report_epoch
@@ -40,7 +42,6 @@ from mosesplug.tuning.parallel.executors import StopSignal
 from mosesplug.tuning.parallel.mixing import LineScores, search_line
 from mosesplug.tuning.parallel.progress import ShardProgress
 from mosesplug.tuning.parallel.shards import run_sharded_epoch
-from mosesplug.tuning.resources import Clock, release_memory
 from mosesplug.tuning.workdir.records import IterationResult, ShardLists
 
 __all__ = ["DecodedShard", "ShardWorkers", "run_shards"]

@@ -24,9 +24,9 @@ from mosesplug.metrics import Metric, Prepared
 from mosesplug.optimizers.online.epochs import EpochReport
 from mosesplug.optimizers.online.learner import Learner, grow_state
 from mosesplug.store import IterationRecord, NBestStore
+from mosesplug.tuning.clock import Clock
 from mosesplug.tuning.events import Note
 from mosesplug.tuning.online.numbering import FeatureNumbering, name_weights
-from mosesplug.tuning.resources import Clock
 from mosesplug.tuning.weights import Weights, to_model_weights
 from mosesplug.tuning_set import Batch
 

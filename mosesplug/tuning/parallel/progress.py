@@ -18,9 +18,9 @@ import numpy as np
 
 from mosesplug.metrics import Metric
 from mosesplug.optimizers.online.epochs import BatchProgress, EpochReport, Tally
+from mosesplug.tuning.clock import Clock
 from mosesplug.tuning.events import EpochProgress, Watcher
 from mosesplug.tuning.parallel.mixing import add_tallies
-from mosesplug.tuning.resources import Clock
 
 __all__ = ["ProgressFile", "ShardProgress"]
 

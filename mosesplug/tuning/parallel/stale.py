@@ -35,9 +35,9 @@ from mosesplug.optimizers.online.epochs import (
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, grow_state
 from mosesplug.optimizers.online.starting import copy_state
 from mosesplug.settings.sharding import AsyncOrder
+from mosesplug.tuning.clock import Clock
 from mosesplug.tuning.parallel.mixing import add_tallies
 from mosesplug.tuning.parallel.shards import Shard
-from mosesplug.tuning.resources import Clock
 from mosesplug.tuning_set import Batch
 
 __all__ = [

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mosesplug.tuning.resources import release_memory
+from mosesplug.large_arrays import release_memory
 
 SIZE, COUNT = 100_000, 400  # too small to be mapped one by one
 

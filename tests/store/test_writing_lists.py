@@ -13,7 +13,7 @@ import pytest
 
 from formats.errors import FormatError
 from mosesplug.errors import StoreError
-from mosesplug.store import NBestStore, list_writing
+from mosesplug.store import NBestStore, writing
 from mosesplug.store.environment import Environment
 from tests.store.test_kill import SIGKILLED, check_finished
 from tests.store.test_kill import start as start
@@ -32,7 +32,7 @@ def _one_date(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Store the records of each block in a transaction of its own."""
-    monkeypatch.setattr(list_writing, "TRANSACTION_BYTES", 1)
+    monkeypatch.setattr(writing, "TRANSACTION_BYTES", 1)
 
 
 def iteration_of(seed: int) -> Blocks:
@@ -92,7 +92,7 @@ def test_the_bytes_are_those_of_one_transaction(
     monkeypatch.setattr(Environment, "write", counted)
     whole = fill(tmp_path / "whole", 1)
     n_whole = len(written)
-    monkeypatch.setattr(list_writing, "TRANSACTION_BYTES", 1)
+    monkeypatch.setattr(writing, "TRANSACTION_BYTES", 1)
     assert fill(tmp_path / "parts", threads) == whole
     assert len(written) - n_whole == n_whole + 2 * 4
     assert everything(tmp_path / "parts") == everything(tmp_path / "whole")
