@@ -94,7 +94,7 @@ def test_minimum_around_a_center_is_that_of_a_newton_solver() -> None:
     where, made = coordinates(lists), features(lists)
     center = where.start + 0.1
     found = minimise_stage(
-        softmax(BlockedLists.of(lists), first_ones(lists)),
+        softmax(WholeLists(lists), first_ones(lists)),
         where,
         where.start,
         1.0,
