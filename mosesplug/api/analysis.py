@@ -30,6 +30,7 @@ from mosesplug.evaluation.analysis import (
 )
 from mosesplug.evaluation.comparison import System, SystemScore
 from mosesplug.evaluation.scoring import prepare_metrics
+from mosesplug.evaluation.sentence_ids import arrange_systems
 from mosesplug.inspection.texts import decode_text, mark_invalid_utf8
 from mosesplug.metrics import Metric
 from mosesplug.metrics.outside import OutsideMetric
@@ -139,6 +140,7 @@ def analyze(
     frequencies: StrPath | Mapping[str, int] | None = None,
     ngrams: int = 10,
     examples: int = 5,
+    ids: bool | None = None,
     progress: Progress = None,
 ) -> Analysis:
     """Analyse how systems differ from the first: words, sentences, n-grams and examples.
@@ -154,6 +156,7 @@ def analyze(
             text, or lines of word, tab and count. None: in the references.
         ngrams: number of n-grams for each pair of systems, kind, and system that has more.
         examples: number of sentences for each pair of systems, and system that is better.
+        ids: as for ``score``.
         progress: as for ``optimize``.
 
     Returns:
@@ -178,11 +181,11 @@ def analyze(
     """
     ngrams, examples = check_integer(ngrams, "ngrams", 0), check_integer(examples, "examples", 0)
     lines = load_references(references)
-    compared = load_systems(systems, len(lines[0]))
+    compared, arranged = arrange_systems(load_systems(systems, len(lines[0])), lines, ids)
     with open_progress(progress) as report:
         return analyze_all(
             compared,
-            lines,
+            arranged,
             list_metrics(metrics),
             source=source,
             frequencies=_check_frequencies(frequencies),

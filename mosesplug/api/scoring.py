@@ -32,8 +32,9 @@ from mosesplug.evaluation.scoring import (
     prepare_metrics,
     score_translation,
 )
-from mosesplug.learning.lists.outside import make_outside_metrics
+from mosesplug.evaluation.sentence_ids import arrange_by_ids, arrange_systems
 from mosesplug.learning.lists.references import match_references
+from mosesplug.learning.lists.outside import make_outside_metrics
 from mosesplug.metrics import Metric
 from mosesplug.metrics.outside import OutsideMetric
 
@@ -107,6 +108,7 @@ def score(
     columns: Sequence[str] | None = None,
     word_scores: Literal["drop", "sum"] = "drop",
     transform: str | None = None,
+    ids: bool | None = None,
     samples: int = 1000,
     seed: int = 1,
 ) -> Scores[MetricScore]:
@@ -127,6 +129,9 @@ def score(
             of an ``NBest``; a file has translations.
         names, format, columns, word_scores: as for ``read_nbest``.
         transform: a command that changes the hypotheses of n-best lists, as for ``optimize``.
+        ids: whether the lines of files of translations and of references begin with sentence ids,
+            by which they are matched, as in Kaldi's ``text``. None: if all look like ids, as
+            ``1089-134686-0000``, or are JSON objects with ids.
         samples: bootstrap samples for the 95 % intervals; 0 for none.
         seed: seed of the bootstrap.
 
@@ -181,6 +186,10 @@ def score(
         outside = read_columns(sources, source)
     elif sources:
         settings = replace(settings, scores=sources)
+    if select is None and not isinstance(hypotheses, NBest):
+        arranged = arrange_by_ids([source], lines, ids)
+        (source,), (order,), lines = arranged.translations, arranged.orders, arranged.references
+        outside = outside if outside is None or order is None else outside[order]
     known = make_outside_metrics(sources)
     chosen = list_metrics(metrics)
     if metrics is None:
@@ -204,6 +213,7 @@ def compare(
     metrics: Sequence[str | Metric] | str | None = None,
     *,
     scores: Mapping[str, Mapping[str, Any]] | None = None,
+    ids: bool | None = None,
     samples: int = 1000,
     trials: int = 10_000,
     seed: int = 1,
@@ -220,6 +230,7 @@ def compare(
         scores: scores that another program computed, by metric and system: ``{"COMET": {"base":
             numbers, "new": numbers}}``, a number for each sentence, or a file of them; of several
             runs, a list of these. Names are as for ``optimize``.
+        ids: as for ``score``.
         samples: bootstrap samples.
         trials: trials of approximate randomisation.
         seed: seed of all draws.
@@ -249,11 +260,12 @@ def compare(
     seed = check_integer(seed, "seed", 0)
     if references is None and not scores:
         raise UsageError("references is missing: give references, or scores")
-    lines = [] if references is None else load_references(references)
+    lines: Sequence[Sequence[bytes]] = [] if references is None else load_references(references)
     compared = load_systems(systems, len(lines[0]) if lines else None)
     outside: Sequence[OutsideMetric] = ()
     if scores:
         compared, outside = attach_named_scores(compared, scores)
+    compared, lines = arrange_systems(compared, lines, ids)
     chosen = list_metrics(metrics)
     if metrics is None:
         chosen = [*(chosen if lines else ()), *(each.name for each in outside)]

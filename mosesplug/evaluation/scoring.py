@@ -151,17 +151,22 @@ def score_translation(
     Raises:
         FormatError: the file cannot be read, or does not fit the references.
     """
-    for each in metrics:
-        if selection is None and not isinstance(path, NBestList):
-            if needs_texts(each.metric) or outside is None:
-                texts = read_translation(path, each.prepared.n_sentences)
-            else:
-                texts = ScorerInput.of_lines([b""] * len(outside), np.arange(len(outside)))
-            statistics = each.statistics(texts, outside=outside)
-        elif isinstance(path, NBestList | str | PathLike):
-            statistics = select_hypotheses(path, each, selection or 1, settings=settings)
-        else:
+    texts: ScorerInput | None = None
+    block: NBestList | None = None
+    if selection is not None or isinstance(path, NBestList):
+        if not isinstance(path, NBestList | str | PathLike):
             raise UsageError("a rank or the oracle is of n-best lists, not of a translation")
+        block = _read_lists(path, settings)
+    for each in metrics:
+        if block is not None:
+            statistics = select_hypotheses(block, each, selection or 1)
+        elif not isinstance(path, NBestList) and (needs_texts(each.metric) or outside is None):
+            texts = texts or read_translation(path, each.prepared.n_sentences)
+            statistics = each.statistics(texts, outside=outside)
+        else:
+            assert outside is not None
+            empty = ScorerInput.of_lines([b""] * len(outside), np.arange(len(outside)))
+            statistics = each.statistics(empty, outside=outside)
         signature, interval = each.prepared.signature, None
         if samples:
             rng = np.random.default_rng(seed)
@@ -180,30 +185,29 @@ def score_translation(
         )
 
 
+def _read_lists(path: str | PathLike[str] | NBestList, settings: ListSettings) -> NBestList:
+    """Return lists with the texts that are scored."""
+    if isinstance(path, NBestList):
+        [(_, block)] = pair_transformed(iter([path]), settings.transform)
+        return block
+    # Feature values are not used. If all are sparse, lines may have different features.
+    return read_list(path, settings, dense=() if names_values(path, settings) else None)
+
+
 def select_hypotheses(
-    path: str | PathLike[str] | NBestList,
-    metric: PreparedMetric,
-    selection: Selection,
-    *,
-    settings: ListSettings = NO_SETTINGS,
+    block: NBestList, metric: PreparedMetric, selection: Selection
 ) -> NDArray[np.int32]:
     """Return the statistics of one hypothesis of each sentence in an n-best list.
 
     Args:
-        path: the list, or its file.
+        block: the lists.
         metric: the metric.
         selection: a rank from 1 (the last hypothesis of a shorter list), or ``oracle`` for the
             hypotheses that a greedy search finds best for the corpus.
-        settings: how the list is read.
 
     Raises:
-        FormatError: the list cannot be read, or a sentence is missing.
+        FormatError: a sentence is missing.
     """
-    # Feature values are not used. If all are sparse, lines may have different features.
-    if isinstance(path, NBestList):
-        [(_, block)] = pair_transformed(iter([path]), settings.transform)
-    else:
-        block = read_list(path, settings, dense=() if names_values(path, settings) else None)
     if needs_texts(metric.metric) and not block.has_texts:
         raise UsageError(f"{block.path} has no texts to score")
     n_sentences = metric.prepared.n_sentences

@@ -16,6 +16,7 @@ from mosesplug.cli.shared.parameters import (
     Quiet,
     References,
     Seed,
+    SentenceIdsOfLines,
     Source,
 )
 from mosesplug.errors import UsageError
@@ -53,6 +54,7 @@ def compare(
             help="Scores from outside: a file a system, a number a sentence.",
         ),
     ] = None,
+    ids: SentenceIdsOfLines = None,
     samples: BootstrapSamples = 1000,
     trials: Annotated[
         int, typer.Option(min=1, help="Trials of approximate randomisation.")
@@ -105,6 +107,7 @@ def compare(
     from mosesplug.evaluation.comparison import parse_systems
     from mosesplug.evaluation.outside import attach_scores
     from mosesplug.evaluation.scoring import DEFAULT_METRICS
+    from mosesplug.evaluation.sentence_ids import arrange_systems
     from mosesplug.learning.lists.outside import make_outside_metrics
     from mosesplug.settings.scores import parse_score_sources
 
@@ -124,7 +127,8 @@ def compare(
         raise UsageError("--frequency-text requires --refs")
     compared = attach_scores(parse_systems(systems), sources)
     outside = make_outside_metrics(sources)
-    lines = [] if refs is None else read_references(refs)
+    lines: Sequence[Sequence[bytes]] = [] if refs is None else read_references(refs)
+    compared, lines = arrange_systems(compared, lines, ids)
     metrics = metric or [*(DEFAULT_METRICS if lines else ()), *(each.name for each in outside)]
     found = None
     with progress_bar(quiet) as progress:

@@ -14,6 +14,7 @@ from mosesplug.cli.shared.parameters import (
     Metrics,
     OutsideScores,
     Seed,
+    SentenceIdsOfLines,
 )
 from mosesplug.cli.shared.setting_options import (
     add_parameters,
@@ -48,6 +49,7 @@ def _score(
     oracle: Annotated[
         bool, typer.Option("--oracle", help="With --nbest, score the greedy corpus oracle.")
     ] = False,
+    ids: SentenceIdsOfLines = None,
     samples: BootstrapSamples = 1000,
     seed: Seed = 1,
     sentences: Annotated[
@@ -81,6 +83,8 @@ def _score(
         raise UsageError("--rank and --oracle require --nbest")
     if not nbest and settings.first_given is not None:
         raise UsageError(f"--{settings.first_given} requires --nbest")
+    if nbest and ids is not None:
+        raise UsageError("--ids is of a translation: n-best lists have ids")
     if rank is not None and oracle:
         raise UsageError("--rank and --oracle exclude each other")
     selection: Selection | None = None
@@ -101,6 +105,7 @@ def _score(
         columns=split_names(settings.columns, "columns"),
         word_scores=settings.word_scores,
         transform=settings.transform,
+        ids=ids,
         samples=samples,
         seed=seed,
     )

@@ -27,6 +27,7 @@ __all__ = [
     "References",
     "Seed",
     "SentenceId",
+    "SentenceIdsOfLines",
     "Source",
     "SparseWeights",
     "Store",
@@ -49,7 +50,7 @@ Lists = Annotated[
     ),
 ]
 SentenceId = Annotated[
-    int, typer.Argument(metavar="SENTENCE", min=0, help="A sentence id, counted from 0.")
+    str, typer.Argument(metavar="SENTENCE", help="A sentence id, or its number from 0.")
 ]
 Source = Annotated[Path | None, typer.Option("--source", help="The source sentences.")]
 References = Annotated[
@@ -107,6 +108,10 @@ Metrics = Annotated[
 ]
 BootstrapSamples = Annotated[
     int, typer.Option(min=0, help="Bootstrap samples for 95 % intervals; 0 for none.")
+]
+SentenceIdsOfLines = Annotated[
+    bool | None,
+    typer.Option("--ids/--no-ids", help="Lines begin with sentence ids [if they look so]."),
 ]
 Seed = Annotated[int, typer.Option(min=0, metavar="N", help="Seed of all random choices.")]
 Threads = Annotated[

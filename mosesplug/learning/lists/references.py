@@ -21,9 +21,17 @@ from mosesplug.errors import DataError
 from mosesplug.learning.lists.blocks import make_list_options, names_values, scan_lists
 from mosesplug.settings.lists import ListSettings
 
-__all__ = ["MatchedReferences", "arrange_lines", "check_reference_count", "match_references"]
+__all__ = [
+    "REFERENCE_KEYS",
+    "MatchedReferences",
+    "arrange_lines",
+    "check_reference_count",
+    "match_references",
+    "split_id",
+]
 
-_TEXT_KEYS = ("text", "ref", "reference")
+REFERENCE_KEYS = ("text", "ref", "reference")
+"""Keys of the text in JSON objects."""
 
 _FEWEST_IDS = 5
 """Fewer lines do not show that their first words are ids."""
@@ -114,16 +122,22 @@ def _read_first_ids(files: Sequence[StrPath | NBestList], settings: ListSettings
 
 def _read_keys(lines: Sequence[bytes]) -> list[str]:
     """Return what would be the ids of references."""
-    return [_split_line(line)[0].decode("utf-8", "surrogateescape") for line in lines]
+    return [split_id(line)[0].decode("utf-8", "surrogateescape") for line in lines]
 
 
-def _split_line(line: bytes) -> tuple[bytes, bytes]:
-    """Return the id and the text of a line."""
+def split_id(line: bytes, keys: Sequence[str] = REFERENCE_KEYS) -> tuple[bytes, bytes]:
+    """Return the id and the text of a line.
+
+    Args:
+        line: ``id text``, or a JSON object. Of one without an id, the id is empty; of one without
+            a text, the text is the line, the same object.
+        keys: the keys of the text in a JSON object, the first that it has.
+    """
     if line.startswith(b"{"):
         found = _parse_object(line)
         name = next((str(found[key]) for key in ID_NAMES if key in found), "")
-        text = _find_text(found)
-        return (name.encode(), text) if name and text is not None else (b"", line)
+        text = _find_text(found, keys)
+        return (name.encode("utf-8", "surrogatepass"), text) if text is not None else (b"", line)
     key, _, text = line.partition(b"\t") if b"\t" in line else line.partition(b" ")
     return key, text.strip()
 
@@ -173,10 +187,10 @@ def _parse_object(line: bytes) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _find_text(found: Mapping[str, Any]) -> bytes | None:
+def _find_text(found: Mapping[str, Any], keys: Sequence[str] = REFERENCE_KEYS) -> bytes | None:
     """Return the text of a JSON object, None if it has none."""
-    texts = (found[key] for key in _TEXT_KEYS if isinstance(found.get(key), str))
-    return next((text.encode() for text in texts), None)
+    texts = (found[key] for key in keys if isinstance(found.get(key), str))
+    return next((text.encode("utf-8", "surrogatepass") for text in texts), None)
 
 
 def _take_texts(lines: Sequence[bytes], keys: Sequence[str], what: str) -> dict[str, bytes]:
@@ -184,7 +198,7 @@ def _take_texts(lines: Sequence[bytes], keys: Sequence[str], what: str) -> dict[
     for number, (key, line) in enumerate(zip(keys, lines, strict=True), start=1):
         if key in texts:
             raise DataError(f"{what}:{number}: the id {quote(key)} has two references. Remove one")
-        texts[key] = _split_line(line)[1]
+        texts[key] = split_id(line)[1]
     return texts
 
 
