@@ -47,6 +47,7 @@ __all__ = [
     "iter_nbest",
     "read_nbest",
     "read_nbest_blocks",
+    "replace_id",
     "write_nbest",
 ]
 
@@ -204,10 +205,12 @@ def format_list(
             found.buffer[found.extra_starts[row] : found.extra_ends[row]].tobytes(),
         )
         line = format_entry(entry, digits=digits, named=named)
-        if ids:
-            name = ids[entry.sentence_id].encode("utf-8", "surrogateescape")
-            line = name + line[line.index(b" ||| ") :]
-        yield line
+        yield replace_id(line, ids[entry.sentence_id]) if ids else line
+
+
+def replace_id(line: bytes, name: str) -> bytes:
+    """Return a line of a list with another sentence id, a text."""
+    return name.encode("utf-8", "surrogateescape") + line[line.index(b" ||| ") :]
 
 
 def _blocks(path: StrPath, block_bytes: int) -> Iterator[tuple[bytes, int]]:

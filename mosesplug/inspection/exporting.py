@@ -11,6 +11,7 @@ import numpy as np
 
 from formats.extractor.data import SparseColumns, write_features, write_scores
 from formats.nbest.entry import NBestEntry, format_entry
+from formats.nbest.files import replace_id
 from formats.text import atomic_write, write_atomic
 from mosesplug.inspection.run import StoredRun
 from mosesplug.inspection.sentence import name_sparse_values
@@ -22,7 +23,7 @@ __all__ = ["export_arrays", "export_extractor", "export_lists"]
 def export_lists(
     run: StoredRun, path: Path, iteration: int | None, sentences: Sequence[int], digits: int
 ) -> Iterator[int]:
-    """Write Moses n-best lists, and yield the number of sentences written.
+    """Write n-best lists as Moses does, and yield the number of sentences written.
 
     The file appears when the iterator ends.
 
@@ -31,14 +32,16 @@ def export_lists(
         path: the output; a path that ends in ``.gz`` is compressed.
         iteration: the iteration, whose lists have the decoder's scores; None for merged lists,
             with the model scores of the run's result.
-        sentences: the sentence ids, ascending.
+        sentences: the sentences, ascending numbers; ids that are texts are written.
         digits: significant digits; 9 keep every float32.
     """
     named = _must_name_values(run)
+    ids = run.store.sentence_ids
     with atomic_write(path, compress="gz" if path.suffix == ".gz" else None) as file:
         for done, sentence in enumerate(sentences, start=1):
             for entry in _read_entries(run, iteration, sentence):
-                file.write(format_entry(entry, digits=digits, named=named))
+                line = format_entry(entry, digits=digits, named=named)
+                file.write(replace_id(line, ids[sentence]) if sentence < len(ids) else line)
             yield done
 
 
@@ -96,11 +99,12 @@ def export_extractor(lists: TuningSet, metric: str, features: Path, scores: Path
     write_scores(scores, metric, lists.sentence_ids, lists.offsets, lists.stats)
 
 
-def export_arrays(lists: TuningSet, signature: str, path: Path) -> None:
+def export_arrays(lists: TuningSet, signature: str, path: Path, ids: Sequence[str] = ()) -> None:
     """Write the arrays of lists as NPZ, which ``np.load`` reads without pickle.
 
     ``names`` are the columns, dense ones first. The sparse values are ``sparse_indptr``,
-    ``sparse_indices`` (counted from 0 for the first sparse column) and ``sparse_data``.
+    ``sparse_indices`` (counted from 0 for the first sparse column) and ``sparse_data``. ``ids``
+    are the ids of the sentences, if they are texts.
     """
     arrays: dict[str, Any] = {
         "sentence_ids": lists.sentence_ids,
@@ -111,6 +115,8 @@ def export_arrays(lists: TuningSet, signature: str, path: Path) -> None:
         "names": np.array(lists.space.names, dtype=np.str_),
         "signature": np.array(signature),
     }
+    if ids:
+        arrays["ids"] = np.array([ids[n] for n in lists.sentence_ids.tolist()], dtype=np.str_)
     if lists.sparse is not None:
         arrays["sparse_indptr"] = lists.sparse.indptr
         arrays["sparse_indices"] = lists.sparse.indices

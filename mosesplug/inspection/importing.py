@@ -94,8 +94,8 @@ def import_lists(
 ) -> Iterator[IngestReport]:
     """Create a store of n-best lists, and yield a report of each iteration.
 
-    Unknown weights are stored as 0. A new directory is removed again if an error occurs or the
-    iterator is closed early.
+    Unknown weights are stored as 0, and sentence ids that are texts beside their numbers. A new
+    directory is removed again if an error occurs or the iterator is closed early.
 
     Args:
         iterations: the iterations in order.
@@ -137,6 +137,8 @@ def import_lists(
                 iteration = iterations[number - 1]
                 yield _import_iteration(store, number, iteration, blocks, metric, prepared, threads)
             check_reference_count(ids, lines, what)
+            if len(ids):
+                store.keep_sentence_ids(ids.names)
     except BaseException:
         if is_new:
             shutil.rmtree(target, ignore_errors=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.errors import DataError
+from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.inspection.texts import mark_invalid_utf8
 from mosesplug.store import IterationRecord, NBestStore
@@ -91,6 +91,25 @@ class StoredRun:
     def vector(self) -> NDArray[np.float64]:
         """The weights divided by the L1 norm of the dense ones, float64 ``[len(space)]``."""
         return self.weights.normalise().vector(self.space)
+
+    def name_sentence(self, number: int) -> str:
+        """Return the id of a sentence as messages show it: its number, if ids are numbers."""
+        ids = self.store.sentence_ids
+        return mark_invalid_utf8(ids[number]) if number < len(ids) else str(number)
+
+    def find_sentence(self, word: str) -> int:
+        """Return the number of a sentence, by its id or its number.
+
+        Raises:
+            UsageError: there is no such sentence.
+        """
+        ids = self.store.sentence_ids
+        if word in ids:
+            return ids.index(word)
+        if word.isascii() and word.isdigit():
+            return int(word)
+        known = f"the ids are {', '.join(ids[:3])}, ..." if ids else "sentences count from 0"
+        raise UsageError(f"there is no sentence {word!r} in {self.path}: {known}")
 
     def record(self, iteration: int) -> IterationRecord:
         """Return the record of an iteration, counted from 1.

@@ -74,7 +74,8 @@ class SentenceHypotheses:
     """One sentence with its hypotheses.
 
     Attributes:
-        number: the sentence id.
+        number: the sentence id, a number.
+        id: the id of the lists if it is a text; None if ids are numbers.
         source: the source sentence; None if unknown.
         references: the references; empty if unknown.
         names: names of the dense columns.
@@ -83,6 +84,7 @@ class SentenceHypotheses:
     """
 
     number: int
+    id: str | None
     source: str | None
     references: tuple[str, ...]
     names: tuple[str, ...]
@@ -97,13 +99,13 @@ class SentenceHypotheses:
             UsageError: no hypothesis has this role or rank.
         """
         if not self.hypotheses:
-            raise DataError(f"sentence {self.number} has no hypotheses to compare")
+            raise DataError(f"sentence {self.id or self.number} has no hypotheses to compare")
         for each in self.hypotheses:
             if which in each.roles or which == str(each.rank):
                 return each
         raise UsageError(
-            f"sentence {self.number} has no hypothesis {which!r}: give 1-best, oracle, hope or "
-            f"fear, or a rank from 1 to {len(self.hypotheses)}"
+            f"sentence {self.id or self.number} has no hypothesis {which!r}: give 1-best, "
+            f"oracle, hope or fear, or a rank from 1 to {len(self.hypotheses)}"
         )
 
 
@@ -206,6 +208,7 @@ def read_sentence(
     )
     return SentenceHypotheses(
         number=number,
+        id=run.name_sentence(number) if run.store.sentence_ids else None,
         source=text.source_sentence(number),
         references=text.reference_sentences(number),
         names=run.names,

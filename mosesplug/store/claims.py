@@ -58,12 +58,12 @@ def read_groups(stored: Any) -> tuple[tuple[str, int], ...] | None:
 
 
 def check_names(stored: Any) -> None:
-    """Check the names of sparse features.
+    """Check the names of sparse features, or sentence ids.
 
     Raises:
         ValueError: they are not a list of strings.
     """
-    _need(isinstance(stored, list) and all(isinstance(n, str) for n in stored), "sparse features")
+    _need(isinstance(stored, list) and all(isinstance(n, str) for n in stored), "names")
 
 
 def check_graphs(n_graphs: Any, last_sentence: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from types import TracebackType
@@ -108,6 +108,15 @@ class NBestStore(StoreReader):
             self._environment.write(
                 lambda transaction: put_meta(transaction, self._environment, fingerprints=wanted)
             )
+
+    def keep_sentence_ids(self, ids: Sequence[str]) -> None:
+        """Store the sentence ids of lists whose ids are texts, by their numbers.
+
+        Other versions of the software read the store without them.
+        """
+        self._environment.write(
+            lambda transaction: put_meta(transaction, self._environment, sentence_ids=list(ids))
+        )
 
     def add_iteration(
         self,

@@ -67,6 +67,11 @@ class StoreReader:
         return self._load().fingerprints
 
     @property
+    def sentence_ids(self) -> tuple[str, ...]:
+        """Sentence ids that are texts, by their numbers; empty if ids are numbers."""
+        return self._load().sentence_ids
+
+    @property
     def space(self) -> FeatureSpace | None:
         """The columns, or None before the first hypothesis. Sparse columns may be added."""
         return self._load().space

@@ -2,7 +2,8 @@
 
 Keys are fixed-width and big-endian, so that an iteration is one sorted range, appended once::
 
-    meta        a name                          schema, fingerprints, kinds of statistics
+    meta        a name                          schema, fingerprints, kinds of statistics,
+                                                sentence ids that are texts
     iterations  iteration, part                 0 commit record, 1 caller's record, 2 its result,
                                                 3 new sparse features;
                                                 of an open iteration: 4 its sums, 5 progress,
@@ -208,6 +209,7 @@ class StoreState:
         fingerprints: fingerprints of input, references and configuration.
         growing: the open iteration, if some of its lists are stored.
         graphed: the open iteration, if only search graphs are stored.
+        sentence_ids: sentence ids that are texts, by their numbers; empty if ids are numbers.
     """
 
     iterations: tuple[IterationRecord, ...] = ()
@@ -218,6 +220,7 @@ class StoreState:
     fingerprints: Mapping[str, str] = field(default_factory=dict)
     growing: Growing | None = None
     graphed: Graphed | None = None
+    sentence_ids: tuple[str, ...] = ()
 
     @cached_property
     def space(self) -> FeatureSpace | None:
@@ -277,6 +280,10 @@ def load_state(transaction: Any, environment: Environment) -> StoreState:
         kinds = tuple(StatisticsKind(*fields) for fields in read_kinds(stored))
         fingerprints = dict(
             decode_value(transaction.get(b"fingerprints", encode_value({}), db=meta))
+        )
+    with _report_damage(environment, "its sentence ids"):
+        check_names(
+            ids := decode_value(transaction.get(b"sentence_ids", encode_value([]), db=meta))
         )
     parts: dict[int, dict[int, Any]] = {}
     names: list[str] = []
@@ -339,6 +346,7 @@ def load_state(transaction: Any, environment: Environment) -> StoreState:
         fingerprints=fingerprints,
         growing=growing,
         graphed=graphed,
+        sentence_ids=tuple(ids),
     )
 
 

@@ -70,7 +70,7 @@ def show(
     with open_run(store, with_lists=True) as run:
         found = read_sentence(
             run,
-            sentence,
+            run.find_sentence(sentence),
             iteration=parse_iteration(iteration),
             weights=run.read_weights(weights),
             text=ParallelText.read(source, refs),
@@ -99,8 +99,8 @@ def _rename_metric(document: dict[str, Any]) -> dict[str, Any]:
 def diff(
     store: Store,
     sentence: Annotated[
-        int | None,
-        typer.Argument(metavar="SENTENCE", min=0, help="A sentence id, counted from 0."),
+        str | None,
+        typer.Argument(metavar="SENTENCE", help="A sentence id, or its number from 0."),
     ] = None,
     first: Annotated[
         str | None,
@@ -153,7 +153,7 @@ def diff(
     with open_run(store, with_lists=True) as run:
         found = read_sentence(
             run,
-            sentence,
+            run.find_sentence(sentence),
             iteration=parse_iteration(iteration),
             weights=run.read_weights(weights),
             text=text,
@@ -162,7 +162,15 @@ def diff(
     contrasts = compare_hypotheses(found.names, a, b)
     if json:
         features = [asdict(each) for each in contrasts]
-        print_json({"sentence": sentence, "a": asdict(a), "b": asdict(b), "features": features})
+        print_json(
+            {
+                "sentence": found.number,
+                "id": found.id,
+                "a": asdict(a),
+                "b": asdict(b),
+                "features": features,
+            }
+        )
         return
     from mosesplug.cli.shared.tables import print_table
 
@@ -179,6 +187,8 @@ def diff(
 
 
 def _print_texts(found: SentenceHypotheses) -> None:
+    if found.id is not None:
+        print(f"sentence   {found.id} (number {found.number})")
     if found.source is not None:
         print(f"source     {found.source}")
     for text in found.references:

@@ -51,7 +51,7 @@ def export(
     ] = "nbest",
     iteration: IterationOption = "all",
     sentence: Annotated[
-        list[int] | None, typer.Option(min=0, help="Export this sentence only; may be repeated.")
+        list[str] | None, typer.Option(help="Export this sentence only; may be repeated.")
     ] = None,
     digits: Annotated[
         int,
@@ -61,7 +61,8 @@ def export(
 ) -> None:
     """Write the lists of one iteration, or all merged lists.
 
-    The model scores of merged n-best lists are those of the run's result. The extractor files are
+    Sentence ids that are texts are written as they were imported. The model scores of merged
+    n-best lists are those of the run's result. The extractor files are
     FILE.features.dat and FILE.scores.dat. Parquet needs pyarrow: install mosesplug[frames].
 
     Example: mosesplug nbest export tuning --iteration 3 -o list3.gz
@@ -75,15 +76,19 @@ def export(
     if layout not in _FORMATS:
         raise UsageError(f"--format takes {', '.join(_FORMATS)}, not {layout!r}")
     selected = parse_iteration(iteration)
+    chosen: list[int] | None = None
+    if sentence:
+        with open_run(store) as run:
+            chosen = sorted({run.find_sentence(each) for each in sentence})
     if layout == "parquet":
         from mosesplug.api.run import open_run as open_table_run
 
         with progress_bar(quiet) as progress:
-            table = open_table_run(store).hypotheses(selected, sentence or None)
+            table = open_table_run(store).hypotheses(selected, chosen)
             table.to_parquet(output, progress=progress)
         return
     with open_run(store, with_lists=True) as run:
-        sentences = sorted(set(sentence)) if sentence else list(range(run.n_sentences))
+        sentences = chosen or list(range(run.n_sentences))
         if layout == "nbest":
             with progress_bar(quiet) as progress:
                 for done in export_lists(run, output, selected, sentences, digits):
@@ -91,7 +96,7 @@ def export(
             return
         lists = run.store.batch(np.array(sentences), selected)
         if layout == "npz":
-            export_arrays(lists, run.signature, output)
+            export_arrays(lists, run.signature, output, run.store.sentence_ids)
             return
         files = [output.with_name(f"{output.name}.{kind}.dat") for kind in ("features", "scores")]
         export_extractor(lists, run.metric.name, *files)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import asdict
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from mosesplug.inspection.search import SearchField
 
 __all__ = ["grep", "ls", "stats"]
+
+_SHOWN_IDS = 5
 
 
 def ls(
@@ -56,10 +58,15 @@ def ls(
                 summaries.append(summary)
                 progress(len(summaries), len(run.records), "iterations")
         if json:
-            found = {"store": str(run.path), "signature": run.signature}
+            found: dict[str, Any] = {"store": str(run.path), "signature": run.signature}
+            if run.store.sentence_ids:
+                found["sentence_ids"] = list(run.store.sentence_ids)
             print_json({**found, "iterations": [asdict(each) for each in summaries]})
         else:
             _print_iterations(summaries, run.metric_name)
+            if ids := [run.name_sentence(n) for n in range(len(run.store.sentence_ids))]:
+                rest = ", ..." if len(ids) > _SHOWN_IDS else ""
+                print(f"sentence ids: {', '.join(ids[:_SHOWN_IDS])}{rest}")
 
 
 def _print_iterations(summaries: Sequence[IterationSummary], metric: str) -> None:
@@ -149,7 +156,7 @@ def grep(
             if json:
                 found.append(asdict(hit))
             else:
-                sentence = "-" if hit.sentence is None else str(hit.sentence)
+                sentence = "-" if hit.sentence is None else run.name_sentence(hit.sentence)
                 print(f"{sentence}\t{hit.field}\t{hit.number}\t{hit.text}")
             count += 1
             if count == most:

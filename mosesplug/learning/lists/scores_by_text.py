@@ -20,7 +20,10 @@ __all__ = ["find_scores"]
 
 
 def find_scores(
-    sources: Sequence[ScoreSource], owners: NDArray[np.int64], texts: Sequence[bytes]
+    sources: Sequence[ScoreSource],
+    owners: NDArray[np.int64],
+    texts: Sequence[bytes],
+    ids: Sequence[str] = (),
 ) -> NDArray[np.float64]:
     """Return the scores of stored hypotheses by sentence and text, float64 ``[n, k]``.
 
@@ -30,6 +33,7 @@ def find_scores(
         sources: files of ``ID ||| TEXT ||| NUMBERS`` lines.
         owners: int64 ``[n]``, the sentence of each hypothesis.
         texts: its text.
+        ids: sentence ids that are texts, by their numbers; empty if ids are numbers.
 
     Raises:
         UsageError: a source is an array.
@@ -38,20 +42,28 @@ def find_scores(
     """
     columns = []
     for source in sources:
-        known = _read_by_text(source)
+        known = _read_by_text(source, ids)
         keys = zip(owners.tolist(), texts, strict=True)
         rows = [known.get((number, text.strip())) for number, text in keys]
         if None in rows:
             place = rows.index(None)
+            sentence = quote(ids[owners[place]]) if ids else owners[place]
             raise DataError(
                 f"{source.place} has no score of {quote(texts[place])}, a hypothesis of sentence "
-                f"{owners[place]}: score all lists that mosesplug nbest export writes"
+                f"{sentence}: score all lists that mosesplug nbest export writes"
             )
         columns.append(np.array([row for row in rows if row is not None], dtype=np.float64))
     return np.concatenate(columns, axis=1)
 
 
-def _read_by_text(source: ScoreSource) -> dict[tuple[int, bytes], tuple[float, ...]]:
+def _explain_ids(ids: Sequence[str]) -> str:
+    shown = f"Its ids are {', '.join(map(quote, ids[:3]))}, ..." if ids else ""
+    return shown or "Count the sentences from 0"
+
+
+def _read_by_text(
+    source: ScoreSource, ids: Sequence[str]
+) -> dict[tuple[int, bytes], tuple[float, ...]]:
     """Return the scores of a source by sentence and text."""
     if source.values is not None:
         raise UsageError(
@@ -59,6 +71,7 @@ def _read_by_text(source: ScoreSource) -> dict[tuple[int, bytes], tuple[float, .
             "'ID ||| TEXT ||| NUMBERS'"
         )
     known: dict[tuple[int, bytes], tuple[float, ...]] = {}
+    numbers = {name.encode("utf-8", "surrogateescape"): n for n, name in enumerate(ids)}
     for rows in (rows for path in source.paths for rows in read_score_blocks(path)):
         if rows.ids is None or rows.texts is None:
             raise FormatError(
@@ -69,14 +82,15 @@ def _read_by_text(source: ScoreSource) -> dict[tuple[int, bytes], tuple[float, .
             )
         for place, values in enumerate(map(tuple, rows.values.tolist())):
             spelled = rows.ids[place]
-            if not spelled.isdigit():
+            number = numbers.get(spelled, int(spelled) if spelled.isdigit() else None)
+            if number is None:
                 raise FormatError(
                     f"{quote(spelled)} is not a sentence id of a store",
                     path=rows.path,
                     line=rows.first + place,
-                    remedy="Count the sentences from 0",
+                    remedy=_explain_ids(ids),
                 )
-            key = int(spelled), rows.texts[place]
+            key = number, rows.texts[place]
             if known.setdefault(key, values) != values:
                 raise FormatError(
                     f"another score of {quote(key[1])} in sentence {key[0]} than before",

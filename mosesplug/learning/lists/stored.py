@@ -19,6 +19,7 @@ from mosesplug.learning.lists.merging import (
     read_lines_of,
 )
 from mosesplug.learning.lists.outside import find_metric_of, make_outside_metrics
+from mosesplug.learning.lists.references import arrange_lines
 from mosesplug.learning.lists.scores_by_text import find_scores
 from mosesplug.learning.watched import (
     WatchedMetric,
@@ -147,7 +148,10 @@ def _score_again(
             f"the store at {path} holds texts, but no scores to compute {metric.name} again: add "
             "--scores NAME=FILE, or leave out --refs"
         )
-    prepared = metric.prepare(read_lines_of(references))
+    lines = read_lines_of(references)
+    if ids := store.sentence_ids:
+        lines = arrange_lines(lines, ids, name_references(references))
+    prepared = metric.prepare(lines)
     n_sentences = store.iterations()[-1].n_sentences
     if prepared.n_references and prepared.n_sentences != n_sentences:
         raise DataError(
@@ -165,7 +169,9 @@ def _score_again(
             f"the store at {path} has lists without texts, which {metric.name} compares with the "
             "references: use --scores NAME=FILE"
         )
-    outside = find_scores(sources, owners, texts) if needs_outside(metric) else None
+    outside = (
+        find_scores(sources, owners, texts, store.sentence_ids) if needs_outside(metric) else None
+    )
     statistics = compute_statistics(
         metric,
         prepared,
