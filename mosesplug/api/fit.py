@@ -29,7 +29,7 @@ from mosesplug.learning.cross_validation import CrossValidation
 from mosesplug.learning.lengths import record_length, write_length_range
 from mosesplug.learning.optimize import OptimizeResult
 from mosesplug.learning.weights import score_hypotheses
-from mosesplug.reporting.gains import render_gains
+from mosesplug.reporting.gains import render_gains, tabulate_gain
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.lengths import LengthRange
 from mosesplug.tuning_set import linear_scores
@@ -201,7 +201,8 @@ class Fit:
     def validation(self) -> ValidationTable | None:
         """The cross-validation; None without ``folds``."""
         found = self.result.learning.validation
-        return None if found is None else ValidationTable.of_result(found)
+        gains = tuple(gain for gain in self.gains if gain.data == "folds")
+        return None if found is None else ValidationTable.of_result(found, gains)
 
     @property
     def signature(self) -> str:
@@ -381,12 +382,19 @@ def _check_columns(columns: Sequence[object], names: Sequence[str]) -> None:
 
 @dataclass(frozen=True, repr=False)
 class ValidationTable(CrossValidation):
-    """The result of a cross-validation, which prints as a table; ``cross_validate`` returns it."""
+    """The result of a cross-validation, which prints as a table; ``cross_validate`` returns it.
+
+    Attributes:
+        gains: what learning has gained on all sentences, each decided with weights of the other
+            folds, by the objective and by ``report_metrics``; empty for search graphs.
+    """
+
+    gains: tuple[Gain, ...] = ()
 
     @classmethod
-    def of_result(cls, result: CrossValidation) -> ValidationTable:
+    def of_result(cls, result: CrossValidation, gains: tuple[Gain, ...] = ()) -> ValidationTable:
         """Return a result that prints."""
-        return cls(result.folds, result.start, result.held_out)
+        return cls(result.folds, result.start, result.held_out, gains)
 
     @property
     def table(self) -> Table:
@@ -401,10 +409,14 @@ class ValidationTable(CrossValidation):
         )
 
     def __repr__(self) -> str:
-        return f"{self._summary()}\n{self.table!r}"
+        lines = [self._summary(), f"{self.table!r}"]
+        for gain in self.gains:
+            lines += ["", *tabulate_gain(gain)]
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return f"<p>{escape(self._summary())}</p>{self.table._repr_html_()}"
+        gains = "".join(f"<pre>{escape(chr(10).join(tabulate_gain(g)))}</pre>" for g in self.gains)
+        return f"<p>{escape(self._summary())}</p>{self.table._repr_html_()}{gains}"
 
     def _summary(self) -> str:
         sentences = sum(fold.sentences for fold in self.folds)

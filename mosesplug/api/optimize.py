@@ -14,7 +14,7 @@ from mosesplug.api.fit import Fit, ValidationTable
 from mosesplug.api.inputs import InitialWeights
 from mosesplug.api.keywords import spell_argument
 from mosesplug.api.task import ListSource, StrPath, make_task
-from mosesplug.evaluation.gains import find_gaming, measure_gains
+from mosesplug.evaluation.gains import find_gaming, measure_fold_gains, measure_gains
 from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData
 from mosesplug.learning.optimize import bind_optimizer, validate
 from mosesplug.learning.optimize import optimize as learn
@@ -216,6 +216,7 @@ def cross_validate(
     hg_prune: int | None = None,
     metric: str | Metric | None = None,
     metric_settings: str | Mapping[str, object] = "",
+    report_metrics: Sequence[str] = (),
     initial: InitialWeights | None = None,
     sparse_initial: StrPath | None = None,
     algorithm: str = "mert",
@@ -230,6 +231,8 @@ def cross_validate(
     threads: int | None = None,
     sharding: Mapping[str, object] | None = None,
     folds: int = 5,
+    runs: int | None = None,
+    select: str = "median",
     progress: Progress = None,
 ) -> ValidationTable:
     """Score weights on sentences that they were not learned from.
@@ -238,13 +241,16 @@ def cross_validate(
 
     Args:
         folds: number of folds.
+        runs, select: learn ``runs`` times from the other folds, and take the weights of the median
+            run or the average.
 
     The other arguments are those of ``optimize``.
 
     Returns:
         The scores of each fold (``folds``), the score of all sentences together, each decided with
         weights that were learned without it (``held_out``), and that of the starting weights
-        (``start``). It prints as a table.
+        (``start``). ``gains`` compares the last two by the objective and by ``report_metrics``,
+        with tests of significance. It prints as tables.
 
     Raises:
         UsageError, DataError, FormatError, OptimizerError, OSError: as for ``optimize``; there are
@@ -265,7 +271,8 @@ def cross_validate(
     progressing = open_progress(keywords.pop("progress"))
     with name_keywords(LearningSettings, spell_argument), progressing as report:
         task = make_task(**keywords)
-        return ValidationTable.of_result(validate(task.settings, folds, report, task.given))
+        data, found = validate(task.settings, folds, report, task.given)
+        return ValidationTable.of_result(found, measure_fold_gains(data, found))
 
 
 def algorithms() -> dict[str, str]:

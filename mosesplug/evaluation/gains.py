@@ -28,7 +28,14 @@ from mosesplug.learning.optimize import OptimizeResult
 from mosesplug.learning.watched import WatchedMetric
 from mosesplug.metrics import Metric
 
-__all__ = ["Gain", "GainData", "MetricGain", "find_gaming", "measure_gains"]
+__all__ = [
+    "Gain",
+    "GainData",
+    "MetricGain",
+    "find_gaming",
+    "measure_fold_gains",
+    "measure_gains",
+]
 
 GainData = Literal["learned from", "held out", "folds"]
 """Sentences that weights were learned from; that were held out; or all sentences, each decided
@@ -115,6 +122,19 @@ def measure_gains(result: OptimizeResult) -> tuple[Gain, ...]:
     if validation is not None:
         gains.append(_measure_folds(learned, validation, result.data))
     return tuple(gains)
+
+
+def measure_fold_gains(data: LearningData, validation: CrossValidation) -> tuple[Gain, ...]:
+    """Return the gain on all sentences, each decided with weights of the other folds.
+
+    Nothing is returned for search graphs.
+    """
+    if data.problem.source is not None or data.problem.search is not None:
+        return ()
+    objective = WatchedMetric(data.problem.metric, data.problem.tuning_set.stats)
+    metrics = (objective, *data.watched)
+    sentences = ScoredSentences(data.problem, data.sentences, metrics, data.rescore)
+    return (_measure_folds(sentences, validation, data),)
 
 
 def _measure_sentences(data: GainData, sentences: ScoredSentences, result: OptimizeResult) -> Gain:

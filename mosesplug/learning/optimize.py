@@ -188,12 +188,18 @@ def validate(
     folds: int,
     progress: Progress = no_progress,
     given: GivenData = NOTHING_GIVEN,
-) -> CrossValidation:
-    """Cross-validate the learning of weights; arguments and errors as for ``optimize``."""
+) -> tuple[LearningData, CrossValidation]:
+    """Cross-validate the learning of weights; arguments and errors as for ``optimize``.
+
+    Returns:
+        The data, and the scores of the folds.
+    """
     optimizer = bind_optimizer(settings)
     data = read_data(settings, progress, given)
     learn = _learner_of(data, optimizer, settings)
-    return cross_validate(
+    if settings.runs:
+        learn = _select_from_runs(learn, settings.runs, settings.select)
+    return data, cross_validate(
         data,
         data.start.weights,
         learn,
@@ -284,8 +290,9 @@ def learn_weights(
         n_held_out = int(np.count_nonzero(np.diff(held_out.tuning_set.offsets)))
     validation = None
     if folds:
+        of_fold = _select_from_runs(learn, runs, select) if runs else learn
         validation = cross_validate(
-            data, start, learn, folds, seed, progress, data.rescore, data.start_exponent
+            data, start, of_fold, folds, seed, progress, data.rescore, data.start_exponent
         )
     results = []
     for number in range(runs or 1):
@@ -340,6 +347,22 @@ def _score(data: LearningData, problem: Problem | None, solution: Solution) -> f
     if problem is None:
         return None
     return corpus_score(data.rescore(problem, solution.length_exponent), solution.weights)
+
+
+def _select_from_runs(learn: LearnFunction, runs: int, select: SelectRun) -> LearnFunction:
+    """Return a function that learns several times, and selects the weights of these runs."""
+
+    def learn_and_select(
+        problem: Problem, rng: np.random.Generator, progress: Progress
+    ) -> Solution:
+        results = [
+            SeedResult(number, learn(problem, child, no_progress), None)
+            for number, child in enumerate(rng.spawn(runs))
+        ]
+        chosen = _choose_run(results, select)
+        return _average_runs(problem, results) if chosen is None else chosen.solution
+
+    return learn_and_select
 
 
 def _choose_run(runs: list[SeedResult], select: SelectRun) -> SeedResult | None:

@@ -205,8 +205,8 @@ class LearningSettings:
         panel="Held-out",
         metavar="K",
         minimum=2,
-        excludes=("runs",),
-        details="It does not change the weights, which are learned from all sentences.",
+        details="It does not change the weights, which are learned from all sentences. With "
+        "--runs, each fold is decided with weights selected from N runs on the other folds.",
     )
     runs: int | None = setting(
         None,

@@ -287,9 +287,6 @@ def test_cross_validation_has_the_arguments_of_learning() -> None:
         "heldout_references",
         "heldout_add_features",
         "heldout_scores",
-        "report_metrics",
-        "runs",
-        "select",
     }
     assert set(learning) - set(validating) == without
     for name in set(validating) - {"folds"}:

@@ -125,6 +125,19 @@ def _distance(one: list[str], other: list[str]) -> int:
     return row[-1]
 
 
+def test_gains_of_a_cross_validation_are_those_of_optimize(lists: Path) -> None:
+    same = {"references": lists / "refs", "metric": "WER", "report_metrics": ["CER"], "threads": 1}
+    fit = mosesplug.optimize(lists / "list", folds=4, **same)
+    found = mosesplug.cross_validate(lists / "list", folds=4, **same)
+    assert found.gains == fit.gains[-1:]
+    assert [each.metric for each in found.gains[0].metrics] == ["WER", "CER"]
+    objective = found.gains[0].objective
+    assert objective.end == pytest.approx(1.0 - found.held_out)
+    assert objective.start == pytest.approx(1.0 - found.start)
+    assert "each with weights of the other folds" in repr(found)
+    assert "each with weights of the other folds" in found._repr_html_()
+
+
 def test_gains_on_folds_and_on_held_out_sentences(lists: Path) -> None:
     learned, folds = measure_gains(learn(lists, folds=4))
     assert (learned.data, learned.sentences) == ("learned from", SENTENCES)
