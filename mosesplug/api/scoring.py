@@ -33,8 +33,8 @@ from mosesplug.evaluation.scoring import (
     score_translation,
 )
 from mosesplug.evaluation.sentence_ids import arrange_by_ids, arrange_systems
-from mosesplug.learning.lists.references import match_references
 from mosesplug.learning.lists.outside import make_outside_metrics
+from mosesplug.learning.lists.references import match_references
 from mosesplug.metrics import Metric
 from mosesplug.metrics.outside import OutsideMetric
 
