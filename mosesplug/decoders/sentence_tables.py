@@ -19,6 +19,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 from formats.moses.ini import FeatureLine, MosesIni, read_moses_ini
@@ -38,6 +39,10 @@ _CAUSES = {
         _CACHED, "keeps the scores of entries that it has looked up with earlier weights"
     ),
 }
+_LONGEST = "max-phrase-length"
+_LONGEST_BY_DEFAULT = 20
+"""Moses' own limit (``DEFAULT_MAX_PHRASE_LENGTH``)."""
+
 _BLANKS = re.compile(rb"[ \t]+")
 _ARGUMENTS = re.compile(rb"\S+")
 
@@ -57,11 +62,13 @@ class SentenceTables:
         ini: the configuration.
         texts: its tables that are loaded from text files.
         cached: its tables whose cache can be turned off.
+        longest: most words of a phrase that the decoder looks up.
     """
 
     ini: MosesIni
     texts: tuple[FeatureLine, ...]
     cached: tuple[FeatureLine, ...]
+    longest: int
     _entries: _Entries = field(compare=False, repr=False)
 
     @classmethod
@@ -86,7 +93,8 @@ class SentenceTables:
         )
         if not is_plain or not (texts or cached):
             return None
-        return cls(ini, texts, cached, _Entries([line.path or "" for line in texts]))
+        entries = _Entries([line.path or "" for line in texts])
+        return cls(ini, texts, cached, _find_longest_phrase(ini, flags), entries)
 
     def expect(self, sentences: Iterable[bytes], directory: Path) -> None:
         """Read the entries for sentences that will be decoded, all at once.
@@ -100,7 +108,7 @@ class SentenceTables:
         """
         if self.texts:
             self._entries.expect(
-                {phrase for text in sentences for phrase in _phrases(text)}, directory
+                {phrase for text in sentences for phrase in _phrases(text, self.longest)}, directory
             )
 
     def write_config(self, path: Path, directory: Path) -> None:
@@ -129,7 +137,7 @@ class SentenceTables:
         Raises:
             OSError, FormatError: a table cannot be read or written.
         """
-        phrases = _phrases(text)
+        phrases = _phrases(text, self.longest)
         self.expect([text], current)
         for number, line in enumerate(self.texts):
             place = directory / line.name
@@ -194,16 +202,31 @@ def _find_entries(path: Path, phrases: set[bytes]) -> dict[bytes, bytes]:
     return {source: b"".join(entries) for source, entries in found.items()}
 
 
-def _phrases(text: bytes) -> list[bytes]:
-    """Return the distinct phrases of a sentence, in order."""
+def _find_longest_phrase(ini: MosesIni, flags: Sequence[str]) -> int:
+    """Return the limit of phrases in words; the flags win over the configuration.
+
+    A value that is not a number is the decoder's to reject.
+    """
+    values = [value.text for value in ini.section(_LONGEST)]
+    values += [
+        value
+        for flag, value in pairwise(flags)
+        if flag.startswith("-") and flag.lstrip("-") == _LONGEST
+    ]
+    last = values[-1] if values else ""
+    return int(last) if last.isascii() and last.isdigit() else _LONGEST_BY_DEFAULT
+
+
+def _phrases(text: bytes, longest: int) -> list[bytes]:
+    """Return the distinct phrases of a sentence of up to so many words, in order."""
     words = [word for word in _BLANKS.split(text.strip(b" \t\r\n")) if word]
-    return list(dict.fromkeys(_spans(words)))
+    return list(dict.fromkeys(_spans(words, longest)))
 
 
-def _spans(words: Sequence[bytes]) -> Iterator[bytes]:
+def _spans(words: Sequence[bytes], longest: int) -> Iterator[bytes]:
     for first in range(len(words)):
         phrase = b""
-        for word in words[first:]:
+        for word in words[first : first + longest]:
             phrase = phrase + b" " + word if phrase else word
             yield phrase
 

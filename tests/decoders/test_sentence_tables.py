@@ -51,6 +51,30 @@ def test_the_entries_of_a_sentence(config: Path, tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "tables").iterdir()] == ["mine"]
 
 
+@pytest.mark.parametrize(
+    ("section", "flags", "longest"),
+    [
+        ("", (), 20),
+        ("[max-phrase-length]\n2\n", (), 2),
+        ("[max-phrase-length]\n2\n", ("-v", "0", "-max-phrase-length", "1"), 1),
+        ("", ("--max-phrase-length", "none"), 20),
+    ],
+)
+def test_longer_phrases_are_left_out(
+    section: str, flags: tuple[str, ...], longest: int, config: Path, tmp_path: Path
+) -> None:
+    config.write_text(INI + section)
+    words = [b"w%d" % number for number in range(30)]
+    phrases = [b" ".join(words[:length]) for length in range(1, 31)]
+    rows = [b"%s ||| x ||| 0.1\n" % phrase for phrase in phrases]
+    (tmp_path / "table.gz").write_bytes(gzip.compress(b"".join(rows)))
+    tables = SentenceTables.of(config, flags)
+    assert tables is not None
+    tables.write(b" ".join(words), tmp_path / "tables", tmp_path)
+    file = tmp_path / "tables" / "PhraseDictionaryMemory0" / "grammar.0.gz"
+    assert file.read_bytes() == b"".join(rows[:longest])
+
+
 def test_expected_sentences_are_read_at_once(config: Path, tmp_path: Path) -> None:
     tables = SentenceTables.of(config)
     assert tables is not None
