@@ -110,6 +110,7 @@ class LearningResult:
             of them; the second is empty if no share was held out.
         chosen: the run whose weights were chosen; None for the average.
         validation: the cross-validation, or None.
+        is_start: whether the resulting weights are the starting weights, up to a factor.
     """
 
     solution: Solution
@@ -122,6 +123,7 @@ class LearningResult:
     runs: tuple[SeedResult, ...]
     chosen: SeedResult | None
     validation: CrossValidation | None
+    is_start: bool = False
 
 
 def bind_optimizer(settings: LearningSettings) -> Optimizer:
@@ -315,6 +317,9 @@ def learn_weights(
         runs=tuple(results),
         chosen=chosen,
         validation=validation,
+        is_start=np.allclose(
+            normalise(problem, solution.weights), normalise(problem, start), rtol=1e-9, atol=0.0
+        ),
     )
 
 
@@ -333,6 +338,11 @@ def find_warnings(lists: TuningSet, result: LearningResult) -> list[str]:
         messages.append(
             f"the solver stopped before the minimum {times}{known}: regularise more, or allow "
             "more steps"
+        )
+    if result.is_start:
+        messages.append(
+            "the learned weights are the starting weights: the algorithm found none that score "
+            "higher on this data. Use more sentences or longer lists, or start elsewhere (--init)"
         )
     if score < result.start:
         messages.append(

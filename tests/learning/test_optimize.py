@@ -108,6 +108,18 @@ def test_a_minimum_that_was_not_reached() -> None:
     assert "before the minimum once; the loss may be 0.25 above the minimum" in text
 
 
+def test_weights_that_are_the_start() -> None:
+    def stay(problem: Problem, rng: np.random.Generator, progress: Progress) -> Solution:
+        weights = np.full(5, 0.4)
+        return Solution(weights, corpus_score(problem, weights))
+
+    result = learn_weights(data(), stay, 0)
+    assert result.is_start
+    said = find_warnings(data().problem.tuning_set, result)
+    assert [each for each in said if "are the starting weights" in each]
+    assert not learn_weights(data(), learn, 0).is_start
+
+
 def test_weights_that_are_worse_than_the_start() -> None:
     problem, hidden = planted(1)
     lists = problem.tuning_set
