@@ -273,6 +273,7 @@ class DecodingSettings:
         help="Add the derivation of each reference to its list",
         panel="Decoder",
         added=True,
+        compared="forced decoding",
         excludes=("decode-command", "jobs", "multi-moses", "online", "forest"),
         details="Moses decodes a second time, constrained to the references "
         "(ConstrainedDecoding), and what it finds is merged into the lists. The references "

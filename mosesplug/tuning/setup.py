@@ -37,6 +37,7 @@ from mosesplug.tuning.decoding.prepare import (
     announce_features,
     prepare_config,
     read_features,
+    require_constraints,
 )
 from mosesplug.tuning.decoding.program import ProgramDecoder
 from mosesplug.tuning.domains import DomainLearning, open_domain_decoder
@@ -251,6 +252,9 @@ def _open_decoder(
             return open_graph_decoder(configuration, place, workspace, references, watch)
         case MosesDecoder() as program:
             features = announce_features(program, workspace, config, watch)
+            if configuration.decoding.forced:
+                n_sentences = references.n_sentences
+                require_constraints(program, configuration, workspace, config, n_sentences, watch)
             return ProgramDecoder(
                 program, configuration, workspace, config, features, references.n_sentences, watch
             )

@@ -22,9 +22,17 @@ from mosesplug.tuning.decoding.lists import merge_samples, pack
 from mosesplug.tuning.events import Note, Watcher
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["add_forced_derivations", "constrain_config", "format_constraints", "prepare_forced"]
+__all__ = [
+    "CONSTRAINTS",
+    "add_forced_derivations",
+    "constrain_config",
+    "format_constraints",
+    "prepare_forced",
+]
 
-_FEATURE = "ConstrainedDecoding"
+CONSTRAINTS = "ConstrainedDecoding"
+"""Moses' feature function that lets derivations of references pass only."""
+
 _UNREACHABLE = b"</s>"
 """Stands for a reference that Moses cannot read: it never translates anything to this word."""
 
@@ -118,16 +126,16 @@ def constrain_config(ini: MosesIni, references: Sequence[str]) -> bytes:
         raise FormatError(
             "there is no section [feature]", path=ini.path, remedy="Give a moses.ini of Moses"
         )
-    if found := [each for each in ini.features if each.kind == _FEATURE]:
+    if found := [each for each in ini.features if each.kind == CONSTRAINTS]:
         raise FormatError(
-            f"{_FEATURE} is there already",
+            f"{CONSTRAINTS} is there already",
             path=ini.path,
             line=found[0].line,
             remedy="Remove it, or tune without forced decoding",
         )
     lines = list(ini.lines)
     head = ini.sections["feature"]
-    line = f"{_FEATURE} name=ForcedDecoding0 path={','.join(references)}\n"
+    line = f"{CONSTRAINTS} name=ForcedDecoding0 path={','.join(references)}\n"
     lines.insert(head, line.encode())
     if not lines[head - 1].endswith(b"\n"):
         lines[head - 1] += b"\n"

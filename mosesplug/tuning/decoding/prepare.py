@@ -17,12 +17,13 @@ from mosesplug.decoders.process import make_error, run_command
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.settings.configuration import Configuration
 from mosesplug.settings.decoding import ModelFilter
+from mosesplug.tuning.decoding.forced import CONSTRAINTS, prepare_forced
 from mosesplug.tuning.events import CommandStarted, Note, PhaseStarted, Watcher
 from mosesplug.tuning.workdir import caches
 from mosesplug.tuning.workdir.iteration_files import writes_moses_ini
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["announce_features", "prepare_config", "read_features"]
+__all__ = ["announce_features", "prepare_config", "read_features", "require_constraints"]
 
 
 def prepare_config(configuration: Configuration, workspace: Workspace, watch: Watcher) -> Path:
@@ -87,6 +88,36 @@ def announce_features(
             f" moses.ini would name a file in it, and there {why}. Use another --working-dir"
         )
     return show
+
+
+def require_constraints(
+    decoder: MosesDecoder,
+    configuration: Configuration,
+    workspace: Workspace,
+    config: Path,
+    n_sentences: int,
+    watch: Watcher,
+) -> None:
+    """Check that the decoder has the feature function of forced decoding.
+
+    Moses creates feature functions before it answers ``-show-weights``, and loads them afterwards.
+
+    Raises:
+        DecoderError: it has not.
+        FormatError: the configuration cannot be constrained.
+    """
+    answer = workspace.directory / "forced.features.list"
+    command = decoder.show_weights(prepare_forced(configuration, workspace, config, n_sentences))
+    try:
+        _execute(decoder, workspace, command, answer, "decoder", watch, decoder.timeout)
+    except DecoderError as error:
+        raise DecoderError(
+            f"--forced-decoding requires a decoder with the feature function {CONSTRAINTS}, and"
+            f" {decoder.program} rejects a configuration with it. Leave out --forced-decoding, or"
+            f" give Moses as the decoder\n{error}"
+        ) from error
+    for path in (answer, answer.with_suffix(".err")):
+        path.unlink(missing_ok=True)
 
 
 def read_features(configuration: Configuration, workspace: Workspace) -> ShowWeights:

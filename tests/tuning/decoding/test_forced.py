@@ -11,6 +11,7 @@ from formats.errors import FormatError
 from formats.moses.ini import parse_moses_ini
 from formats.nbest.files import read_nbest
 from mosesplug.cli.main import main
+from mosesplug.errors import DecoderError
 from mosesplug.tuning import tune
 from mosesplug.tuning.decoding.forced import constrain_config, format_constraints
 from mosesplug.tuning.events import CommandStarted, Note
@@ -75,6 +76,27 @@ def test_a_continued_run_ends_with_the_same_bytes(toy: Toy, left_by_run: Any) ->
     assert {name: again[name] for name in whole if name.startswith("run2.")} == {
         name: data for name, data in whole.items() if name.startswith("run2.")
     }
+
+
+def test_a_decoder_without_constraints_is_rejected_before_it_decodes(toy: Toy, log: Log) -> None:
+    program = toy.directory / "decoder"
+    inner = program.rename(toy.directory / "inner")
+    program.write_text(
+        '#!/bin/sh\ngrep -q ConstrainedDecoding "$2" && echo "not registered" >&2 && exit 1\n'
+        f'exec {inner} "$@"\n'
+    )
+    program.chmod(0o755)
+    with pytest.raises(DecoderError, match=r"requires a decoder with .* ConstrainedDecoding"):
+        tune(make_forced(toy), log)
+    assert not [e for e in log.of(CommandStarted) if "-n-best-list" in e.command]
+
+
+def test_a_continued_run_reports_that_it_was_turned_on(toy: Toy, log: Log) -> None:
+    plain = {"nbest": 5, "forced": False}
+    tune(make_forced(toy, maximum_iterations=1, decoding=plain))
+    tune(make_forced(toy, existing="continue"), log)
+    said = next(each.text for each in log.of(Note) if "other settings" in each.text)
+    assert "forced decoding: False -> True" in said
 
 
 @pytest.mark.parametrize(
