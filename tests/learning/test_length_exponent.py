@@ -221,6 +221,11 @@ def test_rerank_applies_what_optimize_has_found(
     said = capsys.readouterr().err
     assert found == 0
     kept = Path(f"{weights}.length").read_text().strip()
+    assert "does not record the length exponent" not in said
+    assert run("optimize", lists, "--scores", f"Q={scores}", "--length-exponent", f"{some}1",
+               "-o", f"{weights}.tsv", "--option", "restarts=1") == 0  # fmt: skip
+    note = f"tsv does not record the length exponent: keep {weights}.tsv.length beside"
+    assert note in capsys.readouterr().err
     assert f"rerank --length-exponent {kept}" in said
     end = float(said.split("score at the end")[1].split()[0])
     for words in ([], ["--length-exponent", kept]):

@@ -61,6 +61,7 @@ def _optimize(
     from mosesplug.api.optimize import check_settings, fit_settings
     from mosesplug.api.weights import find_result_format, format_result
     from mosesplug.cli.learn.optimize_report import print_report
+    from mosesplug.inspection.weights.convert import RECORDING
     from mosesplug.learning.lengths import write_length_range
     from mosesplug.learning.weights import write_weights
 
@@ -101,6 +102,11 @@ def _optimize(
     try:
         write_weights(output, dense, sparse)
         write_length_range(output, fit.length_range)
+        if fit.length_range is not None and to not in RECORDING and not quiet:
+            print(
+                f"{to} does not record the length exponent: keep {output}.length beside {output}",
+                file=sys.stderr,
+            )
     except OSError:
         print_bytes(dense + sparse)
         raise

@@ -34,7 +34,7 @@ from mosesplug.features import spelled_groups
 from mosesplug.inspection.weights.algebra import check_usable
 from mosesplug.inspection.weights.sources import ResolvedWeights
 
-__all__ = ["ConvertedWeights", "convert_weights"]
+__all__ = ["RECORDING", "ConvertedWeights", "convert_weights"]
 
 _NAMELESS: tuple[Format, ...] = ("kbmira", "init.opt", "weights.txt")
 _WITH_SPARSE: tuple[Format, ...] = (
@@ -50,6 +50,9 @@ _WITH_COMMENTS: tuple[Format, ...] = ("dense", "yaml")
 
 Scripts that read the others expect no comments.
 """
+
+RECORDING: tuple[Format, ...] = (*_WITH_COMMENTS, "json")
+"""Formats that record how lists were changed."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +187,7 @@ def _list_notes(weights: ResolvedWeights, to: Format) -> list[str]:
         notes.append(f"not tuned, and left out: {', '.join(left)}")
     if weights.format == "moses.ini" and to != "graph":
         notes.append("features are in the order of [feature], a decoder may have another order")
-    if weights.changes and to not in (*_WITH_COMMENTS, "json"):
+    if weights.changes and to not in RECORDING:
         if names := ", ".join(weights.changes.names):
             notes.append(f"not in the lists, which {to} does not record: {names}")
         if exponent := weights.changes.length_exponent:
