@@ -1,19 +1,23 @@
 """How long a user waits for the first word: CPU seconds of whole processes.
 
 ``python tests/benchmarks/bench_startup.py [COMMAND...]`` prints a table of commands with an empty
-cache of compiled code (cold) and with a full one (warm); sentences are few, so that little else is
-measured. It takes minutes.
+cache of compiled code (cold) and with a full one (warm), and the machine, date and versions.
+Sentences are few, so that little else is measured. It takes minutes. Commands that read what others
+write come after these.
 """
 
 from __future__ import annotations
 
 import gzip
 import os
+import platform
 import resource
 import shlex
 import subprocess
 import sys
 import tempfile
+from datetime import date
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -60,10 +64,9 @@ def test_start(benchmark: Any, words: list[str]) -> None:
 
 def lay_out(directory: Path) -> None:
     """Write the files that commands read."""
-    (path,), references = make(directory / "made", 1)
-    lines = gzip.decompress(path.read_bytes()).decode().splitlines(keepends=True)
-    few = [line for line in lines if int(line.split(" ", 1)[0]) < SENTENCES]
-    texts = references.read_text().splitlines(keepends=True)[:SENTENCES]
+    (path,), references = make(directory / "made", 1, n_sentences=SENTENCES)
+    few = gzip.decompress(path.read_bytes()).decode().splitlines(keepends=True)
+    texts = references.read_text().splitlines(keepends=True)
     files = {
         "list": few,
         "refs": texts,
@@ -98,12 +101,27 @@ def measure(name: str, command: str, directory: Path, cache: Path) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+def describe_machine() -> str:
+    """Return the processor, the number of jobs per core, the date and the versions that matter."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    models = [line.split(": ", 1)[1] for line in lines if line.startswith("model name")]
+    model = models[0] if models else platform.machine()
+    cores = os.cpu_count() or 1
+    versions = ", ".join(f"{name} {version(name)}" for name in ("numba", "numpy", "llvmlite"))
+    return (
+        f"{model}, {cores} cores, {os.getloadavg()[0] / cores:.1f} jobs per core; "
+        f"{date.today()}; Python {platform.python_version()}, {versions}"
+    )
+
+
 def main(names: list[str]) -> None:
     """Print the table of some commands, or of all."""
     with tempfile.TemporaryDirectory() as temporary:
         directory = Path(temporary)
         lay_out(directory)
-        print("| command | cold | warm |\n|---|---|---|")
+        print(
+            describe_machine(), "\n\n| command | cold | warm |\n|---|---|---|", sep="", flush=True
+        )
         for number, (name, command) in enumerate(COMMANDS.items()):
             if names and name not in names:
                 continue

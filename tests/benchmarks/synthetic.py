@@ -12,11 +12,13 @@ N_SENTENCES = 1014
 N_HYPS = 69
 
 
-def make(directory: Path, n_lists: int, seed: int = 0) -> tuple[list[Path], Path]:
-    """Write ``n_lists`` gzipped lists of 69,966 hypotheses each, and their reference."""
+def make(
+    directory: Path, n_lists: int, seed: int = 0, n_sentences: int = N_SENTENCES
+) -> tuple[list[Path], Path]:
+    """Write ``n_lists`` gzipped lists of 69 hypotheses per sentence, and their reference."""
     rng = np.random.default_rng(seed)
     words = np.array([f"word{k}" for k in range(3000)])
-    references = [rng.choice(words, rng.integers(6, 20)) for _ in range(N_SENTENCES)]
+    references = [rng.choice(words, rng.integers(6, 20)) for _ in range(n_sentences)]
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "references").write_text("".join(" ".join(r) + "\n" for r in references))
     lists = []

@@ -1,0 +1,252 @@
+"""Compare the speed of two commits by ratios of CPU seconds.
+
+``python -m tests.benchmarks.compare_commits BASE [HEAD] [--only NAME]... [--pairs N]`` checks
+both commits out in temporary directories and runs each benchmark with both in turn, in this
+Python's environment. HEAD is the working tree unless it is named. It prints the ratio of CPU
+seconds (below 1: HEAD is faster) with its standard error, and exits with 1 where HEAD is slower
+than ``--factor`` by more than the noise. A ratio holds on any machine, a time on none.
+
+Every run is a whole process on made-up lists. Cold runs have an empty cache of compiled code;
+before warm ones, a run that does not count fills it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.benchmarks.bench_startup import COMMANDS, lay_out
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = "from mosesplug.cli.main import main; main()"
+DECODER = "from mosesplug.cli.moses.decoder import main; main()"
+STUDENT = (math.inf, math.inf, 6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86)
+"""One-sided limits of Student's t at 5 %, by the number of pairs; beyond them, 1.8."""
+
+MANY = "mosesplug optimize --nbest many --refs many.refs --threads 1 --seed 1"
+BENCHMARKS = {
+    **{f"{name}, cold": COMMANDS[name] for name in COMMANDS if name not in ("mert", "kbmira")},
+    **{f"{name}, warm": command for name, command in COMMANDS.items()},
+    "ingest": "mosesplug nbest import many {out}/store --refs many.refs",
+    "extractor, many": "tools/extractor -r many.refs -n many --scfile {out}/s --ffile {out}/f",
+    "optimize many, mert": f"{MANY} --algorithm mert --option restarts=3 --option polish=0",
+    "optimize many, kbmira": f"{MANY} --algorithm kbmira",
+    "optimize many, pro": f"{MANY} --algorithm pro",
+    "optimize many, mira": f"{MANY} --algorithm mira",
+    "search graphs": "mosesplug forest info graphs",
+    "score many": "mosesplug score many.output many.refs",
+}
+"""A command for each name; ``{out}`` is a new directory in each run."""
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Ratios of pairs of runs, head by base.
+
+    Attributes:
+        mean: their geometric mean.
+        error: standard error of its logarithm; infinite for a single pair.
+        pairs: number of pairs.
+    """
+
+    mean: float
+    error: float
+    pairs: int
+
+    @classmethod
+    def of(cls, pairs: Sequence[tuple[float, float]]) -> Ratio:
+        """Summarise CPU seconds of base and head in each pair."""
+        logarithms = [math.log(head / base) for base, head in pairs]
+        error = math.inf
+        if len(pairs) > 1:
+            error = statistics.stdev(logarithms) / math.sqrt(len(pairs))
+        return cls(math.exp(statistics.fmean(logarithms)), error, len(pairs))
+
+    def is_above(self, factor: float) -> bool:
+        """Return whether the ratio is above ``factor`` by more than the noise, at 5 %."""
+        limit = STUDENT[self.pairs] if self.pairs < len(STUDENT) else 1.8
+        return self.pairs > 1 and math.log(self.mean / factor) > limit * self.error
+
+    def __str__(self) -> str:
+        if math.isinf(self.error):
+            return f"{self.mean:.2f}"
+        return f"{self.mean:.2f} ± {self.mean * self.error:.2f}"
+
+
+def select(parts: Sequence[str] | None) -> list[str]:
+    """Return the benchmarks whose names contain one of the given parts, all for None.
+
+    Raises:
+        SystemExit: a part is in no name.
+    """
+    if parts is None:
+        return list(BENCHMARKS)
+    for part in parts:
+        if not any(part in name for name in BENCHMARKS):
+            raise SystemExit(f"no benchmark has {part!r} in its name: {'; '.join(BENCHMARKS)}")
+    return [name for name in BENCHMARKS if any(part in name for part in parts)]
+
+
+def check_out(commit: str, directory: Path) -> Path:
+    """Check a commit out in a new directory, without a trace in the repository."""
+    for words in (
+        ["clone", "--quiet", "--shared", "--no-checkout", str(ROOT), str(directory)],
+        ["-C", str(directory), "checkout", "--quiet", "--detach", _find_commit(commit)],
+    ):
+        subprocess.run(["git", *words], check=True)
+    return directory
+
+
+def _find_commit(name: str) -> str:
+    command = ["git", "-C", str(ROOT), "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{name}: not a commit of {ROOT}")
+    return done.stdout.strip()
+
+
+def prepare(directory: Path, names: Iterable[str]) -> None:
+    """Write what the commands of these benchmarks read."""
+    directory.mkdir()
+    lay_out(directory)
+    commands = " ".join(BENCHMARKS[name] for name in names)
+    if "tools/mert" in commands or "tools/kbmira" in commands:
+        _run(shlex.split(COMMANDS["extractor"]), directory, ROOT, directory / "kernels")
+    if "many" in commands:
+        _write_many(directory)
+    if "graphs" in commands:
+        _write_graphs(directory)
+
+
+def _write_many(directory: Path, copies: int = 25) -> None:
+    """Write the lists some times, with other sentence ids and other texts, so that all differ."""
+    lines = (directory / "list").read_text().splitlines()
+    references = (directory / "refs").read_text().splitlines()
+    with (directory / "many").open("w") as stream:
+        for copy in range(copies):
+            for line in lines:
+                sentence, text, rest = line.split(" ||| ", 2)
+                number = int(sentence) + copy * len(references)
+                stream.write(f"{number} ||| {text.strip()} copy{copy} ||| {rest}\n")
+    every = [f"{line} copy{copy}\n" for copy in range(copies) for line in references]
+    (directory / "many.refs").write_text("".join(every))
+    (directory / "many.output").write_text("".join(line.split(" ", 1)[1] for line in every))
+
+
+def _write_graphs(directory: Path) -> None:
+    """Decode a part of the demo with the bundled decoder, and write its search graphs."""
+    demo = ROOT / "moses-config" / "demo"
+    source = (demo / "tune.tarvian").read_text().splitlines(keepends=True)[:30]
+    (directory / "source").write_text("".join(source))
+    words = f"-config {demo}/moses.ini -input-file source -output-search-graph-hypergraph true"
+    command = [sys.executable, "-c", DECODER, *words.split(), str(directory / "graphs"), "txt"]
+    _run(command, directory, ROOT, directory / "kernels")
+
+
+def _run(command: list[str], directory: Path, checkout: Path, cache: Path) -> tuple[float, int]:
+    """Run a command with the source of a checkout; return its CPU seconds and its exit code."""
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(checkout)}
+    with subprocess.Popen(
+        command,
+        cwd=directory,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    return usage.ru_utime + usage.ru_stime, process.returncode
+
+
+def measure(name: str, checkouts: Sequence[Path], directory: Path, pairs: int) -> list[Ratio]:
+    """Run a benchmark with base and head in turn; return its ratio, or nothing.
+
+    Nothing is returned if the command fails in the base, which may not have it yet.
+
+    Raises:
+        SystemExit: it fails in the head.
+    """
+    is_cold = name.endswith(", cold")
+    expected = int("refusal" in name)
+    with tempfile.TemporaryDirectory(dir=directory) as temporary:
+
+        def run(side: int, number: int) -> tuple[float, int]:
+            out = Path(temporary) / f"{side}.{number}"
+            out.mkdir()
+            cache = out / "kernels" if is_cold else Path(temporary) / f"kernels{side}"
+            words = [word.replace("{out}", str(out)) for word in shlex.split(BENCHMARKS[name])]
+            if words[0] == "mosesplug":
+                words = [sys.executable, "-c", PROGRAM, *words[1:]]
+            return _run(words, directory, checkouts[side], cache)
+
+        # Also for cold runs: it reads the files of both for the first time, and shows what fails.
+        first = [run(side, -1)[1] for side in (0, 1)]
+        if first[1] != expected:
+            raise SystemExit(f"{name}: exit code {first[1]} of {BENCHMARKS[name]}")
+        if first[0] != expected:
+            return []
+        seconds = []
+        for number in range(pairs):
+            order = (0, 1) if number % 2 == 0 else (1, 0)
+            found = {side: run(side, number)[0] for side in order}
+            seconds.append((found[0], found[1]))
+    return [Ratio.of(seconds)]
+
+
+def compare(
+    names: Sequence[str],
+    measured: Callable[[str], list[Ratio]],
+    factor: float,
+) -> list[str]:
+    """Print a table of benchmarks; return the names of those that became slower."""
+    print("| benchmark | CPU seconds, head by base | |\n|---|---|---|", flush=True)
+    slower = []
+    for name in names:
+        ratios = measured(name)
+        verdict = ""
+        if ratios and ratios[0].is_above(factor):
+            slower.append(name)
+            verdict = "slower"
+        print(f"| {name} | {ratios[0] if ratios else 'not in base'} | {verdict} |", flush=True)
+    return slower
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compare two commits; return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("base", help="a commit")
+    parser.add_argument("head", nargs="?", help="a commit; the working tree if left out")
+    parser.add_argument(
+        "--only", action="append", metavar="NAME", help="a part of names of benchmarks; repeatable"
+    )
+    parser.add_argument("--pairs", type=int, default=5, help="runs of each commit [default: 5]")
+    parser.add_argument("--factor", type=float, default=1.1, help="allowed ratio [default: 1.1]")
+    given = parser.parse_args(arguments)
+    names = select(given.only)
+    with tempfile.TemporaryDirectory(prefix="mosesplug-commits-") as temporary:
+        directory = Path(temporary)
+        base = check_out(given.base, directory / "base")
+        head = check_out(given.head, directory / "head") if given.head else ROOT
+        prepare(directory / "data", names)
+        slower = compare(
+            names,
+            lambda name: measure(name, (base, head), directory / "data", given.pairs),
+            given.factor,
+        )
+    if slower:
+        print(f"slower by more than a factor of {given.factor:g}: {'; '.join(slower)}")
+    return int(bool(slower))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
