@@ -7,6 +7,7 @@ come. Results do not depend on it.
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import threading
 from collections.abc import Iterator
@@ -30,6 +31,9 @@ __all__ = ["compile_while_decoding"]
 _PATIENCE = 0.5
 """Seconds of decoding before the thread starts. Shorter decodings leave no time to save."""
 
+_ATTEMPTS = 5
+"""How often to stop a thread that goes on."""
+
 _TEXTS = ("a b c d e f g", "a b c x e f g h", "b c d e f a", "g f e d c b a")
 _SENTENCES = 6
 _MAP_BYTES = 1 << 24
@@ -38,13 +42,16 @@ _prepared: set[tuple[str, str, bool]] = set()
 """Algorithm and metric of what this process has compiled."""
 
 
-class _StoppedError(Exception):
-    """The thread is to stop."""
+class _StoppedError(SystemExit):
+    """The thread is to stop. The compiler would catch an ``Exception``."""
 
 
 @contextmanager
 def compile_while_decoding(context: Context) -> Iterator[None]:
     """Compile kernels in a thread while the block decodes, and let them be when it ends.
+
+    At an interrupt, the thread is stopped wherever it is: the end of the process does not wait
+    until kernels are compiled.
 
     It does nothing for decoders and extensions that run in this process.
     """
@@ -62,8 +69,23 @@ def compile_while_decoding(context: Context) -> Iterator[None]:
     _prepared.add(what)
     try:
         yield
+    except (KeyboardInterrupt, SystemExit):
+        stop.set()
+        _stop_now(thread)
+        raise
     finally:
         stop.set()
+
+
+def _stop_now(thread: threading.Thread) -> None:
+    """Raise ``_StoppedError`` in a thread, again if it is caught there."""
+    for _ in range(_ATTEMPTS):
+        if thread.ident is None or not thread.is_alive():
+            return
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(
+            ctypes.c_ulong(thread.ident), ctypes.py_object(_StoppedError)
+        )
+        thread.join(1.0)
 
 
 def _is_ours(context: Context) -> bool:

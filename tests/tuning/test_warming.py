@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 from collections.abc import Callable
@@ -12,6 +13,8 @@ from typing import Any
 import pytest
 
 from mosesplug.tuning import tune, warming
+from mosesplug.tuning.decoding.program import ProgramDecoder
+from tests.waiting import LIMIT
 
 Toy = Any
 Files = Callable[[Path], dict[str, bytes]]
@@ -79,3 +82,31 @@ def test_metrics_of_others_are_not_called(toy: Toy, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(warming, "_invent_lists", pytest.fail)
     tune(toy.configuration(maximum_iterations=1))
     assert not warming._prepared
+
+
+def test_an_interrupt_does_not_wait_for_the_compiler(
+    toy: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started, released = threading.Event(), threading.Event()
+
+    def compile_for_ever(*_: object) -> None:
+        while not released.is_set():
+            with contextlib.suppress(Exception):  # as the compiler does
+                started.set()
+                released.wait(0.01)
+
+    def interrupt(*_: object, **__: object) -> None:
+        assert started.wait(LIMIT)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(warming, "_PATIENCE", 0.0)
+    monkeypatch.setattr(warming, "_prepared", set())
+    monkeypatch.setattr(warming, "_tune_invented_lists", compile_for_ever)
+    monkeypatch.setattr(ProgramDecoder, "nbest_lists", interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            tune(toy.configuration(maximum_iterations=1))
+        names = [thread.name for thread in threading.enumerate()]
+        assert "mosesplug-compiler" not in names
+    finally:
+        released.set()
