@@ -59,6 +59,9 @@ __all__ = [
     "starting_points",
 ]
 
+_CHUNK = 65536
+"""Hypotheses whose features are checked at a time."""
+
 LARGEST = 1e100
 """Largest starting weight: beyond it, model scores overflow on a long line."""
 
@@ -282,14 +285,22 @@ def check_weights(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.
     tuning_set = problem.tuning_set
     if tuning_set.n_hyps == 0 and problem.source is None and problem.search is None:
         raise OptimizerError("no hypotheses to tune on; check the n-best lists")
-    if not np.isfinite(tuning_set.dense).all():
-        column = int(np.flatnonzero(~np.isfinite(tuning_set.dense).all(axis=0))[0])
+    if not (finite := _finite_columns(tuning_set.dense)).all():
+        column = int(np.flatnonzero(~finite)[0])
         raise OptimizerError(f"values of feature {space.names[column]} are not finite numbers")
     if tuning_set.sparse is not None and not np.isfinite(tuning_set.sparse.data).all():
         raise OptimizerError("values of a sparse feature are not finite numbers")
     if not problem.active_mask.any():
         raise OptimizerError("no feature is active: nothing to tune")
     return weights
+
+
+def _finite_columns(dense: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Return which features have finite values only; a copy of all rows would be large."""
+    finite = np.ones(dense.shape[1], dtype=np.bool_)
+    for start in range(0, len(dense), _CHUNK):
+        finite &= np.isfinite(dense[start : start + _CHUNK]).all(axis=0)
+    return finite
 
 
 def _check_start(space: FeatureSpace, weights: NDArray[np.float64]) -> NDArray[np.float64]:

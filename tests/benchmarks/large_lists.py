@@ -65,7 +65,7 @@ def main() -> None:
             program += ["--option", f"restarts={given.restarts}", "--option", "polish=0"]
             measured = [sys.executable, "-c", MEASURE, *program]
             done = subprocess.run(measured, check=True, capture_output=True, text=True)
-            code, wall, cpu, memory = map(float, done.stdout.split())
+            code, wall, cpu, memory, _ = map(float, done.stdout.split())
             times = TIMES.search(done.stderr)
             if code or times is None:
                 raise SystemExit(done.stderr)

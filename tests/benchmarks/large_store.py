@@ -46,26 +46,29 @@ COMMANDS = (
     "report STORE -o PAGE",
 )
 
-# In a process of its own: time and memory of one command. The map is in VmRSS as RssFile.
+# In a process of its own: exit code, seconds, CPU seconds, and the most megabytes that one command
+# held outside of files, and with the pages of files that the kernel had mapped for it.
 MEASURE = """
 import resource, subprocess, sys, threading, time
 child = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
-most = 0
+most = {"RssAnon": 0, "VmHWM": 0}
 def watch():
-    global most
     while True:
         try:
             lines = open(f"/proc/{child.pid}/status").read().splitlines()
         except OSError:
             return
-        found = [int(line.split()[1]) for line in lines if line.startswith("RssAnon")]
-        most = max(most, *found, 0) if found else most
+        for line in lines:
+            name = line.partition(":")[0]
+            if name in most:
+                most[name] = max(most[name], int(line.split()[1]))
         time.sleep(0.01)
 threading.Thread(target=watch, daemon=True).start()
 began = time.perf_counter()
 code = child.wait()
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
-print(code, time.perf_counter() - began, used.ru_utime + used.ru_stime, most // 1024)
+print(code, time.perf_counter() - began, used.ru_utime + used.ru_stime)
+print(*(kilobytes // 1024 for kilobytes in most.values()))
 """
 
 
@@ -177,7 +180,7 @@ def main() -> None:
             program = [sys.executable, "-c", "from mosesplug.cli.main import main; main()", *words]
             measured = [sys.executable, "-c", MEASURE, *program]
             said = subprocess.run(measured, check=True, capture_output=True, text=True).stdout
-            code, wall, cpu, memory = map(float, said.split())
+            code, wall, cpu, memory, _ = map(float, said.split())
             failed = f" (code {code:g})" if code not in (0, 1) else ""
             print(f"| `{command}`{failed} | {wall:.2f} | {cpu:.2f} | {memory:.0f} |", flush=True)
 

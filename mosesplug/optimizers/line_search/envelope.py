@@ -24,7 +24,7 @@ __all__ = ["envelopes", "find_changes"]
 @kernel
 def envelopes(
     offsets: NDArray[np.int64],
-    slopes: NDArray[np.float64],
+    slopes: NDArray[Any],
     wanted: NDArray[np.int64],
     intercepts: NDArray[np.float64],
     known: NDArray[np.int32],
@@ -37,7 +37,7 @@ def envelopes(
 
     Args:
         offsets: int64 ``[n_sentences + 1]``; no sentence is empty.
-        slopes: arranged (see ``arrangement.py``), float64 ``[n_hyps * n_directions]``.
+        slopes: arranged (see ``arrangement.py``), float32 or float64 ``[n_hyps * n_directions]``.
         wanted: int64 ``[n_wanted]``, numbers of directions.
         intercepts: float64 ``[n_hyps]``.
         known: int32 ``[n_sentences, n_directions, 10]``, rows of each sentence's last hulls (see
@@ -56,6 +56,7 @@ def envelopes(
     high = np.zeros((widest + 15) // 8 * 8, dtype=np.uint8)
     words = high.view(np.uint64)
     hull, local = np.empty(memory, dtype=np.int64), np.empty(memory)
+    gradients = np.empty(widest)
     n_directions, room = known.shape[1], thresholds.shape[1]
     found[:] = 0
     for sentence in range(len(offsets) - 1):
@@ -64,11 +65,11 @@ def envelopes(
         for line in range(len(wanted)):
             direction = wanted[line]
             place = start * n_directions + direction * (end - start)
-            gradients = slopes[place : place + end - start]
+            for row in range(end - start):
+                gradients[row] = slopes[place + row]
+            own = gradients[: end - start]
             where = (sentence, direction)
-            size = find_hull(
-                gradients, heights, known, where, ints, points, high, words, hull, local
-            )
+            size = find_hull(own, heights, known, where, ints, points, high, words, hull, local)
             firsts[line, sentence] = start + hull[0]
             at = found[line]
             found[line] += size - 1

@@ -53,16 +53,17 @@ class Lines:
     """Slopes of all hypotheses along some directions.
 
     Attributes:
-        slopes: float64 ``[n_hyps * n_directions]``, in the order of ``arrangement``.
+        slopes: float32 (features) or float64 ``[n_hyps * n_directions]``, in the order of
+            ``arrangement``.
         extremes: int32 ``[n_sentences, n_directions, 2]``, rows of the least and the greatest
             slope, counted from the sentence's first.
     """
 
-    slopes: NDArray[np.float64]
+    slopes: NDArray[Any]
     extremes: NDArray[np.int32]
 
     @classmethod
-    def of(cls, offsets: NDArray[np.int64], slopes: NDArray[np.float64]) -> Lines:
+    def of(cls, offsets: NDArray[np.int64], slopes: NDArray[Any]) -> Lines:
         """Return lines of arranged slopes; ``offsets`` is int64 ``[n_sentences + 1]``."""
         n_directions = len(slopes) // int(offsets[-1])
         extremes = np.empty((len(offsets) - 1, n_directions, 2), dtype=np.int32)
@@ -109,7 +110,7 @@ class LineSpace:
         least, greatest = (
             self.axes.slopes[firsts + self.axes.extremes[:, :, end]] for end in (0, 1)
         )
-        return np.asarray(greatest - least)
+        return np.asarray(np.subtract(greatest, least, dtype=np.float64))
 
     @property
     def fixed_spread(self) -> float:
@@ -227,7 +228,8 @@ def line_space(problem: Problem, weights: NDArray[np.float64]) -> LineSpace:
         columns = np.concatenate([columns, _sparse_columns(problem, active[n_dense:])], axis=1)
     base = tuning_set.model_scores(np.where(active, 0.0, weights))
     offsets, stats = drop_empty_lists(tuning_set)
-    slopes = allocate((columns.size,), np.float64)
+    # Features stay in single precision: kernels convert them sentence by sentence.
+    slopes = allocate((columns.size,), columns.dtype)
     arrange(offsets, columns, slopes)
     return LineSpace(offsets, Lines.of(offsets, slopes), base, stats, problem.metric)
 

@@ -79,7 +79,7 @@ def add_scores(
 @kernel
 def model_scores(
     offsets: NDArray[np.int64],
-    slopes: NDArray[np.float64],
+    slopes: NDArray[Any],
     base: NDArray[np.float64],
     weights: NDArray[np.float64],
     scores: NDArray[np.float64],
@@ -88,7 +88,7 @@ def model_scores(
 
     Args:
         offsets: int64 ``[n_sentences + 1]``.
-        slopes: arranged features, float64 ``[n_hyps * len(weights)]``.
+        slopes: arranged features, float32 or float64 ``[n_hyps * len(weights)]``.
         base: float64 ``[n_hyps]``, the share of the inactive features.
         weights: float64.
         scores: output, float64 ``[n_hyps]``.
@@ -102,7 +102,7 @@ def model_scores(
 @kernel
 def project_slopes(
     offsets: NDArray[np.int64],
-    slopes: NDArray[np.float64],
+    slopes: NDArray[Any],
     directions: NDArray[np.float64],
     projected: NDArray[np.float64],
 ) -> None:
@@ -110,7 +110,7 @@ def project_slopes(
 
     Args:
         offsets: int64 ``[n_sentences + 1]``.
-        slopes: arranged, along the axes, float64 ``[n_hyps * n_axes]``.
+        slopes: arranged, along the axes, float32 or float64 ``[n_hyps * n_axes]``.
         directions: float64 ``[n_directions, n_axes]``.
         projected: output, arranged, float64 ``[n_hyps * n_directions]``.
     """
@@ -130,13 +130,13 @@ def project_slopes(
 
 @kernel
 def find_extremes(
-    offsets: NDArray[np.int64], slopes: NDArray[np.float64], extremes: NDArray[np.int32]
+    offsets: NDArray[np.int64], slopes: NDArray[Any], extremes: NDArray[np.int32]
 ) -> None:
     """Write where each sentence's least and greatest slope along each direction are.
 
     Args:
         offsets: int64 ``[n_sentences + 1]``; no sentence is empty.
-        slopes: arranged, float64 ``[n_hyps * n_directions]``.
+        slopes: arranged, float32 or float64 ``[n_hyps * n_directions]``.
         extremes: output, int32 ``[n_sentences, n_directions, 2]``: the first row of each, counted
             from the sentence's first.
     """

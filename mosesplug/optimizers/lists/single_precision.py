@@ -13,10 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.large_arrays import allocate, take_rows
 from mosesplug.optimizers.lists.rows import drop_empty_sentences
 from mosesplug.tuning_set import SparseRows, TuningSet
 
 __all__ = ["MiraLists", "mira_lists"]
+
+
+_CHUNK = 65536
+"""About so many hypotheses are converted at a time."""
 
 
 class MiraLists(NamedTuple):
@@ -50,33 +55,63 @@ class MiraLists(NamedTuple):
 
 def mira_lists(tuning_set: TuningSet) -> tuple[MiraLists, NDArray[np.int64]]:
     """Return the distinct hypotheses, arranged, and their rows of the tuning set."""
-    # Copies of any array (read-only, unaligned, integers), so that kernels compile for one type.
     offsets = drop_empty_sentences(tuning_set.offsets)
-    dense = np.array(tuning_set.dense, dtype=np.float32, order="C")
-    sparse = _sort_columns(tuning_set.sparse, len(dense))
-    first = _first_alike(offsets, dense, sparse)
-    kept = np.flatnonzero(first == np.arange(len(first)))
-    offsets = np.searchsorted(kept, offsets).astype(np.int64)
-    dense, sparse = dense[kept], sparse.take(kept)
+    sparse = _sort_columns(tuning_set.sparse, tuning_set.n_hyps)
+    kept, _ = _find_distinct(offsets, tuning_set.dense, sparse)
+    offsets, sparse = np.searchsorted(kept, offsets).astype(np.int64), sparse.take(kept)
 
-    stats = np.array(tuning_set.stats[kept], dtype=np.float32, order="C")
-    alike = _first_alike(offsets, stats, _sort_columns(None, len(stats)))
-    is_first = alike == np.arange(len(alike))
-    rows = np.flatnonzero(is_first)
+    stats = _single_statistics(tuning_set, kept)
+    rows, row_of = _find_distinct(offsets, stats, _sort_columns(None, len(stats)))
 
-    n_dense = dense.shape[1]
+    n_dense = tuning_set.dense.shape[1]
     lists = MiraLists(
         n_dense=n_dense,
         offsets=offsets,
-        dense=_arrange(offsets, dense),
+        dense=_arrange(offsets, tuning_set.dense, kept),
         indptr=sparse.indptr,
         columns=(sparse.indices + n_dense).astype(np.int32),
         values=sparse.data,
-        row_of=(np.cumsum(is_first) - 1)[alike],
+        row_of=row_of,
         row_offsets=np.searchsorted(rows, offsets).astype(np.int64),
-        rows=stats[rows],
+        rows=take_rows(stats, rows),
     )
     return lists, kept
+
+
+def _single_statistics(tuning_set: TuningSet, kept: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Return the statistics of some hypotheses, float32 ``[len(kept), n_statistics]``."""
+    stats = allocate((len(kept), tuning_set.stats.shape[1]), np.float32)
+    for start in range(0, len(kept), _CHUNK):
+        chunk = kept[start : start + _CHUNK]
+        stats[start : start + len(chunk)] = tuning_set.stats[chunk]
+    return stats
+
+
+def _find_distinct(
+    offsets: NDArray[np.int64], dense: NDArray[Any], sparse: SparseRows
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the first of all rows that are equal within a sentence, and numbers of all rows.
+
+    Some sentences at a time, so that copies are small.
+
+    Returns:
+        int64 ``[n_distinct]``, rows; int64 ``[n_rows]``, for each row the place of its equal there.
+    """
+    kept, places = allocate((len(dense),), np.int64), allocate((len(dense),), np.int64)
+    count = 0
+    steps = np.arange(0, len(dense), _CHUNK)
+    bounds = np.unique(np.append(np.searchsorted(offsets, steps), len(offsets) - 1))
+    for first, last in itertools.pairwise(bounds.tolist()):
+        start, end = int(offsets[first]), int(offsets[last])
+        part = np.array(dense[start:end], dtype=np.float32, order="C")
+        own = offsets[first : last + 1] - start
+        alike = _first_alike(own, part, sparse.view(start, end))
+        is_first = alike == np.arange(end - start)
+        found = np.flatnonzero(is_first)
+        kept[count : count + len(found)] = start + found
+        places[start:end] = count + (np.cumsum(is_first) - 1)[alike]
+        count += len(found)
+    return kept[:count], places
 
 
 def _sort_columns(sparse: SparseRows | None, n_hyps: int) -> SparseRows:
@@ -178,11 +213,19 @@ def _first_equal_bytes(
     return first
 
 
-def _arrange(offsets: NDArray[np.int64], dense: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the values sentence by sentence, feature by feature, as ``arrangement.arrange``."""
-    arranged = np.empty(dense.size, dtype=np.float32)
+def _arrange(
+    offsets: NDArray[np.int64], dense: NDArray[Any], rows: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """Return values of rows sentence by sentence, feature by feature, as ``arrangement.arrange``.
+
+    Args:
+        offsets: int64 ``[n_sentences + 1]``, of ``rows``.
+        dense: ``[n, n_dense]``.
+        rows: int64.
+    """
     n_dense = dense.shape[1]
+    arranged = allocate((len(rows) * n_dense,), np.float32)
     for start, end in itertools.pairwise(offsets.tolist()):
         part = arranged[start * n_dense : end * n_dense]
-        part.reshape(n_dense, end - start)[:] = dense[start:end].T
+        part.reshape(n_dense, end - start)[:] = dense[rows[start:end]].T
     return arranged

@@ -67,7 +67,7 @@ class PointDecoder:
 @kernel
 def _decode_at(
     offsets: NDArray[np.int64],
-    slopes: Vector,
+    slopes: NDArray[Any],
     base: Vector,
     points: Vector,
     stats: NDArray[Any],
@@ -77,7 +77,7 @@ def _decode_at(
 
     Args:
         offsets: int64 ``[n_sentences + 1]``; no sentence is empty.
-        slopes: arranged features, float64 ``[n_hyps * n_active]``.
+        slopes: arranged features, float32 or float64 ``[n_hyps * n_active]``.
         base: float64 ``[n_hyps]``, the share of the inactive features.
         points: float64 ``[m, n_active]``.
         stats: int32 or float64 ``[n_hyps, n_stats]``.
