@@ -3,7 +3,7 @@
 usage: python -m tests.benchmarks.scale [--percent P ...] [--keep DIR] [--plot FILE]
 
 The full size is 10,000 sentences x 1,000-best x 20 features x 10 iterations: 100 million
-hypotheses before duplicates, of which 39 million are distinct, and 10 text files of 3.4 GB. A
+hypotheses before duplicates, of which 43 million are distinct, and 10 text files of 2.3 GB. A
 percentage takes so many sentences. Half of the second list is new to its sentence, and of each
 later one 0.92 of that of the one before. Each step is a process of its own:
 
@@ -14,7 +14,7 @@ later one 0.92 of that of the one before. Each step is a process of its own:
 Two sizes of memory are the most that a process held outside of files (anonymous), and with the
 pages of files (RSS): the store and large arrays are in files, whose pages the kernel writes and
 drops when memory is short. Slopes are those of a line through the measured sizes. The full size
-needs 40 GB of disk: a list is removed when it is stored.
+needs some 25 GB of disk: a list is removed when it is stored.
 """
 
 from __future__ import annotations
