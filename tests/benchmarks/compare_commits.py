@@ -32,10 +32,10 @@ DECODER = "from mosesplug.cli.moses.decoder import main; main()"
 STUDENT = (math.inf, math.inf, 6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86)
 """One-sided limits of Student's t at 5 %, by the number of pairs; beyond them, 1.8."""
 
+STARTS = {name: command for name, command in COMMANDS.items() if name != "nbest import"}
 MANY = "mosesplug optimize --nbest many --refs many.refs --threads 1 --seed 1"
 BENCHMARKS = {
-    **{f"{name}, cold": COMMANDS[name] for name in COMMANDS if name not in ("mert", "kbmira")},
-    **{f"{name}, warm": command for name, command in COMMANDS.items()},
+    **{f"{name}, {cache}": STARTS[name] for cache in ("cold", "warm") for name in STARTS},
     "ingest": "mosesplug nbest import many {out}/store --refs many.refs",
     "extractor, many": "tools/extractor -r many.refs -n many --scfile {out}/s --ffile {out}/f",
     "optimize many, mert": f"{MANY} --algorithm mert --option restarts=3 --option polish=0",
@@ -121,6 +121,9 @@ def prepare(directory: Path, names: Iterable[str]) -> None:
     commands = " ".join(BENCHMARKS[name] for name in names)
     if "tools/mert" in commands or "tools/kbmira" in commands:
         _run(shlex.split(COMMANDS["extractor"]), directory, ROOT, directory / "kernels")
+    if "nbest ls" in commands or "nbest show" in commands:
+        _, *words = shlex.split(COMMANDS["nbest import"])
+        _run([sys.executable, "-c", PROGRAM, *words], directory, ROOT, directory / "kernels")
     if "many" in commands:
         _write_many(directory)
     if "graphs" in commands:
