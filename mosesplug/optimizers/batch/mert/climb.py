@@ -247,14 +247,21 @@ def climb_from_perturbation(
     searcher = space.searcher(1)
     start_score = _Place.start(space, start, settings.choice).score
     place = _Place.start(space, settings.place(perturbed), settings.choice)
-    rounds = 0
+    rounds = moves = 0
+    searched = np.full(len(start), -1)  # the number of moves when each axis was searched
     while True:
         rounds += 1
         before = place.merit
         for axis in rng.permutation(len(start)):
+            if searched[axis] == moves:
+                continue  # the same line again, with the same best point
             wanted = np.array([axis], dtype=np.int64)
             for step in _axis_steps(searcher, wanted, place, settings):
-                place = place.follow(space, step, settings.choice) or place
+                moved = place.follow(space, step, settings.choice)
+                if moved is not None:
+                    place = moved
+                    moves += 1
+            searched[axis] = moves
         # Smoothed values start at minus infinity, whose difference would be NaN.
         if place.merit == before:
             break
