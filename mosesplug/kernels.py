@@ -26,7 +26,14 @@ from functools import cache, update_wrapper
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-__all__ = ["count_compiled", "finite_kernel", "fused_kernel", "kernel", "load_compiler"]
+__all__ = [
+    "count_compiled",
+    "finite_kernel",
+    "fused_kernel",
+    "kernel",
+    "lean_kernel",
+    "load_compiler",
+]
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -47,13 +54,23 @@ def finite_kernel(function: Function) -> Function:
     return cast(Function, _Kernel(function, {"fastmath": {"nnan", "nsz"}}))
 
 
+def lean_kernel(function: Function) -> Function:
+    """Compile like ``kernel``, for functions that allocate no array and return none.
+
+    Numba then counts no references to arrays, which takes longer than a short loop, and delays the
+    loads of others. Views of arrays are cheap.
+    """
+    return cast(Function, _Kernel(function, {"_nrt": False}))
+
+
 def fused_kernel(function: Function) -> Function:
-    """Compile like ``finite_kernel``, where the last bits of products and sums do not matter.
+    """Compile like ``lean_kernel`` and ``finite_kernel``, where last bits do not matter.
 
     One instruction may round a product and a sum together. That is faster, and exacter, but the
     last bits depend on the processor.
     """
-    return cast(Function, _Kernel(function, {"fastmath": {"nnan", "nsz", "contract"}}))
+    flags = {"_nrt": False, "fastmath": {"nnan", "nsz", "contract"}}
+    return cast(Function, _Kernel(function, flags))
 
 
 class _Kernel:

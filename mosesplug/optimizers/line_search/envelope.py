@@ -9,109 +9,151 @@ intercept)``.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.kernels import kernel
-from mosesplug.optimizers.line_search.hull import KNOWN, N_INTS, find_hull
-from mosesplug.optimizers.lists.arrangement import longest_sentence
+from mosesplug.kernels import lean_kernel
+from mosesplug.optimizers.line_search.hull import KNOWN, find_hull
+from mosesplug.optimizers.line_search.marking import N_CHORDS, THRESHOLD
 
-__all__ = ["envelopes", "find_changes"]
+__all__ = ["HullMemory", "envelopes"]
 
 
-@kernel
+@dataclass(frozen=True)
+class HullMemory:
+    """Working memory of ``envelopes``, for sentences of up to ``n`` hypotheses.
+
+    Attributes:
+        points: float64 ``[3, at least n and 9]``.
+        hull: int64 ``[at least n and 9]``.
+        rows: int64 ``[at least n and 9]``.
+        chords: float32 ``[2, 8]``.
+        rounded: float32 ``[at least n]``.
+        marks: uint8, a multiple of 8 and more than ``n + 7``.
+        words: the same memory, uint64.
+    """
+
+    points: NDArray[np.float64]
+    hull: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    chords: NDArray[np.float32]
+    rounded: NDArray[np.float32]
+    marks: NDArray[np.uint8]
+    words: NDArray[np.uint64]
+
+    @classmethod
+    def of(cls, offsets: NDArray[np.int64]) -> HullMemory:
+        """Return memory for the sentences of ``offsets``, int64 ``[n_sentences + 1]``."""
+        widest = int(np.diff(offsets).max(initial=0))
+        size = max(widest, KNOWN)
+        marks = np.zeros((widest + 15) // 8 * 8, dtype=np.uint8)
+        return cls(
+            np.empty((3, size)),
+            np.empty(size, dtype=np.int64),
+            np.empty(size, dtype=np.int64),
+            np.empty((2, N_CHORDS), dtype=np.float32),
+            np.empty(size, dtype=np.float32),
+            marks,
+            marks.view(np.uint64),
+        )
+
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """All arrays, as the last arguments of ``envelopes``."""
+        return tuple(vars(self).values())
+
+
+@lean_kernel
 def envelopes(
     offsets: NDArray[np.int64],
     slopes: NDArray[Any],
     wanted: NDArray[np.int64],
     intercepts: NDArray[np.float64],
+    stats: NDArray[Any],
     known: NDArray[np.int32],
     thresholds: NDArray[np.float64],
-    winners: NDArray[np.int32],
+    changes: NDArray[Any],
     firsts: NDArray[np.int32],
+    totals: NDArray[np.float64],
     found: NDArray[np.int64],
+    points: NDArray[np.float64],
+    hull: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    chords: NDArray[np.float32],
+    rounded: NDArray[np.float32],
+    marks: NDArray[np.uint8],
+    words: NDArray[np.uint64],
 ) -> None:
-    """Find the thresholds of all sentences along directions, and who wins on either side.
+    """Find the thresholds of all sentences along directions, and what changes at each.
 
     Args:
         offsets: int64 ``[n_sentences + 1]``; no sentence is empty.
         slopes: arranged (see ``arrangement.py``), float32 or float64 ``[n_hyps * n_directions]``.
         wanted: int64 ``[n_wanted]``, numbers of directions.
         intercepts: float64 ``[n_hyps]``.
-        known: int32 ``[n_sentences, n_directions, 10]``, rows of each sentence's last hulls (see
-            ``find_hull``), counted from its first; in and output. They change no other output.
+        stats: ``[n_hyps, n_stats]``.
+        known: int32 ``[n_sentences, n_directions, 10]``, 0 at first: rows of each sentence's last
+            hulls (see ``find_hull``); in and output. They change no other output.
         thresholds: output, float64 ``[n_wanted, room]``. They rise within a sentence and are
             not sorted across sentences.
-        winners: output, int32 ``[n_wanted, room, 2]``: the hypotheses that are highest before and
-            after each threshold.
-        firsts: output, int32 ``[n_wanted, n_sentences]``: those at minus infinity.
+        changes: output, ``[n_wanted, room, n_stats]``: statistics of the hypothesis that is
+            highest after each threshold minus those of the one before.
+        firsts: output, int32 ``[n_wanted, n_sentences]``: the 1-best at minus infinity.
+        totals: output, float64 ``[n_wanted, n_stats]``: their summed statistics.
         found: output, int64 ``[n_wanted]``: number of thresholds; if it exceeds the room, the
             outputs are invalid.
+        points: working memory, as the rest (see ``HullMemory``).
+        hull: see ``HullMemory``.
+        rows: see ``HullMemory``.
+        chords: see ``HullMemory``.
+        rounded: see ``HullMemory``.
+        marks: see ``HullMemory``.
+        words: see ``HullMemory``.
     """
-    widest = longest_sentence(offsets)
-    memory = max(widest, KNOWN) + 1
-    ints, points = np.empty((N_INTS, memory), dtype=np.int64), np.empty((4, memory))
-    high = np.zeros((widest + 15) // 8 * 8, dtype=np.uint8)
-    words = high.view(np.uint64)
-    hull, local = np.empty(memory, dtype=np.int64), np.empty(memory)
-    gradients = np.empty(widest)
-    n_directions, room = known.shape[1], thresholds.shape[1]
+    n_directions, room, n_stats = known.shape[1], thresholds.shape[1], stats.shape[1]
     found[:] = 0
+    totals[:] = 0.0
     for sentence in range(len(offsets) - 1):
         start, end = offsets[sentence], offsets[sentence + 1]
         heights = intercepts[start:end]
+        for row in range(end - start):
+            rounded[row] = heights[row]
+        # Statistics of the known rows, which are probably needed, are fetched all at once.
+        fetched = stats[start, 0]
+        for line in range(len(wanted)):
+            for i in range(known[sentence, wanted[line], 0]):
+                fetched += stats[start + known[sentence, wanted[line], 1 + i], 0]
+        points[0, 0] = fetched
         for line in range(len(wanted)):
             direction = wanted[line]
             place = start * n_directions + direction * (end - start)
-            for row in range(end - start):
-                gradients[row] = slopes[place + row]
-            own = gradients[: end - start]
-            where = (sentence, direction)
-            size = find_hull(own, heights, known, where, ints, points, high, words, hull, local)
-            firsts[line, sentence] = start + hull[0]
+            size = find_hull(
+                slopes[place : place + end - start],
+                heights,
+                rounded,
+                known[sentence, direction],
+                points,
+                hull,
+                rows,
+                chords,
+                marks,
+                words,
+            )
+            before = start + hull[0]
+            firsts[line, sentence] = before
+            for k in range(n_stats):
+                totals[line, k] += stats[before, k]
             at = found[line]
             found[line] += size - 1
             if found[line] > room:
                 continue
             for i in range(1, size):
-                thresholds[line, at] = local[i]
-                winners[line, at, 0] = start + hull[i - 1]
-                winners[line, at, 1] = start + hull[i]
+                after = start + hull[i]
+                thresholds[line, at] = points[THRESHOLD, i]
+                for k in range(n_stats):
+                    changes[line, at, k] = stats[after, k] - stats[before, k]
+                before = after
                 at += 1
-
-
-@kernel
-def find_changes(
-    stats: NDArray[Any],
-    firsts: NDArray[np.int32],
-    winners: NDArray[np.int32],
-    line: int,
-    n_thresholds: int,
-    totals: NDArray[np.float64],
-    changes: NDArray[Any],
-) -> None:
-    """Find how the corpus statistics change at the thresholds of a line.
-
-    Apart from ``envelopes``, so that the processor fetches many statistics at once.
-
-    Args:
-        stats: ``[n_hyps, n_stats]``.
-        firsts: from ``envelopes``.
-        winners: from ``envelopes``.
-        line: which line.
-        n_thresholds: number of its thresholds.
-        totals: output, float64 ``[n_stats]``: the statistics at minus infinity.
-        changes: output, ``[at least n_thresholds, n_stats]``.
-    """
-    n_stats = stats.shape[1]
-    totals[:] = 0.0
-    for sentence in range(firsts.shape[1]):
-        first = firsts[line, sentence]
-        for k in range(n_stats):
-            totals[k] += stats[first, k]
-    for i in range(n_thresholds):
-        before, after = winners[line, i, 0], winners[line, i, 1]
-        for k in range(n_stats):
-            changes[i, k] = stats[after, k] - stats[before, k]

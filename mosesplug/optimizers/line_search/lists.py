@@ -17,15 +17,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.kernels import kernel
+from mosesplug.kernels import finite_kernel, lean_kernel
 from mosesplug.large_arrays import allocate
 from mosesplug.metrics.protocol import Metric
-from mosesplug.optimizers.line_search.envelope import envelopes, find_changes
-from mosesplug.optimizers.line_search.hull import KNOWN, index_of_highest
+from mosesplug.optimizers.line_search.envelope import HullMemory, envelopes
+from mosesplug.optimizers.line_search.hull import KNOWN
 from mosesplug.optimizers.line_search.space import Surface
 from mosesplug.optimizers.lists.arrangement import (
     arrange,
-    find_extremes,
     model_scores,
     project_slopes,
 )
@@ -53,29 +52,16 @@ class Lines:
     """Slopes of all hypotheses along some directions.
 
     Attributes:
-        slopes: float32 (features) or float64 ``[n_hyps * n_directions]``, in the order of
-            ``arrangement``.
-        extremes: int32 ``[n_sentences, n_directions, 2]``, rows of the least and the greatest
-            slope, counted from the sentence's first.
+        slopes: float32 or float64 ``[n_hyps * n_directions]``, in the order of ``arrangement``.
+        n_directions: number of directions.
     """
 
     slopes: NDArray[Any]
-    extremes: NDArray[np.int32]
+    n_directions: int
 
-    @classmethod
-    def of(cls, offsets: NDArray[np.int64], slopes: NDArray[Any]) -> Lines:
-        """Return lines of arranged slopes; ``offsets`` is int64 ``[n_sentences + 1]``."""
-        n_directions = len(slopes) // int(offsets[-1])
-        extremes = np.empty((len(offsets) - 1, n_directions, 2), dtype=np.int32)
-        find_extremes(offsets, slopes, extremes)
-        return cls(slopes, extremes)
-
-    def known_rows(self) -> NDArray[np.int32]:
-        """Return rows of hulls that are known before any search (see ``envelopes``)."""
-        known = np.zeros((*self.extremes.shape[:2], 1 + KNOWN), dtype=np.int32)
-        known[:, :, 0] = 2
-        known[:, :, 1:3] = self.extremes
-        return known
+    def known_rows(self, n_sentences: int) -> NDArray[np.int32]:
+        """Return that no rows of hulls are known before any search (see ``envelopes``)."""
+        return np.zeros((n_sentences, self.n_directions, 1 + KNOWN), dtype=np.int32)
 
 
 @dataclass(frozen=True)
@@ -84,7 +70,7 @@ class LineSpace:
 
     Attributes:
         offsets: int64 ``[n_sentences + 1]``, without empty sentences.
-        axes: the lines along each active feature.
+        axes: the lines along each active feature, float32.
         base: float64 ``[n_hyps]``, the inactive features' share of the model score.
         stats: int32 or float64 ``[n_hyps, n_stats]``, the metric's sufficient statistics.
         metric: scores the summed statistics.
@@ -104,11 +90,12 @@ class LineSpace:
 
     def sentence_spreads(self) -> NDArray[np.float64]:
         """Return the same of each sentence, float64 ``[n_sentences, n_axes]``."""
-        n_axes = self.axes.extremes.shape[1]
+        n_axes = self.axes.n_directions
         starts, sizes = self.offsets[:-1, None], np.diff(self.offsets)[:, None]
-        firsts = starts * n_axes + np.arange(n_axes) * sizes
+        firsts = (starts * n_axes + np.arange(n_axes) * sizes).ravel()
         least, greatest = (
-            self.axes.slopes[firsts + self.axes.extremes[:, :, end]] for end in (0, 1)
+            extreme.reduceat(self.axes.slopes, firsts).reshape(-1, n_axes).astype(np.float64)
+            for extreme in (np.minimum, np.maximum)
         )
         return np.asarray(np.subtract(greatest, least, dtype=np.float64))
 
@@ -132,7 +119,7 @@ class LineSpace:
         """Return the lines along ``directions``, float64 ``[n_directions, n_active]``."""
         slopes = allocate((len(self.base) * len(directions),), np.float64)
         project_slopes(self.offsets, self.axes.slopes, directions, slopes)
-        return Lines.of(self.offsets, slopes)
+        return Lines(slopes, len(directions))
 
     def decode(self, point: NDArray[np.float64]) -> float:
         """Return the corpus score of the 1-best hypotheses; ties go to the first."""
@@ -151,9 +138,12 @@ class LineSpace:
         searcher: ListSearcher | None = getattr(self._own, "searcher", None)
         if searcher is None or len(searcher.scratch.thresholds) < n_directions:
             scratch = LineScratch.of(self, n_directions)
-            known = self.axes.known_rows() if searcher is None else searcher.known
+            known = self._known_rows() if searcher is None else searcher.known
             searcher = self._own.searcher = ListSearcher(self, scratch, known)
         return searcher
+
+    def _known_rows(self) -> NDArray[np.int32]:
+        return self.axes.known_rows(len(self.offsets) - 1)
 
 
 @dataclass
@@ -162,33 +152,35 @@ class LineScratch:
 
     Attributes:
         thresholds: float64 ``[n_directions, room]``.
-        winners: int32 ``[n_directions, room, 2]``.
+        changes: ``[n_directions, room, n_stats]``.
         firsts: int32 ``[n_directions, n_sentences]``.
-        changes: ``[room, n_stats]``.
+        totals: float64 ``[n_directions, n_stats]``.
+        hulls: memory of ``envelopes``.
     """
 
     thresholds: NDArray[np.float64]
-    winners: NDArray[np.int32]
-    firsts: NDArray[np.int32]
     changes: NDArray[Any]
+    firsts: NDArray[np.int32]
+    totals: NDArray[np.float64]
+    hulls: HullMemory
 
     @classmethod
     def of(cls, space: LineSpace, n_directions: int) -> LineScratch:
         """Return room for eight thresholds a sentence along each direction."""
-        room, n_sentences = 8 * len(space.offsets), len(space.offsets) - 1
+        room, n_stats = 8 * len(space.offsets), space.stats.shape[1]
         return cls(
             np.empty((n_directions, room)),
-            np.empty((n_directions, room, 2), dtype=np.int32),
-            np.empty((n_directions, n_sentences), dtype=np.int32),
-            np.empty((room, space.stats.shape[1]), dtype=space.stats.dtype),
+            np.empty((n_directions, room, n_stats), dtype=space.stats.dtype),
+            np.empty((n_directions, len(space.offsets) - 1), dtype=np.int32),
+            np.empty((n_directions, n_stats)),
+            HullMemory.of(space.offsets),
         )
 
     def make_room(self, room: int) -> None:
         """Make room for so many thresholds along each direction; the contents are lost."""
-        n_directions, n_stats = len(self.thresholds), self.changes.shape[1]
+        n_directions, _, n_stats = self.changes.shape
         self.thresholds = np.empty((n_directions, room))
-        self.winners = np.empty((n_directions, room, 2), dtype=np.int32)
-        self.changes = np.empty((room, n_stats), dtype=self.changes.dtype)
+        self.changes = np.empty((n_directions, room, n_stats), dtype=self.changes.dtype)
 
 
 @dataclass(frozen=True)
@@ -228,10 +220,9 @@ def line_space(problem: Problem, weights: NDArray[np.float64]) -> LineSpace:
         columns = np.concatenate([columns, _sparse_columns(problem, active[n_dense:])], axis=1)
     base = tuning_set.model_scores(np.where(active, 0.0, weights))
     offsets, stats = drop_empty_lists(tuning_set)
-    # Features stay in single precision: kernels convert them sentence by sentence.
-    slopes = allocate((columns.size,), columns.dtype)
+    slopes = allocate((columns.size,), np.float32)
     arrange(offsets, columns, slopes)
-    return LineSpace(offsets, Lines.of(offsets, slopes), base, stats, problem.metric)
+    return LineSpace(offsets, Lines(slopes, columns.shape[1]), base, stats, problem.metric)
 
 
 def drop_empty_lists(tuning_set: TuningSet) -> tuple[NDArray[np.int64], NDArray[Any]]:
@@ -255,7 +246,19 @@ def _sparse_columns(problem: Problem, active: NDArray[np.bool_]) -> NDArray[np.f
     return columns
 
 
-@kernel
+@finite_kernel
+def index_of_highest(heights: NDArray[np.float64]) -> int:
+    """Return the first index of the greatest value."""
+    highest = -np.inf
+    for row in range(len(heights)):
+        highest = max(highest, heights[row])
+    for row in range(len(heights)):
+        if heights[row] == highest:
+            return row
+    return 0
+
+
+@lean_kernel
 def _find_first_best(
     offsets: NDArray[np.int64], scores: NDArray[np.float64], best: NDArray[np.int64]
 ) -> None:
@@ -265,7 +268,7 @@ def _find_first_best(
         best[sentence] = start + index_of_highest(scores[start:end])
 
 
-@kernel
+@lean_kernel
 def add_statistics(
     stats: NDArray[Any], rows: NDArray[np.int64], totals: NDArray[np.float64]
 ) -> None:
@@ -276,7 +279,7 @@ def add_statistics(
             totals[k] += stats[row, k]
 
 
-@kernel
+@lean_kernel
 def _accumulate(
     order: NDArray[np.int64],
     changes: NDArray[Any],
@@ -351,8 +354,7 @@ def find_line_changes(
     Yields:
         Views of the scratch, which are valid until the next one.
     """
-    known = lines.known_rows() if known is None else known
-    totals = np.empty(space.stats.shape[1])
+    known = lines.known_rows(len(space.offsets) - 1) if known is None else known
     found = np.empty(len(wanted), dtype=np.int64)
     while True:
         envelopes(
@@ -360,20 +362,21 @@ def find_line_changes(
             lines.slopes,
             wanted,
             intercepts,
+            space.stats,
             known,
             scratch.thresholds,
-            scratch.winners,
+            scratch.changes,
             scratch.firsts,
+            scratch.totals[: len(wanted)],
             found,
+            *scratch.hulls.arrays,
         )
         if (most := int(found.max(initial=0))) <= scratch.thresholds.shape[1]:
             break
         scratch.make_room(most + most // 4)
     for line, size in enumerate(found.tolist()):
-        find_changes(
-            space.stats, scratch.firsts, scratch.winners, line, size, totals, scratch.changes
-        )
-        yield LineChanges(scratch.thresholds[line, :size], scratch.changes[:size], totals[None])
+        thresholds, changes = scratch.thresholds[line, :size], scratch.changes[line, :size]
+        yield LineChanges(thresholds, changes, scratch.totals[line][None])
 
 
 def score_line(parts: Sequence[LineChanges], metric: Metric) -> Surface:

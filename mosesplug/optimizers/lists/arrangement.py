@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.kernels import kernel
+from mosesplug.kernels import kernel, lean_kernel
 
 __all__ = [
     "add_scores",
     "arrange",
-    "find_extremes",
     "longest_sentence",
     "model_scores",
     "project_slopes",
@@ -76,7 +75,7 @@ def add_scores(
             scores[row] += weight * values[row]
 
 
-@kernel
+@lean_kernel
 def model_scores(
     offsets: NDArray[np.int64],
     slopes: NDArray[Any],
@@ -88,15 +87,18 @@ def model_scores(
 
     Args:
         offsets: int64 ``[n_sentences + 1]``.
-        slopes: arranged features, float32 or float64 ``[n_hyps * len(weights)]``.
+        slopes: arranged features, float32 ``[n_hyps * len(weights)]``.
         base: float64 ``[n_hyps]``, the share of the inactive features.
         weights: float64.
         scores: output, float64 ``[n_hyps]``.
     """
-    scores[:] = base
     for sentence in range(len(offsets) - 1):
         start, end = offsets[sentence], offsets[sentence + 1]
-        add_scores(slopes, start, weights, len(weights), scores[start:end])
+        sums, shares = scores[start:end], base[start:end]
+        # An assignment of slices would compile its error message, too, for two seconds.
+        for row in range(len(sums)):
+            sums[row] = shares[row]
+        add_scores(slopes, start, weights, len(weights), sums)
 
 
 @kernel
@@ -110,7 +112,7 @@ def project_slopes(
 
     Args:
         offsets: int64 ``[n_sentences + 1]``.
-        slopes: arranged, along the axes, float32 or float64 ``[n_hyps * n_axes]``.
+        slopes: arranged, along the axes, float32 ``[n_hyps * n_axes]``.
         directions: float64 ``[n_directions, n_axes]``.
         projected: output, arranged, float64 ``[n_hyps * n_directions]``.
     """
@@ -126,29 +128,3 @@ def project_slopes(
                 if share != 0.0:
                     for row in range(size):
                         projected[to + row] += share * slopes[origin + row]
-
-
-@kernel
-def find_extremes(
-    offsets: NDArray[np.int64], slopes: NDArray[Any], extremes: NDArray[np.int32]
-) -> None:
-    """Write where each sentence's least and greatest slope along each direction are.
-
-    Args:
-        offsets: int64 ``[n_sentences + 1]``; no sentence is empty.
-        slopes: arranged, float32 or float64 ``[n_hyps * n_directions]``.
-        extremes: output, int32 ``[n_sentences, n_directions, 2]``: the first row of each, counted
-            from the sentence's first.
-    """
-    place = 0
-    for sentence in range(len(offsets) - 1):
-        size = offsets[sentence + 1] - offsets[sentence]
-        for direction in range(extremes.shape[1]):
-            least = greatest = 0
-            for row in range(1, size):
-                slope = slopes[place + row]
-                least = row if slope < slopes[place + least] else least
-                greatest = row if slope > slopes[place + greatest] else greatest
-            extremes[sentence, direction, 0] = least
-            extremes[sentence, direction, 1] = greatest
-            place += size

@@ -141,7 +141,7 @@ def _best_rho(
         return 1.0
     filled = np.diff(tuning_set.offsets) > 0
     offsets = np.append(tuning_set.offsets[:-1][filled], tuning_set.offsets[-1])
-    line = Lines.of(offsets, tuning_set.model_scores(direction))
+    line = Lines(tuning_set.model_scores(direction), 1)
     stats = np.ascontiguousarray(
         tuning_set.stats, dtype=np.promote_types(tuning_set.stats.dtype, np.int32)
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.line_search.envelope import envelopes, find_changes
-from mosesplug.optimizers.line_search.lists import Lines
+from mosesplug.optimizers.line_search.envelope import HullMemory, envelopes
+from mosesplug.optimizers.line_search.hull import KNOWN
+from mosesplug.optimizers.line_search.wrapping import wrap_hull
 from mosesplug.optimizers.lists.arrangement import (
     arrange,
     model_scores,
@@ -19,29 +21,60 @@ from mosesplug.optimizers.lists.arrangement import (
 )
 
 
-def run(
-    sizes: list[int], slopes: NDArray[np.float64], intercepts: NDArray[np.float64]
+def search(
+    offsets: NDArray[np.int64],
+    slopes: NDArray[Any],
+    intercepts: NDArray[np.float64],
+    known: NDArray[np.int32],
 ) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.float64]]:
     """Thresholds, changes and totals along one direction; statistics name the row (one-hot)."""
-    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     n_hyps = int(offsets[-1])
-    known = Lines.of(offsets, slopes).known_rows()
     thresholds = np.empty((1, n_hyps))
-    pairs = np.empty((1, n_hyps, 2), dtype=np.int32)
-    firsts = np.empty((1, len(sizes)), dtype=np.int32)
+    changes = np.empty((1, n_hyps, n_hyps), dtype=np.int32)
+    totals = np.empty((1, n_hyps))
     found = np.empty(1, dtype=np.int64)
-    wanted = np.zeros(1, dtype=np.int64)
-    envelopes(offsets, slopes, wanted, intercepts, known, thresholds, pairs, firsts, found)
+    envelopes(
+        offsets,
+        slopes,
+        np.zeros(1, dtype=np.int64),
+        intercepts,
+        np.eye(n_hyps, dtype=np.int32),
+        known,
+        thresholds,
+        changes,
+        np.empty((1, len(offsets) - 1), dtype=np.int32),
+        totals,
+        found,
+        *HullMemory.of(offsets).arrays,
+    )
     size = int(found[0])
-    changes = np.empty((n_hyps, n_hyps), dtype=np.int32)
-    totals = np.empty(n_hyps)
-    find_changes(np.eye(n_hyps, dtype=np.int32), firsts, pairs, 0, size, totals, changes)
-    return thresholds[0, :size], changes[:size], totals
+    return thresholds[0, :size], changes[0, :size], totals[0]
 
 
-@settings(deadline=None, max_examples=100)
-@given(seed=st.integers(0, 2**32 - 1), grid=st.sampled_from([0, 2, 9]), offset=st.booleans())
-def test_rows_of_the_last_hull_change_nothing(seed: int, grid: int, offset: bool) -> None:
+def nothing_known(n_sentences: int) -> NDArray[np.int32]:
+    """Before any search."""
+    return np.zeros((n_sentences, 1, 1 + KNOWN), dtype=np.int32)
+
+
+def run(
+    sizes: list[int], slopes: NDArray[Any], intercepts: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.float64]]:
+    """The same of sentences of some sizes, with nothing known."""
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return search(offsets, slopes, intercepts, nothing_known(len(sizes)))
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    grid=st.sampled_from([0, 2, 9]),
+    shift=st.sampled_from([0.0, 1e5]),
+    scale=st.sampled_from([1.0, 1e-33, 1e33]),
+    dtype=st.sampled_from([np.float32, np.float64]),
+)
+def test_rows_of_the_last_hull_change_nothing(
+    seed: int, grid: int, shift: float, scale: float, dtype: type
+) -> None:
     """Any hull of the same lines at other intercepts gives the same thresholds, to the last bit."""
     rng = np.random.default_rng(seed)
     n_hyps = int(rng.integers(1, 80))
@@ -50,18 +83,43 @@ def test_rows_of_the_last_hull_change_nothing(seed: int, grid: int, offset: bool
     if grid:
         slopes = rng.integers(-grid, grid + 1, n_hyps).astype(np.float64)
         intercepts = rng.integers(-grid, grid + 1, n_hyps) / 3.0
-    slopes += 1e5 * offset
-    known = Lines.of(offsets, slopes).known_rows()
-    outputs = []
-    for each in (rng.standard_normal(n_hyps), intercepts + rng.normal(0, 0.1, n_hyps), intercepts):
-        for remembered in (known, Lines.of(offsets, slopes).known_rows()):
-            thresholds = np.full((1, n_hyps), np.nan)
-            pairs = np.zeros((1, n_hyps, 2), dtype=np.int32)
-            firsts, found = np.zeros((1, 1), dtype=np.int32), np.zeros(1, dtype=np.int64)
-            wanted = np.zeros(1, dtype=np.int64)
-            envelopes(offsets, slopes, wanted, each, remembered, thresholds, pairs, firsts, found)
-            outputs.append([array.tobytes() for array in (thresholds, pairs, firsts, found)])
-    assert outputs[0::2] == outputs[1::2]
+    slopes = (slopes + shift).astype(dtype)
+    known, far = nothing_known(1), rng.standard_normal(n_hyps)
+    for each in (far, intercepts + rng.normal(0, 0.1, n_hyps), intercepts, intercepts):
+        remembered = search(offsets, slopes, scale * each, known)
+        fresh = search(offsets, slopes, scale * each, nothing_known(1))
+        assert [array.tobytes() for array in remembered] == [array.tobytes() for array in fresh]
+
+
+@settings(deadline=None, max_examples=200)
+@given(seed=st.integers(0, 2**32 - 1), narrow=st.booleans())
+def test_hulls_equal_exact_ones_after_any_other(seed: int, narrow: bool) -> None:
+    """Hulls in exact fractions, while the weights move: what the marks leave out matters not."""
+    rng = np.random.default_rng(seed)
+    n_hyps = int(rng.integers(1, 60))
+    offsets = np.array([0, n_hyps], dtype=np.int64)
+    slopes = rng.standard_normal(n_hyps).astype(np.float32)
+    known, intercepts = nothing_known(1), rng.standard_normal(n_hyps)
+    for size in (1.0, 0.1, 0.01, 1e-5, 1e-7):
+        move = size * rng.standard_normal(n_hyps)
+        # Points within the rounding of single precision of one line.
+        intercepts = (1e-6 * move - slopes if narrow else intercepts + move).astype(np.float64)
+        expected = upper_hull(slopes.astype(np.float64), intercepts)
+        thresholds, changes, totals = search(offsets, slopes, intercepts, known)
+        assert np.argmax(totals) == expected[0]
+        np.testing.assert_array_equal(np.argmax(changes, axis=1), expected[1:])
+        steps = np.diff(intercepts[expected]) / np.diff(slopes[expected].astype(np.float64))
+        np.testing.assert_array_equal(thresholds, -steps)
+
+
+def test_gift_wrapping_finds_the_exact_hull() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        n_hyps = int(rng.integers(1, 30))
+        slopes, intercepts = rng.standard_normal((2, n_hyps))
+        points, hull = np.empty((3, n_hyps)), np.empty(n_hyps, dtype=np.int64)
+        size = wrap_hull(slopes, intercepts, points, hull)
+        assert hull[:size].tolist() == upper_hull(slopes, intercepts)
 
 
 def winners(

@@ -77,7 +77,7 @@ def _decode_at(
 
     Args:
         offsets: int64 ``[n_sentences + 1]``; no sentence is empty.
-        slopes: arranged features, float32 or float64 ``[n_hyps * n_active]``.
+        slopes: arranged features, float32 ``[n_hyps * n_active]``.
         base: float64 ``[n_hyps]``, the share of the inactive features.
         points: float64 ``[m, n_active]``.
         stats: int32 or float64 ``[n_hyps, n_stats]``.

@@ -74,7 +74,7 @@ class DirectionSpace:
     def of(cls, problem: Problem) -> DirectionSpace:
         """Return the lists of a problem; active features do not matter."""
         offsets, stats = drop_empty_lists(problem.tuning_set)
-        axes = Lines(np.zeros(0), np.zeros((len(offsets) - 1, 0, 2), dtype=np.int32))
+        axes = Lines(np.zeros(0), 0)
         return cls(problem.tuning_set, LineSpace(offsets, axes, np.zeros(0), stats, problem.metric))
 
     def at(self, weights: Vector) -> Vector:
@@ -95,7 +95,7 @@ class DirectionSpace:
         columns = np.column_stack([self.at(direction) for direction in directions])
         slopes = np.empty(columns.size)
         arrange(self.space.offsets, columns, slopes)
-        lines = Lines.of(self.space.offsets, slopes)
+        lines = Lines(slopes, len(directions))
         scratch = LineScratch.of(self.space, len(directions))
         wanted = np.arange(len(directions))
         return list(error_surfaces(self.space, lines, wanted, scores, scratch))
