@@ -331,6 +331,12 @@ def find_warnings(lists: TuningSet, result: LearningResult) -> list[str]:
         *find_weight_signs(weights, lists.space.labels, lists.space.n_dense),
     ]
     messages = [finding.message for finding in findings if not finding.fatal]
+    if result.is_start and score < 1.0:  # no score of a metric is higher
+        messages.insert(
+            0,
+            "the learned weights are the starting weights: the algorithm found none that score "
+            "higher on this data. Use more sentences or longer lists, or start elsewhere (--init)",
+        )
     if unfinished := [step for step in result.solution.history if step.get("converged") is False]:
         gaps = [step["gap"] for step in unfinished if "gap" in step]
         times = "once" if len(unfinished) == 1 else f"{len(unfinished)} times"
@@ -338,11 +344,6 @@ def find_warnings(lists: TuningSet, result: LearningResult) -> list[str]:
         messages.append(
             f"the solver stopped before the minimum {times}{known}: regularise more, or allow "
             "more steps"
-        )
-    if result.is_start:
-        messages.append(
-            "the learned weights are the starting weights: the algorithm found none that score "
-            "higher on this data. Use more sentences or longer lists, or start elsewhere (--init)"
         )
     if score < result.start:
         messages.append(
