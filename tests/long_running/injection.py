@@ -38,7 +38,6 @@ PHASES = {
     ("command.py", "nbest_lists"): "decoding",
     ("server.py", "decode"): "decoding",
     ("batch_process.py", "decode"): "decoding",
-    ("command_process.py", "decode"): "decoding",
     ("heldout.py", "evaluate"): "held-out text",
     ("iteration.py", "store_lists"): "ingest",
     ("source.py", "add"): "ingest",
