@@ -1,0 +1,68 @@
+"""Test restarts that climb on a sample of the sentences first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mosesplug.optimizers.batch.mert.mert import MANY_SENTENCES, SAMPLED, MertOptions, mert
+from mosesplug.optimizers.problem import Problem, Solution, corpus_score
+from tests.optimizers.problems import Accuracy, planted, tuning_set
+
+
+def _search(problem: Problem, restarts: int, **settings: Any) -> Solution:
+    options = MertOptions(restarts=restarts, polish=0, **settings)
+    return mert(problem, np.ones(5), np.random.default_rng(1), options)
+
+
+@pytest.fixture(scope="module")
+def problem() -> Problem:
+    return planted(10, n_sentences=MANY_SENTENCES, noise=1.0)[0]
+
+
+def test_a_quarter_of_the_restarts_goes_on_with_all_sentences(problem: Problem) -> None:
+    solution = _search(problem, 47)
+    # The given start, 20 restarts, and a quarter of 20 and of 7, rounded up.
+    assert len(solution.history) == 1 + 20 + 5 + 2
+    assert solution.score == corpus_score(problem, solution.weights)
+    assert solution.score == max(each["score"] for each in solution.history)
+
+
+def test_the_first_restarts_are_those_without_a_sample(problem: Problem) -> None:
+    few, many = _search(problem, 20), _search(problem, 40)
+    assert len(few.history) == 21
+    assert many.score >= few.score
+
+
+def test_restarts_of_fewer_sentences_use_all(problem: Problem) -> None:
+    fewer = replace(
+        problem, tuning_set=problem.tuning_set.take_sentences(np.arange(MANY_SENTENCES - 1))
+    )
+    assert len(_search(fewer, 40).history) == 41
+    assert len(_search(problem, 40, give_up=0.0).history) == 41
+    assert len(_search(problem, 40, method="random-direction").history) == 41
+
+
+def test_samples_do_not_depend_on_threads(problem: Problem) -> None:
+    one, four = (_search(replace(problem, threads=threads), 60) for threads in (1, 4))
+    assert one.weights.tobytes() == four.weights.tobytes()
+    assert one.history == four.history
+
+
+def test_a_sample_without_hypotheses_is_not_used() -> None:
+    sizes = [0 if number % SAMPLED == 0 else 2 for number in range(MANY_SENTENCES)]
+    rng = np.random.default_rng(0)
+    made = tuning_set(sizes, rng.standard_normal((sum(sizes), 5)), rng.integers(0, 9, sum(sizes)))
+    assert len(_search(Problem(made, Accuracy()), 40).history) == 41
+
+
+def test_progress_counts_each_restart_once(problem: Problem) -> None:
+    told: list[tuple[int, int, str]] = []
+    options = MertOptions(restarts=47, polish=2)
+    mert(problem, np.ones(5), np.random.default_rng(1), options, lambda *said: told.append(said))
+    assert [done for done, _, _ in told] == list(range(1, len(told) + 1))
+    assert all(done <= total for done, total, _ in told)
+    assert told[-1][0] == told[-1][1] >= 48 + 2
