@@ -98,9 +98,9 @@ def _is_ours(context: Context) -> bool:
 
 def _compile(context: Context, stop: threading.Event) -> None:
     """Tune invented lists; never fail."""
-    if stop.wait(_PATIENCE):
-        return
     try:
+        if stop.wait(_PATIENCE):
+            return
         with (
             TemporaryDirectory(prefix="mosesplug-") as directory,
             np.errstate(all="ignore"),
