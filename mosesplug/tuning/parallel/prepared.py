@@ -54,7 +54,10 @@ class ShardRecipe:
         """
         lists = read_lists(self.directory)
         first, last = (int(lists.offsets[position]) for position in self.sentences)
-        rows = {name: np.load(self.path(name), mmap_mode="r")[first:last] for name in self.rows}
+        rows = {
+            name: np.load(self.path(name), mmap_mode="r", allow_pickle=False)[first:last]
+            for name in self.rows
+        }
         shard = ListShard(lists.view_sentences(*self.sentences), self.blocks)
         return self.make(shard, **self.settings, **rows)
 
