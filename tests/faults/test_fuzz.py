@@ -26,10 +26,11 @@ FOUND = sorted(path for path in (DATA / "invalid/found").glob("*.*") if path.suf
 
 WRITES = re.compile("(write|format|spell|explain|name)_|atomic_write|weight_overwrite")
 ELSEWHERE = {
-    *("infer_groups", "collect_blocks"),
+    *("infer_groups", "collect_blocks", "replace_id"),
     *("register_format", "find_plugin", "find_weight_format"),
 }
-"""What reads no file: arrays of the store, objects of callers, names of formats and plug-ins."""
+"""What reads no file: arrays and lines of the store, objects of callers, names of formats and
+plug-ins."""
 
 
 def test_every_reader_gets_files(tmp_path: Path) -> None:

@@ -251,7 +251,7 @@ def test_values_are_compared_under_the_names_of_the_store() -> None:
     ]
     assert found["earlier iterations"] == "2"
     assert [each.compared for each in list_settings(DecodingSettings) if each.compared] == [
-        *("n-best size", "lattice samples", "transformation"),
+        *("n-best size", "lattice samples", "forced decoding", "transformation"),
     ]
 
 

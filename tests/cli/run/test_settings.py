@@ -16,10 +16,10 @@ def explain(name: str) -> int:
 def test_settings_of_a_run_and_of_optimize_are_explained(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert explain("folds") == 0
+    assert explain("held-out") == 0
     said = capsys.readouterr().out
-    assert said.startswith("In `mosesplug optimize`:\n\n### folds\n")
-    assert "- Excludes: runs" in said
+    assert said.startswith("In `mosesplug optimize`:\n\n### held-out\n")
+    assert "- Excludes: heldout-nbest, folds" in said
     assert explain("runs") == 0
     said = capsys.readouterr().out
     assert said.startswith("### runs\n")
