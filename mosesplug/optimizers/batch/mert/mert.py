@@ -97,8 +97,7 @@ class MertOptions:
         help="number of random starting points, drawn from the box of the ranges",
         details=(
             "With up to 1,000 hypotheses and a polish, up to 20 times as many, until 20 have "
-            "found the best score. With 500 sentences or more, restarts after the first 20 climb "
-            "on a tenth of the sentences, and the best quarter goes on with all (powell only)."
+            "found the best score."
         ),
         source="mert-moses.pl --random-restarts",
         minimum=0,
@@ -153,9 +152,9 @@ class MertOptions:
         5.0,
         help="abandon a search that this many similar gains could not save",
         details=(
-            "A gain is the last one of the search. The goal is the best point so far (for "
-            "restarts, before each 20 of them); 0: never abandon. No restart is abandoned with up "
-            "to 1,000 hypotheses."
+            "A gain is the last one of the search. The goal is the best point before each 20 "
+            "restarts. The 21st and later ones begin on a tenth of 500 or more sentences. 0: "
+            "neither. Restarts with up to 1,000 hypotheses go on."
         ),
         source="mosesplug's; saves a third of the time of Moses' search",
         minimum=0.0,
