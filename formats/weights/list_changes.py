@@ -1,4 +1,4 @@
-"""How lists were changed before weights were learned from them, recorded beside the weights.
+"""Added and derived features and the length exponent, as files of weights record them.
 
 Weights are useful only for lists with the same features and the same division of scores. A file of
 weights records in comments, or under ``added``, ``derived`` and ``length_exponent`` of JSON, which
@@ -25,7 +25,7 @@ _ADDED, _DERIVED, _LENGTH = b"# added:", b"# derived:", b"# length-exponent:"
 
 @dataclass(frozen=True)
 class ListChanges:
-    """How lists were changed.
+    """The changes made to lists before weights were learned from them.
 
     Attributes:
         added: names of the features with values from files or arrays.

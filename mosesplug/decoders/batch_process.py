@@ -51,7 +51,7 @@ class _FileDecoder(BatchDecoder, Generic[Program]):
     beat: Callable[[int], None] | None = None
 
     any_layout: ClassVar[bool] = False
-    """Whether lists may have another layout than that of Moses."""
+    """Whether the decoder may write another list format than Moses'."""
 
     def decode(
         self, sentences: Sequence[tuple[int, bytes]], weights: ModelWeights

@@ -75,7 +75,7 @@ class _Texts:
 
     @property
     def has_ids(self) -> bool:
-        """Whether all lines have an id: of JSON objects any, else a word that looks like one."""
+        """Whether each line has an id. In text lines, the first word must look like an id."""
         if len({*self.ids}) < len(self.ids) or not all(self.ids):
             return False
         return self.is_json or all(map(_is_like_id, self.ids))

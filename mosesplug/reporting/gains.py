@@ -1,4 +1,4 @@
-"""What learning weights has gained: a table, and one self-contained HTML page."""
+"""The gains of learned weights as a table, and as one self-contained HTML page."""
 
 from __future__ import annotations
 

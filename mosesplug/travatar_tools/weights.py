@@ -1,8 +1,8 @@
 """The weights of ``batch-tune``: their limits, and which of them it writes.
 
-``-weight_ranges`` are ``MIN|MAX|NAME MIN|MAX``. An empty limit is none. A range without a name is
-that of all features without a range of their own. Travatar reads limits as integers, and keeps them
-in ``greedy-mert`` only.
+``-weight_ranges`` are ``MIN|MAX|NAME MIN|MAX``. An empty limit means that there is no limit. A
+range without a name is that of all features without a range of their own. Travatar reads limits as
+integers, and keeps them in ``greedy-mert`` only.
 """
 
 from __future__ import annotations

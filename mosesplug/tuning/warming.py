@@ -32,7 +32,7 @@ _PATIENCE = 0.5
 """Seconds of decoding before the thread starts. Shorter decodings leave no time to save."""
 
 _ATTEMPTS = 5
-"""How often to stop a thread that goes on."""
+"""Attempts to stop the compiler thread, which may catch the first ones."""
 
 _TEXTS = ("a b c d e f g", "a b c x e f g h", "b c d e f a", "g f e d c b a")
 _SENTENCES = 6

@@ -90,7 +90,7 @@ def _encode(lines: Sequence[bytes], numbers: dict[bytes, int]) -> NumberedText:
 
 
 class SentenceCounts(NamedTuple):
-    """How often each item (a word or an n-gram) occurs in each sentence.
+    """Counts of each item (a word or an n-gram) in each sentence.
 
     Attributes:
         keys: int64 ``[m]``, ascending; the sentence times the number of items, plus the item.

@@ -300,7 +300,7 @@ def _accumulate(
 
 
 class LineChanges(NamedTuple):
-    """What a line search finds in some sentences along one line.
+    """Thresholds of some sentences along one line, and the changes of statistics there.
 
     Attributes:
         thresholds: float64 ``[m]``; they rise within a sentence only.

@@ -21,7 +21,7 @@ from mosesplug.tuning.parallel.watched_executor import ClusterExecutor
 __all__ = ["Places", "assign_places", "open_places"]
 
 _SECONDS = 1.0
-"""How long the list of workers is taken to be true."""
+"""Time between two requests for the list of live workers."""
 
 
 class Places(Protocol):
@@ -50,14 +50,14 @@ def open_places(sharding: Sharding, n_places: int, at_once: int) -> Iterator[Pla
             yield _ClusterPlaces(cluster, n_places)
         elif sharding.workers == "processes":
             count = min(n_places, at_once)
-            yield _Processes([stack.enter_context(open_processes(1)) for _ in range(count)])
+            yield _LocalPlaces([stack.enter_context(open_processes(1)) for _ in range(count)])
         else:
-            yield _Processes([stack.enter_context(open_threads(min(n_places, at_once)))])
+            yield _LocalPlaces([stack.enter_context(open_threads(min(n_places, at_once)))])
 
 
 @dataclass(frozen=True)
-class _Processes:
-    """Executors, of which each has the places of the same rest."""
+class _LocalPlaces:
+    """Places in executors: executor ``k`` of ``n`` has the places whose number modulo n is k."""
 
     executors: Sequence[Executor]
 

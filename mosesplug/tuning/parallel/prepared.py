@@ -24,7 +24,7 @@ __all__ = ["ShardRecipe", "forget_shards", "work_on_shard"]
 
 @dataclass(frozen=True)
 class ShardRecipe:
-    """How a worker prepares a shard.
+    """The files and the function from which a worker prepares a shard.
 
     Attributes:
         directory: of the lists, as ``write_lists`` has written them.

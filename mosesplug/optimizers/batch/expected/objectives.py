@@ -58,7 +58,7 @@ def evaluate_scaled(
 
 @dataclass(frozen=True)
 class _Sums:
-    """What a shard contributes to an objective.
+    """Sums of an objective over the sentences of a shard.
 
     Attributes:
         values: float64 ``[n_sentences]``.

@@ -179,7 +179,7 @@ class BatchMiraLearner(Protocol):
 
 @dataclass(frozen=True)
 class MiraProgress:
-    """What a learner has learned.
+    """The state of a learner between epochs.
 
     Attributes:
         state: weights, totals and background.
@@ -238,7 +238,7 @@ class ListMiraLearner:
 
     @property
     def progress(self) -> MiraProgress:
-        """What the learner has learned; ``resume`` goes on from it."""
+        """The state after the last visit; ``resume`` continues from it."""
         return MiraProgress(self.state, self._worth.background_length)
 
     @property
