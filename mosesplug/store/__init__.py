@@ -6,7 +6,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mosesplug.store.batches import MergedBatches
     from mosesplug.store.fingerprints import fingerprint_files
     from mosesplug.store.graph_records import StoredGraphs
     from mosesplug.store.nbest_store import NBestStore
@@ -28,7 +27,6 @@ __all__ = [
     "IterationLists",
     "IterationRecord",
     "KbestRecord",
-    "MergedBatches",
     "NBestStore",
     "OpenIteration",
     "PartReport",
@@ -44,7 +42,6 @@ _MODULES = {
     "IterationLists": "views",
     "IterationRecord": "state",
     "KbestRecord": "records",
-    "MergedBatches": "batches",
     "NBestStore": "nbest_store",
     "OpenIteration": "views",
     "PartReport": "views",
