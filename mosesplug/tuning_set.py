@@ -100,6 +100,8 @@ class TuningSet:
         sparse: the sparse features, or None if the space has none.
         stats: int32, float32 or float64 ``[n_hyps, n_stats]``; the metric's sufficient statistics.
         lengths: int32 ``[n_hyps]``; tokens of each hypothesis.
+        oracles: int64 ``[n_sentences]``; the row that learners take as the oracle or hope of each
+            sentence, -1 where they choose it themselves; None: everywhere.
     """
 
     space: FeatureSpace
@@ -109,6 +111,7 @@ class TuningSet:
     sparse: SparseRows | None
     stats: NDArray[np.int32] | NDArray[np.float32] | NDArray[np.float64]
     lengths: NDArray[np.int32]
+    oracles: NDArray[np.int64] | None = None
 
     @property
     def n_sentences(self) -> int:
@@ -151,6 +154,7 @@ class TuningSet:
             sparse=None if self.sparse is None else self.sparse.view(first, last),
             stats=self.stats[first:last],
             lengths=self.lengths[first:last],
+            oracles=self._move_oracles(slice(start, stop), -first),
         )
 
     def take_sentences(self, sentences: NDArray[np.int64]) -> TuningSet:
@@ -167,7 +171,16 @@ class TuningSet:
             sparse=None if self.sparse is None else self.sparse.take(rows),
             stats=take_rows(self.stats, rows),
             lengths=take_rows(self.lengths, rows),
+            oracles=self._move_oracles(sentences, offsets[:-1] - self.offsets[sentences]),
         )
+
+    def _move_oracles(
+        self, sentences: NDArray[np.int64] | slice, by: NDArray[np.int64] | int
+    ) -> NDArray[np.int64] | None:
+        """Return the oracles of some sentences, whose rows move."""
+        if self.oracles is None:
+            return None
+        return np.where(self.oracles[sentences] >= 0, self.oracles[sentences] + by, -1)
 
 
 Batch = TuningSet

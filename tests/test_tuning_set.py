@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -212,3 +212,13 @@ def test_sparse_rows_are_taken_in_the_requested_order(seed: int, rows: list[int]
         for begin, end in zip(taken.indptr[:-1], taken.indptr[1:], strict=True)
     ]
     assert found == [sparse_values(each, row) for row in rows]
+
+
+def test_given_oracles_move_with_their_sentences() -> None:
+    whole = made(np.random.default_rng(0), [2, 0, 3, 1])
+    assert whole.view_sentences(0, 2).oracles is None
+    marked = replace(whole, oracles=np.array([1, -1, 4, 5]))
+    assert marked.view_sentences(1, 4).oracles == pytest.approx([-1, 2, 3])
+    taken = marked.take_sentences(np.array([3, 1, 0]))
+    assert taken.oracles == pytest.approx([0, -1, 2])
+    assert marked.dense[1].tolist() == taken.dense[2].tolist()

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from mosesplug.errors import DataError
 from mosesplug.features import FeatureSpace
 from mosesplug.forest.inside_outside import best_outside
+from mosesplug.forest.intersection import ReferenceGraph, intersect_references
 from mosesplug.forest.k_best import Derivations, concatenate_words, k_best
 from mosesplug.forest.line_search.graph_space import GraphSource
 from mosesplug.forest.n_best import sum_features
@@ -78,15 +79,34 @@ class GraphDerivations:
         return self._lists(np.arange(self.n_sentences), find)
 
     def hopes_and_fears(
-        self, sentences: NDArray[np.int64], weights: Floats, k: int, beam: int
+        self,
+        sentences: NDArray[np.int64],
+        weights: Floats,
+        k: int,
+        beam: int,
+        *,
+        bold: bool = False,
     ) -> TuningSet:
         """See ``optimizers.derivations.DerivationSource``."""
         graphs = self._oracle_graphs  # made here: threads of the pool must not wait for it
+        references = self._reference_graphs if bold else (None,) * self.n_sentences
+        oracles = np.full(self.n_sentences, -1, dtype=np.int64)
 
         def find(place: int) -> Derivations:
-            return find_candidates(graphs[place], weights, k, beam)
+            found, oracles[place] = find_candidates(
+                graphs[place], weights, k, beam, references[place]
+            )
+            return found
 
-        return self._lists(sentences, find)
+        lists = self._lists(sentences, find)
+        if not bold:
+            return lists
+        own = oracles[sentences]
+        return replace(lists, oracles=np.where(own >= 0, lists.offsets[:-1] + own, -1))
+
+    def reachable(self) -> NDArray[np.bool_]:
+        """See ``optimizers.derivations.DerivationSource``."""
+        return np.array([each is not None for each in self._reference_graphs], dtype=np.bool_)
 
     def matches(self) -> NDArray[np.bool_]:
         """Return whether some translation has a match of each n-gram length, bool ``[4]``."""
@@ -110,20 +130,32 @@ class GraphDerivations:
 
         return objective
 
-    def softmax(self, gains: LinearBleu, tolerance: float | None, margin: float) -> Objective:
+    def softmax(
+        self,
+        gains: LinearBleu,
+        tolerance: float | None,
+        margin: float,
+        sentences: NDArray[np.int64] | None = None,
+        *,
+        bold: bool = False,
+    ) -> Objective:
         """See ``optimizers.derivations.DerivationSource``."""
-        oracles, costs = [], []
-        for graph in self._scored:
+        graphs, oracles, costs = [], [], []
+        chosen = range(self.n_sentences) if sentences is None else sentences.tolist()
+        for place in chosen:
+            graph = self._scored[place]
             edge_gains = graph.gains(gains)
             kept, best = choose_oracles(graph, edge_gains, tolerance)
-            oracles.append(kept)
+            yielding = self._split_reference_graphs[place] if bold else None
+            graphs.append(graph)
+            oracles.append(kept if yielding is None else yielding)
             # Of a derivation, the sum of these is the cost: its first edge leads to the goal.
             cost = -margin * edge_gains
             cost[graph.split.edge_offsets[-2] :] += margin * best
             costs.append(cost)
         margins = costs if margin > 0.0 else None
         return lambda weights: _pair(
-            softmax_margin(self._scored, oracles, margins, weights, threads=self.threads)
+            softmax_margin(graphs, oracles, margins, weights, threads=self.threads)
         )
 
     @cached_property
@@ -133,6 +165,23 @@ class GraphDerivations:
             return ScoredGraph.of(self.graphs[place], references)
 
         return tuple(self._each(range(self.n_sentences), score))
+
+    @cached_property
+    def _reference_graphs(self) -> tuple[ReferenceGraph | None, ...]:
+        def intersect(place: int) -> ReferenceGraph | None:
+            return intersect_references(self.graphs[place], self.references[place])
+
+        return tuple(self._each(range(self.n_sentences), intersect))
+
+    @cached_property
+    def _split_reference_graphs(self) -> tuple[ReferenceGraph | None, ...]:
+        scored = self._scored
+
+        def intersect(place: int) -> ReferenceGraph | None:
+            split = scored[place].split
+            return intersect_references(self.graphs[place], self.references[place], split)
+
+        return tuple(self._each(range(self.n_sentences), intersect))
 
     @cached_property
     def _oracle_graphs(self) -> tuple[OracleGraph, ...]:

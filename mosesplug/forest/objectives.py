@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from mosesplug.errors import DataError
 from mosesplug.forest.expectation import expectation, expectation_and_gradient
 from mosesplug.forest.inside_outside import Posterior, posterior
+from mosesplug.forest.intersection import ReferenceGraph
 from mosesplug.forest.k_best import Derivations
 from mosesplug.forest.ngrams.posteriors import expected_counts, ngram_values
 from mosesplug.forest.ngrams.reference_ngrams import ORDER, ReferenceNgramTree
@@ -130,7 +131,7 @@ def softmax_loss(
 
 def softmax_margin(
     graphs: Sequence[ScoredGraph],
-    oracles: Sequence[NDArray[np.bool_]],
+    oracles: Sequence[NDArray[np.bool_] | ReferenceGraph],
     costs: Sequence[NDArray[np.float64]] | None,
     weights: NDArray[np.float64],
     *,
@@ -143,8 +144,8 @@ def softmax_margin(
 
     Args:
         graphs: the graphs of the sentences.
-        oracles: for each sentence bool ``[n_split_edges]``; derivations of these edges of the split
-            graph are oracles.
+        oracles: for each sentence bool ``[n_split_edges]``, if the derivations of these edges of
+            the split graph are oracles; or those derivations of the split graph that are.
         costs: for each sentence float64 ``[n_split_edges]``, whose sum over a derivation is its
             cost, 0 or more; None: without costs.
         weights: float64 ``[n_columns]``.
@@ -159,25 +160,25 @@ def softmax_margin(
         graph, kept = graphs[sentence], oracles[sentence]
         split, scores = graph.split, graph.graph.edge_scores(weights)
         model = scale * scores[split.origins]
-        good = posterior(split, np.where(kept, model, -np.inf))
+        good, good_uses = _oracle_posterior(split, kept, model)
         if costs is None:
             every = posterior(split, model)
             log_all, uses = every.log_partition, every.edges
         else:
             costly = model + costs[sentence]
             every = posterior(split, costly)
-            dear = posterior(split, np.where(kept, costly, -np.inf))
+            dear, dear_uses = _oracle_posterior(split, kept, costly)
             # All derivations with costs, less the oracles with costs, and the oracles without.
-            high = max(every.log_partition, good.log_partition)
+            high = max(every.log_partition, good)
             share_all, share_dear, share_good = (
-                math.exp(each.log_partition - high) for each in (every, dear, good)
+                math.exp(each - high) for each in (every.log_partition, dear, good)
             )
             total = share_all - share_dear + share_good
             log_all = high + math.log(total)
-            uses = share_all * every.edges - share_dear * dear.edges + share_good * good.edges
+            uses = share_all * every.edges - share_dear * dear_uses + share_good * good_uses
             uses /= total
-        change = split.on_graph(uses - good.edges, graph.graph.n_edges)
-        return log_all - good.log_partition, [ScoreChange(graph.graph, scores, change)]
+        change = split.on_graph(uses - good_uses, graph.graph.n_edges)
+        return log_all - good, [ScoreChange(graph.graph, scores, change)]
 
     return mean_objective(part, _count_sentences(graphs, oracles), weights, scale, threads)
 
@@ -314,6 +315,18 @@ def xbleu(
     if value == 0.0:
         return GraphObjective(0.0, np.zeros(len(weights)), 0.0)
     return sum_objective(part, len(graphs), weights, scale, threads, value)
+
+
+def _oracle_posterior(
+    split: SplitGraph, oracles: NDArray[np.bool_] | ReferenceGraph, scores: NDArray[np.float64]
+) -> tuple[float, NDArray[np.float64]]:
+    """Return the log of the sum over oracles, and their expected uses of the split's edges."""
+    if isinstance(oracles, ReferenceGraph):
+        found = posterior(oracles, scores[oracles.origins])
+        uses = np.bincount(oracles.origins, weights=found.edges, minlength=len(scores))
+        return found.log_partition, uses.astype(np.float64, copy=False)
+    found = posterior(split, np.where(oracles, scores, -np.inf))
+    return found.log_partition, found.edges
 
 
 def _average(

@@ -21,6 +21,7 @@ from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData, HeldOutLists, Le
 from mosesplug.learning.length_exponent import learn_exponent
 from mosesplug.optimizers import Optimizer, Problem, Progress, Solution, corpus_score
 from mosesplug.optimizers import algorithm as find_algorithm
+from mosesplug.optimizers.derivations import require_local
 from mosesplug.optimizers.problem import no_progress, normalise
 from mosesplug.settings.algorithm_options import make_options
 from mosesplug.settings.configuration import SelectRun
@@ -130,13 +131,15 @@ def bind_optimizer(settings: LearningSettings) -> Optimizer:
     """Return the algorithm that settings name, with its own settings.
 
     Raises:
-        UsageError: an unknown algorithm or option, an invalid value, or bounds of weights that the
-            algorithm cannot keep.
+        UsageError: an unknown algorithm or option, an invalid value, bounds of weights that the
+            algorithm cannot keep, or bold updates without search graphs.
     """
     algorithm = find_algorithm(settings.algorithm)
     optimizer = algorithm.bind(make_options(algorithm, settings.options))
     if settings.bounds:
         optimizer.require_bounds()
+    if not settings.graphs:
+        require_local(getattr(optimizer.options, "oracles", "local"))
     return optimizer
 
 

@@ -165,6 +165,7 @@ class Solution:
         length_exponent: exponent of the length that model scores are divided by; None: they are
             not divided.
         states: of an online learner (one, or one for each shard) with these weights.
+        notes: messages for users.
     """
 
     weights: NDArray[np.float64]
@@ -172,6 +173,7 @@ class Solution:
     history: tuple[Mapping[str, Any], ...] = field(default=())
     length_exponent: float | None = None
     states: tuple[LearnerState, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def list_shards(problem: Problem) -> ListShards:

@@ -27,7 +27,7 @@ from mosesplug.store import IterationRecord
 from mosesplug.tuning.clock import Clock
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.decoding.lists import check_blocks, read_decoded, reuse_decoding
-from mosesplug.tuning.events import IterationFinished, OptimizerProgress, PhaseStarted
+from mosesplug.tuning.events import IterationFinished, Note, OptimizerProgress, PhaseStarted
 from mosesplug.tuning.graphs.learning import use_graphs
 from mosesplug.tuning.graphs.storing import store_graphs
 from mosesplug.tuning.guarding import guard_decoded, guard_weights
@@ -212,6 +212,8 @@ def optimize_weights(context: Context, current: IterationRecord) -> IterationRes
 
     given = replace(given, states=_kept_states(context, space))
     solution = _solution(context, given, context.data.vector(weights, space), iteration, progress)
+    for note in solution.notes:
+        context.files.watch(Note(note))
     if context.data.domains is not None and copies is not None:
         solution = context.data.domains.centre(given, copies, solution)
     found = Weights.of_vector(space, solution.weights, context.data.fixed)

@@ -22,6 +22,7 @@ from mosesplug.features import FeatureSpace
 from mosesplug.metrics import Prepared
 from mosesplug.optimizers import Algorithm, Optimizer, algorithms
 from mosesplug.optimizers import algorithm as find_algorithm
+from mosesplug.optimizers.derivations import require_local
 from mosesplug.settings.algorithm_options import find_idle_options, make_options
 from mosesplug.settings.build import collect_values
 from mosesplug.settings.configuration import Configuration
@@ -29,7 +30,7 @@ from mosesplug.settings.domains import read_domains
 from mosesplug.settings.optimizer import OptimizerSettings
 from mosesplug.settings.toml import write_settings
 from mosesplug.store import NBestStore, fingerprint_files
-from mosesplug.tuning.context import Context, RunData, RunFiles
+from mosesplug.tuning.context import Context, RunData, RunFiles, learns_from_graphs
 from mosesplug.tuning.decoding.command import CommandDecoder
 from mosesplug.tuning.decoding.outside import AbsentDecoder
 from mosesplug.tuning.decoding.plugin import open_run_decoder
@@ -172,6 +173,8 @@ def prepare_run(
     algorithm = find_algorithm(optimising.algorithm)
     optimizer = algorithm.bind(make_options(algorithm, optimising.options))
     _check_regime(configuration, algorithm)
+    if not learns_from_graphs(configuration, algorithm):
+        require_local(getattr(optimizer.options, "oracles", "local"))
     _report_idle_settings(optimising, optimizer, watch)
     prefix = configuration.references
     lines = read_references(prefix, _input_lines(configuration), input_path=configuration.input)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import pairwise, product
 
 import numpy as np
@@ -20,7 +20,7 @@ from mosesplug.optimizers.batch.expected import objectives
 from mosesplug.optimizers.derivations import Objective
 from mosesplug.optimizers.lists.shards import WholeLists
 from mosesplug.tuning_set import SparseRows, TuningSet
-from tests.forest.every_derivation import WORDS, every, random_graph
+from tests.forest.every_derivation import WORDS, Every, every, random_graph
 
 WEIGHTS = np.array([0.9, -0.7, 0.31])
 GAINS = LinearBleu(-0.02, np.array([0.05, 0.07, 0.11, 0.2]))
@@ -82,9 +82,18 @@ class Expanded:
 
 def uses_of(split: SplitGraph) -> NDArray[np.float64]:
     """How often each derivation of a split graph uses each edge, float64 ``[n, n_edges]``."""
+    return as_graph(split).uses
+
+
+def split_derivations(split: SplitGraph) -> list[list[int]]:
+    """The edges of each derivation of a split graph, in the same order."""
+    return as_graph(split).edges
+
+
+def as_graph(split: SplitGraph) -> Every:
     names = ("edge_offsets", "tail_offsets", "tails")
     nothing = dict.fromkeys(field.name for field in fields(Hypergraph))
-    return every(Hypergraph(**{**nothing, **{name: getattr(split, name) for name in names}})).uses  # type: ignore[arg-type]
+    return every(Hypergraph(**{**nothing, **{name: getattr(split, name) for name in names}}))  # type: ignore[arg-type]
 
 
 def edge_features(graph: Hypergraph) -> NDArray[np.float64]:
@@ -190,6 +199,75 @@ def test_hopes_and_fears_are_the_best_of_all_derivations(derivations: GraphDeriv
         for gain in (1.0, -1.0):
             best = max(merits(derivations, place, gain).values())
             assert (scores + gain * gains)[own].max() == pytest.approx(best)
+
+
+def with_a_reference(seed: int, phrase_based: bool) -> GraphDerivations:
+    """The first sentence's graph yields a reference; the second one's yields none."""
+    found = derivations_of(seed, phrase_based)
+    graph = found.graphs[0]
+    text = graph.translation(np.array(every(graph).edges[seed]))
+    first, second = found.references
+    return replace(found, references=([*first, text], [[b"x", *words] for words in second]))
+
+
+@pytest.fixture(params=[(seed, kind) for seed in range(2) for kind in (True, False)])
+def reachable(request: pytest.FixtureRequest) -> GraphDerivations:
+    return with_a_reference(*request.param)
+
+
+def yields_reference(derivations: GraphDerivations, place: int) -> NDArray[np.bool_]:
+    """Whether each derivation of a graph yields a reference."""
+    graph, texts = derivations.graphs[place], derivations.references[place]
+    every_edges = every(graph).edges
+    return np.array([graph.translation(np.array(edges)) in texts for edges in every_edges])
+
+
+@pytest.mark.parametrize("margin", [0.0, 30.0])
+@pytest.mark.parametrize("sentences", [[0], [0, 1]])
+def test_softmax_of_derivations_of_references(
+    reachable: GraphDerivations, margin: float, sentences: list[int]
+) -> None:
+    expanded, losses = Expanded(reachable), []
+    for place in sentences:
+        own = slice(expanded.offsets[place], expanded.offsets[place + 1])
+        scores, gains = expanded.model[own] @ WEIGHTS, expanded.gains[own]
+        split = reachable._scored[place].split
+        graph = reachable.graphs[place]
+        texts = [
+            graph.translation(split.origins[np.array(edges)]) for edges in split_derivations(split)
+        ]
+        good = np.array([text in reachable.references[place] for text in texts])
+        if place:
+            assert not good.any()
+            good = expanded.oracles[own]
+        costly = scores + np.where(good, 0.0, margin * (gains.max() - gains))
+        losses.append(np.logaddexp.reduce(costly) - np.logaddexp.reduce(scores[good]))
+    objective = reachable.softmax(GAINS, 0.1, margin, np.array(sentences), bold=True)
+    assert objective(WEIGHTS)[0] == pytest.approx(np.mean(losses))
+    check_gradient(objective)
+    assert reachable.reachable().tolist() == [True, False]
+
+
+def test_the_best_derivation_of_a_reference_is_the_oracle(reachable: GraphDerivations) -> None:
+    for sentences, place in (([0, 1], 0), ([1, 0], 1), ([0], 0)):
+        lists = reachable.hopes_and_fears(np.array(sentences), WEIGHTS, 1, 1000, bold=True)
+        plain = reachable.hopes_and_fears(np.array(sentences), WEIGHTS, 1, 1000)
+        assert lists.oracles is not None
+        assert plain.oracles is None
+        scores = lists.model_scores(WEIGHTS)
+        graph = reachable.graphs[0]
+        totals = every(graph).uses @ graph.edge_scores(WEIGHTS)
+        best = totals[yields_reference(reachable, 0)].max()
+        assert scores[lists.oracles[place]] == pytest.approx(best)
+        assert lists.offsets[place] <= lists.oracles[place] < lists.offsets[place + 1]
+        assert [row for at, row in enumerate(lists.oracles) if at != place] == [-1] * (
+            len(sentences) - 1
+        )
+        # The 1-best stays the first, and nothing is lost.
+        assert scores[lists.offsets[:-1]] == pytest.approx(
+            plain.model_scores(WEIGHTS)[plain.offsets[:-1]]
+        )
+        assert (np.diff(lists.offsets) >= np.diff(plain.offsets)).all()
 
 
 def test_best_lists_are_distinct_and_sorted(derivations: GraphDerivations) -> None:

@@ -33,7 +33,7 @@ def print_report(
 ) -> None:
     """Print the scores of a result, and what it has gained by each metric."""
     learned = result.learning
-    lines = [result.data.description]
+    lines = [result.data.description, *learned.solution.notes]
     if learned.validation is not None:
         lines += ["", *_folds(learned.validation, learned), ""]
     if settings.runs:

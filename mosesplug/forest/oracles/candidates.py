@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
+from mosesplug.forest.intersection import ReferenceGraph
 from mosesplug.forest.k_best import Derivations, concatenate_words, k_best
 from mosesplug.forest.ngrams.states import NgramStates, TextGraph
 from mosesplug.forest.oracles.bleu import BLEU_PLUS_ONE, OracleGraph
@@ -48,15 +49,25 @@ class BleuGraph(Protocol):
 
 
 def find_candidates(
-    graph: OracleGraph, weights: NDArray[np.float64], k: int, beam: int
-) -> Derivations:
+    graph: OracleGraph,
+    weights: NDArray[np.float64],
+    k: int,
+    beam: int,
+    references: ReferenceGraph | None = None,
+) -> tuple[Derivations, int]:
     """Return the ``k`` best by model score, then of hope and of fear, without repetitions.
+
+    With ``references``, the best derivation of a reference follows those by model score.
 
     Args:
         graph: the graph of the sentence with its references.
         weights: float64, one per column.
         k: number of derivations of each kind, with distinct translations.
         beam: number of partial derivations to keep per node; at least ``k`` are kept.
+        references: the derivations that yield a reference; None: do not list one.
+
+    Returns:
+        The derivations, and the number of the one that yields the reference, or -1.
 
     Raises:
         DataError: no derivation builds the goal with a finite score.
@@ -64,16 +75,21 @@ def find_candidates(
     scores = graph.graph.edge_scores(weights)
     best = k_best(graph.graph, scores, k, distinct=True)
     parts = [best.derivation(number) for number in range(len(best))]
+    place = len(parts)
+    if references is not None:
+        parts.append(references.best(scores))
     for gain in (1.0, -1.0):
         parts += list_by_value(graph, scores, k, max(beam, k), gain=gain, model=1.0)
     found = Derivations.of(np.array([scores[edges].sum() for edges in parts]), parts)
     words, ends = concatenate_words(
         graph.graph.target_offsets, graph.graph.targets, found.offsets, found.edges
     )
+    texts = [words[ends[number] : ends[number + 1]].tobytes() for number in range(len(parts))]
     first: dict[bytes, int] = {}
-    for number in range(len(parts)):
-        first.setdefault(words[ends[number] : ends[number + 1]].tobytes(), number)
-    return found.some(np.array([*first.values()], dtype=np.int64))
+    for number, text in enumerate(texts):
+        first.setdefault(text, number)
+    oracle = -1 if references is None else [*first].index(texts[place])
+    return found.some(np.array([*first.values()], dtype=np.int64)), oracle
 
 
 def list_by_value(

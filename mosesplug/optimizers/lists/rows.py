@@ -109,6 +109,14 @@ def drop_empty_sentences(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
     return found
 
 
+def given_oracles(batch: Batch) -> NDArray[np.int64]:
+    """Return ``TuningSet.oracles`` of non-empty sentences, int64; -1 where none is given."""
+    filled = np.diff(batch.offsets) > 0
+    if batch.oracles is None:
+        return np.full(int(filled.sum()), -1, dtype=np.int64)
+    return np.asarray(batch.oracles[filled], dtype=np.int64)
+
+
 def compact_rows(batch: Batch, rows: NDArray[np.int64]) -> CompactRows:
     """Return hypotheses of a batch over their own features.
 

@@ -11,7 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.derivations import DerivationSource
+from mosesplug.optimizers.derivations import (
+    DerivationSource,
+    OracleUpdates,
+    choose_sentences,
+    count_reachable,
+    require_local,
+)
 from mosesplug.optimizers.online.epochs import (
     Plan,
     StoredSource,
@@ -22,7 +28,7 @@ from mosesplug.optimizers.online.epochs import (
 )
 from mosesplug.optimizers.online.learner import BatchSource, Learner, LearnerState, keep_bounds
 from mosesplug.optimizers.online.mixing import line_search
-from mosesplug.optimizers.online.options import OnlineOptions
+from mosesplug.optimizers.online.options import GraphCostOptions, OnlineOptions
 from mosesplug.optimizers.online.starting import copy_state, count_epochs, start_states
 from mosesplug.optimizers.problem import (
     Problem,
@@ -162,7 +168,11 @@ def optimize_online(
                 facts |= {**weight_facts(weights), "updates": report.updates}
                 yield EpochOutcome(weights, score, facts, (state,))
 
-        return solve_in_epochs(problem, options, initial, epochs(), progress)
+        solution = solve_in_epochs(problem, options, initial, epochs(), progress)
+        if problem.derivations is None:
+            return solution
+        notes = count_reachable(problem.derivations, _updates(options))
+        return replace(solution, notes=notes)
 
     return optimize
 
@@ -174,27 +184,35 @@ class GraphBatches:
     Attributes:
         graphs: the derivations of the sentences.
         k: number of translations of each kind.
+        updates: whether a derivation that yields a reference is the oracle.
+        sentences: int64: places of the sentences to learn from.
     """
 
     graphs: DerivationSource
     k: int
-
-    @property
-    def sentences(self) -> NDArray[np.int64]:
-        """int64: places of the sentences that have graphs."""
-        return np.arange(self.graphs.n_sentences)
+    updates: OracleUpdates
+    sentences: NDArray[np.int64]
 
     def batch(
         self, sentences: NDArray[np.int64], weights: Callable[[], NDArray[np.float64]]
     ) -> Batch:
         """Return lists of the given sentences at the current weights, in that order."""
-        return self.graphs.hopes_and_fears(sentences, weights(), self.k, max(self.k, _BEAM))
+        beam, bold = max(self.k, _BEAM), self.updates != "local"
+        return self.graphs.hopes_and_fears(sentences, weights(), self.k, beam, bold=bold)
 
 
 def _source(problem: Problem, options: OnlineOptions) -> BatchSource:
+    updates = _updates(options)
     if problem.derivations is None:
+        require_local(updates)
         return StoredSource(problem.tuning_set)
-    return GraphBatches(problem.derivations, getattr(options, "graph_best", 1))
+    sentences = choose_sentences(problem.derivations, updates)
+    k = getattr(options, "graph_best", 1)
+    return GraphBatches(problem.derivations, k, updates, sentences)
+
+
+def _updates(options: OnlineOptions) -> OracleUpdates:
+    return options.oracles if isinstance(options, GraphCostOptions) else "local"
 
 
 def _search_line(

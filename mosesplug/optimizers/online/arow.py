@@ -33,6 +33,7 @@ from mosesplug.optimizers.lists.rows import (
     compact_rows,
     difference,
     drop_empty_sentences,
+    given_oracles,
     row_scores,
 )
 from mosesplug.optimizers.online.algorithms import online_algorithm
@@ -138,10 +139,11 @@ def arow_learner(options: ArowOptions) -> Learner:
         features = rows.arrays(step.active)
         walk = _begin(state, rows.columns)
         scores, losses = np.zeros(batch.n_hyps), []
-        for start, end in pairwise(drop_empty_sentences(batch.offsets).tolist()):
+        ends = drop_empty_sentences(batch.offsets).tolist()
+        for (start, end), oracle in zip(pairwise(ends), given_oracles(batch).tolist(), strict=True):
             own = slice(start, end)
             scores[own] = row_scores(features, walk.weights, start, end)
-            hope = start + int(np.argmax(scores[own] + gains[own]))
+            hope = start + int(np.argmax(scores[own] + gains[own])) if oracle < 0 else oracle
             fear = start + int(np.argmax(scores[own] - gains[own]))
             loss = gains[hope] - gains[fear] - (scores[hope] - scores[fear])
             losses.append(max(0.0, float(loss)))

@@ -29,6 +29,7 @@ from mosesplug.optimizers.lists.rows import (
     compact_rows,
     difference,
     drop_empty_sentences,
+    given_oracles,
     row_scores,
     squared_norm,
 )
@@ -56,6 +57,8 @@ class MiraTask(NamedTuple):
         slack: ``C``.
         tolerance: see ``MiraOptions.solver_tolerance``.
         hopes: whether the surrogate reference is the hope instead of the oracle.
+        oracles: int64 ``[n_sentences]``; the row of the surrogate reference where it is given, or
+            -1.
     """
 
     offsets: NDArray[np.int64]
@@ -63,17 +66,23 @@ class MiraTask(NamedTuple):
     slack: float
     tolerance: float
     hopes: bool
+    oracles: NDArray[np.int64]
 
 
 @kernel
-def _reference(task: MiraTask, scores: NDArray[np.float64], start: int) -> int:
+def _reference(task: MiraTask, scores: NDArray[np.float64], sentence: int) -> int:
     """Return the row of a sentence's hope, or of its oracle with the highest model score.
+
+    If the task gives an oracle, it is that one.
 
     Args:
         task: the batch, with gains and ``hopes``.
         scores: float64; model scores of the rows of this sentence.
-        start: the sentence's first row.
+        sentence: its place in the batch.
     """
+    if task.oracles[sentence] >= 0:
+        return int(task.oracles[sentence])
+    start = task.offsets[sentence]
     best, merit, worth = 0, -np.inf, -np.inf
     for place in range(len(scores)):
         gain = task.gains[start + place]
@@ -84,7 +93,7 @@ def _reference(task: MiraTask, scores: NDArray[np.float64], start: int) -> int:
         if better:
             best, worth = place, gain
             merit = scores[place] + gain if task.hopes else scores[place]
-    return start + best
+    return int(start + best)
 
 
 @kernel
@@ -94,7 +103,7 @@ def solve_each_sentence(features: CompactArrays, task: MiraTask, walk: Walk) -> 
         start, end = task.offsets[sentence], task.offsets[sentence + 1]
         scores = row_scores(features, walk.weights, start, end)
         walk.scores[start:end] = scores
-        reference = _reference(task, scores, start)
+        reference = _reference(task, scores, sentence)
         if task.hopes:
             other = start + int(np.argmax(scores - task.gains[start:end]))
         else:
@@ -125,7 +134,7 @@ def with_working_sets(features: CompactArrays, task: MiraTask, walk: Walk, toget
             start, end = task.offsets[sentence], task.offsets[sentence + 1]
             scores = row_scores(features, walk.weights, start, end)
             walk.scores[start:end] = scores
-            references[sentence - first] = _reference(task, scores, start)
+            references[sentence - first] = _reference(task, scores, sentence)
         _cut(features, task, walk, first, references)
 
 
@@ -236,6 +245,7 @@ def mira_learner(options: MiraOptions) -> Learner:
             options.slack or (_SLACK_STORED if step.stored else _SLACK_DECODING),
             options.solver_tolerance,
             options.choice == "hope-fear",
+            given_oracles(batch),
         )
         n_columns, n_sentences = len(rows.columns), len(task.offsets) - 1
         walk = Walk(

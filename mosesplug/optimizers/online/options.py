@@ -7,6 +7,7 @@ from typing import Literal
 
 from mosesplug.errors import UsageError
 from mosesplug.optimizers.costs import CostKind, Costs, Remembered
+from mosesplug.optimizers.derivations import OracleUpdates
 from mosesplug.optimizers.options import option
 
 __all__ = [
@@ -117,4 +118,12 @@ class GraphCostOptions(CostOptions):
         "least 3.",
         source="Chiang 2012; measured",
         minimum=1,
+    )
+    oracles: OracleUpdates = option(
+        "local",
+        help="update towards the hope or oracle, or towards the reference",
+        details="local: the hope (or oracle) among the listed translations. bold: the best "
+        "derivation of a search graph that yields a reference; sentences without one are left out. "
+        "hybrid: bold where there is one, else local. bold and hybrid need search graphs.",
+        source="Liang et al. 2006; Neubig & Watanabe 2016, sections 2.4 and 4.1",
     )

@@ -33,6 +33,7 @@ from mosesplug.optimizers.lists.rows import (
     compact_rows,
     difference,
     drop_empty_sentences,
+    given_oracles,
     row_scores,
     squared_norm,
 )
@@ -67,6 +68,7 @@ class RelativeMarginTask(NamedTuple):
         tolerance: see ``RmCpOptions.solver_tolerance``.
         iterations: see ``RmCpOptions.solver_iterations``.
         by_error: whether only the hypothesis of the least gain is bounded, or all are.
+        oracles: int64 ``[n_sentences]``; the row of the reference where it is given, or -1.
     """
 
     offsets: NDArray[np.int64]
@@ -77,6 +79,7 @@ class RelativeMarginTask(NamedTuple):
     tolerance: float
     iterations: int
     by_error: bool
+    oracles: NDArray[np.int64]
 
 
 @kernel
@@ -118,7 +121,9 @@ def _begin(
     start, end = task.offsets[sentence], task.offsets[sentence + 1]
     scores = row_scores(features, walk.weights, start, end)
     walk.scores[start:end] = scores
-    place = int(np.argmax(scores + task.gains[start:end]))
+    place = task.oracles[sentence] - start
+    if task.oracles[sentence] < 0:
+        place = int(np.argmax(scores + task.gains[start:end]))
     fears = scores - task.gains[start:end]
     walk.losses[sentence] = fears.max() - fears[place]
     return start + place, scores[place] - scores.min()
@@ -313,6 +318,7 @@ def _learner(
             solver_tolerance,
             solver_iterations,
             options.bounded == "worst",
+            given_oracles(batch),
         )
         n_columns, n_sentences = len(rows.columns), len(task.offsets) - 1
         walk = Walk(

@@ -208,3 +208,52 @@ def test_recorded_graphs(
     assert "score at the start  0.406516" in said  # as in the log of Moses' kbmira
     end = float(said.split("score at the end")[1].split()[0])
     assert end > 0.43
+
+
+@pytest.mark.parametrize("algorithm", ["softmax", "mira", "arow", "rm-pa"])
+@pytest.mark.parametrize(("oracles", "others"), [("bold", "left out"), ("hybrid", "local updates")])
+def test_bold_updates(
+    graphs: Path, algorithm: str, oracles: str, others: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One graph yields its reference, which the weights of the start do not choose."""
+    code = run(
+        *("--graphs", graphs / "one", "--refs", graphs / "refs", "--algorithm", algorithm),
+        *("--option", f"oracles={oracles}", "--init", graphs / "init.dense"),
+        *([] if algorithm == "softmax" else ["--option", "slack=1"]),
+        *("-o", graphs / "tuned"),
+    )
+    said = capsys.readouterr().err
+    assert code == 0, said
+    assert (
+        f"oracles={oracles}: 1 of 5 sentences have a derivation of a reference; the others: "
+        f"{others}" in said
+    )
+    start, end = (
+        float(line.split()[-1]) for line in said.splitlines() if line.startswith("score at the ")
+    )
+    assert end > start
+
+
+def test_bold_updates_need_a_reference_in_the_graphs(
+    graphs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (graphs / "refs").write_text("something else\n" * 5)
+    code = run(
+        *("--graphs", graphs / "one", "--refs", graphs / "refs", "--algorithm", "mira"),
+        *("--option", "oracles=hybrid", "--init", graphs / "init.dense"),
+    )
+    assert code == 1
+    said = capsys.readouterr().err
+    assert "oracles=hybrid: no search graph yields a reference of its sentence" in said
+
+
+@pytest.mark.parametrize("algorithm", ["softmax", "arow"])
+def test_bold_updates_need_graphs(
+    graphs: Path, algorithm: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = run(
+        *("--nbest", graphs / "none.gz", "--refs", graphs / "refs"),
+        *("--algorithm", algorithm, "--option", "oracles=bold"),
+    )
+    assert code == 2
+    assert "oracles=bold needs search graphs" in capsys.readouterr().err

@@ -8,7 +8,7 @@ Smith 2010).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -26,6 +26,12 @@ from mosesplug.optimizers.batch.expected.risk import (
 )
 from mosesplug.optimizers.batch.expected.stages import AnnealingStage, fit_stages
 from mosesplug.optimizers.costs import Costs, first_of_largest
+from mosesplug.optimizers.derivations import (
+    OracleUpdates,
+    choose_sentences,
+    count_reachable,
+    require_local,
+)
 from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
@@ -55,17 +61,20 @@ class SoftmaxOptions:
         ),
         source="Neubig & Watanabe 2016, section 4; Venugopal & Vogel 2005",
     )
-    oracles: Literal["sets", "single"] = option(
+    oracles: Literal["sets", "single", "bold", "hybrid"] = option(
         "sets",
-        help="oracles: all good enough hypotheses, or the best of each sentence",
-        details="With a single oracle, the loss is convex.",
-        source="Neubig & Watanabe 2016, sections 3.2 and 5.2",
+        help="oracles: all good enough hypotheses, the best, or the references",
+        details="sets: all good enough hypotheses. single: the best of each sentence; the loss is "
+        "convex. bold: all derivations of a search graph that yield a reference; sentences without "
+        "one are left out. hybrid: bold where there is one, else sets. bold and hybrid need search "
+        "graphs.",
+        source="Neubig & Watanabe 2016, sections 3.2 and 5.2; Liang et al. 2006",
     )
     oracle_tolerance: float = option(
         0.1,
         help="largest cost of an oracle; 0: the best hypotheses only",
         source="0 in Och & Ney 2002; measured",
-        only_with="oracles=sets",
+        only_with="oracles=sets|hybrid",
         minimum=0.0,
     )
     error_margin: float = option(
@@ -134,12 +143,16 @@ def softmax(
         iterations=options.iterations,
         tolerance=options.flatness,
     )
+    notes: tuple[str, ...] = ()
     if problem.derivations is not None:
         found = _graph_objective(problem, initial, options)
+        notes = count_reachable(problem.derivations, _updates(options))
     else:
+        require_local(options.oracles)
         found = objectives.softmax(list_shards(problem), *_oracles(problem, options, rng))
     once = (AnnealingStage(),)
-    return fit_stages(problem, initial, once, settings, lambda stage, now: found, progress)
+    solution = fit_stages(problem, initial, once, settings, lambda stage, now: found, progress)
+    return replace(solution, notes=notes)
 
 
 def _graph_objective(
@@ -152,6 +165,7 @@ def _graph_objective(
 
     Raises:
         UsageError: another gain of oracles, or a metric without BLEU statistics.
+        OptimizerError: references are the oracles, and no graph yields one.
     """
     require_default(options.oracle_gain, "lin-och", "oracle_gain")
     require_bleu(problem, "softmax on search graphs")
@@ -161,7 +175,13 @@ def _graph_objective(
     gains = linearise(totals, LinearBleuOptions())
     unit = graphs.n_sentences * float(problem.metric.score(totals))
     tolerance = None if options.oracles == "single" else options.oracle_tolerance
-    return graphs.softmax(gains.scale(unit), tolerance, options.error_margin)
+    updates = _updates(options)
+    sentences, bold = choose_sentences(graphs, updates), updates != "local"
+    return graphs.softmax(gains.scale(unit), tolerance, options.error_margin, sentences, bold=bold)
+
+
+def _updates(options: SoftmaxOptions) -> OracleUpdates:
+    return options.oracles if options.oracles in ("bold", "hybrid") else "local"
 
 
 def _oracles(
