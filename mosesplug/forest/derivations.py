@@ -25,7 +25,6 @@ from mosesplug.forest.objectives import ScoredGraph, risk, softmax_margin, xbleu
 from mosesplug.forest.oracles.bleu import OracleGraph, oracle_graph
 from mosesplug.forest.oracles.candidates import find_candidates
 from mosesplug.forest.pruning import score_through_edges
-from mosesplug.forest.sentence_sums import GraphObjective
 from mosesplug.forest.viterbi import inside_best, viterbi
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.metrics.linear_bleu import LinearBleu
@@ -117,16 +116,18 @@ class GraphDerivations:
 
     def risk(self, gains: LinearBleu, temperature: float) -> Objective:
         """See ``optimizers.derivations.DerivationSource``."""
-        return lambda weights: _pair(
-            risk(self._scored, weights, gains, temperature=temperature, threads=self.threads)
+        return lambda weights: risk(
+            self._scored, weights, gains, temperature=temperature, threads=self.threads
         )
 
     def xbleu(self, temperature: float) -> Objective:
         """See ``optimizers.derivations.DerivationSource``."""
 
         def objective(weights: Floats) -> tuple[float, Floats]:
-            found = xbleu(self._scored, weights, temperature=temperature, threads=self.threads)
-            return -found.value, -found.gradient
+            value, gradient = xbleu(
+                self._scored, weights, temperature=temperature, threads=self.threads
+            )
+            return -value, -gradient
 
         return objective
 
@@ -154,8 +155,8 @@ class GraphDerivations:
             cost[graph.split.edge_offsets[-2] :] += margin * best
             costs.append(cost)
         margins = costs if margin > 0.0 else None
-        return lambda weights: _pair(
-            softmax_margin(graphs, oracles, margins, weights, threads=self.threads)
+        return lambda weights: softmax_margin(
+            graphs, oracles, margins, weights, threads=self.threads
         )
 
     @cached_property
@@ -285,7 +286,3 @@ def choose_oracles(
         through = score_through_edges(*arrays, gains, inside, outside)
         kept |= through >= best.score - tolerance - _ROUNDING
     return kept, best.score
-
-
-def _pair(found: GraphObjective) -> tuple[float, Floats]:
-    return found.value, found.gradient

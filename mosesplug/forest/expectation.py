@@ -25,14 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.forest.inside_outside import GraphEdges, Posterior
-from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import kernel
 
-__all__ = [
-    "expectation",
-    "expectation_and_gradient",
-    "feature_sums",
-]
+__all__ = ["add_features", "expectation", "expectation_and_gradient"]
 
 
 def expectation(posterior: Posterior, values: NDArray[Any]) -> NDArray[np.float64]:
@@ -65,23 +60,6 @@ def expectation_and_gradient(
     arrays = graph.edge_offsets, graph.tail_offsets, graph.tails
     below = _averages(*arrays, posterior.shares, values)
     return float(below[-1]), _gradient(*arrays, posterior.shares, posterior.nodes, values, below)
-
-
-def feature_sums(
-    graph: Hypergraph, times: NDArray[np.float64], n_columns: int
-) -> NDArray[np.float64]:
-    """Return the sum of ``times`` times the features over all edges, float64 ``[n_columns]``.
-
-    If ``times`` is the posterior of the edges, these are the expected features.
-
-    Args:
-        graph: the graph.
-        times: float64 ``[n_edges]``; the factor of each edge.
-        n_columns: number of features.
-    """
-    totals = np.zeros(n_columns)
-    add_features(graph.feature_indptr, graph.feature_indices, graph.feature_values, times, totals)
-    return totals
 
 
 @kernel

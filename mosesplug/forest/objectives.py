@@ -1,14 +1,15 @@
 """Differentiable objectives of weights on the search graphs of a tuning set.
 
-The probability of a derivation is proportional to ``exp(scale * w . h)`` (survey, equation 22).
-Each objective maps graphs, weights and scale to a value and its gradient with respect to weights
-and scale, exactly over all derivations (``forest.ngrams.split``, ``forest.expectation``):
+The probability of a derivation is proportional to ``exp(w . h)`` (survey, equation 22). Each
+objective maps graphs and weights to a value and its gradient, float64 ``[n_columns]``, exactly over
+all derivations (``forest.ngrams.split``, ``forest.expectation``):
 
-- ``softmax_loss``: minus the log-likelihood of oracle derivations (survey, section 3.2);
-- ``softmax_margin``: the same with costs of the other derivations (Gimpel & Smith 2010);
+- ``softmax_margin``: minus the log-likelihood of oracle derivations (survey, section 3.2), with
+  costs of the other derivations (Gimpel & Smith 2010);
 - ``risk``: expected error, by linear BLEU (survey, equations 24 and 52);
-- ``xbleu``: BLEU of expected statistics (survey, equations 53 to 55 and appendix A);
-- ``entropy``: entropy of the posterior (survey, equation 44), for deterministic annealing.
+- ``xbleu``: BLEU of expected statistics (survey, equations 53 to 55 and appendix A).
+
+The last two take entropy of the posterior (survey, equation 44), for deterministic annealing.
 
 Sentences are summed in their order, so that values do not depend on the number of threads.
 """
@@ -22,34 +23,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.errors import DataError
 from mosesplug.forest.expectation import expectation, expectation_and_gradient
 from mosesplug.forest.inside_outside import Posterior, posterior
 from mosesplug.forest.intersection import ReferenceGraph
-from mosesplug.forest.k_best import Derivations
 from mosesplug.forest.ngrams.posteriors import expected_counts, ngram_values
 from mosesplug.forest.ngrams.reference_ngrams import ORDER, ReferenceNgramTree
 from mosesplug.forest.ngrams.split import SplitGraph, split_for
-from mosesplug.forest.sentence_sums import (
-    GraphObjective,
-    ScoreChange,
-    map_in_order,
-    mean_objective,
-    sum_objective,
-)
+from mosesplug.forest.sentence_sums import Slope, map_in_order, mean_objective, sum_objective
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.metrics.expected_bleu import expected_bleu
 from mosesplug.metrics.linear_bleu import LinearBleu
 
-__all__ = [
-    "GraphObjective",
-    "ScoredGraph",
-    "entropy",
-    "risk",
-    "softmax_loss",
-    "softmax_margin",
-    "xbleu",
-]
+__all__ = ["ScoredGraph", "risk", "softmax_margin", "xbleu"]
 
 
 @dataclass(frozen=True)
@@ -89,58 +74,17 @@ class ScoredGraph:
         return posterior(self.split, scores[self.split.origins])
 
 
-def softmax_loss(
-    graphs: Sequence[Hypergraph],
-    oracles: Sequence[Hypergraph | Derivations],
-    weights: NDArray[np.float64],
-    *,
-    scale: float = 1.0,
-    threads: int = 1,
-) -> GraphObjective:
-    """Return the negative mean log-probability of the oracle derivations (survey, equation 19).
-
-    Args:
-        graphs: the graphs of the sentences; each goal can be built.
-        oracles: for each sentence a graph of its oracle derivations (``pruning.subgraph``), or a
-            list of derivations of its graph.
-        weights: float64 ``[n_columns]``.
-        scale: factor of the model scores.
-        threads: number of threads; the result does not depend on it.
-
-    Raises:
-        DataError: a sentence has no derivation, or no oracle.
-    """
-
-    def part(sentence: int) -> tuple[float, list[ScoreChange]]:
-        graph, oracle = graphs[sentence], oracles[sentence]
-        scores = graph.edge_scores(weights)
-        found = posterior(graph, scale * scores)
-        changes = [ScoreChange(graph, scores, found.edges)]
-        if isinstance(oracle, Derivations):
-            total, uses = _sum_derivations(oracle, scale * scores)
-            changes.append(ScoreChange(graph, scores, -uses))
-        else:
-            own = oracle.edge_scores(weights)
-            good = posterior(oracle, scale * own)
-            total = good.log_partition
-            changes.append(ScoreChange(oracle, own, -good.edges))
-        return found.log_partition - total, changes
-
-    return mean_objective(part, _count_sentences(graphs, oracles), weights, scale, threads)
-
-
 def softmax_margin(
     graphs: Sequence[ScoredGraph],
     oracles: Sequence[NDArray[np.bool_] | ReferenceGraph],
     costs: Sequence[NDArray[np.float64]] | None,
     weights: NDArray[np.float64],
     *,
-    scale: float = 1.0,
     threads: int = 1,
-) -> GraphObjective:
+) -> tuple[float, NDArray[np.float64]]:
     """Return the negative mean log-probability of oracles, with costs of the other derivations.
 
-    Costs are added to scaled model scores (Gimpel & Smith 2010). Oracles have no cost.
+    Costs are added to model scores (Gimpel & Smith 2010). Oracles have no cost.
 
     Args:
         graphs: the graphs of the sentences.
@@ -149,17 +93,16 @@ def softmax_margin(
         costs: for each sentence float64 ``[n_split_edges]``, whose sum over a derivation is its
             cost, 0 or more; None: without costs.
         weights: float64 ``[n_columns]``.
-        scale: factor of the model scores.
         threads: number of threads; the result does not depend on it.
 
     Raises:
         DataError: a sentence has no derivation, or no oracle.
     """
 
-    def part(sentence: int) -> tuple[float, list[ScoreChange]]:
+    def part(sentence: int) -> Slope:
         graph, kept = graphs[sentence], oracles[sentence]
-        split, scores = graph.split, graph.graph.edge_scores(weights)
-        model = scale * scores[split.origins]
+        split = graph.split
+        model = graph.graph.edge_scores(weights)[split.origins]
         good, good_uses = _oracle_posterior(split, kept, model)
         if costs is None:
             every = posterior(split, model)
@@ -178,9 +121,9 @@ def softmax_margin(
             uses = share_all * every.edges - share_dear * dear_uses + share_good * good_uses
             uses /= total
         change = split.on_graph(uses - good_uses, graph.graph.n_edges)
-        return log_all - good, [ScoreChange(graph.graph, scores, change)]
+        return log_all - good, graph.graph, change
 
-    return mean_objective(part, _count_sentences(graphs, oracles), weights, scale, threads)
+    return mean_objective(part, _count_sentences(graphs, oracles), len(weights), threads)
 
 
 def risk(
@@ -188,17 +131,15 @@ def risk(
     weights: NDArray[np.float64],
     gains: LinearBleu,
     *,
-    scale: float = 1.0,
     temperature: float = 0.0,
     threads: int = 1,
-) -> GraphObjective:
+) -> tuple[float, NDArray[np.float64]]:
     """Return the mean expected error by linear BLEU (survey, equations 24 and 52) minus entropy.
 
     Args:
         graphs: the graphs of the sentences.
         weights: float64 ``[n_columns]``.
         gains: gains of words and matching n-grams; the error is minus their sum.
-        scale: factor of the model scores.
         temperature: factor of the entropy (survey, equation 45).
         threads: number of threads; the result does not depend on it.
 
@@ -206,56 +147,26 @@ def risk(
         DataError: a sentence has no derivation.
     """
 
-    def part(sentence: int) -> tuple[float, list[ScoreChange]]:
+    def part(sentence: int) -> Slope:
         graph = graphs[sentence]
         scores = graph.graph.edge_scores(weights)
-        found = graph.posterior(scale * scores)
+        found = graph.posterior(scores)
         # The entropy is log Z - E[score], so the scores act as errors too.
-        values = temperature * scale * scores[graph.split.origins] - graph.gains(gains)
+        values = temperature * scores[graph.split.origins] - graph.gains(gains)
         value, change = _average(graph, found, values)
         value -= temperature * found.log_partition
-        return value, [ScoreChange(graph.graph, scores, change)]
+        return value, graph.graph, change
 
-    return mean_objective(part, len(graphs), weights, scale, threads)
-
-
-def entropy(
-    graphs: Sequence[Hypergraph],
-    weights: NDArray[np.float64],
-    *,
-    scale: float = 1.0,
-    threads: int = 1,
-) -> GraphObjective:
-    """Return the mean entropy of the posterior over derivations, in nats (survey, equation 44).
-
-    Args:
-        graphs: the graphs of the sentences.
-        weights: float64 ``[n_columns]``.
-        scale: factor of the model scores.
-        threads: number of threads; the result does not depend on it.
-
-    Raises:
-        DataError: a sentence has no derivation.
-    """
-
-    def part(sentence: int) -> tuple[float, list[ScoreChange]]:
-        graph = graphs[sentence]
-        scores = graph.edge_scores(weights)
-        found = posterior(graph, scale * scores)
-        mean, change = expectation_and_gradient(graph, found, scale * scores)
-        return found.log_partition - mean, [ScoreChange(graph, scores, -change)]
-
-    return mean_objective(part, len(graphs), weights, scale, threads)
+    return mean_objective(part, len(graphs), len(weights), threads)
 
 
 def xbleu(
     graphs: Sequence[ScoredGraph],
     weights: NDArray[np.float64],
     *,
-    scale: float = 1.0,
     temperature: float = 0.0,
     threads: int = 1,
-) -> GraphObjective:
+) -> tuple[float, NDArray[np.float64]]:
     """Return BLEU of expected statistics (Rosti et al. 2010, 2011) plus entropy, to maximise.
 
     Expected n-gram counts are summed over sentences. Matches are clipped as expectations,
@@ -266,7 +177,6 @@ def xbleu(
     Args:
         graphs: the graphs of the sentences.
         weights: float64 ``[n_columns]``.
-        scale: factor of the model scores.
         temperature: factor of the mean entropy (survey, equation 45).
         threads: number of threads; the result does not depend on it.
 
@@ -280,27 +190,27 @@ def xbleu(
 
     def statistics(sentence: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         graph = graphs[sentence]
-        found = graph.posterior(scale * graph.graph.edge_scores(weights))
+        found = graph.posterior(graph.graph.edge_scores(weights))
         counts = expected_counts(graph.split, found)
         clipped = np.minimum(counts, graph.limits)
         matches = np.bincount(graph.split.orders, weights=clipped, minlength=ORDER + 1)[1:]
         totals = expectation(found, graph.split.totals)
         return np.concatenate([matches, totals]), counts < graph.limits
 
-    def part(sentence: int) -> tuple[float, list[ScoreChange]]:
+    def part(sentence: int) -> Slope:
         graph = graphs[sentence]
         scores = graph.graph.edge_scores(weights)
         split = graph.split
-        found = graph.posterior(scale * scores)
+        found = graph.posterior(scores)
         worth = np.where(growing[sentence], by_matches[split.orders], 0.0)
         values = np.einsum("ij,j->i", split.totals, by_totals) + ngram_values(split, worth)
         own = 0.0
         if share > 0.0:
-            spread = share * scale * scores[split.origins]
+            spread = share * scores[split.origins]
             own = share * found.log_partition - float(expectation(found, spread))
             values -= spread
         _, change = _average(graph, found, values)
-        return own, [ScoreChange(graph.graph, scores, change)]
+        return own, graph.graph, change
 
     share = temperature / max(len(graphs), 1)
     found = list(map_in_order(statistics, len(graphs), threads))
@@ -313,8 +223,8 @@ def xbleu(
     by_matches = np.concatenate([[0.0], by_statistics[0:-1:2]])
     by_totals = by_statistics[1:-1:2]
     if value == 0.0:
-        return GraphObjective(0.0, np.zeros(len(weights)), 0.0)
-    return sum_objective(part, len(graphs), weights, scale, threads, value)
+        return 0.0, np.zeros(len(weights))
+    return sum_objective(part, len(graphs), len(weights), threads, value)
 
 
 def _oracle_posterior(
@@ -335,19 +245,6 @@ def _average(
     """Return an average over the split graph and its derivatives by the original edge scores."""
     value, change = expectation_and_gradient(graph.split, found, values)
     return value, graph.split.on_graph(change, graph.graph.n_edges)
-
-
-def _sum_derivations(
-    oracles: Derivations, scores: NDArray[np.float64]
-) -> tuple[float, NDArray[np.float64]]:
-    """Return the log of the sum over derivations, and the expected uses of each edge."""
-    if not len(oracles):
-        raise DataError("there is no oracle derivation")
-    totals = np.add.reduceat(scores[oracles.edges], oracles.offsets[:-1])
-    log_total = float(np.logaddexp.reduce(totals))
-    times = np.repeat(np.exp(totals - log_total), np.diff(oracles.offsets))
-    uses = np.bincount(oracles.edges, weights=times, minlength=len(scores))
-    return log_total, uses.astype(np.float64, copy=False)
 
 
 def _count_sentences(graphs: Sequence[object], oracles: Sequence[object]) -> int:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -17,78 +16,38 @@ from mosesplug.forest.expectation import add_features
 from mosesplug.forest.oracles.hope_fear import name_sentence
 from mosesplug.hypergraph import Hypergraph
 
-__all__ = ["GraphObjective", "ScoreChange", "map_in_order", "mean_objective", "sum_objective"]
+__all__ = ["Slope", "map_in_order", "mean_objective", "sum_objective"]
 
 Result = TypeVar("Result")
 
-
-@dataclass(frozen=True)
-class GraphObjective:
-    """The value of an objective and its derivatives.
-
-    Attributes:
-        value: the value.
-        gradient: float64 ``[n_columns]``; derivatives with respect to the weights.
-        scale_gradient: derivative with respect to the scale.
-    """
-
-    value: float
-    gradient: NDArray[np.float64]
-    scale_gradient: float
-
-
-@dataclass(frozen=True)
-class ScoreChange:
-    """Derivatives with respect to the scaled edge scores of a graph.
-
-    Attributes:
-        graph: the graph.
-        scores: float64 ``[n_edges]``; unscaled edge scores.
-        by_scaled: float64 ``[n_edges]``; the derivatives.
-    """
-
-    graph: Hypergraph
-    scores: NDArray[np.float64]
-    by_scaled: NDArray[np.float64]
+Slope = tuple[float, Hypergraph, NDArray[np.float64]]
+"""The value of a sentence, its graph, and the derivatives by edge scores, float64 ``[n_edges]``."""
 
 
 def mean_objective(
-    part: Callable[[int], tuple[float, list[ScoreChange]]],
-    n_sentences: int,
-    weights: NDArray[np.float64],
-    scale: float,
-    threads: int,
-) -> GraphObjective:
-    """Return the mean over the sentences of values and derivatives."""
-    total = sum_objective(part, n_sentences, weights, scale, threads, 0.0)
+    part: Callable[[int], Slope], n_sentences: int, n_columns: int, threads: int
+) -> tuple[float, NDArray[np.float64]]:
+    """Return the mean over the sentences of values and gradients."""
+    value, gradient = sum_objective(part, n_sentences, n_columns, threads, 0.0)
     n = max(n_sentences, 1)
-    return GraphObjective(total.value / n, total.gradient / n, total.scale_gradient / n)
+    return value / n, gradient / n
 
 
 def sum_objective(
-    part: Callable[[int], tuple[float, list[ScoreChange]]],
-    n_sentences: int,
-    weights: NDArray[np.float64],
-    scale: float,
-    threads: int,
-    value: float,
-) -> GraphObjective:
-    """Return the sum over the sentences of values and derivatives, starting from ``value``."""
-    by_scaled = np.zeros(len(weights))
-    by_scale = 0.0
-    for own, changes in map_in_order(part, n_sentences, threads):
+    part: Callable[[int], Slope], n_sentences: int, n_columns: int, threads: int, value: float
+) -> tuple[float, NDArray[np.float64]]:
+    """Return ``value`` plus those of the sentences, and the gradient, float64 ``[n_columns]``."""
+    gradient = np.zeros(n_columns)
+    for own, graph, by_scores in map_in_order(part, n_sentences, threads):
         value += own
-        for change in changes:
-            graph = change.graph
-            add_features(
-                graph.feature_indptr,
-                graph.feature_indices,
-                graph.feature_values,
-                change.by_scaled,
-                by_scaled,
-            )
-            by_scale += float((change.by_scaled * change.scores).sum())
-    return GraphObjective(value, scale * by_scaled, by_scale)
+        add_features(
+            graph.feature_indptr,
+            graph.feature_indices,
+            graph.feature_values,
+            by_scores,
+            gradient,
+        )
+    return value, gradient
 
 
 def map_in_order(work: Callable[[int], Result], n_sentences: int, threads: int) -> Iterator[Result]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +10,6 @@ from numpy.typing import NDArray
 
 from formats.graphs.hypergraph import Edge
 from mosesplug.forest import objectives as forest
-from mosesplug.forest.k_best import k_best
 from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgramTree
 from mosesplug.metrics.expected_bleu import expected_bleu
 from mosesplug.metrics.linear_bleu import LinearBleu
@@ -169,26 +167,26 @@ def test_same_as_on_graphs_of_the_same_hypotheses() -> None:
     lists = replace(lists, dense=values, stats=stats.astype(np.float32))
     own_lists, weights, scale = WholeLists(lists), np.array([0.9, -0.7, 0.31]), 1.7
     gains = LinearBleu(-0.02, np.array([0.05, 0.07, 0.11, 0.2]))
-    best = k_best(graph, graph.edge_scores(weights), 2)
     chosen = np.argsort(values.astype(np.float64) @ weights)[-2:]
+    kept = np.isin(scored.split.origins, chosen)
     errors = -gains.gains(stats)
-    pairs: list[tuple[Objective, Callable[[], forest.Objective]]] = [
+    pairs: list[tuple[Objective, Objective]] = [
         (
             softmax(own_lists, np.isin(np.arange(4), chosen)),
-            lambda: forest.softmax_loss([graph], [best], weights, scale=scale),
+            lambda w: forest.softmax_margin([scored], [kept], None, w),
         ),
-        (risk(own_lists, errors), lambda: forest.risk([scored], weights, gains, scale=scale)),
+        (risk(own_lists, errors), lambda w: forest.risk([scored], w, gains)),
         (
             lambda w: tuple(-each for each in xbleu(own_lists)(w)),  # type: ignore[return-value]
-            lambda: forest.xbleu([scored], weights, scale=scale),
+            lambda w: forest.xbleu([scored], w),
         ),
     ]
     for of_lists, of_graphs in pairs:
-        expected = of_graphs()
+        expected, slopes = of_graphs(scale * weights)
         value, by_weights, by_scale = evaluate_scaled(of_lists, weights, scale)
-        assert value == pytest.approx(expected.value, rel=1e-6)
-        np.testing.assert_allclose(by_weights, expected.gradient, rtol=1e-5, atol=1e-7)
-        assert by_scale == pytest.approx(expected.scale_gradient, rel=1e-5)
+        assert value == pytest.approx(expected, rel=1e-6)
+        np.testing.assert_allclose(by_weights, scale * slopes, rtol=1e-5, atol=1e-7)
+        assert by_scale == pytest.approx(weights @ slopes, rel=1e-5)
 
 
 def _ngrams(words: list[bytes]) -> list[list[tuple[bytes, ...]]]:
