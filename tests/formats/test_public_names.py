@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import pkgutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -34,3 +36,16 @@ def test_one_module_loads_no_other() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout == "['formats.errors']\n"
+
+
+def test_imports_the_standard_library_and_numpy() -> None:
+    """And msgspec, in the reader of JSON lines; an import of any other package fails."""
+    allowed = {*sys.stdlib_module_names, "formats", "numpy"}
+    others = set()
+    for path in Path(formats.__path__[0]).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names += [each.name for each in node.names] if isinstance(node, ast.Import) else []
+            tops = {name.partition(".")[0] for name in names}
+            others |= {(path.name, top) for top in tops - allowed}
+    assert others == {("json_structs.py", "msgspec")}
