@@ -169,7 +169,7 @@ class Run:
 
     @property
     def metric(self) -> str:
-        """Name of the metric that the run optimizes."""
+        """Name of the metric that the run optimises."""
         with self._open() as stored:
             return stored.metric_name
 
@@ -187,8 +187,8 @@ class Run:
             return False
         with self._open() as stored:
             # A run that was continued has the summary of its earlier end.
-            summarized = StoredSummary.read(workspace.summary).document["iterations"]
-            return len(summarized) == len(stored.records)
+            summarised = StoredSummary.read(workspace.summary).document["iterations"]
+            return len(summarised) == len(stored.records)
 
     @property
     def iterations(self) -> Table:

@@ -240,7 +240,7 @@ class IterationSummary:
 
 
 def summarize_iterations(run: StoredRun, *, oracles: bool = True) -> Iterator[IterationSummary]:
-    """Summarize the iterations in order.
+    """Summarise the iterations in order.
 
     Args:
         run: the run.

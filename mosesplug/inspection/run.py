@@ -51,12 +51,12 @@ class StoredRun:
 
     @property
     def signature(self) -> str:
-        """Signature of the metric that the run optimizes."""
+        """Signature of the metric that the run optimises."""
         return self.records[-1].signature
 
     @property
     def metric_name(self) -> str:
-        """Name of the metric that the run optimizes."""
+        """Name of the metric that the run optimises."""
         return self.signature.partition("|")[0]
 
     @property
@@ -67,7 +67,7 @@ class StoredRun:
 
     @cached_property
     def metric(self) -> Metric:
-        """The metric that the run optimizes."""
+        """The metric that the run optimises."""
         from mosesplug.metrics.registry import metric_of_signature
 
         return metric_of_signature(self.signature)

@@ -31,7 +31,7 @@ __all__ = ["Reporter", "format_iterations"]
 _SECONDS_BETWEEN_LINES = 60.0
 """Without a terminal, a long decoding prints a line after this time."""
 _SECONDS_BETWEEN_STEPS = 30.0
-"""The same for reading search graphs and for optimizing."""
+"""The same for reading search graphs and for optimising."""
 _CLEAR_LINE = "\r\x1b[K"
 _PHASES = {
     "filter": "filtering the model",

@@ -219,7 +219,7 @@ def search_line(
 
     Args:
         shards: the line scores of all shards' lists.
-        metric: to be maximized.
+        metric: to be maximised.
         old: float64 ``[n_features]``, not all 0.
         mixed: float64 ``[n_features]``, not all 0.
     """

@@ -1,7 +1,7 @@
-"""The best point of a line with a regularized score (after Galley et al. 2013).
+"""The best point of a line with a regularised score (after Galley et al. 2013).
 
 Multiples of weights decide alike, so the length of a weight vector means nothing, and a plain L2
-norm would only make weights small. Galley et al. regularize by L0, and by a scaled L2. Both are
+norm would only make weights small. Galley et al. regularise by L0, and by a scaled L2. Both are
 scale-invariant; the scaling of L2 is a choice of this program:
 
 - L2: the distance of the weights from the given ones after the best scaling, ``min_s |s w - w0|^2 /
