@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from os import PathLike, fspath
 from pathlib import Path
-from typing import BinaryIO, Literal, cast
+from typing import BinaryIO, Literal, Protocol, cast
 
 from formats.errors import FormatError
 
@@ -42,14 +42,26 @@ __all__ = [
 StrPath = str | PathLike[str]
 """A path."""
 
+
+class _Unpacked(Protocol):
+    """The text of an archive."""
+
+    def read(self, size: int, /) -> bytes: ...
+
+    def close(self) -> None: ...
+
+
 CHUNK_BYTES = 1 << 20
 _UNPACKED_BYTES = 1 << 30
 """Any archive may expand to this many bytes."""
 _LARGEST_RATIO = 400
 """Largest ratio of text to archive beyond that. Lists and graphs reach a few dozen; a file that
 repeats one byte reaches more than a thousand."""
-_ARCHIVES: dict[bytes, Callable[[BinaryIO], io.BufferedIOBase]] = {
-    b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
+_PACKED_BYTES = 1 << 16
+"""Bytes of a gzip file that are unpacked at a time."""
+_GZIP_WINDOW = 16 + zlib.MAX_WBITS
+_ARCHIVES: dict[bytes, Callable[[BinaryIO], _Unpacked]] = {
+    b"\x1f\x8b": lambda file: _GzipReader(file),
     b"BZh": bz2.BZ2File,
     b"\xfd7zXZ\x00": lzma.LZMAFile,
 }
@@ -209,10 +221,46 @@ def _open_packed(file: BinaryIO, compress: Literal["gz"] | None) -> Iterator[Bin
             yield cast(BinaryIO, packed)
 
 
+class _GzipReader:
+    """The text of a gzip file, unpacked in larger pieces than by ``gzip`` of Python 3.11.
+
+    As there, a file may have several members, and zeros behind each.
+    """
+
+    def __init__(self, compressed: BinaryIO) -> None:
+        self._compressed = compressed
+        self._member = zlib.decompressobj(_GZIP_WINDOW)
+
+    def read(self, size: int, /) -> bytes:
+        """Return at most ``size`` bytes, none at the end of the file."""
+        while True:
+            if self._member.eof:
+                packed = self._find_member()
+                if not packed:
+                    return b""
+                self._member = zlib.decompressobj(_GZIP_WINDOW)
+            else:
+                packed = self._member.unconsumed_tail or self._compressed.read(_PACKED_BYTES)
+            if text := self._member.decompress(packed, size):
+                return text
+            if not (packed or self._member.eof):
+                raise EOFError("it ends before the end of its data")
+
+    def close(self) -> None:
+        """Do nothing: the compressed file is closed by whoever opened it."""
+
+    def _find_member(self) -> bytes:
+        """Return bytes from the beginning of the next member on; none if there is no other."""
+        packed = self._member.unused_data.lstrip(b"\0")
+        while not packed and (more := self._compressed.read(_PACKED_BYTES)):
+            packed = more.lstrip(b"\0")
+        return packed
+
+
 class _Archive(io.RawIOBase):
     """An archive whose read errors are ``FormatError`` of one line."""
 
-    def __init__(self, source: io.BufferedIOBase, compressed: BinaryIO, path: StrPath) -> None:
+    def __init__(self, source: _Unpacked, compressed: BinaryIO, path: StrPath) -> None:
         self._source = source
         self._compressed = compressed
         self._path = path

@@ -64,6 +64,20 @@ def test_concatenated_gzip_members_are_one_text(tmp_path: Path) -> None:
     assert read_lines(path) == [b"one", b"two"]
 
 
+def test_zeros_behind_gzip_members_are_ignored(tmp_path: Path) -> None:
+    path = tmp_path / "padded.gz"
+    one, zeros = gzip.compress(TEXT), bytes(100_000)
+    path.write_bytes(one + zeros + gzip.compress(b"") + gzip.compress(b"two") + zeros)
+    assert read_bytes(path) == TEXT + b"two" == gzip.decompress(path.read_bytes())
+
+
+def test_other_bytes_behind_a_gzip_member_are_damage(tmp_path: Path) -> None:
+    path = tmp_path / "more.gz"
+    path.write_bytes(gzip.compress(TEXT) + b"more")
+    with pytest.raises(FormatError, match="damaged"):
+        read_bytes(path)
+
+
 @pytest.mark.parametrize("kind", ["gz", "bz2", "xz"])
 def test_truncated_archive_names_the_file_and_the_remedy(tmp_path: Path, kind: str) -> None:
     path = tmp_path / f"cut.{kind}"
