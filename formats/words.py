@@ -17,6 +17,7 @@ __all__ = [
     "Bytes",
     "Positions",
     "Words",
+    "are_equal_ranges",
     "are_same_bytes",
     "count_before_blank",
     "hash_tokens",
@@ -110,10 +111,22 @@ def are_same_bytes(text: Bytes, starts: Positions, ends: Positions, other: Posit
     lengths = ends - starts
     if not np.array_equal(lengths, lengths[other]):
         return False
+    return are_equal_ranges(text, starts, starts[other], lengths)
+
+
+def are_equal_ranges(text: Bytes, starts: Positions, others: Positions, lengths: Positions) -> bool:
+    """Return whether the bytes from each start on equal those from the other one on.
+
+    Args:
+        text: uint8, at least eight bytes of it behind the start of each word.
+        starts: int64 ``[n]``.
+        others: int64 ``[n]``.
+        lengths: int64 ``[n]``.
+    """
     return all(
         np.array_equal(mine[1], theirs[1])
         for mine, theirs in zip(
-            _chunks(text, starts, lengths), _chunks(text, starts[other], lengths), strict=True
+            _chunks(text, starts, lengths), _chunks(text, others, lengths), strict=True
         )
     )
 

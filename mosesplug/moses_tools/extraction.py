@@ -20,6 +20,7 @@ from formats.extractor.data import (
 from formats.nbest.files import NBestList
 from formats.text import StrPath
 from mosesplug.errors import DataError
+from mosesplug.kernels import lean_kernel
 from mosesplug.moses_tools.extractor_files import Iteration, Merged, find_first_equal_rows
 from mosesplug.moses_tools.scoring import Scorer, ScorerInput, check_sentences
 
@@ -69,37 +70,46 @@ def remove_duplicates(merged: Merged) -> Merged:
     of the sentence replaces each duplicate, and is checked next.
     """
     first = find_first_equal_rows(merged, merged.stats, sparse=False)
-    rows = np.arange(len(first))
-    repeated = np.flatnonzero(first != rows)
-    kept: list[NDArray[np.int64]] = []
+    if np.array_equal(first, np.arange(len(first))):
+        return merged
+    order = np.arange(len(first))
     counts = np.diff(merged.offsets)
-    cut = 0
-    sentences = np.unique(np.searchsorted(merged.offsets, repeated, side="right") - 1)
-    for sentence in sentences.tolist():
-        start, end = int(merged.offsets[sentence]), int(merged.offsets[sentence + 1])
-        left = _select_rows(first[start:end].tolist(), start)
-        kept += (rows[cut:start], np.array(left, dtype=np.int64))
-        counts[sentence] = len(left)
-        cut = end
-    kept.append(rows[cut:])
-    return merged.take(np.concatenate(kept), np.cumsum([0, *counts.tolist()]))
+    select_rows(first, merged.offsets, np.zeros(len(first), dtype=np.bool_), order, counts)
+    offsets = np.cumsum([0, *counts.tolist()])
+    kept = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - merged.offsets[:-1], counts)
+    return merged.take(order[kept], offsets)
 
 
-def _select_rows(first: list[int], start: int) -> list[int]:
-    """Return the kept rows of one sentence; ``first`` is the first equal row of each row."""
-    order = list(range(start, start + len(first)))
-    seen: set[int] = set()
-    at = 0
-    while at < len(order):
-        equal = first[order[at] - start]
-        if equal in seen:
-            last = order.pop()
-            if at < len(order):
-                order[at] = last
-        else:
-            seen.add(equal)
-            at += 1
-    return order
+@lean_kernel
+def select_rows(
+    first: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    seen: NDArray[np.bool_],
+    order: NDArray[np.int64],
+    counts: NDArray[np.int64],
+) -> None:
+    """Put the kept rows of each sentence first, in Moses' order.
+
+    Args:
+        first: int64 ``[n]``; the first equal row of each row.
+        offsets: int64 ``[n_sentences + 1]``; rows of each sentence.
+        seen: bool ``[n]``, False; working space.
+        order: in and out, int64 ``[n]``; 0, 1, 2, ... at first. The kept rows of sentence ``i``
+            are the first ``counts[i]`` from ``offsets[i]`` on.
+        counts: output, int64 ``[n_sentences]``.
+    """
+    for sentence in range(len(counts)):
+        at = offsets[sentence]
+        end = offsets[sentence + 1]
+        while at < end:
+            equal = first[order[at]]
+            if seen[equal]:
+                end -= 1
+                order[at] = order[end]
+            else:
+                seen[equal] = True
+                at += 1
+        counts[sentence] = at - offsets[sentence]
 
 
 def write_extracted(

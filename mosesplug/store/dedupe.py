@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from formats.words import are_equal_ranges
 from mosesplug.kernels import kernel
 
 __all__ = [
@@ -228,24 +229,30 @@ def _repeat_first(rows: Rows, first: NDArray[np.int64]) -> bool:
     origins = first[repeats]
     if not np.array_equal(rows.dense[repeats], rows.dense[origins]):
         return False
-    for bounds, arrays in (
-        ((rows.starts, rows.ends), (rows.buffer,)),
-        ((rows.indptr[:-1], rows.indptr[1:]), (rows.indices, rows.data)),
-    ):
-        a, b = (np.stack([bound[chosen] for bound in bounds]) for chosen in (repeats, origins))
-        if not np.array_equal(a[1] - a[0], b[1] - b[0]):
-            return False
-        if all(np.array_equal(_take(array, a), _take(array, b)) for array in arrays):
-            continue
+    data = rows.data + np.float32(0.0)  # zero has no sign
+    return (
+        _are_same_ranges(rows.buffer, (rows.starts, rows.ends), repeats, origins)
+        and _are_same_ranges(rows.indices, (rows.indptr[:-1], rows.indptr[1:]), repeats, origins)
+        and _are_same_ranges(data, (rows.indptr[:-1], rows.indptr[1:]), repeats, origins)
+    )
+
+
+def _are_same_ranges(
+    array: NDArray[Any],
+    bounds: tuple[NDArray[Any], NDArray[Any]],
+    rows: NDArray[np.int64],
+    others: NDArray[np.int64],
+) -> bool:
+    """Return whether the ranges of ``rows`` hold the same bytes as those of ``others``."""
+    starts, ends = (array.itemsize * bound.astype(np.int64) for bound in bounds)
+    lengths = ends[rows] - starts[rows]
+    if not np.array_equal(lengths, ends[others] - starts[others]):
         return False
-    return True
-
-
-def _take(array: NDArray[Any], bounds: NDArray[Any]) -> NDArray[Any]:
-    """Return the ranges from ``bounds[0]`` to ``bounds[1]`` end to end."""
-    if not len(array):
-        return array
-    return np.concatenate([array[a:b] for a, b in bounds.T.tolist()])
+    if not lengths.any():
+        return True
+    # Words of eight bytes are compared, so the last ones need bytes behind them.
+    text = np.concatenate([array.view(np.uint8), np.zeros(8, dtype=np.uint8)])
+    return are_equal_ranges(text, starts[rows], starts[others], lengths)
 
 
 def _number_contents(rows: Rows) -> NDArray[np.uint64]:
