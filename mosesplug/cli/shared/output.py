@@ -6,10 +6,12 @@ import json
 import math
 import os
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from formats.text import atomic_write, write_atomic
 from mosesplug.errors import UsageError
@@ -103,15 +105,22 @@ def open_output(path: Path | None) -> Iterator[Callable[[bytes], object]]:
         yield file.write
 
 
+SECONDS_BETWEEN_LINES = 30.0
+"""Without a terminal, lines of progress are this far apart."""
+
+
 @contextmanager
 def progress_bar(quiet: bool) -> Iterator[Callable[[int, int, str], None]]:
-    """Show a progress bar on stderr if it is a terminal.
+    """Show a progress bar on stderr if it is a terminal, else a line every half minute.
 
     Yields:
-        A function ``(done, total, description)`` that updates the bar.
+        A function ``(done, total, description)`` that updates the bar. Any thread may call it.
     """
-    if quiet or not sys.stderr.isatty():
+    if quiet:
         yield lambda done, total, description: None
+        return
+    if not sys.stderr.isatty():
+        yield _Lines(sys.stderr).update
         return
     from rich.console import Console
     from rich.progress import Progress
@@ -120,4 +129,25 @@ def progress_bar(quiet: bool) -> Iterator[Callable[[int, int, str], None]]:
         task = progress.add_task("")
         yield lambda done, total, description: progress.update(
             task, completed=done, total=total, description=description
+        )
+
+
+class _Lines:
+    """Prints progress when it changes, if the last line is half a minute old."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._begin = self._printed = time.monotonic()
+        self._lock = threading.Lock()
+
+    def update(self, done: int, total: int, description: str) -> None:
+        now = time.monotonic()
+        with self._lock:
+            if now - self._printed < SECONDS_BETWEEN_LINES:
+                return
+            self._printed = now
+        print(
+            f"{description}: {done} of {total}, {now - self._begin:.0f} s",
+            file=self._stream,
+            flush=True,
         )
