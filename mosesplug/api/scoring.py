@@ -200,6 +200,7 @@ def score(
         prepared,
         selection=select,
         settings=settings,
+        ids=hypotheses.ids if isinstance(hypotheses, NBest) else (),
         outside=outside,
         samples=samples,
         seed=seed,

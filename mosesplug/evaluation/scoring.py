@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from formats.errors import FormatError
 from formats.nbest.block import NBestList
+from formats.nbest.list_format import SentenceIds
 from mosesplug.errors import UsageError
 from mosesplug.evaluation.error_rates import display_score
 from mosesplug.evaluation.scores import Translation, read_translation
@@ -87,6 +88,7 @@ class MetricScore:
         interval: the 95 % bootstrap interval; None if it was not computed.
         signature: the metric's signature.
         sentences: sentence scores, BLEU+1 (Lin & Och 2004) for BLEU.
+        ids: the ids of the sentences where n-best lists have texts as ids; else empty.
     """
 
     metric: str
@@ -94,6 +96,7 @@ class MetricScore:
     interval: tuple[float, float] | None
     signature: str
     sentences: tuple[float, ...]
+    ids: tuple[str, ...] = ()
 
 
 def prepare_metrics(
@@ -133,6 +136,7 @@ def score_translation(
     *,
     selection: Selection | None = None,
     settings: ListSettings = NO_SETTINGS,
+    ids: Sequence[str] = (),
     outside: NDArray[np.float64] | None = None,
     samples: int = 1000,
     seed: int = 1,
@@ -144,6 +148,7 @@ def score_translation(
         metrics: the metrics.
         selection: which hypothesis of each list to score.
         settings: how an n-best list is read.
+        ids: the ids of the sentences of lists that have been read, if they are texts.
         outside: float64 ``[n_sentences, k]``, scores from outside of a translation.
         samples: bootstrap samples for the interval; 0 for no interval.
         seed: seed of the bootstrap.
@@ -153,10 +158,11 @@ def score_translation(
     """
     texts: ScorerInput | None = None
     block: NBestList | None = None
+    known_ids = SentenceIds(ids)
     if selection is not None or isinstance(path, NBestList):
         if not isinstance(path, NBestList | str | PathLike):
             raise UsageError("a rank or the oracle is of n-best lists, not of a translation")
-        block = _read_lists(path, settings)
+        block = _read_lists(path, settings, known_ids)
     for each in metrics:
         if block is not None:
             statistics = select_hypotheses(block, each, selection or 1)
@@ -182,16 +188,19 @@ def score_translation(
                 display_score(signature, score)
                 for score in sentence_scores(each.metric, statistics).tolist()
             ),
+            ids=known_ids.names,
         )
 
 
-def _read_lists(path: str | PathLike[str] | NBestList, settings: ListSettings) -> NBestList:
+def _read_lists(
+    path: str | PathLike[str] | NBestList, settings: ListSettings, ids: SentenceIds
+) -> NBestList:
     """Return lists with the texts that are scored."""
     if isinstance(path, NBestList):
         [(_, block)] = pair_transformed(iter([path]), settings.transform)
         return block
     # Feature values are not used. If all are sparse, lines may have different features.
-    return read_list(path, settings, dense=() if names_values(path, settings) else None)
+    return read_list(path, settings, dense=() if names_values(path, settings) else None, ids=ids)
 
 
 def select_hypotheses(

@@ -122,6 +122,8 @@ def _record(score: MetricScore, sentences: bool) -> dict[str, Any]:
     record["signature"] = score.signature
     if sentences:
         record["sentences"] = score.sentences
+        if score.ids:
+            record["ids"] = score.ids
     return record
 
 
@@ -130,8 +132,10 @@ def _print(scores: Sequence[MetricScore], sentences: bool) -> None:
 
     if sentences:
         print("\t".join(["sentence", *(each.metric for each in scores)]))
-        for number, values in enumerate(zip(*(each.sentences for each in scores), strict=True)):
-            print("\t".join([str(number), *map(format_score, values)]))
+        ids = scores[0].ids or [str(number) for number in range(len(scores[0].sentences))]
+        rows_of_scores = zip(*(each.sentences for each in scores), strict=True)
+        for name, values in zip(ids, rows_of_scores, strict=True):
+            print("\t".join([name, *map(format_score, values)]))
         print()
     rows = [
         (

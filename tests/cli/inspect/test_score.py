@@ -74,6 +74,24 @@ def test_table_and_sentences(run: Run, texts: Path) -> None:
     assert "BLEU|nrefs:1" in lines[-1]
 
 
+def test_sentences_of_lists_have_the_ids_of_the_lists(run: Run, texts: Path) -> None:
+    pairs = list(zip(("utt-b", "utt-a", "utt-c"), ONE, strict=True))
+    rows = [json.dumps({"id": name, "hyp": text, "scores": {"lm": -1}}) for name, text in pairs]
+    (texts / "list.jsonl").write_text("\n".join(rows) + "\n")
+    words = ("score", "list.jsonl", "ref0", "--nbest", "--metric", "WER", "--samples", 0)
+    _, out, _ = run(*words, "--sentences")
+    lines = out.splitlines()
+    assert [line.split("\t")[0] for line in lines[:4]] == ["sentence", "utt-b", "utt-a", "utt-c"]
+    assert lines[1] == "utt-b\t0.0000"
+    (row,) = json.loads(run(*words, "--sentences", "--json")[1])
+    assert row["ids"] == ["utt-b", "utt-a", "utt-c"]
+    assert "ids" not in json.loads(run(*words, "--json")[1])[0]
+    (texts / "numbers").write_text("0 ||| a ||| lm= 1 ||| 1\n")
+    (texts / "a").write_text("a\n")
+    _, out, _ = run("score", "numbers", "a", "--nbest", "--metric", "WER", "--sentences")
+    assert out.splitlines()[1] == "0\t0.0000"
+
+
 def test_lists(run: Run, texts: Path) -> None:
     entries = [
         f"{number} ||| {text} ||| LM0= -1 ||| -1"
