@@ -20,6 +20,7 @@ from mosesplug.learning.inputs import (
     count_sentences,
     make_list_data,
 )
+from mosesplug.learning.lengths import find_recorded_length, spell_exponent
 from mosesplug.learning.lists.blocks import find_dense_features, names_values
 from mosesplug.learning.lists.merging import NO_REFERENCES, References, load_lists
 from mosesplug.learning.lists.outside import arrange_held_out, find_metric_of, make_outside_metrics
@@ -38,6 +39,7 @@ from mosesplug.settings.features import (
     parse_added_features,
 )
 from mosesplug.settings.learning import LearningSettings
+from mosesplug.settings.lengths import WORDS
 from mosesplug.settings.lists import ListSettings, parse_column_names
 from mosesplug.settings.scores import parse_score_sources
 from mosesplug.tuning_set import SparseRows, TuningSet
@@ -64,6 +66,7 @@ def read_data(
         DataError: files that do not belong together.
         StoreError: a store cannot be read.
     """
+    _check_start(settings)
     if given.scored is not None:
         data = given.scored
     elif settings.store is not None:
@@ -90,6 +93,27 @@ def read_data(
         settings.active, settings.ranges, settings.bounds, settings.length_range
     )
     return _add_domains(data, settings, given)
+
+
+def _check_start(settings: LearningSettings) -> None:
+    """Reject starting weights of divided scores, if these scores are not to be divided.
+
+    Raises:
+        UsageError: the file of the weights records a length exponent, and settings have none.
+    """
+    if settings.init is None or settings.length_range is not None or not settings.init.is_file():
+        return
+    found = find_recorded_length(read_weights(settings.init))
+    if found is None or found.low == 0.0:
+        return
+    by = "" if found.by == WORDS else f" --length-by {found.by}"
+    remedy = f"Give --length-exponent {found}{by}, or 0 to divide nothing"
+    if settings.graphs or settings.sharding is not None or settings.domains is not None:
+        remedy = "Remove the record from a copy of the file, or give other weights"
+    raise UsageError(
+        f"{settings.init}: these weights are of scores divided by the length to the power of "
+        f"{spell_exponent(found)}, which --init does not take over. {remedy}."
+    )
 
 
 def _add_domains(data: LearningData, settings: LearningSettings, given: GivenData) -> LearningData:
