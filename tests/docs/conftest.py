@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from mosesplug.optimizers.batch.mert import mert
 from tests.docs.running import ROOT, run_shell
 from tests.plugins.installing import forget_package, install_package, write_data
 
@@ -24,6 +25,15 @@ TUNE = (
 )
 
 Source = Callable[[Path], None]
+
+
+@pytest.fixture(autouse=True)
+def few_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the examples with as many restarts as on lists of usual size.
+
+    The lists here are so small that MERT would add up to 20 times as many, seconds for each run.
+    """
+    monkeypatch.setattr(mert, "MOST_RESTARTS", 1)
 
 
 @pytest.fixture(scope="session")
