@@ -17,7 +17,6 @@ if TYPE_CHECKING:
         IterationList,
         IterationLists,
         OpenIteration,
-        PartReport,
     )
 
 __all__ = [
@@ -29,7 +28,6 @@ __all__ = [
     "KbestRecord",
     "NBestStore",
     "OpenIteration",
-    "PartReport",
     "StoredGraphs",
     "fingerprint_files",
 ]
@@ -44,7 +42,6 @@ _MODULES = {
     "KbestRecord": "records",
     "NBestStore": "nbest_store",
     "OpenIteration": "views",
-    "PartReport": "views",
     "StoredGraphs": "graph_records",
     "fingerprint_files": "fingerprints",
 }

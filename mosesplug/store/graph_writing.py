@@ -6,7 +6,6 @@ transaction records their number, and invisible until their iteration is committ
 
 from __future__ import annotations
 
-import time
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -52,15 +51,11 @@ def add_graphs(
     fixed: Collection[str],
 ) -> GraphReport:
     """See ``NBestStore.add_graphs``."""
-    began = time.perf_counter()
     _check(environment, state, iteration, groups)
     environment.write(lambda transaction: _begin(transaction, environment, state, iteration))
     encoder = _Encoder(environment, state, iteration, state.groups or groups, fixed)
-    seconds_writing = 0.0
     for records in _batches(encoder.records(graphs)):
-        started = time.perf_counter()
         environment.write(partial(_put, environment=environment, records=records))
-        seconds_writing += time.perf_counter() - started
     environment.write(lambda transaction: _end(transaction, environment, state, encoder))
     return GraphReport(
         iteration=iteration,
@@ -68,8 +63,6 @@ def add_graphs(
         nodes=encoder.nodes,
         edges=encoder.edges,
         stored_bytes=encoder.stored_bytes,
-        seconds=time.perf_counter() - began,
-        seconds_writing=seconds_writing,
     )
 
 

@@ -6,7 +6,6 @@ its earlier records are looked up and the bytes of its new record put together.
 
 from __future__ import annotations
 
-import time
 import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -90,8 +89,6 @@ class Ingest:
         totals: summed statistics of the first hypothesis of each list.
         hypotheses: hypotheses of all lists so far.
         new_hypotheses: hypotheses that no earlier iteration had.
-        seconds_scoring: time spent on statistics.
-        seconds_writing: time spent on storing records between blocks.
         last_sentence: the highest sentence id with a list, or -1.
     """
 
@@ -114,8 +111,6 @@ class Ingest:
     totals: NDArray[Any] = field(init=False)
     hypotheses: int = 0
     new_hypotheses: int = 0
-    seconds_scoring: float = 0.0
-    seconds_writing: float = 0.0
     last_sentence: int = -1
 
     def __post_init__(self) -> None:
@@ -324,7 +319,6 @@ class Ingest:
         self, block: NBestList, ids: NDArray[np.int64], rows: Rows, wanted: NDArray[np.int64]
     ) -> NDArray[Any]:
         """Return the statistics of the wanted rows, ``[len(wanted), width]``."""
-        began = time.perf_counter()
         statistics = compute_statistics(
             self.metric,
             self.references,
@@ -335,7 +329,6 @@ class Ingest:
             None if block.outside is None else block.outside[wanted],
             threads=self.threads,
         )
-        self.seconds_scoring += time.perf_counter() - began
         return check_statistics(statistics, self.kind, self.metric)
 
     def _add_totals(

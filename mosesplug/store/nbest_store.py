@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
@@ -18,7 +17,7 @@ from mosesplug.store.fingerprints import check_fingerprints
 from mosesplug.store.reading import StoreReader
 from mosesplug.store.records import encode_value
 from mosesplug.store.state import put_meta
-from mosesplug.store.views import GraphReport, IngestReport, PartReport
+from mosesplug.store.views import GraphReport, IngestReport
 
 if TYPE_CHECKING:
     from mosesplug.metrics.protocol import Metric, Prepared
@@ -157,13 +156,12 @@ class NBestStore(StoreReader):
             StoreFull: the disk is full; finished iterations are kept.
             TypeError: ``record`` holds something that cannot be stored.
         """
-        began = time.perf_counter()
         encoded_record = encode_value(dict(record))
         writing.reject_open_iteration(
             self._environment, self._load(), f"add iteration {iteration} to"
         )
         most_bytes = writing.TRANSACTION_BYTES
-        ingest, seconds_adding = self._ingest(
+        ingest = self._ingest(
             iteration,
             n_best,
             metric,
@@ -173,8 +171,6 @@ class NBestStore(StoreReader):
             most_bytes=most_bytes,
             ahead_bytes=ahead_bytes,
         )
-        seconds_waiting = time.perf_counter() - began - seconds_adding
-        started = time.perf_counter()
         environment, state = self._environment, self._load()
         whole = writing.enlarge(state, ingest, metric)
 
@@ -188,17 +184,12 @@ class NBestStore(StoreReader):
             writing.remove_lists(environment, ingest)
             raise
         self._columns = ingest.sparse
-        ended = time.perf_counter()
         return IngestReport(
             iteration=iteration,
             sentences=whole.n_lists,
             hypotheses=whole.hypotheses,
             new_hypotheses=whole.new_hypotheses,
             first_best_score=whole.first_best_score,
-            seconds=ended - began,
-            seconds_waiting=seconds_waiting,
-            seconds_scoring=ingest.seconds_scoring,
-            seconds_writing=ended - started + ingest.seconds_writing,
         )
 
     def add_part(
@@ -211,7 +202,7 @@ class NBestStore(StoreReader):
         n_sentences: int,
         progress: Mapping[str, Any],
         threads: int = 1,
-    ) -> PartReport:
+    ) -> IngestReport:
         """Store lists of some sentences of an iteration; the first part opens the iteration.
 
         Lists and ``progress`` are committed in one transaction, so both survive or neither. They
@@ -236,10 +227,8 @@ class NBestStore(StoreReader):
                 or of earlier parts.
             DataError, FormatError, StoreFull, TypeError: as ``add_iteration``.
         """
-        began = time.perf_counter()
         encoded_progress = encode_value(dict(progress))
-        ingest, _ = self._ingest(iteration, lists, metric, references, n_sentences, threads)
-        started = time.perf_counter()
+        ingest = self._ingest(iteration, lists, metric, references, n_sentences, threads)
         environment, state = self._environment, self._load()
         grown = writing.enlarge(state, ingest, metric)
 
@@ -253,16 +242,12 @@ class NBestStore(StoreReader):
         # part would take time for every iteration and feature of the store.
         self._state, self._state_id = replace(state, growing=grown), identifier
         self._columns = ingest.sparse
-        ended = time.perf_counter()
-        return PartReport(
+        return IngestReport(
             iteration=iteration,
             sentences=ingest.n_lists,
             hypotheses=ingest.hypotheses,
             new_hypotheses=ingest.new_hypotheses,
             first_best_score=grown.first_best_score,
-            seconds=ended - began,
-            seconds_scoring=ingest.seconds_scoring,
-            seconds_writing=ended - started,
         )
 
     def add_graphs(
@@ -346,8 +331,8 @@ class NBestStore(StoreReader):
         *,
         most_bytes: int | None = None,
         ahead_bytes: int = 0,
-    ) -> tuple[Ingest, float]:
-        """Ingest lists of an iteration, and return the seconds it took without waiting.
+    ) -> Ingest:
+        """Ingest lists of an iteration.
 
         Only missing statistics of earlier iterations are written, and records of these lists
         whenever they have ``most_bytes`` bytes (None: not before the end). ``ahead_bytes`` are
@@ -379,7 +364,8 @@ class NBestStore(StoreReader):
             threads=threads,
         )
         blocks = ingest.check_ahead(read_ahead(lists) if threads > 1 else lists, ahead_bytes)
-        return ingest, writing.ingest_blocks(self._environment, ingest, blocks, most_bytes)
+        writing.ingest_blocks(self._environment, ingest, blocks, most_bytes)
+        return ingest
 
     def record_result(self, iteration: int, result: Mapping[str, Any]) -> None:
         """Add the optimizer's result to the record of an iteration, in its own transaction.

@@ -17,24 +17,20 @@ __all__ = [
     "IterationList",
     "IterationLists",
     "OpenIteration",
-    "PartReport",
 ]
 
 
 @dataclass(frozen=True)
 class IngestReport:
-    """The report of adding one iteration.
+    """The report of adding one iteration, or one part of it.
 
     Attributes:
         iteration: its number.
-        sentences: number of sentences with a list.
-        hypotheses: number of positions of all lists.
+        sentences: number of added sentences with a list.
+        hypotheses: number of positions of their lists.
         new_hypotheses: number of hypotheses that no earlier iteration had for their sentence.
-        first_best_score: corpus score of the decoder's first hypotheses.
-        seconds: total time, including the wait for lists.
-        seconds_waiting: time spent waiting for lists that were not read ahead.
-        seconds_scoring: time for the statistics of new hypotheses.
-        seconds_writing: time of the transaction.
+        first_best_score: corpus score of the decoder's first hypotheses in the whole iteration, or
+            in all parts so far.
     """
 
     iteration: int
@@ -42,36 +38,6 @@ class IngestReport:
     hypotheses: int
     new_hypotheses: int
     first_best_score: float
-    seconds: float
-    seconds_waiting: float
-    seconds_scoring: float
-    seconds_writing: float
-
-
-@dataclass(frozen=True)
-class PartReport:
-    """The report of adding one part of an iteration.
-
-    Attributes:
-        iteration: the iteration's number.
-        sentences: number of sentences of the part with a list.
-        hypotheses: number of positions of the part's lists.
-        new_hypotheses: number of hypotheses that no earlier iteration had for their sentence.
-        first_best_score: corpus score of the decoder's first hypotheses in all parts of
-            the iteration so far.
-        seconds: total time, including the wait for lists.
-        seconds_scoring: time for the statistics of new hypotheses.
-        seconds_writing: time of the transaction.
-    """
-
-    iteration: int
-    sentences: int
-    hypotheses: int
-    new_hypotheses: int
-    first_best_score: float
-    seconds: float
-    seconds_scoring: float
-    seconds_writing: float
 
 
 @dataclass(frozen=True)
@@ -84,8 +50,6 @@ class GraphReport:
         nodes: number of nodes of all graphs.
         edges: number of edges of all graphs.
         stored_bytes: their size in the store.
-        seconds: total time, including the wait for graphs.
-        seconds_writing: time of the transactions.
     """
 
     iteration: int
@@ -93,8 +57,6 @@ class GraphReport:
     nodes: int
     edges: int
     stored_bytes: int
-    seconds: float
-    seconds_writing: float
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ the next lists are added.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -292,8 +291,8 @@ def ingest_blocks(
     ingest: Ingest,
     blocks: Iterator[NBestList],
     most_bytes: int | None,
-) -> float:
-    """Ingest all blocks, and return the seconds it took without waiting for them.
+) -> None:
+    """Ingest all blocks.
 
     Args:
         environment: the store's environment.
@@ -304,17 +303,13 @@ def ingest_blocks(
     Raises:
         StoreError, FormatError: as ``NBestStore.add_iteration``; no list of the iteration is kept.
     """
-    seconds, is_full = 0.0, True
     try:
-        while is_full:
-            is_full, seconds_adding = _ingest_until(environment, ingest, blocks, most_bytes)
-            seconds += seconds_adding
-            if is_full:
-                _store_records(environment, ingest)
+        while _ingest_until(environment, ingest, blocks, most_bytes):
+            environment.write(lambda transaction: put_records(transaction, environment, ingest))
+            ingest.forget_records()
     except BaseException:
         remove_lists(environment, ingest)
         raise
-    return seconds + ingest.seconds_writing
 
 
 def _ingest_until(
@@ -322,31 +317,16 @@ def _ingest_until(
     ingest: Ingest,
     blocks: Iterator[NBestList],
     most_bytes: int | None,
-) -> tuple[bool, float]:
-    """Ingest blocks until their records have so many bytes or no block is left.
-
-    Returns:
-        Whether they have as many, and the seconds without waiting.
-    """
-    seconds = 0.0
+) -> bool:
+    """Ingest blocks until their records have so many bytes; return whether they have."""
     # The map cannot grow while this transaction is open.
     with environment.reading() as transaction:
         reader = Reader(transaction, environment)
         for block in blocks:
-            started = time.perf_counter()
             ingest.add(block, reader)
-            seconds += time.perf_counter() - started
             if most_bytes is not None and ingest.bytes_held >= most_bytes:
-                return True, seconds
-    return False, seconds
-
-
-def _store_records(environment: Environment, ingest: Ingest) -> None:
-    """Store the records that ``ingest`` holds, in a transaction of their own."""
-    started = time.perf_counter()
-    environment.write(lambda transaction: put_records(transaction, environment, ingest))
-    ingest.forget_records()
-    ingest.seconds_writing += time.perf_counter() - started
+                return True
+    return False
 
 
 def remove_lists(environment: Environment, ingest: Ingest) -> None:

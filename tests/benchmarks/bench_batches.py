@@ -23,7 +23,7 @@ from formats.nbest.entry import Layout, Place
 from formats.nbest.files import NBestList, read_nbest, read_nbest_blocks
 from mosesplug.metrics import metric
 from mosesplug.metrics.protocol import Prepared
-from mosesplug.store import NBestStore, PartReport
+from mosesplug.store import IngestReport, NBestStore
 
 N_SENTENCES, N_ITERATIONS, N_BEST, BATCH = 1000, 25, 100, 16
 GROUPS = (("Lex0", 6), ("Distortion0", 1), ("LM0", 1), ("WordPenalty0", 1), ("TM0", 5))
@@ -163,7 +163,7 @@ def test_add_part(benchmark: Any, run: Run) -> None:
         def prepare() -> tuple[tuple[NBestList], dict[str, Any]]:
             return (taken(lists, np.sort(next(parts))),), {}
 
-        def add(part: NBestList) -> PartReport:
+        def add(part: NBestList) -> IngestReport:
             return store.add_part(
                 N_ITERATIONS, [part], metric=BLEU, references=run.references,
                 n_sentences=N_SENTENCES, progress=progress,
