@@ -62,12 +62,10 @@ class SentenceNumbers:
     Attributes:
         numbers: int64 ``[n_hyps]``, sentences counted from 0.
         ids: the id of each sentence, as the caller wrote it.
-        are_lines: whether ids are line numbers, so that a sentence may have no hypothesis.
     """
 
     numbers: NDArray[np.int64]
     ids: Sequence[Hashable]
-    are_lines: bool
 
     @property
     def order(self) -> NDArray[np.int64]:
@@ -300,7 +298,7 @@ def number_sentences(sentence_ids: Any, count: int, n_lines: int | None = None) 
             f"{n_lines} references for {len(places)} sentence ids: give one for each, in the "
             "order in which the ids first appear, or a mapping of ids to references"
         )
-    return SentenceNumbers(np.array(numbers, dtype=np.int64), tuple(places), are_lines=False)
+    return SentenceNumbers(np.array(numbers, dtype=np.int64), tuple(places))
 
 
 def _is_missing(value: object) -> bool:
@@ -324,7 +322,7 @@ def _check_integers(ids: Sequence[Any]) -> NDArray[np.int64]:
 def _number_integers(ids: NDArray[np.int64], n_lines: int | None) -> SentenceNumbers:
     if n_lines is None:
         known, numbers = np.unique(ids, return_inverse=True)
-        return SentenceNumbers(numbers.astype(np.int64).reshape(-1), known.tolist(), False)
+        return SentenceNumbers(numbers.astype(np.int64).reshape(-1), known.tolist())
     outside = (ids < 0) | (ids >= n_lines)
     if outside.any():
         row = int(np.argmax(outside))
@@ -332,7 +330,7 @@ def _number_integers(ids: NDArray[np.int64], n_lines: int | None) -> SentenceNum
             f"sentence_ids[{row}] is {ids[row]}, but the references have {n_lines} sentences: "
             "integers are their lines, from 0 (several references are [reference][sentence])"
         )
-    return SentenceNumbers(ids, range(n_lines), are_lines=True)
+    return SentenceNumbers(ids, range(n_lines))
 
 
 def encode_texts(texts: Any, what: str, count: int | None = None) -> list[bytes]:

@@ -82,7 +82,6 @@ class _Node:
     found: list[tuple[float, int, int, int]] = field(default_factory=list)
     heap: list[tuple[float, int, int]] = field(default_factory=list)
     words: set[int] = field(default_factory=set)
-    next_edge: int = 0
 
 
 class _Enumeration:

@@ -98,16 +98,13 @@ def select_features(
 
 
 def line_search(
-    problem: Problem,
-    old: NDArray[np.float64],
-    mixed: NDArray[np.float64],
-    reach: float = np.inf,
+    problem: Problem, old: NDArray[np.float64], mixed: NDArray[np.float64]
 ) -> MixResult:
     """Find the best corpus score on the line through the old and the mixed weights.
 
     (Watanabe 2012, Algorithm 3.) This is the line search of MERT from ``old`` along
     ``mixed - old``, in both directions and beyond the mixed weights: it lengthens cautious updates
-    and undoes harmful ones. (The author's published program, cicada, has a reach of 1.) The
+    and undoes harmful ones. (The author's published program, cicada, stays between the two.) The
     result is the best of three points: the best interval, ``old`` and ``mixed``. The mixed weights
     win ties, so that updates that change no decision yet are not lost. If the old weights are all
     zero, all points of the line decode alike, and the result is the mixed weights. Weights that
@@ -117,11 +114,10 @@ def line_search(
         problem: the n-best lists of this epoch and the metric.
         old: float64 ``[n_features]``; weights before the epoch.
         mixed: float64 ``[n_features]``; weights after it, equal to ``old`` for inactive features.
-        reach: largest absolute value of the interpolation weight.
     """
     ends = [MixResult(mixed, 1.0, corpus_score(problem, mixed))]
     if old.any():
-        rho = _best_rho(problem, old, mixed, reach)
+        rho = _best_rho(problem, old, mixed)
         between = old + rho * (mixed - old)  # exact where nothing moved
         ends.append(MixResult(between, rho, corpus_score(problem, between)))
         ends.append(MixResult(old, 0.0, corpus_score(problem, old)))
@@ -131,10 +127,8 @@ def line_search(
     return MixResult(best.weights.copy(), best.rho, best.score)
 
 
-def _best_rho(
-    problem: Problem, old: NDArray[np.float64], mixed: NDArray[np.float64], reach: float
-) -> float:
-    """Return the middle of the best interval within reach; 1 if no interval is wide enough."""
+def _best_rho(problem: Problem, old: NDArray[np.float64], mixed: NDArray[np.float64]) -> float:
+    """Return the middle of the best interval; 1 if no interval is wide enough."""
     tuning_set, direction = problem.tuning_set, mixed - old
     length = float(np.abs(direction).sum())
     if tuning_set.n_hyps == 0 or length == 0.0:
@@ -149,6 +143,6 @@ def _best_rho(
     space = LineSpace(offsets, line, intercepts, stats, problem.metric)
     surfaces = error_surfaces(space, line, np.arange(1), intercepts, LineScratch.of(space, 1))
     thresholds, scores = next(iter(surfaces))
-    furthest = min(reach, _FURTHEST * max(1.0, float(np.abs(old).sum())) / length)
+    furthest = _FURTHEST * max(1.0, float(np.abs(old).sum())) / length
     point = best_point(thresholds, scores, IntervalChoice(), furthest)
     return 1.0 if point is None else point.step

@@ -79,11 +79,10 @@ def test_line_search_against_brute_force(seed: int) -> None:
     made = tuning_set(sizes, rng.standard_normal((n_hyps, 4)), rng.integers(0, 11, n_hyps))
     problem = Problem(made, Accuracy())
     old, mixed = rng.standard_normal((2, 4))
-    for reach, furthest in ((1.0, 1.0), (0.3, 0.3), (np.inf, 20.0)):
-        found = line_search(problem, old, mixed, reach)
-        assert abs(found.rho) <= reach or found.rho == 1.0
-        np.testing.assert_allclose(found.weights, old + found.rho * (mixed - old), atol=1e-12)
-        assert found.score == corpus_score(problem, found.weights)
+    found = line_search(problem, old, mixed)
+    np.testing.assert_allclose(found.weights, old + found.rho * (mixed - old), atol=1e-12)
+    assert found.score == corpus_score(problem, found.weights)
+    for furthest in (1.0, 20.0):
         rhos = [*np.linspace(-furthest, furthest, 101), 0.0, 1.0]
         assert found.score >= max(score_at(problem, old, mixed, float(rho)) for rho in rhos)
 
@@ -94,7 +93,6 @@ def test_cautious_updates_are_lengthened() -> None:
     found = line_search(problem, old, old + 1e-4 * (hidden - old))
     assert found.score > corpus_score(problem, old + 1e-4 * (hidden - old))
     assert found.rho > 1e3
-    assert line_search(problem, old, old + 1e-4 * (hidden - old), 1.0).rho <= 1.0
 
 
 def test_line_search_counts_fixed_and_sparse_features() -> None:

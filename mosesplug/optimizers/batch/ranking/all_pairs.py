@@ -185,17 +185,16 @@ def all_pairs(
     *,
     minimum_difference: float = 0.0,
     by_gap: bool = False,
-    by_sentence: bool = True,
 ) -> AllPairs:
     """Return the pairs of hypotheses of a sentence with different gains.
+
+    The weights of a sentence's pairs add up to 1.
 
     Args:
         offsets: int64 ``[n_sentences + 1]``.
         gains: float64 ``[n_hyps]``; larger is better.
         minimum_difference: of the gains of a pair; equal ones are never a pair.
-        by_gap: whether a pair's weight is its difference of gains, or 1.
-        by_sentence: whether the weights of a sentence's pairs add up to 1, or pairs of all
-            sentences have the same weight.
+        by_gap: whether a pair's weight is proportional to its difference of gains.
     """
     offsets = np.array(offsets, dtype=np.int64)
     gains = np.array(gains, dtype=np.float64)
@@ -216,9 +215,7 @@ def all_pairs(
     weights = found.sums(order, zeros, 1.0, zeros)[:, 0]
     sentences = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     of_sentence = np.bincount(sentences, weights, len(offsets) - 1)
-    shares = zeros + 1.0
-    if by_sentence:
-        shares = (1.0 / np.where(of_sentence > 0.0, of_sentence, 1.0))[sentences]
+    shares = (1.0 / np.where(of_sentence > 0.0, of_sentence, 1.0))[sentences]
     return AllPairs(
         offsets, gains, levels, above, below, by_gap, shares,
         float(weights @ shares), int(counts.sum()),

@@ -32,7 +32,7 @@ class Enumerated:
     weights: Floats
 
 
-def enumerated(gains: Floats, least: float, by_gap: bool, by_sentence: bool) -> Enumerated:
+def enumerated(gains: Floats, least: float, by_gap: bool) -> Enumerated:
     rows: list[tuple[int, int, float]] = []
     for start, end in itertools.pairwise(OFFSETS.tolist()):
         own = [
@@ -41,7 +41,7 @@ def enumerated(gains: Floats, least: float, by_gap: bool, by_sentence: bool) -> 
             for j in range(start, end)
             if gains[i] > gains[j] and gains[i] >= gains[j] + least  # eighths: exact
         ]
-        whole = sum(weight for *_, weight in own) if by_sentence else 1.0
+        whole = sum(weight for *_, weight in own)
         rows += [(i, j, weight / whole) for i, j, weight in own]
     better, worse, weights = zip(*rows, strict=True)
     return Enumerated(np.array(better), np.array(worse), np.array(weights))
@@ -55,21 +55,14 @@ def drawn(seed: int) -> tuple[Floats, Floats]:
     return rng.integers(0, 6, n_hyps) / 8, scores
 
 
-WAYS = [
-    (least, by_gap, by_sentence)
-    for least in (0.0, 0.25)
-    for by_gap in (False, True)
-    for by_sentence in (False, True)
-]
+WAYS = [(least, by_gap) for least in (0.0, 0.25) for by_gap in (False, True)]
 
 
-@pytest.mark.parametrize(("least", "by_gap", "by_sentence"), WAYS)
-def test_against_every_pair(least: float, by_gap: bool, by_sentence: bool) -> None:
+@pytest.mark.parametrize(("least", "by_gap"), WAYS)
+def test_against_every_pair(least: float, by_gap: bool) -> None:
     gains, scores = drawn(1)
-    made = all_pairs(
-        OFFSETS, gains, minimum_difference=least, by_gap=by_gap, by_sentence=by_sentence
-    )
-    every = enumerated(gains, least, by_gap, by_sentence)
+    made = all_pairs(OFFSETS, gains, minimum_difference=least, by_gap=by_gap)
+    every = enumerated(gains, least, by_gap)
     assert made.n_pairs == len(every.better)
     assert made.total == pytest.approx(every.weights.sum())
     missed = 1.0 - (scores[every.better] - scores[every.worse])
