@@ -24,6 +24,7 @@ from mosesplug.metrics.outside import compute_statistics
 from mosesplug.metrics.protocol import Metric, Prepared, needs_texts
 from mosesplug.store import dedupe
 from mosesplug.store.claims import MOST_SENTENCES
+from mosesplug.store.columns import Column, Homes, make_columns, read_only
 from mosesplug.store.dedupe import Rows
 from mosesplug.store.merge import Reader
 from mosesplug.store.records import corruption_error, encode_record, report_damage
@@ -41,25 +42,6 @@ def read_ahead(blocks: Iterable[NBestList]) -> Iterator[NBestList]:
         while (block := upcoming.result()) is not None:
             upcoming = executor.submit(next, iterator, None)
             yield block
-
-
-@dataclass(frozen=True)
-class Homes:
-    """The places of a block's hypotheses in the store.
-
-    Attributes:
-        iterations: int32 ``[n]``; the iteration whose record holds each.
-        rows: int32 ``[n]``; its row in that record.
-        bounds: int64 ``[n_sentences + 1]``; rows of each sentence of the block.
-        new_rows: int64 ``[n_new]``; rows that repeat no hypothesis of earlier lists or rows.
-        new_bounds: int64 ``[n_sentences + 1]``; offsets of ``new_rows`` by sentence.
-    """
-
-    iterations: NDArray[np.int32]
-    rows: NDArray[np.int32]
-    bounds: NDArray[np.int64]
-    new_rows: NDArray[np.int64]
-    new_bounds: NDArray[np.int64]
 
 
 @dataclass
@@ -171,7 +153,7 @@ class Ingest:
         homes = self._find_homes(rows, hashes, sentences, bounds, reader)
         statistics = self._scored(block, ids, rows, homes.new_rows)
         self._add_totals(sentences, homes, statistics, reader)
-        columns = _columns(block, rows, hashes, homes)
+        columns = make_columns(block, rows, hashes, homes)
         self._encode(sentences, columns, (statistics, homes.new_bounds.tolist()))
         self.last_sentence = max(self.last_sentence, int(ids[-1]))
         self.hypotheses += n
@@ -306,10 +288,10 @@ class Ingest:
                 remedy="Write each label once per line",
             )
         return Rows(
-            buffer=_read_only(block.buffer, np.uint8),
-            starts=_read_only(block.text_starts, np.int64),
-            ends=_read_only(block.text_ends, np.int64),
-            dense=_read_only(block.dense, np.float32),
+            buffer=read_only(block.buffer, np.uint8),
+            starts=read_only(block.text_starts, np.int64),
+            ends=read_only(block.text_ends, np.int64),
+            dense=read_only(block.dense, np.float32),
             indptr=indptr,
             indices=indices,
             data=data,
@@ -351,7 +333,7 @@ class Ingest:
                 self.totals += reader.statistics(self.kind, iteration, sentence)[row]
 
     def _encode(
-        self, sentences: NDArray[np.int64], columns: Sequence[_Column], statistics: _Column
+        self, sentences: NDArray[np.int64], columns: Sequence[Column], statistics: Column
     ) -> None:
         """Encode the records."""
         n_dense = sum(width for _, width in self.groups or ())
@@ -373,60 +355,6 @@ def _find_begins(ids: NDArray[Any]) -> NDArray[np.int64]:
     return np.flatnonzero(np.diff(ids, prepend=ids[0] - 1))
 
 
-_Column = tuple[NDArray[Any], list[int]]
-"""One array of a block's records, concatenated, and the offsets of each sentence's part."""
-
-
-def _columns(
-    block: NBestList, rows: Rows, hashes: NDArray[np.uint64], homes: Homes
-) -> list[_Column]:
-    """Return the arrays of the block's records, in the order of ``records``."""
-    new, lists, kept = homes.new_bounds, homes.bounds, homes.new_rows
-    starts, ends = rows.starts[kept], rows.ends[kept]
-    text, text_at = dedupe.copy_texts(rows.buffer, starts, ends)
-    extras, extra_at = dedupe.copy_texts(
-        rows.buffer,
-        _read_only(block.extra_starts, np.int64),
-        _read_only(block.extra_ends, np.int64),
-    )
-    sparse_at, entries = _take_sparse(rows.indptr, kept)
-    # A length of 0 would be that of an empty text.
-    lengths = (
-        dedupe.count_tokens(rows.buffer, starts, ends)
-        if block.has_texts
-        else np.ones(len(kept), dtype=np.int32)
-    )
-    scores = np.asarray(block.scores, dtype=np.float64)
-    offsets = [
-        (dedupe.relative_offsets(at, bounds), (bounds + np.arange(len(bounds))).tolist())
-        if len(content)
-        else _make_empty_column(bounds)
-        for at, bounds, content in (
-            (text_at, new, rows.starts), (sparse_at, new, entries), (extra_at, lists, extras)
-        )
-    ]  # fmt: skip
-    per_new, per_list = new.tolist(), lists.tolist()
-    return [
-        (hashes[kept], per_new),
-        (rows.dense[kept], per_new),
-        (lengths, per_new),
-        offsets[0],
-        offsets[1],
-        (rows.indices[entries], sparse_at[new].tolist()),
-        (rows.data[entries], sparse_at[new].tolist()),
-        (homes.iterations, per_list),
-        (homes.rows, per_list),
-        _make_empty_column(lists) if np.isnan(scores[0]) else (scores, per_list),
-        offsets[2],
-        (text, text_at[new].tolist()),
-        (extras, extra_at[lists].tolist()),
-    ]
-
-
-def _make_empty_column(bounds: NDArray[np.int64]) -> _Column:
-    return np.zeros(0, dtype=np.uint8), [0] * len(bounds)
-
-
 def _stored_rows(record: Any) -> Rows:
     """Return a record as ``Rows``."""
     indptr = record.sparse_indptr
@@ -439,19 +367,3 @@ def _stored_rows(record: Any) -> Rows:
         indices=record.sparse_indices,
         data=record.sparse_data,
     )
-
-
-def _take_sparse(
-    indptr: NDArray[np.int64], rows: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    widths = indptr[rows + 1] - indptr[rows]
-    begins = np.zeros(len(rows) + 1, dtype=np.int64)
-    np.cumsum(widths, out=begins[1:])
-    return begins, np.repeat(indptr[rows] - begins[:-1], widths) + np.arange(begins[-1])
-
-
-def _read_only(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
-    """Return the array, contiguous and read-only: one type for Numba."""
-    view: NDArray[Any] = np.ascontiguousarray(array, dtype=dtype).view()
-    view.flags.writeable = False
-    return view

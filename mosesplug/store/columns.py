@@ -1,0 +1,103 @@
+"""The arrays of the records of a block of hypotheses, sentence after sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.nbest.files import NBestList
+from mosesplug.store import dedupe
+from mosesplug.store.dedupe import Rows
+
+__all__ = ["Column", "Homes", "make_columns", "read_only"]
+
+Column = tuple[NDArray[Any], list[int]]
+"""One array of a block's records, concatenated, and the offsets of each sentence's part."""
+
+
+@dataclass(frozen=True)
+class Homes:
+    """The places of a block's hypotheses in the store.
+
+    Attributes:
+        iterations: int32 ``[n]``; the iteration whose record holds each.
+        rows: int32 ``[n]``; its row in that record.
+        bounds: int64 ``[n_sentences + 1]``; rows of each sentence of the block.
+        new_rows: int64 ``[n_new]``; rows that repeat no hypothesis of earlier lists or rows.
+        new_bounds: int64 ``[n_sentences + 1]``; offsets of ``new_rows`` by sentence.
+    """
+
+    iterations: NDArray[np.int32]
+    rows: NDArray[np.int32]
+    bounds: NDArray[np.int64]
+    new_rows: NDArray[np.int64]
+    new_bounds: NDArray[np.int64]
+
+
+def make_columns(
+    block: NBestList, rows: Rows, hashes: NDArray[np.uint64], homes: Homes
+) -> list[Column]:
+    """Return the arrays of the block's records, in the order of ``records``."""
+    new, lists, kept = homes.new_bounds, homes.bounds, homes.new_rows
+    starts, ends = rows.starts[kept], rows.ends[kept]
+    text, text_at = dedupe.copy_texts(rows.buffer, starts, ends)
+    extras, extra_at = dedupe.copy_texts(
+        rows.buffer,
+        read_only(block.extra_starts, np.int64),
+        read_only(block.extra_ends, np.int64),
+    )
+    sparse_at, entries = _take_sparse(rows.indptr, kept)
+    # A length of 0 would be that of an empty text.
+    lengths = (
+        dedupe.count_tokens(rows.buffer, starts, ends)
+        if block.has_texts
+        else np.ones(len(kept), dtype=np.int32)
+    )
+    scores = np.asarray(block.scores, dtype=np.float64)
+    offsets = [
+        (dedupe.relative_offsets(at, bounds), (bounds + np.arange(len(bounds))).tolist())
+        if len(content)
+        else _make_empty_column(bounds)
+        for at, bounds, content in (
+            (text_at, new, rows.starts), (sparse_at, new, entries), (extra_at, lists, extras)
+        )
+    ]  # fmt: skip
+    per_new, per_list = new.tolist(), lists.tolist()
+    return [
+        (hashes[kept], per_new),
+        (rows.dense[kept], per_new),
+        (lengths, per_new),
+        offsets[0],
+        offsets[1],
+        (rows.indices[entries], sparse_at[new].tolist()),
+        (rows.data[entries], sparse_at[new].tolist()),
+        (homes.iterations, per_list),
+        (homes.rows, per_list),
+        _make_empty_column(lists) if np.isnan(scores[0]) else (scores, per_list),
+        offsets[2],
+        (text, text_at[new].tolist()),
+        (extras, extra_at[lists].tolist()),
+    ]
+
+
+def _make_empty_column(bounds: NDArray[np.int64]) -> Column:
+    return np.zeros(0, dtype=np.uint8), [0] * len(bounds)
+
+
+def _take_sparse(
+    indptr: NDArray[np.int64], rows: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    widths = indptr[rows + 1] - indptr[rows]
+    begins = np.zeros(len(rows) + 1, dtype=np.int64)
+    np.cumsum(widths, out=begins[1:])
+    return begins, np.repeat(indptr[rows] - begins[:-1], widths) + np.arange(begins[-1])
+
+
+def read_only(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
+    """Return the array, contiguous and read-only: one type for Numba."""
+    view: NDArray[Any] = np.ascontiguousarray(array, dtype=dtype).view()
+    view.flags.writeable = False
+    return view
