@@ -129,6 +129,9 @@ def add_copies(
         minima=np.concatenate([minima, np.zeros(n_copies)]),
         maxima=np.concatenate([maxima, np.zeros(n_copies)]),
         starts=tuple(np.concatenate([start, np.zeros(n_copies)]) for start in problem.starts),
+        center=None
+        if problem.center is None
+        else np.concatenate([problem.center, np.zeros(n_copies)]),
         positive=_pad(problem.positive, n_copies),
         fixed=_pad(problem.fixed, n_copies),
     )

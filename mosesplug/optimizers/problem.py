@@ -101,6 +101,8 @@ class Problem:
             of few hypotheses to the last detail would fit what the next decoding refutes.
         states: of an online learner (one, or one for each shard) after earlier decodings, over
             these features; only read. None: it starts anew.
+        center: float64 ``[n_features]``, the weights that a run began with, from which penalties
+            measure distances; None: those that are given to the algorithm.
         shards: of the lists, which other threads, processes or machines hold, for algorithms whose
             ``Algorithm.maps_shards`` is set; None: the lists are one shard in this process.
     """
@@ -121,6 +123,7 @@ class Problem:
     bounds: Bounds | None = None
     grows: bool = False
     states: tuple[LearnerState, ...] = ()
+    center: NDArray[np.float64] | None = None
     shards: ListShards | None = None
 
     @property
@@ -272,13 +275,13 @@ def check_weights(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.
     """Return a float64 copy of the weights, moved into the bounds, if a search can start there.
 
     Raises:
-        OptimizerError: wrong number, NaN, infinite or enormous values, here or among the problem's
-            further starts; an invalid box; invalid bounds; features that are not finite; no
-            hypotheses; no active feature.
+        OptimizerError: wrong number, NaN, infinite or enormous values, here, in the problem's
+            center or among its further starts; an invalid box; invalid bounds; features that are
+            not finite; no hypotheses; no active feature.
     """
     space = problem.tuning_set.space
     weights = _check_start(space, weights)
-    for start in problem.starts:
+    for start in (*problem.starts, *(() if problem.center is None else (problem.center,))):
         _check_start(space, start)
     if problem.bounds is not None:
         _check_bounds(problem.bounds, space)

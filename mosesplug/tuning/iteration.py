@@ -316,6 +316,7 @@ def build_problem(context: Context, iteration: int) -> Problem:
         tuple(context.data.vector(read_start(record).weights, space) for record in earlier),
         optimising.threads,
         grows=True,
+        center=context.data.vector(context.data.start, space),
     )
     if not from_graphs:
         return given

@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
-from mosesplug.optimizers.batch.direct.regularised import LineMove, Regulariser, best_move
 from mosesplug.optimizers.batch.expected import objectives
 from mosesplug.optimizers.batch.expected.coordinates import feature_variances, variance_in_lists
 from mosesplug.optimizers.batch.expected.objectives import Objective
@@ -35,6 +34,7 @@ from mosesplug.optimizers.line_search.lists import (
     drop_empty_lists,
     error_surfaces,
 )
+from mosesplug.optimizers.line_search.regularised import LineMove, Regulariser, best_move
 from mosesplug.optimizers.line_search.space import Surface
 from mosesplug.optimizers.lists.arrangement import arrange
 from mosesplug.optimizers.lists.shards import WholeLists

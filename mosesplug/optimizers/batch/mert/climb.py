@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.optimizers.bounds import Bounds
+from mosesplug.optimizers.line_search.regularised import Regulariser, best_move
 from mosesplug.optimizers.line_search.space import (
     IntervalChoice,
     LineSearcher,
@@ -64,6 +65,8 @@ class ClimbSettings:
         positive: bool ``[n_active]``, weights that are and must stay above 0; None: none.
         symmetric: draw random directions from -1/2 to 1/2, not from the box.
         bounds: of the active weights, which the start keeps and every step must; None: none.
+        regulariser: of the active weights: its penalty is subtracted from all scores; None: none.
+            It excludes a choice that smooths.
     """
 
     minima: Vector
@@ -76,6 +79,12 @@ class ClimbSettings:
     positive: NDArray[np.bool_] | None = None
     symmetric: bool = False
     bounds: Bounds | None = None
+    regulariser: Regulariser | None = None
+
+    def score(self, space: SearchSpace, weights: Vector, point: Vector) -> float:
+        """Return the metric of decoding at the weights' point, minus the penalty."""
+        score = space.decode(point)
+        return score if self.regulariser is None else score - self.regulariser.penalty(weights)
 
     def place(self, weights: Vector) -> Vector:
         """Return the weights, moving those that must be positive or inside bounds."""
@@ -104,8 +113,8 @@ class Climb:
 
     Attributes:
         weights: float64 ``[n_active]``.
-        start_score: metric of decoding at the start.
-        score: metric of decoding at ``weights``.
+        start_score: metric of decoding at the start, minus the penalty.
+        score: the same at ``weights``.
         rounds: number of rounds of line searches.
     """
 
@@ -122,7 +131,7 @@ class _Place:
     Attributes:
         weights: float64 ``[n_active]``.
         point: the space's representation of the weights.
-        score: metric of decoding here.
+        score: metric of decoding here, minus the penalty.
         merit: value that the point was chosen by: the score, or its interval's smoothed value.
     """
 
@@ -132,13 +141,13 @@ class _Place:
     merit: float
 
     @classmethod
-    def start(cls, space: SearchSpace, weights: Vector, choice: IntervalChoice) -> _Place:
+    def start(cls, space: SearchSpace, weights: Vector, settings: ClimbSettings) -> _Place:
         """Return the start of a climb, which has no smoothed value yet."""
         point = space.at(weights)
-        score = space.decode(point)
-        return cls(weights, point, score, -np.inf if choice.smooths else score)
+        score = settings.score(space, weights, point)
+        return cls(weights, point, score, -np.inf if settings.choice.smooths else score)
 
-    def follow(self, space: SearchSpace, step: _Step, choice: IntervalChoice) -> _Place | None:
+    def follow(self, space: SearchSpace, step: _Step, settings: ClimbSettings) -> _Place | None:
         """Return the end of a step if it is better, by the score of decoding there.
 
         If intervals are judged by their neighbourhood, so are steps: the score may then fall while
@@ -146,8 +155,8 @@ class _Place:
         """
         if step.merit <= self.merit:
             return None
-        there = _Place.start(space, step.weights, choice)
-        if choice.smooths:
+        there = _Place.start(space, step.weights, settings)
+        if settings.choice.smooths:
             return replace(there, merit=step.merit)
         return there if there.score > self.score else None
 
@@ -167,9 +176,9 @@ def try_random_point(
     space: SearchSpace, start: Vector, rng: np.random.Generator, settings: ClimbSettings
 ) -> Climb:
     """Return a random point if it beats the start (Moses' ``RandomOptimizer``)."""
-    origin = _Place.start(space, start, settings.choice)
+    origin = _Place.start(space, start, settings)
     somewhere = rng.uniform(settings.minima, settings.maxima)
-    point = _Place.start(space, settings.place(somewhere), settings.choice)
+    point = _Place.start(space, settings.place(somewhere), settings)
     better = max(origin, point, key=lambda place: place.score)
     return Climb(better.weights, origin.score, better.score, 1)
 
@@ -183,7 +192,7 @@ def climb_axes(
     """
     n_axes, n_random = len(start), settings.random_directions
     searcher = space.searcher(max(n_axes, n_random))
-    place = _Place.start(space, start, settings.choice)
+    place = _Place.start(space, start, settings)
     start_score = place.score
     moved_along, rounds = -1, 0
     while True:
@@ -195,7 +204,7 @@ def climb_axes(
         if not steps:
             break
         best = max(steps, key=lambda step: step.merit)
-        moved = place.follow(space, best, settings.choice)
+        moved = place.follow(space, best, settings)
         if moved is None:
             break
         gain = moved.merit - place.merit
@@ -212,14 +221,14 @@ def climb_random_directions(
     """Search random directions until ``random_directions`` in a row gain nothing."""
     one_direction = replace(settings, random_directions=1)
     searcher = space.searcher(1)
-    place = _Place.start(space, start, settings.choice)
+    place = _Place.start(space, start, settings)
     start_score = place.score
     idle = rounds = 0
     while idle < settings.random_directions:
         rounds += 1
         idle += 1
         for step in _random_steps(searcher, rng, place, one_direction):
-            moved = place.follow(space, step, settings.choice)
+            moved = place.follow(space, step, settings)
             if moved is not None:
                 idle = 0 if moved.merit - place.merit > settings.tolerance else idle
                 place = moved
@@ -245,8 +254,8 @@ def climb_from_perturbation(
     noise = rng.standard_normal(len(start)) * radius * contribution
     perturbed = start + np.divide(noise, spread, out=np.zeros_like(noise), where=spread > 0.0)
     searcher = space.searcher(1)
-    start_score = _Place.start(space, start, settings.choice).score
-    place = _Place.start(space, settings.place(perturbed), settings.choice)
+    start_score = _Place.start(space, start, settings).score
+    place = _Place.start(space, settings.place(perturbed), settings)
     rounds = moves = 0
     searched = np.full(len(start), -1)  # the number of moves when each axis was searched
     while True:
@@ -257,7 +266,7 @@ def climb_from_perturbation(
                 continue  # the same line again, with the same best point
             wanted = np.array([axis], dtype=np.int64)
             for step in _axis_steps(searcher, wanted, place, settings):
-                moved = place.follow(space, step, settings.choice)
+                moved = place.follow(space, step, settings)
                 if moved is not None:
                     place = moved
                     moves += 1
@@ -331,10 +340,26 @@ def _steps(
     for direction, number, (thresholds, scores) in zip(directions, numbers, surfaces, strict=True):
         furthest = reach / np.abs(direction).sum()
         within = settings.room(place.weights, direction)
-        point = best_point(thresholds, scores, settings.choice, furthest, within)
-        if point is not None:
-            step = place.weights + point.step * direction
+        found = _best_point((thresholds, scores), direction, place, settings, furthest, within)
+        if found is not None:
+            step, merit = found
             if settings.bounds is not None:
                 step = settings.bounds.project(step)  # rounding
-            steps.append(_Step(step, point.merit, int(number)))
+            steps.append(_Step(step, merit, int(number)))
     return steps
+
+
+def _best_point(
+    surface: Surface,
+    direction: Vector,
+    place: _Place,
+    settings: ClimbSettings,
+    furthest: float,
+    within: tuple[float, float],
+) -> tuple[Vector, float] | None:
+    """Return the weights of the best point of a line and its merit; None if there is none."""
+    if settings.regulariser is not None:
+        move = best_move(surface, place.weights, direction, settings.regulariser, furthest, within)
+        return None if move is None else (move.weights, move.merit)
+    point = best_point(*surface, settings.choice, furthest, within)
+    return None if point is None else (place.weights + point.step * direction, point.merit)

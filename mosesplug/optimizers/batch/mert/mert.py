@@ -30,6 +30,7 @@ from mosesplug.optimizers.batch.mert.climb import (
     try_random_point,
 )
 from mosesplug.optimizers.batch.mert.graphs import search_lists_first
+from mosesplug.optimizers.line_search.regularised import Regulariser
 from mosesplug.optimizers.line_search.shards import search_space
 from mosesplug.optimizers.line_search.space import IntervalChoice, SearchSpace
 from mosesplug.optimizers.options import option
@@ -130,9 +131,7 @@ class MertOptions:
     interval: Literal["best", "average", "minimum"] = option(
         "best",
         help="how intervals of a line are compared",
-        details=(
-            "By their own score, or by the average or minimum of the scores in their neighbourhood."
-        ),
+        details=("By their own score, or the average or minimum of the scores around them."),
         source="Cer et al. 2008",
     )
     neighbours: int = option(
@@ -152,9 +151,9 @@ class MertOptions:
         5.0,
         help="abandon a search that this many similar gains could not save",
         details=(
-            "A gain is the last one of the search. The goal is the best point before each 20 "
-            "restarts. The 21st and later ones begin on a tenth of 500 or more sentences. 0: "
-            "neither. Restarts with up to 1,000 hypotheses go on."
+            "A gain is its last; the goal, the best point before each 20 restarts. The 21st and "
+            "later ones begin on a tenth of 500 or more sentences. 0: neither. Restarts with up to "
+            "1,000 hypotheses go on."
         ),
         source="mosesplug's; saves a third of the time of Moses' search",
         minimum=0.0,
@@ -163,11 +162,21 @@ class MertOptions:
         "lists",
         help="what restarts and the polish search if there are search graphs",
         details=(
-            "lists: n-best lists that are taken from the graphs, anew at the weights found; then "
-            "one search of the graphs. While tune decodes, only that search, from the last "
-            "weights. graphs: the graphs themselves, far slower."
+            "lists: n-best lists from the graphs, anew at the weights found; then one search of "
+            "the graphs. While tune decodes, only that search. graphs: the graphs, far slower."
         ),
         source="mosesplug's",
+    )
+    l2: float = option(
+        0.0,
+        help="penalty on the distance from the first weights, such as 0.1",
+        details=(
+            "It is the factor of the squared sine of the angle between the two, in units of each "
+            "feature's spread within sentences. It steadies runs that begin with good weights."
+        ),
+        source="after Galley et al. 2013",
+        only_with="interval=best",
+        minimum=0.0,
     )
     polish: int = option(
         8,
@@ -175,7 +184,7 @@ class MertOptions:
         details=(
             "After the restarts, the search starts from small perturbations of the best point "
             "until this many in a row find nothing better. 0: only the search of Moses' mert. More "
-            "helps on the lists, not on held-out sentences."
+            "helps on the lists only."
         ),
         source="mosesplug's, an iterated local search",
         minimum=0,
@@ -219,7 +228,7 @@ def mert(
     if problem.positive is not None and (problem.positive & ~active & (initial <= 0.0)).any():
         raise OptimizerError("a weight that must be positive is fixed at 0 or below")
     space = search_space(problem, initial)
-    settings = _settings(problem, options)
+    settings = _settings(problem, options, _regulariser(problem, initial, space, options))
     given, random = starting_points(problem, initial, rng, options.restarts)
     given = [make_positive(start, settings.positive) for start in given]
     random = [make_positive(start, settings.positive) for start in random]
@@ -246,7 +255,7 @@ def mert(
             bounded = settings if small else _bound_climbs(settings, options, best)
             if first and sample is not None:
                 ends = _runner(sample, rng, pool, finished)(climb_axes, starts, settings)
-                starts = _choose_starts(space, [end.weights for end in ends], pool)
+                starts = _choose_starts(space, [end.weights for end in ends], settings, pool)
                 climb = silent
             climbs += climb(CLIMBS[options.method], starts, bounded)
             best = choose(climbs)
@@ -303,10 +312,13 @@ def _sample_space(
 
 
 def _choose_starts(
-    space: SearchSpace, starts: list[NDArray[np.float64]], pool: ThreadPoolExecutor
+    space: SearchSpace,
+    starts: list[NDArray[np.float64]],
+    settings: ClimbSettings,
+    pool: ThreadPoolExecutor,
 ) -> list[NDArray[np.float64]]:
     """Return the share of the starts with the best scores, the first in a tie, in their order."""
-    scores = list(pool.map(lambda start: space.decode(space.at(start)), starts))
+    scores = list(pool.map(lambda start: settings.score(space, start, space.at(start)), starts))
     best = np.argsort(-np.array(scores), kind="stable")[: -(-len(starts) // CONTINUED)]
     return [starts[number] for number in sorted(best.tolist())]
 
@@ -341,7 +353,23 @@ def _runner(
     return run
 
 
-def _settings(problem: Problem, options: MertOptions) -> ClimbSettings:
+def _regulariser(
+    problem: Problem, initial: NDArray[np.float64], space: SearchSpace, options: MertOptions
+) -> Regulariser | None:
+    """Return the penalty of active weights; None if there is none."""
+    if options.l2 == 0.0 or options.interval != "best":
+        return None
+    active = problem.active_mask
+    center = initial if problem.center is None else problem.center
+    if not center[active].any():
+        return None
+    every = np.ones(int(active.sum()), dtype=np.bool_)
+    return Regulariser(options.l2, 0.0, center[active], every, space.spread)
+
+
+def _settings(
+    problem: Problem, options: MertOptions, regulariser: Regulariser | None
+) -> ClimbSettings:
     minima, maxima = (bound[problem.active_mask] for bound in problem.box)
     directions = options.random_directions
     if options.method == "random-direction" and directions == 0:
@@ -357,6 +385,7 @@ def _settings(problem: Problem, options: MertOptions) -> ClimbSettings:
         positive=positive,
         symmetric=options.directions == "symmetric",
         bounds=None if problem.bounds is None else problem.bounds.take(problem.active_mask),
+        regulariser=regulariser,
     )
 
 

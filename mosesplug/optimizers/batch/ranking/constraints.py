@@ -51,15 +51,13 @@ class ConstraintOptions:
     )
     score_outliers: float = option(
         0.0,
-        help="standard deviations beyond which a hypothesis's score is an outlier",
-        details="Outliers of their sentence are ignored; 0: no limit.",
+        help="ignore scores beyond this many deviations within a sentence; 0: none",
         source="after Nakov et al. 2013, outliers",
         minimum=0.0,
     )
     length_outliers: float = option(
         0.0,
-        help="standard deviations beyond which a hypothesis's length is an outlier",
-        details="Outliers of their sentence are ignored; 0: no limit.",
+        help="ignore lengths beyond this many deviations within a sentence; 0: none",
         source="after Nakov et al. 2013, outliers",
         minimum=0.0,
     )
@@ -67,8 +65,8 @@ class ConstraintOptions:
         "none",
         help="accept pairs with typical differences of score or length",
         details=(
-            "A pair is accepted with the probability of its difference among normally distributed "
-            "hypotheses, relative to no difference."
+            "Each with the probability of its difference, relative to none, if hypotheses were "
+            "normally distributed."
         ),
         source="after Nakov et al. 2013, stochastic sampling",
     )

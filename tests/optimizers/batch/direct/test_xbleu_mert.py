@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from mosesplug.errors import UsageError
-from mosesplug.optimizers.batch.direct.regularised import Regulariser
 from mosesplug.optimizers.batch.direct.xbleu_mert import XbleuMertOptions, xbleu_mert
+from mosesplug.optimizers.line_search.regularised import Regulariser
 from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.tuning_set import SparseRows
 from tests.optimizers.problems import planted, planted_bleu, tuning_set, with_bleu

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from formats.nbest.files import read_nbest
 from formats.references import read_references
@@ -22,6 +23,8 @@ from mosesplug.optimizers.batch.mert.mert import ARRIVALS, MOST_RESTARTS, MertOp
 from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.tuning_set import SparseRows, TuningSet
 from tests.optimizers.problems import Accuracy, planted, tuning_set
+
+Vector = NDArray[np.float64]
 
 QUICK = MertOptions(restarts=4, polish=4)
 
@@ -39,6 +42,55 @@ def test_reaches_the_best_of_a_fine_grid() -> None:
         problem = replace(problem, minima=-np.ones(3), maxima=np.ones(3))
         solution = mert(problem, np.ones(3), np.random.default_rng(seed), options)
         assert solution.score >= best - 1e-12
+
+
+def penalised(problem: Problem, weights: Vector, center: Vector, l2: float) -> float:
+    """The score minus the penalty; spreads are counted list by list."""
+    lists = problem.tuning_set
+    ends = list(zip(lists.offsets[:-1], lists.offsets[1:], strict=True))
+    spread = np.mean([np.ptp(lists.dense[first:end], axis=0) for first, end in ends], axis=0)
+    one, other = weights * spread, center * spread
+    cosine = one @ other / np.sqrt((one @ one) * (other @ other))
+    return corpus_score(problem, weights) - l2 * (1.0 - max(0.0, cosine) ** 2)
+
+
+@pytest.mark.parametrize("l2", [0.05, 0.5])
+def test_a_penalised_search_reaches_the_best_of_a_fine_grid(l2: float) -> None:
+    angles = np.linspace(0.0, np.pi, 60)
+    for seed in range(3):
+        problem, _ = planted(seed, n_sentences=12, n_hyps=6, n_features=3, noise=1.0)
+        center = np.array([1.0, 0.5, 2.0])
+        problem = replace(problem, minima=-np.ones(3), maxima=np.ones(3), center=center)
+        best = max(
+            penalised(
+                problem,
+                np.array([np.sin(a) * np.cos(2 * b), np.sin(a) * np.sin(2 * b), np.cos(a)]),
+                center,
+                l2,
+            )
+            for a, b in product(angles, angles)
+        )
+        options = MertOptions(restarts=20, polish=20, l2=l2)
+        solution = mert(problem, np.ones(3), np.random.default_rng(seed), options)
+        assert solution.score == corpus_score(problem, solution.weights)
+        # A chosen point keeps a tenth of the interval from the threshold that the grid may touch.
+        assert penalised(problem, solution.weights, center, l2) >= best - 0.02 * l2
+
+
+def test_a_large_penalty_keeps_the_first_weights_and_none_changes_nothing() -> None:
+    problem, _ = planted(3, n_features=4, noise=1.0)
+    center = np.array([0.4, 0.3, 0.2, 0.1])
+    options = replace(QUICK, l2=1e6)
+    held = mert(replace(problem, center=center), np.ones(4), np.random.default_rng(0), options)
+    np.testing.assert_allclose(held.weights, center, atol=1e-3)
+    # Without a center, the given weights are it.
+    held = mert(problem, center, np.random.default_rng(0), options)
+    np.testing.assert_allclose(held.weights, center, atol=1e-3)
+    free = mert(problem, center, np.random.default_rng(0), QUICK)
+    same = mert(replace(problem, center=np.ones(4)), center, np.random.default_rng(0), QUICK)
+    np.testing.assert_array_equal(free.weights, same.weights)
+    with pytest.raises(OptimizerError, match="3 starting weights"):
+        mert(replace(problem, center=np.ones(3)), center, np.random.default_rng(0), QUICK)
 
 
 @pytest.mark.parametrize("method", ["powell", "random-direction"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.batch.direct.regularised import Anchor, Regulariser, best_move
+from mosesplug.optimizers.line_search.regularised import Anchor, Regulariser, best_move
 
 Vector = NDArray[np.float64]
 
@@ -70,6 +70,33 @@ def test_no_point_of_a_grid_is_better_but_for_the_margin(seed: int) -> None:
     # Less than the sine changes within a tenth of an interval.
     assert found.merit > merits.max() - 0.01
     assert np.abs(thresholds - step).min() > 1e-3
+
+
+def test_units_scale_weights_in_the_sine_only() -> None:
+    rng = np.random.default_rng(3)
+    weights, direction, given = rng.standard_normal((3, 4))
+    units = np.array([1.0, 10.0, 0.1, 0.0])
+    regulariser = Regulariser(0.1, 0.0, given, ALL, units)
+    assert regulariser.penalty(weights) == pytest.approx(0.1 * sine(weights * units, given * units))
+    surface = np.array([-0.5, 0.25]), np.array([0.3, 0.31, 0.305])
+    found = best_move(surface, weights, direction, regulariser, 5.0)
+    assert found is not None
+    step = float((found.weights - weights)[0] / direction[0])
+    there = surface[1][np.searchsorted(surface[0], step)]
+    assert found.merit == pytest.approx(there - regulariser.penalty(found.weights))
+
+
+@pytest.mark.parametrize(("l2", "l0"), [(0.1, 0.0), (0.0, 1e-4), (0.0, 0.0)])
+def test_a_step_stays_within_its_ends(l2: float, l0: float) -> None:
+    rng = np.random.default_rng(4)
+    weights, direction, given = rng.standard_normal((3, 4))
+    surface = np.sort(rng.uniform(-2.0, 2.0, 12)), rng.uniform(0.3, 0.4, 13)
+    regulariser = Regulariser(l2, l0, given, ALL)
+    for low, high in [(-0.1, 0.3), (0.0, 1.0), (-5.0, 0.0)]:
+        found = best_move(surface, weights, direction, regulariser, 10.0, (low, high))
+        assert found is not None
+        step = float((found.weights - weights)[0] / direction[0])
+        assert low <= step <= high
 
 
 def test_a_weight_of_zero_is_chosen_where_it_is_worth_more() -> None:

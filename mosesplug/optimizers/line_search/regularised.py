@@ -5,7 +5,8 @@ norm would only make weights small. Galley et al. regularise by L0, and by a sca
 scale-invariant; the scaling of L2 is a choice of this program:
 
 - L2: the distance of the weights from the given ones after the best scaling, ``min_s |s w - w0|^2 /
-  |w0|^2`` with ``s >= 0``, which is the squared sine of the angle between them;
+  |w0|^2`` with ``s >= 0``, which is the squared sine of the angle between them, with weights in
+  given units;
 - L0: the number of weights that are not 0.
 
 Between two thresholds of a line the score is constant and the regularizers are not. The sine has
@@ -85,12 +86,15 @@ class Regulariser:
         l0: penalty of each weight that is not 0.
         given: float64 ``[n_features]``, the weights that the sine compares with.
         active: bool ``[n_features]``, the weights that L0 counts.
+        units: float64 ``[n_features]``, factors of weights in the sine; None: 1. Spreads of
+            features make it compare contributions to model scores.
     """
 
     l2: float
     l0: float
     given: Vector
     active: NDArray[np.bool_]
+    units: Vector | None = None
 
     @property
     def is_on(self) -> bool:
@@ -102,8 +106,14 @@ class Regulariser:
         count = int(np.count_nonzero(weights[self.active]))
         if self.l2 == 0.0:
             return self.l0 * count
-        sine = Anchor.of(weights, np.zeros_like(weights), self.given).sine(np.zeros(1))[0]
+        sine = self.anchor(weights, np.zeros_like(weights)).sine(np.zeros(1))[0]
         return self.l0 * count + self.l2 * float(sine)
+
+    def anchor(self, weights: Vector, direction: Vector) -> Anchor:
+        """Return the products of a line in the units, float64 ``[n_features]`` each."""
+        if self.units is None:
+            return Anchor.of(weights, direction, self.given)
+        return Anchor.of(weights * self.units, direction * self.units, self.given * self.units)
 
 
 @dataclass(frozen=True)
@@ -125,6 +135,7 @@ def best_move(
     direction: Vector,
     regulariser: Regulariser,
     furthest: float,
+    within: tuple[float, float] = (-np.inf, np.inf),
 ) -> LineMove | None:
     """Return the point with the highest score minus penalty.
 
@@ -134,21 +145,23 @@ def best_move(
         direction: float64 ``[n_features]``, 0 for inactive weights.
         regulariser: of the score.
         furthest: largest distance from the start, in directions.
+        within: ends of the allowed steps, around 0.
 
     Returns:
         None if no interval within reach is wide enough.
     """
     thresholds, scores = surface
     if not regulariser.is_on:
-        point = best_point(thresholds, scores, IntervalChoice(), furthest)
+        point = best_point(thresholds, scores, IntervalChoice(), furthest, within)
         if point is None:
             return None
         return LineMove(weights + point.step * direction, point.merit)
-    anchor = Anchor.of(weights, direction, regulariser.given) if regulariser.l2 > 0.0 else None
-    steps, places = _interval_steps(thresholds, anchor, furthest)
+    reach = max(-furthest, within[0]), min(furthest, within[1])
+    anchor = regulariser.anchor(weights, direction) if regulariser.l2 > 0.0 else None
+    steps, places = _interval_steps(thresholds, anchor, furthest, reach)
     n_zeros = np.zeros(len(steps), dtype=np.int64)
     if regulariser.l0 > 0.0:
-        zeros, zero_places, counts = _zeros(thresholds, weights, direction, furthest)
+        zeros, zero_places, counts = _zeros(thresholds, weights, direction, reach)
         steps, places = np.append(steps, zeros), np.append(places, zero_places)
         n_zeros = np.append(n_zeros, counts)
     if not len(steps):
@@ -165,7 +178,7 @@ def best_move(
 
 
 def _interval_steps(
-    thresholds: Vector, anchor: Anchor | None, furthest: float
+    thresholds: Vector, anchor: Anchor | None, furthest: float, reach: tuple[float, float]
 ) -> tuple[Vector, NDArray[np.int64]]:
     """Return the best step of each wide enough interval, and the interval's number.
 
@@ -174,8 +187,8 @@ def _interval_steps(
     """
     beyond = 2 * END_STEP if anchor is None else furthest
     ends = thresholds if len(thresholds) else np.zeros(1)
-    left = np.concatenate([[ends[0] - beyond], thresholds]).clip(-furthest, furthest)
-    right = np.concatenate([thresholds, [ends[-1] + beyond]]).clip(-furthest, furthest)
+    left = np.concatenate([[ends[0] - beyond], thresholds]).clip(*reach)
+    right = np.concatenate([thresholds, [ends[-1] + beyond]]).clip(*reach)
     certain = right - left > NARROWEST * (1.0 + np.maximum(np.abs(left), np.abs(right)))
     places = np.flatnonzero(certain)
     left, right = left[places], right[places]
@@ -191,14 +204,15 @@ def _interval_steps(
 
 
 def _zeros(
-    thresholds: Vector, weights: Vector, direction: Vector, furthest: float
+    thresholds: Vector, weights: Vector, direction: Vector, reach: tuple[float, float]
 ) -> tuple[Vector, NDArray[np.int64], NDArray[np.int64]]:
     """Return steps where weights become 0, their intervals, and numbers of weights.
 
     Steps too close to a threshold are left out: they may decode to either side of it.
     """
     steps = _zero_steps(weights, direction)
-    steps, counts = np.unique(steps[np.abs(steps) <= furthest], return_counts=True)
+    inside = (steps >= reach[0]) & (steps <= reach[1])
+    steps, counts = np.unique(steps[inside], return_counts=True)
     places = np.searchsorted(thresholds, steps)
     if len(thresholds):
         near = np.minimum(
