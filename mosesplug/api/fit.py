@@ -1,4 +1,4 @@
-"""The results of learning weights and of cross-validation, and what can be done with them."""
+"""The result of learning weights, and what can be done with it."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from formats.text import write_atomic
 from mosesplug.api.arrays import FeatureArrays, convert_features, number_sentences
 from mosesplug.api.nbest import NBest
 from mosesplug.api.table import ColumnType, Table
+from mosesplug.api.validation import ValidationTable
 from mosesplug.api.weights import WeightTable, find_format
 from mosesplug.errors import UsageError
 from mosesplug.evaluation.error_rates import is_error_rate
@@ -25,11 +26,10 @@ from mosesplug.evaluation.gains import Gain
 from mosesplug.evaluation.trade_offs import measure_trade_offs
 from mosesplug.features import FeatureSpace
 from mosesplug.inspection.texts import mark_invalid_utf8
-from mosesplug.learning.cross_validation import CrossValidation
 from mosesplug.learning.lengths import record_length, write_length_range
 from mosesplug.learning.optimize import OptimizeResult
 from mosesplug.learning.weights import score_hypotheses
-from mosesplug.reporting.gains import render_gains, tabulate_gain
+from mosesplug.reporting.gains import render_gains
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.lengths import LengthRange
 from mosesplug.tuning_set import linear_scores
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from mosesplug.api.reranking import Reranked
     from mosesplug.learning.optimize import SeedResult
 
-__all__ = ["Fit", "ValidationTable"]
+__all__ = ["Fit"]
 
 _DOMAIN_COLUMNS: Mapping[str, ColumnType] = {
     "domain": "text",
@@ -378,49 +378,3 @@ def _check_columns(columns: Sequence[object], names: Sequence[str]) -> None:
                 f"column {place} of features is {column!r}, but its weight is that of {name}: "
                 f"give the columns {', '.join(names[:30])} in this order"
             )
-
-
-@dataclass(frozen=True, repr=False)
-class ValidationTable(CrossValidation):
-    """The result of a cross-validation, which prints as a table; ``cross_validate`` returns it.
-
-    Attributes:
-        gains: what learning has gained on all sentences, each decided with weights of the other
-            folds, by the objective and by ``report_metrics``; empty for search graphs.
-    """
-
-    gains: tuple[Gain, ...] = ()
-
-    @classmethod
-    def of_result(cls, result: CrossValidation, gains: tuple[Gain, ...] = ()) -> ValidationTable:
-        """Return a result that prints."""
-        return cls(result.folds, result.start, result.held_out, gains)
-
-    @property
-    def table(self) -> Table:
-        """The scores of the folds: ``fold``, ``sentences``, ``learning`` and ``held_out``."""
-        return Table.of_columns(
-            {
-                "fold": ("int64", np.arange(1, len(self.folds) + 1)),
-                "sentences": ("int64", np.array([fold.sentences for fold in self.folds])),
-                "learning": ("float64", np.array([fold.learning for fold in self.folds])),
-                "held_out": ("float64", np.array([fold.held_out for fold in self.folds])),
-            }
-        )
-
-    def __repr__(self) -> str:
-        lines = [self._summary(), f"{self.table!r}"]
-        for gain in self.gains:
-            lines += ["", *tabulate_gain(gain)]
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        gains = "".join(f"<pre>{escape(chr(10).join(tabulate_gain(g)))}</pre>" for g in self.gains)
-        return f"<p>{escape(self._summary())}</p>{self.table._repr_html_()}{gains}"
-
-    def _summary(self) -> str:
-        sentences = sum(fold.sentences for fold in self.folds)
-        return (
-            f"{len(self.folds)}-fold cross-validation of {sentences} sentences: "
-            f"{self.held_out:.4f} held out, {self.start:.4f} with the starting weights"
-        )

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from formats.moses.ini import MosesIni
 from mosesplug.api.arguments import Progress, name_keywords, open_progress
-from mosesplug.api.fit import Fit, ValidationTable
+from mosesplug.api.fit import Fit
 from mosesplug.api.inputs import InitialWeights
 from mosesplug.api.keywords import spell_argument
 from mosesplug.api.task import ListSource, StrPath, make_task
+from mosesplug.api.validation import ValidationTable
 from mosesplug.evaluation.gains import find_gaming, measure_fold_gains, measure_gains
 from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData
 from mosesplug.learning.optimize import bind_optimizer, validate

@@ -1,0 +1,61 @@
+"""The result of a cross-validation, which prints as a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+
+from mosesplug.api.table import Table
+from mosesplug.evaluation.gains import Gain
+from mosesplug.learning.cross_validation import CrossValidation
+from mosesplug.reporting.gains import tabulate_gain
+
+__all__ = ["ValidationTable"]
+
+
+@dataclass(frozen=True, repr=False)
+class ValidationTable(CrossValidation):
+    """The result of a cross-validation, which prints as a table; ``cross_validate`` returns it.
+
+    Attributes:
+        gains: what learning has gained on all sentences, each decided with weights of the other
+            folds, by the objective and by ``report_metrics``; empty for search graphs.
+    """
+
+    gains: tuple[Gain, ...] = ()
+
+    @classmethod
+    def of_result(cls, result: CrossValidation, gains: tuple[Gain, ...] = ()) -> ValidationTable:
+        """Return a result that prints."""
+        return cls(result.folds, result.start, result.held_out, gains)
+
+    @property
+    def table(self) -> Table:
+        """The scores of the folds: ``fold``, ``sentences``, ``learning`` and ``held_out``."""
+        return Table.of_columns(
+            {
+                "fold": ("int64", np.arange(1, len(self.folds) + 1)),
+                "sentences": ("int64", np.array([fold.sentences for fold in self.folds])),
+                "learning": ("float64", np.array([fold.learning for fold in self.folds])),
+                "held_out": ("float64", np.array([fold.held_out for fold in self.folds])),
+            }
+        )
+
+    def __repr__(self) -> str:
+        lines = [self._summary(), f"{self.table!r}"]
+        for gain in self.gains:
+            lines += ["", *tabulate_gain(gain)]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        gains = "".join(f"<pre>{escape(chr(10).join(tabulate_gain(g)))}</pre>" for g in self.gains)
+        return f"<p>{escape(self._summary())}</p>{self.table._repr_html_()}{gains}"
+
+    def _summary(self) -> str:
+        sentences = sum(fold.sentences for fold in self.folds)
+        return (
+            f"{len(self.folds)}-fold cross-validation of {sentences} sentences: "
+            f"{self.held_out:.4f} held out, {self.start:.4f} with the starting weights"
+        )
