@@ -13,7 +13,6 @@ from mosesplug.metrics.per import Per
 from mosesplug.metrics.protocol import Metric, Prepared
 from mosesplug.metrics.registry import metric, metric_names
 from mosesplug.metrics.sentence_bleu import (
-    background_bleu_moses,
     sentence_bleu_lin_och,
     sentence_bleu_moses,
     sentence_bleu_nakov,
@@ -34,7 +33,6 @@ __all__ = [
     "Ter",
     "TerSacrebleu",
     "Wer",
-    "background_bleu_moses",
     "bleu_score_row",
     "bleu_scores",
     "metric",

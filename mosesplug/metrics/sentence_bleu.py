@@ -8,8 +8,9 @@ length ``r`` of one sentence:
 - Lin and Och (2004): ``(m_n + 1) / (t_n + 1)`` for ``n > 1``, and ``m_1 / t_1``.
 - Moses: ``(m_n + s) / (t_n + s)`` for every ``n``, by default ``s`` = 1.
 - Nakov et al. (2012): like Moses, but the brevity penalty compares ``c`` with ``r + 1``.
-- Chiang et al. (2008), as Moses has it: no constant; a background of recent output is added to the
-  statistics, and the score is multiplied by a length, so that long sentences weigh more.
+- Chiang et al. (2008), as Moses' ``kbmira`` has it: no constant; a background of recent output is
+  added to the statistics, and the score (``single_bleu``) is multiplied by the reference length of
+  both (by the paper: of the source), so that long sentences weigh more.
 
 Every function but ``smoothed_rows`` is a kernel and can be called from other kernels.
 """
@@ -23,11 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
-from mosesplug.metrics.bleu import ORDER, bleu_score_row
+from mosesplug.metrics.bleu import ORDER
 from mosesplug.metrics.plain import exponentials
 
 __all__ = [
-    "background_bleu_moses",
     "sentence_bleu_lin_och",
     "sentence_bleu_moses",
     "sentence_bleu_nakov",
@@ -129,28 +129,6 @@ def sentence_bleu_nakov(statistics: NDArray[Any]) -> NDArray[np.float64]:
     scores = np.empty(len(statistics), dtype=np.float64)
     for row in range(len(statistics)):
         scores[row] = _smoothed_row(statistics[row], 1.0, 1.0, 1.0)
-    return scores
-
-
-@kernel
-def background_bleu_moses(
-    statistics: NDArray[Any], background: NDArray[Any]
-) -> NDArray[np.float64]:
-    """Return BLEU in the context of recent output, times the reference length: float64 ``[m]``.
-
-    Moses' ``kbmira`` scores hypotheses with it. It follows Chiang et al. (2008), but scales by the
-    reference length of hypothesis and background together, not by the source length.
-
-    Args:
-        statistics: ``[m, 9]``; hypotheses of one sentence.
-        background: ``[9]``; decayed sum of the statistics of earlier output.
-    """
-    scores = np.empty(len(statistics), dtype=np.float64)
-    totals = np.empty(2 * ORDER + 1, dtype=np.float64)
-    for row in range(len(statistics)):
-        for column in range(len(totals)):
-            totals[column] = np.float64(statistics[row, column]) + background[column]
-        scores[row] = bleu_score_row(totals) * totals[2 * ORDER]
     return scores
 
 

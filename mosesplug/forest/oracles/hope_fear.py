@@ -3,7 +3,7 @@
 The search is bottom-up and keeps one derivation per node, as Moses' ``kbmira`` does: the one with
 the highest model score plus or minus the BLEU of its translation so far.
 BLEU is computed with a background of earlier choices, see
-``metrics.sentence_bleu.background_bleu_moses``. Since n-grams cross edges, each node stores the
+``metrics.sentence_bleu``. Since n-grams cross edges, each node stores the
 first and the last three words of its translation. The search has a beam of one: it is exact if
 BLEU has no influence, and otherwise an approximation with the same result as Moses.
 

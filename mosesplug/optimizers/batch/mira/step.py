@@ -240,7 +240,7 @@ def background_bleu(
 ) -> None:
     """Write BLEU of each row with the background, times the reference length of both.
 
-    It is ``metrics.sentence_bleu.background_bleu_moses`` in single precision.
+    This follows Chiang et al. (2008), see ``metrics.sentence_bleu``, in single precision.
 
     Args:
         rows: float32 ``[n, 9]``, statistics of ``metrics.Bleu``.

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
 from mosesplug.metrics import metric
-from mosesplug.metrics.sentence_bleu import background_bleu_moses
 from mosesplug.optimizers.batch.mira.graphs import SearchMiraLearner, subtract_features
 from mosesplug.optimizers.batch.mira.kbmira import KbmiraOptions, ListMiraLearner
 from mosesplug.optimizers.batch.mira.optimizer import kbmira
 from mosesplug.tuning_set import TuningSet
+from tests.optimizers.batch.mira.background import background_bleu
 from tests.optimizers.batch.mira.test_kbmira import bleu_problem, dense_features
 
 OPTIONS = KbmiraOptions()
@@ -75,7 +75,7 @@ class ListSearch:
     ) -> Pair:
         features, statistics = self._list(sentence)
         scores = features @ weights
-        worths = background_bleu_moses(statistics, background.astype(np.float64))
+        worths = background_bleu(statistics, background.astype(np.float64))
         hope, best = self._found(sentence, scores + worths)
         if safe_hope and abs(scores[best]) > 1e-8:
             scale = min(1.0, abs(5 * worths[best] / scores[best]))

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import Bleu
-from mosesplug.metrics.sentence_bleu import background_bleu_moses
 from mosesplug.optimizers.batch.mira.kbmira import KbmiraOptions, ListMiraLearner, run_epochs
 from mosesplug.optimizers.batch.mira.optimizer import kbmira
 from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.tuning_set import SparseRows, TuningSet
 from tests.optimizers.batch.mert.test_mert import recorded_problem
+from tests.optimizers.batch.mira.background import background_bleu
 from tests.optimizers.problems import Accuracy, planted, tuning_set
 
 IN_ORDER = KbmiraOptions(epochs=5, shuffle=False)
@@ -91,7 +91,7 @@ def plain_mira(
             if first == end:
                 continue
             h, stats = features[first:end], made.stats[first:end]
-            scores, worths = h @ weights, background_bleu_moses(stats, background)
+            scores, worths = h @ weights, background_bleu(stats, background)
             hope, fear, model = (
                 int(np.argmax(np.round(x, 5))) for x in (scores + worths, scores - worths, scores)
             )
