@@ -58,15 +58,16 @@ def view_words(text: Bytes) -> Words:
     return np.ndarray((len(text) - 7,), dtype="<u8", buffer=text, strides=(1,))
 
 
-def stand_at(words: Words, at: Positions, expected: bytes) -> bool:
+def stand_at(text: Bytes, at: Positions, expected: bytes) -> bool:
     """Return whether the same bytes stand at all these positions."""
-    for offset in range(0, len(expected), 8):
-        chunk = expected[offset : offset + 8]
-        word = int.from_bytes(chunk, "little")
-        mask = 2 ** (8 * len(chunk)) - 1
-        if not (words[at + offset] & _U64(mask) == _U64(word)).all():
-            return False
-    return True
+    length = len(expected)
+    if not (length and len(at)):
+        return True
+    if at.max() > len(text) - length:
+        return False
+    # Elements of so many bytes, one at every position: a gather copies each as a whole.
+    spans = np.ndarray((len(text) - length + 1,), f"V{length}", text, strides=(1,))
+    return bool(spans[at].tobytes() == expected * len(at))
 
 
 def count_before_blank(words: Words) -> Positions:

@@ -67,7 +67,7 @@ def parse_columns(
         label = blank + name.encode("utf-8", "surrogateescape") + (b"=" if glued else b"= ")
         if not layout.labelled:
             label = blank
-        if not stand_at(words, at, label):
+        if not stand_at(padded, at, label):
             return None
         at = at + len(label)
         blank = b""  # the blank after a number is consumed with it
@@ -293,7 +293,7 @@ def _follows(padded: Bytes, tokens: Tokens, is_dense: NDArray[np.bool_], layout:
         fits = tokens.ends[of_group] - tokens.starts[of_group] == len(label) + 1
         if not ((before == column).all() and fits.all()):
             return False
-        if not stand_at(view_words(padded), tokens.starts[of_group], label):
+        if not stand_at(padded, tokens.starts[of_group], label):
             return False
         column += width
     return True

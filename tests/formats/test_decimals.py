@@ -26,7 +26,6 @@ from formats.words import (
     hash_tokens,
     pad_with_newlines,
     stand_at,
-    view_words,
 )
 
 
@@ -91,8 +90,11 @@ def test_same_tokens_have_the_same_hash(tokens: list[bytes]) -> None:
     first = np.array([tokens.index(token) for token in tokens])
     assert are_same_bytes(text, starts, ends, first)
     assert are_same_bytes(text, starts, ends, np.zeros_like(first)) == (len(set(tokens)) == 1)
-    assert stand_at(view_words(text), starts[:1], tokens[0] + b" ")
-    assert not stand_at(view_words(text), starts[:1], tokens[0] + b"x")
+    assert stand_at(text, starts[:1], tokens[0] + b" ")
+    assert not stand_at(text, starts[:1], tokens[0] + b"x")
+    assert not stand_at(text, starts[:1], text.tobytes() + b"x")  # more than there is
+    assert stand_at(text, starts, b"")
+    assert stand_at(text, starts[:0], b"x")
 
 
 def test_a_hash_collision_costs_time_only(monkeypatch: pytest.MonkeyPatch) -> None:
