@@ -76,6 +76,13 @@ def check_store(
                 check_rows(merged, merged.offsets[i], truth, statistics_of(truth))
                 texts = tuple(h.text for h in truth)
                 assert store.hypotheses(sentence, chosen) == texts
+    batches = store.merge_batches(metric=metric, references=references, memory=1 << 20)
+    for _ in range(2):  # The first time from the store, then from memory.
+        for sentence in backwards.tolist():
+            truth = model.merged(sentence, numbers)
+            found = batches.batch([sentence])
+            assert found.n_hyps == len(truth)
+            check_rows(found, 0, truth, statistics_of(truth))
     for iteration, lists in enumerate(model.lists, start=1):
         own = store.iteration_set(iteration, metric=metric, references=references)
         offsets = own.tuning_set.offsets

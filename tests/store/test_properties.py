@@ -120,11 +120,13 @@ def test_parts_in_any_order_make_the_same_iteration(
     runs=runs,
     batches=st.lists(st.lists(st.integers(0, N_SENTENCES - 1), max_size=6), max_size=6),
     iterations=st.none() | st.sets(st.integers(1, 4)),
+    memory=st.sampled_from([0, 3000, 1 << 20]),
 )
-def test_a_batch_is_a_part_of_the_merged_lists(
+def test_merged_batches_are_those_of_the_store(
     runs: list[list[Hypothesis]],
     batches: list[list[int]],
     iterations: set[int] | None,
+    memory: int,
 ) -> None:
     metric = ToyMetric()
     references = metric.prepare(REFERENCES)
@@ -141,10 +143,12 @@ def test_a_batch_is_a_part_of_the_merged_lists(
             )  # fmt: skip
         if not runs:
             return
-        merged = store.tuning_set(chosen, metric=metric, references=references)
+        merged = store.merge_batches(chosen, metric=metric, references=references, memory=memory)
         for sentences in batches:
-            batch = store.batch(sentences, chosen, metric=metric, references=references)
-            assert_same(batch, merged.take_sentences(np.array(sentences, dtype=np.int64)))
+            batch = merged.batch(sentences)
+            truth = store.batch(sentences, chosen, metric=metric, references=references)
+            assert_same(batch, truth)
+            assert merged.bytes_kept <= memory
 
 
 def assert_same(batch: Batch, truth: Batch) -> None:
