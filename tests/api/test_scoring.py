@@ -42,8 +42,11 @@ def read_lines(name: str) -> list[str]:
 
 
 def plain(records: Any) -> Any:
-    """Return records as JSON has them."""
-    text = json.dumps([asdict(each) for each in records])
+    """Return records as JSON has them: without ids where the lists have none."""
+    values = [asdict(each) for each in records]
+    text = json.dumps(
+        [{key: each[key] for key in each if key != "ids" or each[key]} for each in values]
+    )
     return json.loads(text.replace("NaN", "null"))
 
 

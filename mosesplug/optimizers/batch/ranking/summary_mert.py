@@ -140,6 +140,7 @@ class Summaries:
             minima=self._inserted(minima, 0.0),
             maxima=self._inserted(maxima, 1.0),
             starts=tuple(self.start(start) for start in problem.starts),
+            center=None if problem.center is None else self.start(problem.center),
             positive=None if positive is None else self._inserted(positive, False),
             fixed=None if fixed is None else self._inserted(fixed, False),
         )
