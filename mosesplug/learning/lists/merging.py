@@ -6,6 +6,7 @@ dense follows from the names of given weights, or from the lists.
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -45,6 +46,8 @@ __all__ = [
     "select_dense_features",
     "store_lists",
 ]
+
+_NUMBERS = re.compile("[_0-9]+")
 
 References = StrPath | Sequence[Sequence[bytes]]
 """The reference or the prefix of several, or their lines, ``[reference][line]``."""
@@ -209,7 +212,8 @@ def select_dense_features(
     """Return the dense features of a list by the names of its weights; see ``find_dense_features``.
 
     Raises:
-        FormatError: the list cannot be read, or has none of the features of these weights.
+        FormatError: the list cannot be read, has none of the features of these weights, or has one
+            without a weight that is spelled nearly like a weight without a feature.
     """
     listed = find_dense_features([path], settings)
     names = weights.value_names
@@ -222,5 +226,31 @@ def select_dense_features(
             path=path,
             remedy=f"Give the weights of the system that made the list, not {weights.path}",
         )
+    _reject_misspelt(path, listed, weights)
     # Features that steps add, or that the weights record and the list lacks, are not of the list.
     return tuple(name for name in names if name in listed or name not in weights.changes.names)
+
+
+def _reject_misspelt(path: Path, listed: Sequence[str], weights: WeightFile) -> None:
+    """Check that no weight of a list that names every value is likely to be misspelt.
+
+    Names that differ by their numbers only are of different features.
+
+    Raises:
+        FormatError: there is such a weight.
+    """
+    from difflib import get_close_matches  # few lists name every value
+
+    unweighted = [name for name in listed if name not in weights.single_values]
+    for name, value in weights.single_values.items():
+        if not value or name in listed or name in weights.changes.names:
+            continue
+        bare = _NUMBERS.sub("", name)
+        others = [each for each in unweighted if _NUMBERS.sub("", each) != bare]
+        for similar in get_close_matches(name, others, n=1, cutoff=0.85):
+            raise FormatError(
+                f"a weight of {name}, which is no feature of {path}, and none of {similar}, "
+                "which is one",
+                path=weights.path,
+                remedy=f"Rename it to {similar}, or set it to 0",
+            )

@@ -99,3 +99,16 @@ def test_scored_stored_and_written_again(files: Path, capsys: pytest.CaptureFixt
     best = read_nbest("sorted", dense=NAMES)
     assert best.text(0) == b"w00 w01 w02 w03 w04 w05"
     assert best.scores[0] == pytest.approx(float(best.dense[0] @ [-0.5, 1, -1, 0]))
+
+
+def test_a_misspelt_weight_is_named(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (files / "misspelt").write_text("lm_0 1\nWordPenaltty -1\nGlue -0.5\n")
+    for command in ("rerank", "mbr"):
+        assert run(command, "--nbest", "list", "--weights", "misspelt") == 1
+        error = capsys.readouterr().err
+        assert "misspelt: a weight of WordPenaltty, which is no feature of list" in error
+        assert "and none of WordPenalty, which is one. Rename it to WordPenalty, or set" in error
+    # 0 is no mistake, and neither are names that differ by digits or little resemble any.
+    for more in ("WordPenaltty 0", "WordPenalty_2 1", "LanguageModel 1"):
+        (files / "more").write_text(f"lm_0 1\nGlue -0.5\n{more}\n")
+        assert run("rerank", "--nbest", "list", "--weights", "more", "-o", "best") == 0
