@@ -373,7 +373,7 @@ def starting_points(
     minima, maxima = (bound[active] for bound in problem.box)
     historic = (_place_start(problem, np.asarray(start, np.float64)) for start in problem.starts)
     given = [initial[active], *(start[active] for start in historic)]
-    return given, [rng.uniform(minima, maxima) for _ in range(restarts)]
+    return given, list(rng.uniform(minima, maxima, (restarts, len(minima))))
 
 
 def _place_start(problem: Problem, start: Vector) -> Vector:

@@ -257,8 +257,9 @@ def mert(
                 ends = _runner(sample, rng, pool, finished)(climb_axes, starts, settings)
                 starts = _choose_starts(space, [end.weights for end in ends], settings, pool)
                 climb = silent
-            climbs += climb(CLIMBS[options.method], starts, bounded)
-            best = choose(climbs)
+            found = climb(CLIMBS[options.method], starts, bounded)
+            climbs += found
+            best = choose([best, *found])
         while small and len(random) < MOST_RESTARTS * options.restarts:
             if sum(each.score >= best.score for each in climbs[len(given) :]) >= ARRIVALS:
                 break
@@ -266,8 +267,9 @@ def mert(
             random += more
             total += len(more)
             starts = [settings.place(each) for each in more]
-            climbs += run(CLIMBS[options.method], starts, _add_directions(settings))
-            best = choose(climbs)
+            found = run(CLIMBS[options.method], starts, _add_directions(settings))
+            climbs += found
+            best = choose([best, *found])
         insert_active(problem, initial, best.weights)  # rejects zeros before the polish
         idle, n_starts = 0, len(climbs)
         while idle < polish:
