@@ -34,15 +34,15 @@ def check_rows(rows: TuningSet, first: int, truth: Sequence[Hypothesis], statist
     np.testing.assert_array_equal(rows.dense[these], dense)
     np.testing.assert_array_equal(rows.stats[these], statistics)
     np.testing.assert_array_equal(rows.lengths[these], [len(h.text.split()) for h in truth])
+    if rows.sparse is None:
+        assert not any(hypothesis.sparse for hypothesis in truth)
+        return
     for row, hypothesis in enumerate(truth, start=first):
-        found: dict[str, float] = {}
-        if rows.sparse is not None:
-            entries = slice(rows.sparse.indptr[row], rows.sparse.indptr[row + 1])
-            for index, value in zip(
-                rows.sparse.indices[entries], rows.sparse.data[entries], strict=True
-            ):
-                found[rows.space.sparse[index]] = float(value)
-        assert found == {name: float(np.float32(value)) for name, value in hypothesis.sparse}
+        entries = slice(rows.sparse.indptr[row], rows.sparse.indptr[row + 1])
+        found = zip(rows.sparse.indices[entries], rows.sparse.data[entries], strict=True)
+        assert {rows.space.sparse[index]: float(value) for index, value in found} == {
+            name: float(np.float32(value)) for name, value in hypothesis.sparse
+        }
 
 
 def check_store(
@@ -66,41 +66,49 @@ def check_store(
     groups = () if space is None else space.groups
     if space is not None:
         assert set(space.sparse) == set(model.sparse_names())
-    backwards = np.arange(model.n_sentences)[::-1]
+    sentences = np.arange(model.n_sentences)[::-1]
     for size in range(len(numbers) + 1):
         for chosen in itertools.combinations(numbers, size):
-            merged = store.batch(backwards, chosen, metric=metric, references=references)
-            for i, sentence in enumerate(backwards.tolist()):
-                truth = model.merged(sentence, chosen)
-                assert merged.offsets[i + 1] - merged.offsets[i] == len(truth)
-                check_rows(merged, merged.offsets[i], truth, statistics_of(truth))
-                texts = tuple(h.text for h in truth)
+            merged = store.batch(sentences, chosen, metric=metric, references=references)
+            truth = [model.merged(sentence, chosen) for sentence in sentences.tolist()]
+            check_sentences(merged, truth, statistics_of)
+            for sentence, hypotheses in zip(sentences.tolist(), truth, strict=True):
+                texts = tuple(h.text for h in hypotheses)
                 assert store.hypotheses(sentence, chosen) == texts
     batches = store.merge_batches(metric=metric, references=references, memory=1 << 20)
+    truth = [model.merged(sentence, numbers) for sentence in sentences.tolist()]
     for _ in range(2):  # The first time from the store, then from memory.
-        for sentence in backwards.tolist():
-            truth = model.merged(sentence, numbers)
-            found = batches.batch([sentence])
-            assert found.n_hyps == len(truth)
-            check_rows(found, 0, truth, statistics_of(truth))
+        for sentence, hypotheses in zip(sentences.tolist(), truth, strict=True):
+            check_sentences(batches.batch([sentence]), [hypotheses], statistics_of)
     for iteration, lists in enumerate(model.lists, start=1):
         own = store.iteration_set(iteration, metric=metric, references=references)
-        offsets = own.tuning_set.offsets
         first_best = store.first_best_statistics(iteration, metric=metric, references=references)
-        for sentence in range(model.n_sentences):
-            truth = lists.get(sentence, [])
-            first = offsets[sentence]
-            assert offsets[sentence + 1] - first == len(truth)
-            check_rows(own.tuning_set, first, truth, statistics_of(truth))
-            best = own.tuning_set.stats[first] if truth else np.zeros(metric.n_statistics)
+        truth = [lists.get(sentence, []) for sentence in range(model.n_sentences)]
+        check_sentences(own.tuning_set, truth, statistics_of)
+        for sentence, hypotheses in enumerate(truth):
+            n = len(hypotheses)
+            first = own.tuning_set.offsets[sentence]
+            best = own.tuning_set.stats[first] if n else np.zeros(metric.n_statistics)
             np.testing.assert_array_equal(first_best[sentence], best)
-            scores = [h.score for h in truth]
-            np.testing.assert_array_equal(own.scores[first:][: len(truth)], scores)
-            np.testing.assert_array_equal(own.ranks[first:][: len(truth)], range(len(truth)))
+            scores = [h.score for h in hypotheses]
+            np.testing.assert_array_equal(own.scores[first:][:n], scores)
+            np.testing.assert_array_equal(own.ranks[first:][:n], range(n))
             one = store.iteration_list(iteration, sentence, metric=metric, references=references)
-            assert one.texts == tuple(h.text for h in truth)
-            assert one.extras == tuple(h.extra for h in truth)
+            assert one.texts == tuple(h.text for h in hypotheses)
+            assert one.extras == tuple(h.extra for h in hypotheses)
             np.testing.assert_array_equal(one.scores, scores)
+
+
+def check_sentences(
+    rows: TuningSet,
+    truth: Sequence[Sequence[Hypothesis]],
+    statistics_of: Callable[[Sequence[Hypothesis]], NDArray[np.int32]],
+) -> None:
+    """Compare all rows with the hypotheses of each sentence."""
+    assert np.diff(rows.offsets).tolist() == [len(hypotheses) for hypotheses in truth]
+    every = [hypothesis for hypotheses in truth for hypothesis in hypotheses]
+    assert (rows.offsets[0], rows.n_hyps) == (0, len(every))
+    check_rows(rows, 0, every, statistics_of(every))
 
 
 def assert_raises(kind: type[Exception], action: Callable[[], object], *words: str) -> None:

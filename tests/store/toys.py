@@ -146,10 +146,12 @@ class StoreModel:
     Attributes:
         n_sentences: number of sentences of the input.
         lists: the lists of each iteration by sentence.
+        keys: of the hypotheses in the lists.
     """
 
     n_sentences: int
     lists: list[dict[int, list[Hypothesis]]] = field(default_factory=list)
+    keys: list[dict[int, list[object]]] = field(default_factory=list)
 
     def add(self, hypotheses: Iterable[Hypothesis]) -> None:
         """Add an iteration."""
@@ -157,13 +159,17 @@ class StoreModel:
         for hypothesis in hypotheses:
             added.setdefault(hypothesis.sentence, []).append(hypothesis)
         self.lists.append(added)
+        self.keys.append({i: [each.key for each in lines] for i, lines in added.items()})
 
     def merged(self, sentence: int, iterations: Iterable[int]) -> list[Hypothesis]:
         """Return distinct hypotheses of some iterations, in the order of their first appearance."""
         found: dict[object, Hypothesis] = {}
         for iteration in sorted(iterations):
-            for hypothesis in self.lists[iteration - 1].get(sentence, []):
-                found.setdefault(hypothesis.key, hypothesis)
+            lines = self.lists[iteration - 1].get(sentence, [])
+            for key, hypothesis in zip(
+                self.keys[iteration - 1].get(sentence, []), lines, strict=True
+            ):
+                found.setdefault(key, hypothesis)
         return list(found.values())
 
     def sparse_names(self) -> tuple[str, ...]:

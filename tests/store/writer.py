@@ -29,7 +29,9 @@ from mosesplug.store import NBestStore, writing
 from mosesplug.store.environment import Environment
 from tests.store.toys import Hypothesis, ToyMetric, make_list
 
-N_SENTENCES = 40
+N_PARTS = 8
+PART = 3
+N_SENTENCES = N_PARTS * PART
 REFERENCES = (tuple(b"w%d w1 w2" % (i % 5) for i in range(N_SENTENCES)),)
 POINTS = ("block", "score", "put", "write", "committed")
 
@@ -48,8 +50,8 @@ def lines_of(iteration: int) -> list[Hypothesis]:
 def blocks_of(iteration: int) -> Iterator[NBestList]:
     """The same in eight blocks."""
     lines = lines_of(iteration)
-    for i in range(0, N_SENTENCES, 5):
-        yield make_list(line for line in lines if i <= line.sentence < i + 5)
+    for i in range(0, N_SENTENCES, PART):
+        yield make_list(line for line in lines if i <= line.sentence < i + PART)
 
 
 def add(store: NBestStore, iteration: int) -> None:
@@ -71,7 +73,10 @@ def parts_of(iteration: int) -> list[list[Hypothesis]]:
     """Write the same lists in eight parts, with sentences in random order."""
     lines = lines_of(iteration)
     order = np.random.default_rng(iteration).permutation(N_SENTENCES)
-    return [[line for line in lines if line.sentence in chosen] for chosen in order.reshape(8, 5)]
+    return [
+        [line for line in lines if line.sentence in chosen]
+        for chosen in order.reshape(N_PARTS, PART)
+    ]
 
 
 def grow(store: NBestStore, iteration: int) -> None:
