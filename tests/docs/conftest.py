@@ -7,13 +7,13 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from mosesplug.optimizers.batch.mert import mert
-from tests.docs.running import ROOT, run_shell
+from tests.docs.running import ROOT, run_command
 from tests.plugins.installing import forget_package, install_package, write_data
 
 DEMO = ROOT / "moses-config" / "demo"
@@ -27,13 +27,15 @@ TUNE = (
 Source = Callable[[Path], None]
 
 
-@pytest.fixture(autouse=True)
-def few_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module", autouse=True)
+def few_restarts() -> Iterator[None]:
     """Run the examples with as many restarts as on lists of usual size.
 
     The lists here are so small that MERT would add up to 20 times as many, seconds for each run.
     """
-    monkeypatch.setattr(mert, "MOST_RESTARTS", 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mert, "MOST_RESTARTS", 1)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -59,8 +61,8 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
     return {"PATH": f"{directory}:{programs}:{os.environ['PATH']}", "COLUMNS": "80"}
 
 
-@pytest.fixture(scope="session")
-def tuned(system: Path, environment: Mapping[str, str]) -> Path:
+@pytest.fixture(scope="module")
+def tuned(system: Path, environment: Mapping[str, str], few_restarts: None) -> Path:
     """The demo system after a run of three iterations, and translations before and after it."""
     directory = system.parent / "tuned"
     shutil.copytree(system, directory)
@@ -69,7 +71,7 @@ def tuned(system: Path, environment: Mapping[str, str]) -> Path:
         "moses -config moses.ini -input-file test.src > before.out",
         "moses -config tuning/moses.ini -input-file test.src > after.out",
     ):
-        code, printed = run_shell(words, directory, os.environ | environment)
+        code, printed = run_command(words, directory, os.environ | environment)
         assert not code, printed
     return directory
 

@@ -17,7 +17,7 @@ from typing import Any
 from mosesplug.cli.main import main
 from tests.docs.examples import Block, Command, matches, split_commands
 
-__all__ = ["PAGES", "ROOT", "Page", "PageError", "run_shell"]
+__all__ = ["PAGES", "ROOT", "Page", "PageError", "run_command"]
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -27,6 +27,7 @@ PAGES = [
 ]
 """The README and the pages of the manual."""
 
+_QUOTED = re.compile(r"""'[^']*'|"[^"$`\\]*\"""")
 _NEEDS_A_SHELL = re.compile(r"[|<>$;&*?~()\[\]`!#]")
 
 
@@ -74,7 +75,7 @@ class Page:
 
     def _run_command(self, command: Command, place: str) -> None:
         words = command.words.replace("/path/to/mosesplug", str(ROOT))
-        code, printed = _run(words.replace("\\\n", " "), self.directory, self.environment)
+        code, printed = run_command(words.replace("\\\n", " "), self.directory, self.environment)
         if code:
             raise PageError(f"{place}: exit code {code} of\n{words}\n{printed}")
         if not matches(command.output, printed):
@@ -82,14 +83,16 @@ class Page:
             raise PageError(f"{place}:\n{words}\nshould print\n{shown}\nand prints\n{printed}")
 
 
-def _run(words: str, directory: Path, environment: Mapping[str, str]) -> tuple[int, str]:
+def run_command(words: str, directory: Path, environment: Mapping[str, str]) -> tuple[int, str]:
     """Run a command; return its exit code, and its stderr followed by its stdout.
 
     A plain call of mosesplug runs in this process, which saves starting Python and loading
     compiled kernels.
     """
-    if not words.startswith(("mosesplug ", "mert-moses ")) or _NEEDS_A_SHELL.search(words):
-        return run_shell(words, directory, environment)
+    if not words.startswith(("mosesplug ", "mert-moses ")) or _NEEDS_A_SHELL.search(
+        _QUOTED.sub("", words)
+    ):
+        return _run_shell(words, directory, environment)
     arguments = shlex.split(words.removeprefix("mosesplug "))
     printed = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2)]
     with (
@@ -109,7 +112,7 @@ def _run(words: str, directory: Path, environment: Mapping[str, str]) -> tuple[i
     return code, "".join(texts)
 
 
-def run_shell(words: str, directory: Path, environment: Mapping[str, str]) -> tuple[int, str]:
+def _run_shell(words: str, directory: Path, environment: Mapping[str, str]) -> tuple[int, str]:
     """Run a shell command; return its exit code, and its stderr followed by its stdout."""
     shell = shutil.which("bash") or "sh"
     done = subprocess.run(
