@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from formats.moses.ini import read_moses_ini
 from formats.nbest.files import NBestEntry, iter_nbest
 from formats.weights.files import read_dense
-from mosesplug.decoders.phrase.model import Model, load_model
+from mosesplug.decoders.phrase.model import Model, Tables, build_model, read_tables
 from mosesplug.decoders.phrase.model_file import read_features, show_weights
 from mosesplug.decoders.phrase.n_best import PhraseDerivation, find_best_derivations
+from mosesplug.decoders.phrase.phrase_table import source_phrases
 from mosesplug.decoders.phrase.search import Limits, search
 from mosesplug.decoders.phrase.search_graph import (
     PhraseGraph,
@@ -46,12 +47,26 @@ def overwrite(groups: list[tuple[str, tuple[float, ...]]]) -> str:
     return " ".join(f"{name}= {' '.join(map(repr, values))}" for name, values in groups)
 
 
-def load(multi30k: Path, weights: str, list_name: str) -> Recording:
-    """Decode the sentences of a recorded list at its weights."""
+@pytest.fixture(scope="module")
+def sentences(multi30k: Path) -> list[list[bytes]]:
+    """The first sentences of the tuning set."""
     lines = (multi30k / "text" / "dev.de").read_bytes().splitlines()[:N_SENTENCES]
-    sentences = [line.split() for line in lines]
+    return [line.split() for line in lines]
+
+
+@pytest.fixture(scope="module")
+def tables(multi30k: Path, sentences: list[list[bytes]]) -> Tables:
+    """The tables of the system; weights do not change them."""
+    features = read_features(read_moses_ini(multi30k / "model" / "moses.ini"))
+    return read_tables(features, source_phrases(sentences, longest=20))
+
+
+def load(
+    multi30k: Path, tables: Tables, sentences: list[list[bytes]], weights: str, list_name: str
+) -> Recording:
+    """Decode the sentences of a recorded list at its weights."""
     features = read_features(read_moses_ini(multi30k / "model" / "moses.ini"), weights)
-    model = load_model(features, sentences)
+    model = build_model(tables, features, sentences)
     limits = Limits(distortion_limit=6)
     entries: list[list[NBestEntry]] = [[] for _ in sentences]
     for entry in iter_nbest(multi30k / list_name):
@@ -62,20 +77,20 @@ def load(multi30k: Path, weights: str, list_name: str) -> Recording:
 
 
 @pytest.fixture(scope="module")
-def first_run(multi30k: Path) -> Recording:
+def first_run(multi30k: Path, tables: Tables, sentences: list[list[bytes]]) -> Recording:
     """The first iteration of a tuning run: start weights, L1-normalised, in six decimals."""
     ini = read_moses_ini(multi30k / "model" / "moses.ini")
     tuned = [(name, values) for name, values in ini.weights.items() if "Unknown" not in name]
     norm = sum(abs(value) for _, values in tuned for value in values)
     weights = overwrite([(n, tuple(round(v / norm, 6) for v in values)) for n, values in tuned])
-    return load(multi30k, weights, "mert-work/run1.best100.out.gz")
+    return load(multi30k, tables, sentences, weights, "mert-work/run1.best100.out.gz")
 
 
 @pytest.fixture(scope="module")
-def tuned_run(multi30k: Path) -> Recording:
+def tuned_run(multi30k: Path, tables: Tables, sentences: list[list[bytes]]) -> Recording:
     """The decoding at tuned weights that also wrote search graphs."""
     weights = overwrite(list(read_dense(multi30k / "forest" / "init.dense")))
-    return load(multi30k, weights, "forest/first60.best100.gz")
+    return load(multi30k, tables, sentences, weights, "forest/first60.best100.gz")
 
 
 def values_of(entry: NBestEntry) -> NDArray[np.float64]:
