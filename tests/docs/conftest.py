@@ -18,7 +18,7 @@ from tests.plugins.installing import forget_package, install_package, write_data
 
 DEMO = ROOT / "moses-config" / "demo"
 SENTENCES = 20
-SHORT = 8
+SHORT = 5
 TUNE = (
     "mosesplug tune dev.src dev.ref moses moses.ini --working-dir tuning --nbest 20 --seed 1"
     " --max-iterations 3 --quiet"
