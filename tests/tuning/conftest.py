@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
+import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -18,8 +18,7 @@ from mosesplug.decoders.moses import MosesDecoder, parse_flags
 from mosesplug.metrics import metric
 from mosesplug.tuning import Configuration, DecodingSettings, OptimizerSettings
 from mosesplug.tuning.events import Event
-
-TOY_DECODER = Path(__file__).parents[1] / "data" / "toy" / "decoder.py"
+from tests.tuning.forests import TOY_DECODER, toy_decoder
 
 
 @dataclass(frozen=True)
@@ -82,10 +81,12 @@ def toy(tmp_path: Path) -> ToySystem:
 def make_toy(directory: Path, sentences: int = 12) -> ToySystem:
     """Write a toy system into a directory."""
     decoder = directory / "decoder"
-    decoder.write_text(f'#!/bin/sh\nexec {sys.executable} -IS {TOY_DECODER} "$@"\n')
+    # As a module, since Python compiles a program at each start.
+    run = f"import sys; sys.path.insert(0, {str(TOY_DECODER.parent)!r}); import decoder"
+    run = shlex.quote(f"{run}; decoder.main()")
+    decoder.write_text(f'#!/bin/sh\nexec {sys.executable} -IS -c {run} "$@"\n')
     decoder.chmod(0o755)
-    make = [sys.executable, "-IS", str(TOY_DECODER), "--make", str(directory), str(sentences)]
-    subprocess.run(make, check=True)
+    toy_decoder().make(directory, sentences)
     return ToySystem(directory, decoder)
 
 

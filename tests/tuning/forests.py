@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import operator
 import sys
@@ -16,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 TOY_DECODER = ROOT / "tests" / "data" / "toy" / "decoder.py"
 
 
+@functools.cache
 def toy_decoder() -> ModuleType:
     """The toy decoder as a module."""
     spec = importlib.util.spec_from_file_location("toy_decoder", TOY_DECODER)
