@@ -82,6 +82,13 @@ def check_integer(value: Any, argument: str, least: int) -> int:
     return number
 
 
+ALGORITHM = "kbmira"
+"""The algorithm of ``mosesplug tune``: with the real decoder, its weights translated other text
+better than those of MERT, and varied less from seed to seed."""
+
+ALGORITHM_OF_GRAPHS = "mert"
+"""That of ``tune --forest``: one climb takes a tenth of the time of ``kbmira``'s epochs."""
+
 STOP_AFTER = 3
 """Decodings in a row without a higher score that end a run of ``mosesplug tune``."""
 
@@ -112,7 +119,12 @@ def spell_keyword(name: str) -> str:
 
 def fill_defaults(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of ``mosesplug tune`` with the defaults that depend on others."""
-    found = {"working-dir": "tuning", "threads": os.cpu_count() or 1} | dict(values)
+    found = {
+        "algorithm": ALGORITHM_OF_GRAPHS if values.get("forest") else ALGORITHM,
+        "working-dir": "tuning",
+        "threads": os.cpu_count() or 1,
+        **values,
+    }
     select = "select-run" if found.get("runs") else "select"
     if not any(found.get(name) for name in (select, "last", "online", "heldout")):
         found[select] = "average" if _is_averaged(found) else "best-dev"
@@ -127,9 +139,7 @@ def _is_averaged(values: Mapping[str, Any]) -> bool:
     Several runs are compared by decoded scores, which a mean does not have.
     """
     from_graphs = values.get("forest") or str(values.get("decoder", "")).startswith("forest:")
-    return (
-        values.get("algorithm", "mert") in _AVERAGED and not values.get("runs") and not from_graphs
-    )
+    return values["algorithm"] in _AVERAGED and not values.get("runs") and not from_graphs
 
 
 def _plain(setting: Setting, value: Any) -> Any:

@@ -152,7 +152,7 @@ class Tuner:
                 underscore is a sparse feature), a vector, or a file of weights in any format that
                 has names. None: 1 for each dense feature. They are divided by the sum of their
                 absolute values, unless ``config_weights_first=True``.
-            algorithm: its name, see ``mosesplug.algorithms``. Default: ``mert``.
+            algorithm: its name, see ``mosesplug.algorithms``. Default: ``kbmira``.
             options: settings of the algorithm.
             metric: its name, or several with commas between. Default: ``BLEU``.
             seed: of all random choices; drawn if it is not given, and kept.

@@ -113,7 +113,9 @@ class LearningSettings:
         "has the scores at the start and at the end, with tests of the difference.",
     )
     metric_settings: str = field(default="", metadata=same_as(RunPlan, "metric-settings"))
-    algorithm: str = field(default="mert", metadata=same_as(RunPlan, "algorithm"))
+    algorithm: str = field(
+        default="mert", metadata=same_as(RunPlan, "algorithm", shown="", details="")
+    )
     options: Mapping[str, object] = field(default_factory=dict, metadata=same_as(RunPlan, "option"))
     active: tuple[str, ...] | None = field(default=None, metadata=same_as(RunPlan, "active"))
     ranges: tuple[str, ...] = field(default=(), metadata=same_as(RunPlan, "range"))

@@ -73,6 +73,12 @@ def test_other_values_are_rejected() -> None:
         pass
 
 
+def test_the_algorithm_depends_on_what_a_run_learns_from() -> None:
+    assert fill_defaults({})["algorithm"] == "kbmira"
+    assert fill_defaults({"forest": True})["algorithm"] == "mert"
+    assert fill_defaults({"algorithm": "pro"})["algorithm"] == "pro"
+
+
 def test_weights_are_averaged_where_that_was_measured() -> None:
     assert fill_defaults({"algorithm": "pro"})["select"] == "best-dev"
     assert fill_defaults({})["select"] == "average"

@@ -41,6 +41,7 @@ FEATURES = {
 SETTINGS: dict[str, Any] = {
     "features": FEATURES,
     "metric_settings": "case:true",
+    "algorithm": "mert",
     "options": {"restarts": 1},
     "nbest": 15,
     "seed": 5,

@@ -25,7 +25,7 @@ def code_of(error: pytest.ExceptionInfo[SystemExit]) -> int:
 def test_tune(toy_files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = [
         *("tune", *toy_files, "--working-dir", str(tmp_path / "w"), "--nbest", "10"),
-        *("--max-iterations", "2", "--seed", "1", "--option", "restarts=1", "--threads", "1"),
+        *("--max-iterations", "2", "--seed", "1", "--option", "epochs=5", "--threads", "1"),
     ]
     with pytest.raises(SystemExit) as ended:
         mosesplug(words)

@@ -47,7 +47,10 @@ def run(*words: object) -> int:
 @pytest.mark.parametrize(
     "words",
     [
-        ["tune", "--nbest=5", "--option=restarts=1", "--range=LM0:0..1", "--max-iterations=2"],
+        [
+            *("tune", "--nbest=5", "--algorithm=mert", "--option=restarts=1"),
+            *("--range=LM0:0..1", "--max-iterations=2"),
+        ],
         ["tune", "--nbest=5", "--algorithm=kbmira", "--epochs=2", "--max-iterations=1"],
         [
             *("tune", "--nbest=5", "--algorithm=adagrad", "--online", "--online-decoder=process"),
@@ -91,7 +94,7 @@ def test_the_command_line_wins(toy: dict[str, str], tmp_path: Path) -> None:
     file = tmp_path / "run.toml"
     write_settings(file, {**toy, "nbest": 7, "max-iterations": 1, "predictable-seeds": True})
     words = [f"--settings={file}", f"--working-dir={tmp_path}/w", "--nbest=5", "--seed=4"]
-    assert run("tune", *words, "--option=restarts=1") == 0
+    assert run("tune", *words, "--option=epochs=1") == 0
     left = tomllib.loads((tmp_path / "w" / "settings.toml").read_text())
     assert left["decoder"]["nbest"] == 5
     assert left["learning"]["seed"] == 4

@@ -56,7 +56,7 @@ def test_flags_go_to_the_program_that_translates_held_out_text(
     spy.chmod(0o755)
     words = ("--nbest", "5", "--max-iterations", "1", "--working-dir", tmp_path / "w", "--quiet")
     heldout = ("--heldout", text, f"{references}0", "--heldout-decoder", spy)
-    flags = ("--decoder-flags", "-threads 2", "--option", "restarts=1")
+    flags = ("--decoder-flags", "-threads 2", "--option", "epochs=1")
     assert run("tune", text, references, forest, config, *words, *heldout, *flags) == 0
     assert "-threads 2" in log.read_text()
 
