@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -22,18 +20,13 @@ from mosesplug.settings.toml import (
     read_settings,
     write_settings,
 )
-
-TOY_DECODER = Path(__file__).parents[1] / "data" / "toy" / "decoder.py"
+from tests.tuning.conftest import make_toy
 
 
 @pytest.fixture
 def toy(tmp_path: Path) -> dict[str, str]:
     """The files of a toy system."""
-    decoder = tmp_path / "decoder"
-    decoder.write_text(f'#!/bin/sh\nexec {sys.executable} -IS {TOY_DECODER} "$@"\n')
-    decoder.chmod(0o755)
-    make = [sys.executable, "-IS", str(TOY_DECODER), "--make", str(tmp_path), "8"]
-    subprocess.run(make, check=True)
+    make_toy(tmp_path, sentences=8)
     names = {"input": "input", "refs": "reference", "decoder": "decoder", "config": "moses.ini"}
     return {name: str(tmp_path / file) for name, file in names.items()}
 
