@@ -7,19 +7,32 @@ others, so that tuning raises BLEU. ``-fault WHAT`` makes it misbehave in one of
 Tests start it a thousand times: it imports little.
 """
 
-# pathlib takes longer to import than everything else here.
+# pathlib and random take longer to import than everything else here.
 # ruff: noqa: PTH103, PTH123
 
 import os
-import random
 import sys
 import time
 import zlib
+from _random import Random
 
 GROUPS = (("Distortion0", 1), ("LM0", 1), ("WordPenalty0", 1), ("TranslationModel0", 3))
 POOL = 60
 WORDS = "ein eine der die das und mit auf in von zu rot blau klein hund katze mann frau"
 WORDS = tuple(WORDS.split())
+
+
+class Chance(Random):
+    """Draws what ``random.Random`` draws with the same seed."""
+
+    def below(self, end):
+        bits = end.bit_length()
+        while (number := self.getrandbits(bits)) >= end:
+            pass
+        return number
+
+    def choice(self, values):
+        return values[self.below(len(values))]
 
 
 def options(arguments):
@@ -77,13 +90,13 @@ def read_constraints(path):
 
 def hypotheses(sentence):
     """Distinct spoiled copies of a sentence with their features."""
-    chance = random.Random(zlib.crc32(sentence.encode()))
+    chance = Chance(zlib.crc32(sentence.encode()))
     pool = {}
     for _ in range(POOL):
         words, errors, moves = sentence.split(), 0, 0
-        for _ in range(chance.randrange(6)):
-            kind = chance.randrange(4)
-            place = chance.randrange(len(words)) if words else 0
+        for _ in range(chance.below(6)):
+            kind = chance.below(4)
+            place = chance.below(len(words)) if words else 0
             if kind == 0 and words:
                 words[place] = chance.choice(WORDS)
             elif kind == 1 and words:
@@ -91,7 +104,7 @@ def hypotheses(sentence):
             elif kind == 2:
                 words.insert(place, chance.choice(WORDS))
             elif len(words) > 1:
-                other = chance.randrange(len(words))
+                other = chance.below(len(words))
                 words[place], words[other] = words[other], words[place]
                 moves += 1
             errors += 1
@@ -222,8 +235,11 @@ def main():
 
 def make(directory, sentences):
     """Write ``input``, ``reference0``, ``reference1`` and ``moses.ini`` into a directory."""
-    chance = random.Random(7)
-    lines = [" ".join(chance.choices(WORDS, k=chance.randrange(4, 12))) for _ in range(sentences)]
+    chance = Chance(7)
+    lines = []
+    for _ in range(sentences):
+        size = 4 + chance.below(8)
+        lines.append(" ".join(WORDS[int(chance.random() * len(WORDS))] for _ in range(size)))
     with open(f"{directory}/input", "w") as file:
         file.writelines(line + "\n" for line in lines)
     for number in (0, 1):
@@ -231,7 +247,7 @@ def make(directory, sentences):
             for line in lines:
                 words = line.split()
                 if number:
-                    words[chance.randrange(len(words))] = chance.choice(WORDS)
+                    words[chance.below(len(words))] = chance.choice(WORDS)
                 file.write(" ".join(words) + "\n")
     with open(f"{directory}/moses.ini", "w") as file:
         file.write("# toy model\n\n[input-factors]\n0\n\n[distortion-limit]\n6\n\n[feature]\n")
