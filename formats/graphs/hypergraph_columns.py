@@ -90,8 +90,8 @@ def parse_graph(path: str, text: bytes) -> HypergraphFile | None:
     padded = lines.padded
     covered = parse_integers(padded, lines.bars[:, 1] + 4, lines.edges[:, 1])
     # One blank before each bar, except at the beginning of a line, and one after it.
-    blank = padded == ord(" ")
-    if not (blank[lines.bars + 3].all() and blank[lines.bars - 1].all()):
+    around = np.concatenate([lines.bars + 3, lines.bars - 1])
+    if not (padded[around] == ord(" ")).all():
         return None
     if (np.diff(lines.bars, axis=1) < len("|||  ")).any():
         return None
@@ -123,11 +123,11 @@ def _lines(text: bytes) -> _Lines | None:
         text += b"\n"
     padded = pad_with_newlines(text)
     body = padded[PAD:-PAD]
-    if np.count_nonzero(body < ord(" ")) != np.count_nonzero(body == ord("\n")):
+    newlines = np.flatnonzero(body < ord(" ")) + PAD
+    if not (padded[newlines] == ord("\n")).all():
         return (
             None  # only one of the two readers treats tabs and other control characters as blanks
         )
-    newlines = np.flatnonzero(body == ord("\n")) + PAD
     starts = np.append(PAD, newlines[:-1] + 1)
     bars = np.flatnonzero(body == ord("|")) + PAD
     n_bars = np.diff(np.searchsorted(bars, np.append(starts, len(padded))))

@@ -35,6 +35,8 @@ __all__ = ["ParsedFeatures", "number_names", "parse_columns", "parse_tokens", "s
 LONGEST = 32
 """A number must end within this many bytes; decoders write at most 24."""
 
+_SLOT_BITS = 16  # of the table of names: half a megabyte stays in the cache
+
 MANY_COLUMNS = 1000
 """With more columns than this, and than lines, parsing token by token is faster."""
 
@@ -308,14 +310,28 @@ def number_names(
     padded: Bytes, starts: Positions, ends: Positions
 ) -> tuple[tuple[str, ...], NDArray[np.int32]] | None:
     """Number names by first appearance; None if two names share a hash."""
-    hashes = hash_tokens(padded, starts, ends)
-    distinct, owners = np.unique(hashes, return_inverse=True)
-    first = np.full(len(distinct), len(hashes), dtype=np.int64)
-    np.minimum.at(first, owners, np.arange(len(hashes)))
-    if not are_same_bytes(padded, starts, ends, first[owners]):
+    first = _find_first_equal(hash_tokens(padded, starts, ends))
+    if not are_same_bytes(padded, starts, ends, first):
         return None
-    order = np.argsort(first)
-    rank = np.empty(len(order), dtype=np.int32)
-    rank[order] = np.arange(len(order))
-    names = (padded[starts[i] : ends[i]].tobytes() for i in first[order].tolist())
-    return tuple(name.decode("utf-8", "surrogateescape") for name in names), rank[owners]
+    is_first = first == np.arange(len(first))
+    order = np.flatnonzero(is_first)
+    rank = (np.cumsum(is_first) - 1).astype(np.int32)
+    names = (padded[starts[i] : ends[i]].tobytes() for i in order.tolist())
+    return tuple(name.decode("utf-8", "surrogateescape") for name in names), rank[first]
+
+
+def _find_first_equal(hashes: Words) -> Positions:
+    """Return the first position of each hash, int64 ``[n]``.
+
+    Equal hashes have the same slot of a table, in which the first position is left. Only those that
+    share their slot with another one are sorted.
+    """
+    slots = (hashes >> np.uint64(64 - _SLOT_BITS)).view(np.int64)
+    table = np.empty(1 << _SLOT_BITS, dtype=np.int64)
+    table[slots[::-1]] = np.arange(len(hashes) - 1, -1, -1)
+    first = table[slots]
+    others = np.flatnonzero(hashes[first] != hashes)
+    if len(others):
+        _, at, owners = np.unique(hashes[others], return_index=True, return_inverse=True)
+        first[others] = others[at][owners]
+    return first
