@@ -1,8 +1,11 @@
-"""Only freed memory is returned to the system."""
+"""Only freed memory is returned to the system, and some is kept for the next arrays."""
 
 from __future__ import annotations
 
 import ctypes
+import platform
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -36,3 +39,25 @@ def test_free_heap_memory_is_returned_to_the_system() -> None:
     assert before - resident() > SIZE * COUNT / 2
     assert ctypes.string_at(blocks[-1], SIZE) == bytes([(COUNT - 1) % 256]) * SIZE
     library.free(blocks[-1])
+
+
+REUSE = """
+import resource
+import numpy as np
+from mosesplug.large_arrays import keep_freed_memory
+
+keep_freed_memory()
+np.empty(1 << 20)[:] = 1
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(50):
+    np.empty(1 << 20)[:] = 1
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+def test_freed_arrays_are_reused() -> None:
+    """A process that keeps memory does not ask the system again for each array of 8 MB."""
+    if platform.libc_ver()[0] != "glibc":
+        pytest.skip("not the C library of GNU")
+    done = subprocess.run([sys.executable, "-c", REUSE], capture_output=True, check=True, text=True)
+    assert int(done.stdout) < 50  # at least one for each array that is mapped again

@@ -30,6 +30,7 @@ from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace, spelled_groups
 from mosesplug.forest.pruning import prune_to_edges
 from mosesplug.hypergraph import Hypergraph
+from mosesplug.large_arrays import keep_freed_memory
 from mosesplug.learning.lists.merging import References, name_references, read_lines_of
 from mosesplug.learning.weights import (
     StartingWeights,
@@ -239,6 +240,7 @@ def _open_graphs(
         yield read_graphs(place, core_names=core)
         return
     paths, parsed = list_hypergraph_files(place), ParsedGraphs.beside(place)
+    keep_freed_memory()  # in the other processes, too
     with start_in_order(
         partial(_read_graph, list(paths.values()), core, parsed), len(paths), processes
     ) as files:

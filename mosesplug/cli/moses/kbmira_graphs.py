@@ -165,9 +165,11 @@ def _paths(directory: str, n_sentences: int, reference: str) -> list[Path]:
 def _files(paths: Sequence[Path], directory: str) -> Iterator[Iterator[HypergraphFile]]:
     """Read the graphs in other processes while this one imports modules."""
     from formats.graphs.parsed import ParsedGraphs
+    from mosesplug.large_arrays import keep_freed_memory
     from mosesplug.tuning.parallel.ordered_map import start_in_order
 
     parsed = ParsedGraphs.beside(directory)
+    keep_freed_memory()  # in the other processes, too
     with start_in_order(partial(_read, paths, parsed), len(paths), os.cpu_count() or 1) as files:
         from mosesplug.kernels import load_compiler
 
