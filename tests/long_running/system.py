@@ -21,6 +21,7 @@ _NO_CHANGE = "--min-change=0"
 """Which ``mert-moses`` does not have."""
 _SHARED = ["--seed=5", "--threads=1", "--nbest=10", "--quiet", _NO_CHANGE]
 _BATCH = ["--max-iterations=2"]
+_ONE_START = ["--algorithm=mert", "--option=restarts=1"]
 _ONLINE = ["--online", "--epochs=2", "--option=batch=2"]
 _LEARNER = ["--algorithm=adagrad", "--option=batch=2", "--epochs=2"]
 _SCRIPT = ["--maximum-iterations=2", "--random-restarts=1", "--return-best-dev"]
@@ -28,7 +29,7 @@ _FILTERED = ["--filter-command=FILTER"]
 _HELD_OUT_TEXT = ["--heldout", "HELDOUT", "HELDOUT_REFERENCE"]
 
 REGIMES = {
-    "batch": [*_BATCH, *_FILTERED, "--option=restarts=1", "--historic-bests"],
+    "batch": [*_BATCH, *_FILTERED, *_ONE_START, "--historic-bests"],
     "batch, held out": [*_BATCH, "--algorithm=kbmira", *_HELD_OUT_TEXT],
     "batch, graphs": [*_BATCH, "--forest", "--algorithm=kbmira"],
     "batch, command": [
