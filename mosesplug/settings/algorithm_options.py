@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from mosesplug.errors import UsageError, suggest
-from mosesplug.optimizers import Algorithm, Optimizer
+from mosesplug.optimizers import Algorithm, Optimizer, registry
 
 __all__ = ["describe_options", "find_idle_options", "make_options", "unknown_option"]
 
@@ -80,13 +80,22 @@ def unknown_option(name: str, algorithms: Sequence[Algorithm]) -> UsageError:
     suggestion = suggest(name.replace("-", "_"), sorted(names)) or "."
     if len(algorithms) == 1:
         owner = algorithms[0].name
+        others = _find_owners(name.replace("-", "_")) if suggestion == "." else []
+        found = f" It is one of {', '.join(others)}: choose by --algorithm." if others else ""
         return UsageError(
-            f"unknown option {name!r} of {owner}{suggestion} See mosesplug algorithms {owner}."
+            f"unknown option {name!r} of {owner}{suggestion}{found}"
+            f" See mosesplug algorithms {owner}."
         )
     owners = ", ".join(each.name for each in algorithms)
     return UsageError(
         f"none of {owners} has an option {name!r}{suggestion} See mosesplug algorithms NAME."
     )
+
+
+def _find_owners(name: str) -> list[str]:
+    """Return the built-in algorithms that have an option of this name."""
+    every = map(registry.algorithm, registry.built_in_algorithms())
+    return [each.name for each in every if name in {field.name for field in fields(each.options)}]
 
 
 def find_idle_options(optimizer: Optimizer, names: Iterable[str]) -> list[str]:

@@ -40,6 +40,7 @@ def test_values_take_the_fields_types() -> None:
     ("name", "value", "why"),
     [
         ("speed", "1", "unknown option 'speed' of fake. See mosesplug algorithms fake."),
+        ("restarts", "1", "It is one of mert, .*nelder-mead.*: choose by --algorithm"),
         ("round", "1", r"Did you mean rounds\?"),
         ("rounds", "x", "must be an integer"),
         ("rounds", "0", "at least 1"),
