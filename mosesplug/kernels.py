@@ -9,11 +9,13 @@ chooses. If none of them can be written, as in a read-only container, it is in a
 of the user under the temporary directory; if that is impossible, kernels are not cached. Kernels
 beside the modules are read even if nothing can be written there: whoever installs the package may
 compile for all users. Damaged files of the cache are replaced, and a full disk costs time only.
+Processes that want the same kernel at the same time compile it once.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import gc
 import logging
 import os
@@ -21,6 +23,8 @@ import stat
 import sys
 import tempfile
 import threading
+import time
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, update_wrapper
 from pathlib import Path
@@ -118,6 +122,7 @@ def _compile(function: Callable[..., object], flags: dict[str, Any]) -> Any:
         dispatcher = numba.njit(cache=_use_private_cache(), **options)(function)
     if dispatcher._cache.cache_path is not None:
         _extend_cache(dispatcher._cache, Path(function.__code__.co_filename).parent)
+        _take_turns(dispatcher)
     return dispatcher
 
 
@@ -161,6 +166,66 @@ def _load_beside(modules: Path, kept: Any, signature: Any, context: Any) -> Any:
     files = open_files(str(modules / "__pycache__"), implementation.filename_base, stamp)
     data = files.load(kept._index_key(signature, context.codegen()))
     return None if data is None else implementation.rebuild(context, data)
+
+
+_PATIENCE = 60.0
+"""Seconds after which a process compiles what another one has not finished."""
+
+
+def _take_turns(dispatcher: Any) -> None:
+    """Let one process compile what others want at the same time: they wait and load it.
+
+    Each kernel has a byte of a file in its cache directory, which the process that compiles it
+    locks. The system unlocks the bytes of a process that dies, and forks do not inherit them.
+    Without such locks, each process compiles.
+    """
+    from numba.core.compiler_lock import global_compiler_lock
+
+    kept, compile_kernel = dispatcher._cache, dispatcher.compile
+    load, byte = kept.load_overload, zlib.crc32(kept._impl.filename_base.encode())
+    held: list[int] = []
+
+    def load_overload(signature: Any, context: Any) -> Any:
+        found = load(signature, context)
+        if found is None and (file := _lock(kept, byte)) is not None:
+            held.append(file)
+            found = load(signature, context)
+        return found
+
+    def compile_alone(signature: Any) -> Any:
+        with global_compiler_lock:  # one thread of a process compiles at a time
+            try:
+                return compile_kernel(signature)
+            finally:
+                while held:
+                    with contextlib.suppress(OSError):
+                        fcntl.lockf(held.pop(), fcntl.LOCK_UN, 1, byte)
+
+    kept.load_overload, dispatcher.compile = load_overload, compile_alone
+
+
+def _lock(kept: Any, byte: int) -> int | None:
+    """Lock a byte of the file of locks in a cache; return the file, or None if it stays unlocked.
+
+    Kernels do not call each other in circles, so that processes do not wait for each other.
+    """
+    end = time.monotonic() + _PATIENCE
+    with contextlib.suppress(OSError):
+        kept._impl.locator.ensure_cache_path()
+        file = _open_locks(kept.cache_path)
+        while time.monotonic() < end:
+            try:
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
+                return file
+            except BlockingIOError:
+                time.sleep(0.02)
+    return None
+
+
+@cache
+def _open_locks(directory: str) -> int:
+    """Open the file of locks of a cache; it stays open, since closing it unlocks all its bytes."""
+    return os.open(Path(directory, "kernels.lock"), os.O_RDWR | os.O_CREAT, 0o666)
 
 
 @cache

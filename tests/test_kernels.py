@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 import pickle
@@ -11,9 +12,11 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numba
 import pytest
+from numba.core import event
 
 import mosesplug
 from mosesplug import kernels
@@ -73,15 +76,14 @@ def compile_kernel(installation: Path, tmp_path: Path) -> Callable[[], subproces
 def test_read_only_installation_without_home(
     compile_kernel: Callable[[], subprocess.Popen[str]], installation: Path, tmp_path: Path
 ) -> None:
-    """Several processes share one private cache, whoever creates it; a later one only reads it."""
+    """Several processes share one private cache, whoever creates it; one of them compiles."""
     together = [compile_kernel() for _ in range(3)]
     outputs = [(process.communicate(timeout=120), process.returncode) for process in together]
-    outputs.append(((last := compile_kernel()).communicate(timeout=120), last.returncode))
     module = installation / "mosesplug" / "kernels.py"
     for (out, error), code in outputs:
         assert (code, error) == (0, "")
         assert out.endswith(f" {module}\n")
-    assert outputs[-1][0][0].startswith("1 ")
+    assert sorted(out.split()[0] for (out, _), _ in outputs) == ["0", "1", "1"]
     user = USER if os.geteuid() == 0 else os.geteuid()
     cache = tmp_path / "tmp" / f"mosesplug-kernels-{user}"
     assert (cache.stat().st_mode & 0o777, cache.stat().st_uid) == (0o700, user)
@@ -190,6 +192,139 @@ def run_program(site: Path, cache: Path, **more: str) -> tuple[int, str]:
         timeout=120,
     )
     return int(done.stdout.split()[0]), done.stderr
+
+
+HOLDS = """
+import sys
+import mosesplug.kernels as kernels
+from numba.core import event
+class Holding(event.Listener):
+    def on_start(self, event):
+        print("compiles", flush=True)
+        sys.stdin.readline()
+    def on_end(self, event):
+        pass
+event.register("numba:compile", Holding())
+kernels.load_compiler()
+"""
+"""Waits for a line while it compiles a kernel."""
+
+WAITS = """
+import time
+import mosesplug.kernels as kernels
+def sleep(seconds, sleep=time.sleep):
+    print("waits", flush=True)
+    sleep(seconds)
+kernels.time.sleep = sleep
+"""
+"""Tells of each time that it waits for another process."""
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_processes_wait_for_one_that_compiles(
+    killed: bool, installation: Path, tmp_path: Path
+) -> None:
+    """They load what it has compiled; if it dies, one of them compiles."""
+    start = partial(
+        subprocess.Popen,
+        env=variables(installation, tmp_path / "cache"),
+        cwd=installation,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with start([sys.executable, "-c", HOLDS]) as first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == "compiles\n"
+        with start([sys.executable, "-c", WAITS + PROGRAM]) as second:
+            assert second.stdout is not None
+            assert second.stdout.readline() == "waits\n"
+            if killed:
+                first.kill()
+            else:
+                first.communicate("go on\n", timeout=120)
+            hits = second.stdout.read().splitlines()[-1].split()[0]
+    assert (hits, second.returncode) == ("0" if killed else "1", 0)
+
+
+@pytest.fixture
+def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
+    """Run a module of kernels in this process, with an empty cache in ``tmp_path``."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+
+    def run(text: str) -> Any:
+        path = tmp_path / "kernels_of_test.py"
+        path.write_text("from mosesplug.kernels import kernel\n" + text)
+        monkeypatch.syspath_prepend(tmp_path)
+        monkeypatch.delitem(sys.modules, path.stem, raising=False)
+        return importlib.import_module(path.stem)
+
+    return run
+
+
+def locked_files(cache: Path) -> list[bool]:
+    """Return, for each file of locks, whether another process finds something locked."""
+    program = """
+import fcntl, sys
+for path in sys.argv[1:]:
+    try:
+        fcntl.lockf(open(path, "r+"), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        print("free")
+    except BlockingIOError:
+        print("locked")
+"""
+    paths = [str(path) for path in cache.rglob("kernels.lock")]
+    command = [sys.executable, "-IS", "-c", program, *paths]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return [line == "locked" for line in done.stdout.splitlines()]
+
+
+def test_kernels_are_locked_while_they_are_compiled(
+    modules: Callable[[str], Any], tmp_path: Path
+) -> None:
+    """Also while another one is compiled that they call, and never after errors."""
+    module = modules("""
+@kernel
+def inner(number):
+    return number + 1
+@kernel
+def outer(number):
+    return inner(number) + inner(1.5)
+@kernel
+def broken(number):
+    return number + undefined
+""")
+    found = []
+
+    class Looking(event.Listener):
+        def on_start(self, event: Any) -> None:
+            pass
+
+        def on_end(self, event: Any) -> None:
+            found.append(locked_files(tmp_path / "cache"))
+
+    with event.install_listener("numba:compile", Looking()):
+        assert module.outer(1) == 4.5
+        assert found == [[True]] * 3
+        with pytest.raises(numba.TypingError):
+            module.broken(1)
+    assert locked_files(tmp_path / "cache") == [False]
+
+
+@pytest.mark.parametrize("problem", ["no patience", "no file"])
+def test_kernels_are_compiled_without_locks(
+    problem: str,
+    modules: Callable[[str], Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if problem == "no file":
+        monkeypatch.setattr(kernels, "_open_locks", lambda directory: os.open(tmp_path, os.O_RDWR))
+    else:
+        monkeypatch.setattr(kernels, "_PATIENCE", 0.0)
+    module = modules("@kernel\ndef add_one(number):\n    return number + 1\n")
+    assert module.add_one(1) == 2
+    assert list((tmp_path / "cache").rglob("*.nbc"))
 
 
 def test_processors_share_a_directory(installation: Path, tmp_path: Path) -> None:
