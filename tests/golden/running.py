@@ -86,7 +86,8 @@ class Runner:
 
 def _environment(source: Source) -> dict[str, str]:
     """The variables of all processes."""
-    kept = {name: os.environ[name] for name in ("HOME", "TMPDIR") if name in os.environ}
+    names = ("HOME", "TMPDIR", "NUMBA_CACHE_DIR")
+    kept = {name: os.environ[name] for name in names if name in os.environ}
     kernels = {}
     paths = [str(source.directory)]
     if source.kernels is not None:

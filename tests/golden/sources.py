@@ -24,7 +24,7 @@ class Source:
 
     Attributes:
         directory: it has ``mosesplug``, ``formats`` and ``pyproject.toml``.
-        kernels: where compiled kernels are kept by their code; None for Numba's default.
+        kernels: where compiled kernels are kept by their code; None for this process's cache.
     """
 
     directory: Path
