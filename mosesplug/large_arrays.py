@@ -114,9 +114,10 @@ def take_rows(
 def keep_freed_memory() -> None:
     """Let this process keep the memory of freed arrays up to 31 MB for the next ones.
 
-    Of GNU libc, freeing one array of this size is enough, whose pages are never touched. For
-    processes that end soon and make many arrays of some megabytes, such as parsers: the system need
-    not clear and map their pages each time.
+    For processes that end soon and make many arrays of some megabytes, such as parsers: the system
+    need not map and clear their pages again for each array. GNU libc keeps memory up to the size of
+    the largest array freed so far. One array of 31 MB, never written to, raises that limit; with
+    other libraries it changes nothing.
     """
     np.empty(_KEPT_BYTES, dtype=np.uint8)
 
