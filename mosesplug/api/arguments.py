@@ -82,16 +82,8 @@ def check_integer(value: Any, argument: str, least: int) -> int:
     return number
 
 
-ALGORITHM = "kbmira"
-"""The algorithm of ``mosesplug tune``: with the real decoder, its weights translated other text
-better than those of MERT, and varied less from seed to seed."""
-
-ALGORITHM_OF_GRAPHS = "mert"
-"""That of ``tune --forest``: one climb takes a tenth of the time of ``kbmira``'s epochs."""
-
-STOP_AFTER = 3
-"""Decodings in a row without a higher score that end a run of ``mosesplug tune``."""
-
+_ALGORITHM_OF_GRAPHS = "mert"
+"""The algorithm of ``mosesplug tune --forest``, where ``kbmira`` takes ten times longer."""
 
 _AVERAGED = ("kbmira", "mert")
 """Algorithms whose mean weights translated other text better, with the real decoder."""
@@ -119,17 +111,19 @@ def spell_keyword(name: str) -> str:
 
 def fill_defaults(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of ``mosesplug tune`` with the defaults that depend on others."""
-    found = {
-        "algorithm": ALGORITHM_OF_GRAPHS if values.get("forest") else ALGORITHM,
-        "working-dir": "tuning",
-        "threads": os.cpu_count() or 1,
-        **values,
+    defaults = {
+        each.name: each.tune_default
+        for each in list_settings(RunPlan)
+        if each.tune_default is not None
     }
+    if values.get("forest"):
+        defaults["algorithm"] = _ALGORITHM_OF_GRAPHS
+    if any(values.get(name) for name in ("online", "patience")):
+        del defaults["stop-after"]
+    found = {**defaults, "threads": os.cpu_count() or 1, **values}
     select = "select-run" if found.get("runs") else "select"
     if not any(found.get(name) for name in (select, "last", "online", "heldout")):
         found[select] = "average" if _is_averaged(found) else "best-dev"
-    if not any(found.get(name) for name in ("online", "patience")):
-        found.setdefault("stop-after", STOP_AFTER)
     return found
 
 

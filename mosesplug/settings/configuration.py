@@ -180,7 +180,7 @@ class Configuration:
             metavar="DIR",
             script="working-dir",
             script_default="mert-work",
-            shown="tuning",
+            tune_default="tuning",
             details="It is the decoder's current directory.",
         )
     )
@@ -214,7 +214,7 @@ class Configuration:
         minimum=0,
         excludes=("online",),
         added=True,
-        shown="3",
+        tune_default=3,
         script_default="0",
         note="the script stops when no weight changes",
         details="A decoding of the tuning set scores higher if its score exceeds the last one "

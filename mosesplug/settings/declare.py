@@ -67,7 +67,9 @@ class Setting:
             options.
         note: differences to the script's option.
         details: the explanation that does not fit into one line.
-        shown: the default in words; empty to show ``default``.
+        shown: the default in words; empty to show ``tune_default`` or else ``default``.
+        tune_default: the default of ``mosesplug tune``, if it differs from ``default``, which is
+            that of ``mert-moses`` and of runs that are configured in Python.
         exists: the kind of file that must exist: ``file``, ``references``, ``program`` or any ("").
         what: the value in error messages, as "the input".
         compared: its name in the store, if a continued run reports that it changed.
@@ -96,6 +98,7 @@ class Setting:
     note: str = ""
     details: str = ""
     shown: str = ""
+    tune_default: object = None
     exists: str = ""
     what: str = ""
     compared: str = ""
@@ -118,8 +121,9 @@ class Setting:
         """The displayed default; empty if there is none."""
         if self.shown:
             return self.shown
-        plain = isinstance(self.default, int | float | str) and not isinstance(self.default, bool)
-        return str(self.default) if plain else ""
+        default = self.default if self.tune_default is None else self.tune_default
+        plain = isinstance(default, int | float | str) and not isinstance(default, bool)
+        return str(default) if plain else ""
 
 
 def setting(default: T, **declared: Any) -> T:

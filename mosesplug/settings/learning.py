@@ -114,7 +114,7 @@ class LearningSettings:
     )
     metric_settings: str = field(default="", metadata=same_as(RunPlan, "metric-settings"))
     algorithm: str = field(
-        default="mert", metadata=same_as(RunPlan, "algorithm", shown="", details="")
+        default="mert", metadata=same_as(RunPlan, "algorithm", tune_default=None, details="")
     )
     options: Mapping[str, object] = field(default_factory=dict, metadata=same_as(RunPlan, "option"))
     active: tuple[str, ...] | None = field(default=None, metadata=same_as(RunPlan, "active"))

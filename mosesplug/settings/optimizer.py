@@ -49,7 +49,7 @@ class OptimizerSettings:
         panel="Learning",
         metavar="NAME",
         added=True,
-        shown="kbmira",
+        tune_default="kbmira",
         script_default="mert",
         details="The default of tune is kbmira, whose weights translated other text better than "
         "those of mert and differed less between seeds; with --forest, where it takes ten times "

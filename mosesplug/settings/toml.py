@@ -70,12 +70,13 @@ def format_template(cls: type = RunPlan) -> str:
     for panel in PANELS:
         lines += [f"[{panel.lower()}]"]
         for each in (each for each in list_settings(cls) if each.panel == panel and each.saved):
-            default = each.default
             lines.append(f"# {each.help}" + (f" [{each.shown}]" if each.shown else ""))
-            if default in (None, (), {}) or each.shown or each.requires or each.is_argument:
+            if each.tune_default is not None:  # it may depend on other settings
+                lines.append(f"# {each.name} = {_format_value(each.tune_default)}")
+            elif each.default in (None, (), {}) or each.shown or each.requires or each.is_argument:
                 lines.append(f"# {each.name} = {_EXAMPLES.get(each.kind, _format_value(''))}")
             else:
-                lines.append(f"{each.name} = {_format_value(default)}")
+                lines.append(f"{each.name} = {_format_value(each.default)}")
         lines.append("")
     return "\n".join(lines)
 
