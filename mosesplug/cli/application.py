@@ -16,6 +16,7 @@ import typer.main
 from mosesplug import __version__
 from mosesplug.cli.shared.exits import TUNING_CONTINUES, exit_code
 from mosesplug.cli.shared.panels import PanelCommand
+from mosesplug.errors import suggest
 
 __all__ = ["run"]
 
@@ -236,6 +237,8 @@ def _listing(table: _Table) -> type[typer.core.TyperGroup]:
             """Import a command, and report its errors as those of every command."""
             entry = table.get(cmd_name)
             if entry is None:
+                if (hint := suggest(cmd_name, table)) and not ctx.resilient_parsing:
+                    ctx.fail(f"No such command {cmd_name!r}{hint}")
                 return None
             if isinstance(entry, _Group):
                 return _group(cmd_name, entry)

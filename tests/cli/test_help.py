@@ -35,3 +35,20 @@ def test_help_fits_on_a_screen(
     assert lines
     assert len(lines) <= 100
     assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["tun"], "No such command 'tun'. Did you mean tune?"),
+        (["nbest", "shw"], "No such command 'shw'. Did you mean show?"),
+        (["xyzzy"], "No such command 'xyzzy'."),
+    ],
+)
+def test_unknown_command_gets_a_suggestion(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.endswith(f"{message}\n")
