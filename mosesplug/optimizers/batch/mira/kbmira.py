@@ -27,12 +27,12 @@ from numpy.typing import NDArray
 from mosesplug.errors import OptimizerError
 from mosesplug.metrics.protocol import Metric, needs_texts
 from mosesplug.metrics.sentence_bleu import single_bleu
+from mosesplug.optimizers.batch.mira.choice import first_best
 from mosesplug.optimizers.batch.mira.step import (
     MiraDecisions,
     MiraSettings,
     MiraState,
     average_weights,
-    first_best,
     visit_sentences,
 )
 from mosesplug.optimizers.bounds import Bounds

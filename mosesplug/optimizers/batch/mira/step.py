@@ -1,9 +1,7 @@
-"""The updates of k-best MIRA: hope and fear, the margin, the step.
+"""The updates of k-best MIRA: the margin between hope and fear, and the step.
 
-Cherry & Foster (2012). Everything is computed in single precision and in the order of Moses'
-``kbmira``. A background of thousands of words makes the worths so large that single precision ties
-hypotheses which double precision separates; ties go to the first, so only the same arithmetic makes
-the same choices.
+Cherry & Foster (2012). As the choices (``choice``), all is computed in single precision and in the
+order of Moses' ``kbmira``.
 """
 
 from __future__ import annotations
@@ -13,9 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.kernels import finite_kernel, kernel
-from mosesplug.metrics.sentence_bleu import single_bleu
-from mosesplug.optimizers.lists.arrangement import add_scores
+from mosesplug.kernels import kernel
+from mosesplug.optimizers.batch.mira.choice import (
+    background_bleu,
+    choose_hypotheses,
+    score_rows,
+)
 from mosesplug.optimizers.lists.single_precision import MiraLists
 
 __all__ = [
@@ -23,15 +24,10 @@ __all__ = [
     "MiraSettings",
     "MiraState",
     "average_weights",
-    "background_bleu",
-    "first_best",
     "update_background",
     "update_weights",
     "visit_sentences",
 ]
-
-MODEL_SHARE = 5.0
-"""With ``safe_hope``, the model score is at most this many times the worth."""
 
 NEGLIGIBLE = 1e-6
 """Largest difference of a sparse feature of both hope and fear that counts as 0."""
@@ -177,13 +173,13 @@ def _visit(
         start = offsets[sentence]
         size = offsets[sentence + 1] - start
         scores, worth_of, sums = buffers[0, :size], buffers[1, :size], buffers[2, :size]
-        _score_rows(start, n_dense, dense, indptr, columns, values, weights, scores)
+        score_rows(start, n_dense, dense, indptr, columns, values, weights, scores)
         first_row = row_offsets[sentence]
         if is_bleu:
             background_bleu(rows[first_row : row_offsets[sentence + 1]], background, worths)
         for row in range(size):
             worth_of[row] = worths[row_of[start + row] - first_row]
-        hope, fear, model = _choose(scores, worth_of, sums, safe_hope)
+        hope, fear, model = choose_hypotheses(scores, worth_of, sums, safe_hope)
         hopes[visit], fears[visit] = start + hope, start + fear
         hope_worths[visit], fear_worths[visit] = worth_of[hope], worth_of[fear]
         margin = worth_of[hope] - worth_of[fear]
@@ -202,101 +198,6 @@ def _visit(
         for column in range(len(background)):
             background[column] *= decay
             background[column] += rows[chosen, column]
-
-
-@kernel
-def _score_rows(
-    start: int,
-    n_dense: int,
-    dense: NDArray[np.float32],
-    indptr: NDArray[np.int64],
-    columns: NDArray[np.int32],
-    values: NDArray[np.float32],
-    weights: NDArray[np.float32],
-    scores: NDArray[np.float32],
-) -> None:
-    """Write ``weights . h`` of a sentence's hypotheses, summed in feature order.
-
-    Args:
-        start: row of the sentence's first hypothesis.
-        n_dense, dense, indptr, columns, values: of ``MiraLists``.
-        weights: float32 ``[n_features]``.
-        scores: output, float32 ``[hypotheses of the sentence]``.
-    """
-    for row in range(len(scores)):
-        scores[row] = 0.0
-    add_scores(dense, start, weights, n_dense, scores)
-    if len(values):
-        for row in range(len(scores)):
-            total = scores[row]
-            for entry in range(indptr[start + row], indptr[start + row + 1]):
-                total += weights[columns[entry]] * values[entry]
-            scores[row] = total
-
-
-@kernel
-def background_bleu(
-    rows: NDArray[np.float32], background: NDArray[np.float32], worths: NDArray[np.float32]
-) -> None:
-    """Write BLEU of each row with the background, times the reference length of both.
-
-    This follows Chiang et al. (2008), see ``metrics.sentence_bleu``, in single precision.
-
-    Args:
-        rows: float32 ``[n, 9]``, statistics of ``metrics.Bleu``.
-        background: float32 ``[9]``.
-        worths: output, float32 ``[n]``.
-    """
-    totals = np.empty(len(background), dtype=np.float32)
-    for row in range(len(rows)):
-        for column in range(len(background)):
-            totals[column] = rows[row, column] + background[column]
-        worths[row] = single_bleu(totals) * totals[8]
-
-
-@kernel
-def _choose(
-    scores: NDArray[np.float32],
-    worths: NDArray[np.float32],
-    sums: NDArray[np.float32],
-    safe_hope: bool,
-) -> tuple[int, int, int]:
-    """Return hypotheses of the highest hope, fear and model score, in a tie the first.
-
-    Args:
-        scores, worths: float32 ``[hypotheses of the sentence]``.
-        sums: float32, a buffer of the same size.
-        safe_hope: limit the model score in the hope.
-    """
-    one = np.float32(1.0)
-    hope = _first_largest(one, scores, one, worths, sums)
-    fear = _first_largest(one, scores, -one, worths, sums)
-    model = _first_largest(one, scores, np.float32(0.0), worths, sums)
-    size = abs(scores[hope])
-    if safe_hope and size > np.float32(1e-8):
-        scale = abs(worths[hope] * np.float32(MODEL_SHARE)) / size
-        if scale < one:
-            hope = _first_largest(scale, scores, one, worths, sums)
-    return hope, fear, model
-
-
-@finite_kernel
-def _first_largest(
-    scale: np.float32,
-    scores: NDArray[np.float32],
-    sign: np.float32,
-    worths: NDArray[np.float32],
-    sums: NDArray[np.float32],
-) -> int:
-    """Return the first row with the largest ``scale * score + sign * worth``; fill ``sums``."""
-    largest = -np.float32(np.inf)
-    for row in range(len(scores)):
-        sums[row] = scale * scores[row] + sign * worths[row]
-        largest = max(largest, sums[row])
-    for row in range(len(sums)):
-        if sums[row] == largest:
-            return row
-    return 0
 
 
 @kernel
@@ -450,35 +351,3 @@ def average_weights(state: MiraState) -> NDArray[np.float32]:
     weights += np.float32(0.0)  # an update by nothing: negative zero becomes zero
     updated[:] = updates[0]
     return np.asarray(totals / np.float32(updates[0]))
-
-
-def first_best(lists: MiraLists, weights: NDArray[np.float32]) -> NDArray[np.int64]:
-    """Return the 1-best hypothesis of each sentence, the first in a tie: int64."""
-    best = np.empty(len(lists.offsets) - 1, dtype=np.int64)
-    scores = np.empty(int(np.diff(lists.offsets).max(initial=0)), dtype=np.float32)
-    _find_first_best(*lists[:6], weights, scores, best)
-    return best
-
-
-@kernel
-def _find_first_best(
-    n_dense: int,
-    offsets: NDArray[np.int64],
-    dense: NDArray[np.float32],
-    indptr: NDArray[np.int64],
-    columns: NDArray[np.int32],
-    values: NDArray[np.float32],
-    weights: NDArray[np.float32],
-    buffer: NDArray[np.float32],
-    best: NDArray[np.int64],
-) -> None:
-    """Write the output ``best`` of its caller; ``buffer`` is as long as the longest sentence."""
-    for sentence in range(len(best)):
-        start = offsets[sentence]
-        scores = buffer[: offsets[sentence + 1] - start]
-        _score_rows(start, n_dense, dense, indptr, columns, values, weights, scores)
-        first = 0
-        for row in range(1, len(scores)):
-            if scores[row] > scores[first]:
-                first = row
-        best[sentence] = start + first
