@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from formats.weights.any_format import WeightFile
     from mosesplug.metrics import Metric
     from mosesplug.moses_tools.extractor_files import ExtractorSet, Iteration
-    from mosesplug.optimizers.batch.mira.kbmira import BatchMiraLearner, KbmiraOptions, MiraEpoch
+    from mosesplug.optimizers.batch.mira.epochs import BatchMiraLearner, MiraEpoch
+    from mosesplug.optimizers.batch.mira.kbmira import KbmiraOptions
     from mosesplug.tuning_set import TuningSet
 
 __all__ = ["PROGRAM", "main"]
@@ -121,7 +122,7 @@ def _kbmira(given: Arguments) -> None:
 
     task = (_graphs if given["type"] == "hypergraph" else _lists)(given, start, seed)
 
-    from mosesplug.optimizers.batch.mira.kbmira import run_epochs
+    from mosesplug.optimizers.batch.mira.epochs import run_epochs
 
     learner, orders = task.learner, task.orders
     if not given["streaming-out"]:

@@ -12,8 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.batch.mira.kbmira import LARGEST, KbmiraOptions, single_limits
+from mosesplug.optimizers.batch.mira.kbmira import (
+    LARGEST,
+    KbmiraOptions,
+    make_settings,
+    start_state,
+)
 from mosesplug.optimizers.batch.mira.search import (
+    N_STATISTICS,
     HopeAndFear,
     HopeFearSearch,
     SearchHypothesis,
@@ -93,21 +99,9 @@ class SearchMiraLearner:
         self._search = search
         self._n_dense = n_dense
         weights = initial.astype(np.float32)
-        self.settings = MiraSettings(
-            np.float32(options.step_cap),
-            np.float32(options.decay),
-            options.background == "model",
-            options.safe_hope,
-            np.ones(len(weights), np.bool_) if active is None else np.array(active, np.bool_),
-            *single_limits(bounds, len(weights)),
-        )
-        self.state = MiraState(
-            weights,
-            weights.copy(),
-            np.zeros(len(weights), dtype=np.int64),
-            np.zeros(1, dtype=np.int64),
-            np.ones(9, dtype=np.float32),
-        )
+        everything = np.ones(len(weights), dtype=np.bool_)
+        self.settings = make_settings(options, everything if active is None else active, bounds)
+        self.state = start_state(weights, N_STATISTICS)
 
     @property
     def updates(self) -> int:

@@ -17,9 +17,8 @@ the number of sentences, so that a mean of scores gives the scores themselves as
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,26 +40,17 @@ from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import Problem, activate_sparse, check_weights
 
 __all__ = [
-    "BatchMiraLearner",
     "KbmiraOptions",
     "ListMiraLearner",
-    "MiraEpoch",
     "MiraProgress",
-    "Ordering",
-    "VisitLosses",
     "make_settings",
-    "run_epochs",
     "score_single",
-    "single_limits",
     "single_weights",
     "start_state",
 ]
 
 LARGEST = 1e15
 """Largest starting weight: beyond it, squares of model scores overflow in single precision."""
-
-Ordering = Callable[[], NDArray[np.int64]]
-"""Returns the order of the sentences in the next epoch, int64 ``[n_sentences]``."""
 
 
 @dataclass(frozen=True)
@@ -111,73 +101,6 @@ class KbmiraOptions:
 
 
 @dataclass(frozen=True)
-class MiraEpoch:
-    """Summary of one epoch.
-
-    Attributes:
-        updates: sentences with a margin that was too small.
-        sentences: sentences visited.
-        loss: sum of the missed margins divided by the number of sentences.
-        score: the metric of the 1-best hypotheses at ``weights``.
-        weights: float32 ``[n_features]``, averaged over all updates so far, in Moses' scale (see
-            ``ListMiraLearner.average``).
-        total_updates: updates since the start.
-        n_shards: number of shards, each of which started from the initial weights.
-    """
-
-    updates: int
-    sentences: int
-    loss: float
-    score: float
-    weights: NDArray[np.float32]
-    total_updates: int
-    n_shards: int = 1
-
-    @property
-    def average(self) -> NDArray[np.float64]:
-        """The average of the initial weights and those after each update so far."""
-        n = self.total_updates
-        return np.asarray(self.weights.astype(np.float64) * (n / (n + self.n_shards) if n else 1.0))
-
-
-class VisitLosses(Protocol):
-    """The losses of visited sentences."""
-
-    @property
-    def loss(self) -> NDArray[np.float32]:
-        """Float32 ``[n]``, of each sentence; above 0 where the margin was too small."""
-
-
-class BatchMiraLearner(Protocol):
-    """Learns from sentences, in lists or in a search."""
-
-    @property
-    def settings(self) -> MiraSettings:
-        """Settings of the algorithm."""
-
-    @property
-    def updates(self) -> int:
-        """Number of updates since the start."""
-
-    @property
-    def n_shards(self) -> int:
-        """Number of shards that learn at once."""
-
-    @property
-    def n_sentences(self) -> int:
-        """Number of sentences that have a hypothesis."""
-
-    def visit(self, order: NDArray[np.int64]) -> VisitLosses:
-        """Learn from the given sentences, int64 ``[n]``, one after the other."""
-
-    def average(self) -> NDArray[np.float32]:
-        """Return the averaged weights, float32 ``[n_features]``."""
-
-    def score(self, weights: NDArray[np.float32]) -> float:
-        """Return the metric of the 1-best at ``weights``, float32 ``[n_features]``."""
-
-
-@dataclass(frozen=True)
 class MiraProgress:
     """The state of a learner between epochs.
 
@@ -221,8 +144,8 @@ class ListMiraLearner:
         weights = single_weights(problem, check_weights(problem, initial))
         self._metric = problem.metric
         self.lists, self.rows = mira_lists(problem.tuning_set)
-        self.settings = make_settings(problem, options)
-        self.state = start_state(weights, self._metric)
+        self.settings = make_settings(options, problem.active_mask, problem.bounds)
+        self.state = start_state(weights, self._metric.n_statistics)
         lengths = problem.tuning_set.lengths[self.rows]
         if not needs_texts(self._metric):  # a mean of scores from outside: each counts alike
             lengths = np.ones_like(lengths)
@@ -291,27 +214,30 @@ class ListMiraLearner:
         return np.asarray(totals)
 
 
-def make_settings(problem: Problem, options: KbmiraOptions) -> MiraSettings:
-    """Return the settings of a problem's updates."""
-    active = np.array(problem.active_mask, dtype=np.bool_)
+def make_settings(
+    options: KbmiraOptions, active: NDArray[np.bool_], bounds: Bounds | None
+) -> MiraSettings:
+    """Return the settings of updates that change the active weights, bool ``[n_features]``."""
+    low, high = (bounds or Bounds.none(len(active))).box
     return MiraSettings(
         np.float32(options.step_cap),
         np.float32(options.decay),
         options.background == "model",
         options.safe_hope,
-        active,
-        *single_limits(problem.bounds, len(active)),
+        np.array(active, dtype=np.bool_),
+        low.astype(np.float32),
+        high.astype(np.float32),
     )
 
 
-def start_state(weights: NDArray[np.float32], metric: Metric) -> MiraState:
+def start_state(weights: NDArray[np.float32], n_statistics: int) -> MiraState:
     """Return the state before the first update, with float32 ``[n_features]`` weights."""
     return MiraState(
         weights,
         weights.copy(),
         np.zeros(len(weights), dtype=np.int64),
         np.zeros(1, dtype=np.int64),
-        np.ones(metric.n_statistics, dtype=np.float32),
+        np.ones(n_statistics, dtype=np.float32),
     )
 
 
@@ -348,51 +274,6 @@ class _Worth:
 
     def join(self, sentence: int, decay: float) -> None:
         self.background_length = decay * self.background_length + self._lengths[sentence]
-
-
-def run_epochs(
-    learner: BatchMiraLearner,
-    ordering: Ordering,
-    epochs: int,
-    visit: Callable[[NDArray[np.int64]], VisitLosses] | None = None,
-) -> Iterator[MiraEpoch]:
-    """Visit the sentences ``epochs`` times.
-
-    Args:
-        learner: learns.
-        ordering: called before each epoch.
-        epochs: number of epochs.
-        visit: ``learner.visit``, or a function that calls it.
-
-    Raises:
-        OptimizerError: the weights overflow.
-    """
-    for _ in range(epochs):
-        decisions = (visit or learner.visit)(ordering())
-        weights = learner.average()
-        if not np.isfinite(weights).all():
-            raise OptimizerError(
-                "the weights overflow; use a smaller step_cap, or start from smaller weights"
-            )
-        missed = np.maximum(decisions.loss, 0.0)
-        yield MiraEpoch(
-            updates=int(np.count_nonzero(missed)),
-            sentences=len(missed),
-            # A running sum in single precision, as in Moses.
-            loss=float(np.cumsum(missed, dtype=np.float32)[-1]) / len(missed),
-            score=learner.score(weights),
-            weights=weights,
-            total_updates=learner.updates,
-            n_shards=learner.n_shards,
-        )
-
-
-def single_limits(
-    bounds: Bounds | None, size: int
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return the limits of ``size`` weights, float32 ``[size]`` each; infinite without bounds."""
-    low, high = (bounds or Bounds.none(size)).box
-    return low.astype(np.float32), high.astype(np.float32)
 
 
 def single_weights(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.float32]:

@@ -8,13 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
+from mosesplug.optimizers.batch.mira.epochs import BatchMiraLearner, MiraEpoch, run_epochs
 from mosesplug.optimizers.batch.mira.graphs import SearchMiraLearner
-from mosesplug.optimizers.batch.mira.kbmira import (
-    BatchMiraLearner,
-    KbmiraOptions,
-    MiraEpoch,
-    run_epochs,
-)
+from mosesplug.optimizers.batch.mira.kbmira import KbmiraOptions
 from mosesplug.optimizers.batch.mira.shards import ShardedMiraLearner
 from mosesplug.optimizers.problem import (
     Problem,

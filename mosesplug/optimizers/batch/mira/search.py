@@ -14,12 +14,16 @@ from numpy.typing import NDArray
 from mosesplug.metrics.sentence_bleu import single_bleu
 
 __all__ = [
+    "N_STATISTICS",
     "HopeAndFear",
     "HopeFearSearch",
     "SearchHypothesis",
     "first_best_bleu",
     "first_best_statistics",
 ]
+
+N_STATISTICS = 9
+"""Number of statistics of ``metrics.Bleu``, the metric of searches."""
 
 
 class SearchHypothesis(Protocol):
@@ -91,7 +95,7 @@ def first_best_statistics(
     search: HopeFearSearch, weights: NDArray[np.float32]
 ) -> NDArray[np.float32]:
     """Return their summed statistics, float32 ``[9]``."""
-    totals = np.zeros(9, dtype=np.float32)
+    totals = np.zeros(N_STATISTICS, dtype=np.float32)
     for sentence in range(search.n_sentences):
         totals += search.model_best(sentence, weights).statistics
     return totals

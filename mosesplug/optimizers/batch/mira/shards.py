@@ -65,7 +65,7 @@ class ShardedMiraLearner:
         initial = check_weights(problem, initial)
         weights = single_weights(problem, initial)
         shards = list_shards(problem)
-        self.settings = make_settings(problem, options)
+        self.settings = make_settings(options, problem.active_mask, problem.bounds)
         self._metric = problem.metric
         self._prepared = shards.prepare(
             _make_learner,
@@ -80,7 +80,7 @@ class ShardedMiraLearner:
         before = np.append(0, np.cumsum(np.diff(shards.offsets) > 0))
         self._firsts = before[shards.bounds]
         self.n_sentences, self.n_shards = int(before[-1]), len(shards.bounds) - 1
-        state = start_state(weights, problem.metric)
+        state = start_state(weights, problem.metric.n_statistics)
         self._progress: Sequence[MiraProgress] = [MiraProgress(state)] * self.n_shards
 
     @property

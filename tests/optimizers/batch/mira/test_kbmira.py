@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import Bleu
-from mosesplug.optimizers.batch.mira.kbmira import KbmiraOptions, ListMiraLearner, run_epochs
+from mosesplug.optimizers.batch.mira.epochs import run_epochs
+from mosesplug.optimizers.batch.mira.kbmira import KbmiraOptions, ListMiraLearner
 from mosesplug.optimizers.batch.mira.optimizer import kbmira
 from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.tuning_set import SparseRows, TuningSet
