@@ -21,7 +21,6 @@ from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData, HeldOutLists, Le
 from mosesplug.learning.length_exponent import learn_exponent
 from mosesplug.optimizers import Optimizer, Problem, Progress, Solution, corpus_score
 from mosesplug.optimizers import algorithm as find_algorithm
-from mosesplug.optimizers.derivations import require_local
 from mosesplug.optimizers.problem import no_progress, normalise
 from mosesplug.settings.algorithm_options import make_options
 from mosesplug.settings.configuration import SelectRun
@@ -139,7 +138,7 @@ def bind_optimizer(settings: LearningSettings) -> Optimizer:
     if settings.bounds:
         optimizer.require_bounds()
     if not settings.graphs:
-        require_local(getattr(optimizer.options, "oracles", "local"))
+        optimizer.require_lists()
     return optimizer
 
 

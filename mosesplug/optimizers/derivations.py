@@ -8,7 +8,7 @@ over all of them under the model's distribution, and search them for hope and fe
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ __all__ = [
     "LIST_SIZE",
     "DerivationSource",
     "Objective",
+    "OracleSettings",
     "OracleUpdates",
     "choose_sentences",
     "count_reachable",
@@ -36,6 +37,16 @@ OracleUpdates = Literal["local", "bold", "hybrid"]
 """What learners move towards (Liang et al. 2006): the best hypotheses (``local``); derivations that
 yield a reference, without sentences that have none (``bold``); or these where there are some, and
 else the best hypotheses (``hybrid``)."""
+
+
+@runtime_checkable
+class OracleSettings(Protocol):
+    """Settings of an algorithm that has several kinds of oracles."""
+
+    @property
+    def oracles(self) -> str:
+        """The kind; ``bold`` and ``hybrid`` are those of ``OracleUpdates``."""
+
 
 Objective = Callable[[Floats], tuple[float, Floats]]
 """From the weights of a distribution, float64 ``[n_features]``, to a value and its gradient."""

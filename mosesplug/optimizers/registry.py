@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError, suggest
+from mosesplug.optimizers.derivations import OracleSettings, require_local
 from mosesplug.optimizers.online.options import OnlineOptions
 from mosesplug.optimizers.problem import Problem, Progress, Solution, no_progress
 from mosesplug.plugins import ALGORITHMS, load_plugin, load_plugins, plugin_names
@@ -151,6 +152,15 @@ class Optimizer:
         if not self.algorithm.keeps_bounds:
             able = ", ".join(each.name for each in algorithms().values() if each.keeps_bounds)
             raise UsageError(f"{self.name} cannot keep bounds of weights; choose one of {able}")
+
+    def require_lists(self) -> None:
+        """Check that its settings can be used without search graphs.
+
+        Raises:
+            UsageError: they ask for updates towards references in search graphs.
+        """
+        if isinstance(self.options, OracleSettings):
+            require_local(self.options.oracles)
 
     def learner(self) -> Learner:
         """Return a new online learner.

@@ -22,7 +22,6 @@ from mosesplug.features import FeatureSpace
 from mosesplug.metrics import Prepared
 from mosesplug.optimizers import Algorithm, Optimizer, algorithms
 from mosesplug.optimizers import algorithm as find_algorithm
-from mosesplug.optimizers.derivations import require_local
 from mosesplug.settings.algorithm_options import find_idle_options, make_options
 from mosesplug.settings.build import collect_values
 from mosesplug.settings.configuration import Configuration
@@ -174,7 +173,7 @@ def prepare_run(
     optimizer = algorithm.bind(make_options(algorithm, optimising.options))
     _check_regime(configuration, algorithm)
     if not learns_from_graphs(configuration, algorithm):
-        require_local(getattr(optimizer.options, "oracles", "local"))
+        optimizer.require_lists()
     _report_idle_settings(optimising, optimizer, watch)
     prefix = configuration.references
     lines = read_references(prefix, _input_lines(configuration), input_path=configuration.input)

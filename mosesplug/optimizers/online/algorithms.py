@@ -207,7 +207,7 @@ def _source(problem: Problem, options: OnlineOptions) -> BatchSource:
         require_local(updates)
         return StoredSource(problem.tuning_set)
     sentences = choose_sentences(problem.derivations, updates)
-    k = getattr(options, "graph_best", 1)
+    k = options.graph_best if isinstance(options, GraphCostOptions) else 1
     return GraphBatches(problem.derivations, k, updates, sentences)
 
 
