@@ -15,7 +15,7 @@ function ``optimize(problem, initial, rng, options, progress) -> Solution``:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -46,17 +46,13 @@ __all__ = [
     "activate_sparse",
     "can_scale",
     "check_weights",
-    "choose_best",
     "corpus_score",
     "corpus_statistics",
-    "insert_active",
     "list_shards",
-    "make_solution",
     "no_progress",
     "normalise",
     "score_solution",
     "sentence_scores",
-    "starting_points",
 ]
 
 _CHUNK = 65536
@@ -353,78 +349,3 @@ def _check_bounds(bounds: Bounds, space: FeatureSpace) -> None:
             f"no weight of {space.labels[column]} is from {bounds.low[column]:g} to "
             f"{bounds.high[column]:g}"
         )
-
-
-Vector = NDArray[np.float64]
-
-
-def starting_points(
-    problem: Problem, initial: Vector, rng: np.random.Generator, restarts: int
-) -> tuple[list[Vector], list[Vector]]:
-    """Return active weights to start from: initial and historic bests; random ones.
-
-    Args:
-        problem: with the further starts, and the box of random ones.
-        initial: float64 ``[n_features]``, normalised.
-        rng: of the random ones.
-        restarts: number of random ones.
-    """
-    active = problem.active_mask
-    minima, maxima = (bound[active] for bound in problem.box)
-    historic = (_place_start(problem, np.asarray(start, np.float64)) for start in problem.starts)
-    given = [initial[active], *(start[active] for start in historic)]
-    return given, list(rng.uniform(minima, maxima, (restarts, len(minima))))
-
-
-def _place_start(problem: Problem, start: Vector) -> Vector:
-    """Return a further start, normalised and inside the bounds."""
-    start = normalise(problem, start)
-    return start if problem.bounds is None else problem.bounds.project(start)
-
-
-def choose_best(
-    problem: Problem, initial: Vector, found: Sequence[Vector], scores: Sequence[float]
-) -> int:
-    """Return the index of the highest score, in a tie of weights that are not all 0.
-
-    If the inactive weights are all 0, active weights of 0 are no result, whatever they score.
-
-    Args:
-        problem: with the active features.
-        initial: float64 ``[n_features]``.
-        found: active weights, each float64 ``[n_active]``.
-        scores: of each.
-    """
-    fixed_count = bool(initial[~problem.active_mask].any())
-
-    def merit(number: int) -> tuple[bool, float, bool]:
-        tunes = bool(found[number].any())
-        return fixed_count or tunes, scores[number], tunes
-
-    return max(range(len(scores)), key=merit)
-
-
-def insert_active(problem: Problem, initial: Vector, found: Vector) -> Vector:
-    """Return the initial weights with the active ones, ``[n_active]``, replaced.
-
-    Raises:
-        OptimizerError: all weights are zero.
-    """
-    weights = initial.copy()
-    weights[problem.active_mask] = found
-    if not weights.any():
-        raise OptimizerError(
-            "the search found nothing better than weights that are all zero; start from other "
-            "weights, or with more restarts"
-        )
-    return weights
-
-
-def make_solution(
-    problem: Problem,
-    initial: Vector,
-    found: Vector,
-    history: tuple[Mapping[str, object], ...],
-) -> Solution:
-    """Return the weights of ``insert_active``, normalised, and scored by decoding."""
-    return score_solution(problem, insert_active(problem, initial, found), history)

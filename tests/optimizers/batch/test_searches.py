@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mosesplug.optimizers.problem import starting_points
+from mosesplug.optimizers.batch.searches import starting_points
 from tests.optimizers.problems import planted
 
 

@@ -22,6 +22,7 @@ from mosesplug.optimizers.batch.direct.simplex import (
     run_together,
     simplex_search,
 )
+from mosesplug.optimizers.batch.searches import choose_best, make_solution, starting_points
 from mosesplug.optimizers.line_search.lists import line_space
 from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
@@ -29,11 +30,8 @@ from mosesplug.optimizers.problem import (
     Progress,
     Solution,
     check_weights,
-    choose_best,
-    make_solution,
     no_progress,
     normalise,
-    starting_points,
 )
 from mosesplug.optimizers.registry import Algorithm
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
 from mosesplug.optimizers.batch.direct.decoding import PointDecoder
+from mosesplug.optimizers.batch.searches import choose_best, make_solution, starting_points
 from mosesplug.optimizers.line_search.lists import line_space
 from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
@@ -27,11 +28,8 @@ from mosesplug.optimizers.problem import (
     Progress,
     Solution,
     check_weights,
-    choose_best,
-    make_solution,
     no_progress,
     normalise,
-    starting_points,
 )
 from mosesplug.optimizers.registry import Algorithm
 

@@ -27,6 +27,7 @@ from mosesplug.optimizers.batch.expected.coordinates import feature_variances, v
 from mosesplug.optimizers.batch.expected.objectives import Objective
 from mosesplug.optimizers.batch.expected.risk import require_bleu
 from mosesplug.optimizers.batch.mert.climb import FURTHEST
+from mosesplug.optimizers.batch.searches import make_solution, starting_points
 from mosesplug.optimizers.line_search.lists import (
     Lines,
     LineScratch,
@@ -45,10 +46,8 @@ from mosesplug.optimizers.problem import (
     Solution,
     activate_sparse,
     check_weights,
-    make_solution,
     no_progress,
     normalise,
-    starting_points,
 )
 from mosesplug.optimizers.registry import Algorithm
 from mosesplug.tuning_set import TuningSet

@@ -30,6 +30,12 @@ from mosesplug.optimizers.batch.mert.climb import (
     try_random_point,
 )
 from mosesplug.optimizers.batch.mert.graphs import search_lists_first
+from mosesplug.optimizers.batch.searches import (
+    choose_best,
+    insert_active,
+    make_solution,
+    starting_points,
+)
 from mosesplug.optimizers.line_search.regularised import Regulariser
 from mosesplug.optimizers.line_search.shards import search_space
 from mosesplug.optimizers.line_search.space import IntervalChoice, SearchSpace
@@ -39,12 +45,8 @@ from mosesplug.optimizers.problem import (
     Progress,
     Solution,
     check_weights,
-    choose_best,
-    insert_active,
-    make_solution,
     no_progress,
     normalise,
-    starting_points,
 )
 from mosesplug.optimizers.registry import Algorithm
 
