@@ -21,7 +21,8 @@ from mosesplug.learning.lists.merging import load_lists
 from mosesplug.learning.weights import read_starting_weights
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem
-from mosesplug.optimizers.batch.mert.mert import MertOptions, mert
+from mosesplug.optimizers.batch.mert.mert import mert
+from mosesplug.optimizers.batch.mert.options import MertOptions
 from mosesplug.optimizers.line_search.lists import LineScratch, error_surfaces, line_space
 from tests.benchmarks.conftest import Workload
 

@@ -14,7 +14,8 @@ import pytest
 from mosesplug.api.statistics import StatisticsMetric
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers import Problem
-from mosesplug.optimizers.batch.mert.mert import MertOptions, mert
+from mosesplug.optimizers.batch.mert.mert import mert
+from mosesplug.optimizers.batch.mert.options import MertOptions
 from mosesplug.tuning_set import TuningSet
 
 N_SENTENCES, N_HYPS, N_FEATURES = 1000, 200, 5

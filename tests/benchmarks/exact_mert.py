@@ -20,7 +20,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from mosesplug.optimizers.batch.mert.mert import MertOptions
+from mosesplug.optimizers.batch.mert.options import MertOptions
 from mosesplug.optimizers.problem import Problem
 from tests.benchmarks.small_problems import BLEU, SmallProblem
 from tests.optimizers.exact import best_score_of_all

@@ -33,7 +33,8 @@ from mosesplug.learning.lists.merging import load_lists
 from mosesplug.learning.weights import read_starting_weights
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem, Solution
-from mosesplug.optimizers.batch.mert.mert import MertOptions, mert
+from mosesplug.optimizers.batch.mert.mert import mert
+from mosesplug.optimizers.batch.mert.options import MertOptions
 
 BLEU = metric("BLEU", "case:true")
 UNKNOWN = "UnknownWordPenalty0"

@@ -25,7 +25,8 @@ from formats.weights.files import read_init_opt
 from mosesplug.learning.lists.merging import load_lists
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem
-from mosesplug.optimizers.batch.mert.mert import MertOptions, mert
+from mosesplug.optimizers.batch.mert.mert import mert
+from mosesplug.optimizers.batch.mert.options import MertOptions
 from mosesplug.optimizers.problem import corpus_statistics
 
 BLEU = metric("BLEU", "case:true")

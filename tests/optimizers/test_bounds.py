@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.optimizers.batch.mert.climb import ClimbSettings
-from mosesplug.optimizers.batch.mert.mert import MertOptions, mert
+from mosesplug.optimizers.batch.mert.mert import mert
+from mosesplug.optimizers.batch.mert.options import MertOptions
 from mosesplug.optimizers.batch.ranking.pro import ProOptions, pro
 from mosesplug.optimizers.bounds import Bounds
 from mosesplug.optimizers.line_search.space import IntervalChoice

@@ -21,7 +21,8 @@ from mosesplug.forest import Hypergraph, viterbi
 from mosesplug.forest.line_search.graph_space import GraphSource, graph_source
 from mosesplug.forest.pruning import prune_to_edges
 from mosesplug.metrics import Metric, metric
-from mosesplug.optimizers.batch.mert.mert import MertOptions, mert
+from mosesplug.optimizers.batch.mert.mert import mert
+from mosesplug.optimizers.batch.mert.options import MertOptions
 from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.tuning_set import TuningSet
 from tests.forest.graphs import derivations, graph_of, graphs

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError, UsageError
-from mosesplug.optimizers.batch.mert.mert import MertOptions, mert
+from mosesplug.optimizers.batch.mert.mert import mert
+from mosesplug.optimizers.batch.mert.options import MertOptions
 from mosesplug.optimizers.batch.ranking.classifiers import (
     ClassifierOptions,
     describe_fit,

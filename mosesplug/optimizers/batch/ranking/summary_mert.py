@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.features import FeatureSpace
-from mosesplug.optimizers.batch.mert.mert import MertOptions, mert
+from mosesplug.optimizers.batch.mert.mert import mert
+from mosesplug.optimizers.batch.mert.options import MertOptions
 from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,

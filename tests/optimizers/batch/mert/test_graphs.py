@@ -72,7 +72,8 @@ def test_lists_are_searched_until_the_graphs_gain_nothing() -> None:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_ends_in_an_optimum_of_the_graphs(seed: int) -> None:
-    from mosesplug.optimizers.batch.mert.mert import MertOptions, mert
+    from mosesplug.optimizers.batch.mert.mert import mert
+    from mosesplug.optimizers.batch.mert.options import MertOptions
 
     problem = problem_of(seed)
     options = MertOptions(restarts=3, polish=2)

@@ -20,7 +20,8 @@ from formats.weights.files import read_init_opt
 from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import metric
-from mosesplug.optimizers.batch.mert.mert import ARRIVALS, MOST_RESTARTS, MertOptions, mert
+from mosesplug.optimizers.batch.mert.mert import ARRIVALS, MOST_RESTARTS, mert
+from mosesplug.optimizers.batch.mert.options import MertOptions
 from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.tuning_set import SparseRows, TuningSet
 from tests.optimizers.problems import Accuracy, planted, tuning_set

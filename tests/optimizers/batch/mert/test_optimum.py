@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mosesplug.optimizers.batch.mert.mert import MertOptions, mert
+from mosesplug.optimizers.batch.mert.mert import mert
+from mosesplug.optimizers.batch.mert.options import MertOptions
 from mosesplug.optimizers.problem import corpus_score
 from tests.optimizers.exact import best_score_of_all
 from tests.optimizers.problems import planted

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mosesplug.optimizers.batch.mert.mert import MANY_SENTENCES, SAMPLED, MertOptions, mert
+from mosesplug.optimizers.batch.mert.mert import MANY_SENTENCES, SAMPLED, mert
+from mosesplug.optimizers.batch.mert.options import MertOptions
 from mosesplug.optimizers.problem import Problem, Solution, corpus_score
 from tests.optimizers.problems import Accuracy, planted, tuning_set
 

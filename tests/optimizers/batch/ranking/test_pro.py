@@ -14,7 +14,8 @@ from formats.weights.files import read_init_opt
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import metric
-from mosesplug.optimizers.batch.mert.mert import MertOptions, mert
+from mosesplug.optimizers.batch.mert.mert import mert
+from mosesplug.optimizers.batch.mert.options import MertOptions
 from mosesplug.optimizers.batch.ranking.pro import ProMertOptions, ProOptions, pro, pro_mert
 from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.tuning_set import SparseRows, TuningSet
