@@ -39,7 +39,7 @@ from mosesplug.store.state import (
 
 __all__ = [
     "OWN",
-    "Checked",
+    "ChecksumReport",
     "Known",
     "check_iteration",
     "keep_checksums",
@@ -68,7 +68,7 @@ Known = dict[tuple[str, int], dict[int, int]]
 
 
 @dataclass(frozen=True)
-class Checked:
+class ChecksumReport:
     """The result of checking the checksums of one iteration.
 
     Attributes:
@@ -171,7 +171,7 @@ def _decode(value: Any) -> list[tuple[int, int]] | None:
 
 def check_iteration(
     transaction: Any, environment: Environment, iteration: int, n_kinds: int
-) -> Checked:
+) -> ChecksumReport:
     """Compare every record of an iteration with its checksum.
 
     Args:
@@ -183,7 +183,7 @@ def check_iteration(
     try:
         known = load_checksums(transaction, environment, iteration)
     except StoreError:
-        return Checked(((None, "its checksums are damaged"),), 0, 0)
+        return ChecksumReport(((None, "its checksums are damaged"),), 0, 0)
     faults: list[tuple[int | None, str]] = []
     records = without = 0
     for place, items in _records(transaction, environment, iteration, n_kinds):
@@ -199,7 +199,7 @@ def check_iteration(
         # These belong to a kind of statistics that the store does not list.
         faults += [_describe_fault(place, number, "is missing") for number in left]
     faults.sort(key=lambda fault: -1 if fault[0] is None else fault[0])
-    return Checked(tuple(faults), records, without)
+    return ChecksumReport(tuple(faults), records, without)
 
 
 def _describe_fault(place: tuple[str, int], number: int, what: str) -> tuple[int | None, str]:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from mosesplug.errors import StoreError, StoreFull, StoreInUse
 from mosesplug.store.truncation import count_missing_pages
 
-__all__ = ["Environment", "Pinned"]
+__all__ = ["Environment", "PinnedTransaction"]
 
 Result = TypeVar("Result")
 
@@ -35,7 +35,7 @@ _MORE_FILES = f"{_TOO_MANY}. Allow more (ulimit -n); finished iterations are kep
 _FULL = ("No space left", "Disk quota", "File too large", "Input/output error")
 
 
-class Pinned:
+class PinnedTransaction:
     """A read transaction that stays open as long as an array of ``view`` exists."""
 
     def __init__(self, transaction: Any) -> None:
@@ -55,7 +55,7 @@ class Pinned:
 class _View:
     """The owner of mapped memory, with the array interface of NumPy."""
 
-    def __init__(self, buffer: memoryview, owner: Pinned) -> None:
+    def __init__(self, buffer: memoryview, owner: PinnedTransaction) -> None:
         self.owner = owner
         self.__array_interface__ = np.frombuffer(buffer, np.uint8).__array_interface__
 
@@ -83,7 +83,7 @@ class Environment:
         self.writable = writable
         self._pid = os.getpid()
         self._lock: int | None = None
-        self._pins: weakref.WeakSet[Pinned] = weakref.WeakSet()
+        self._pins: weakref.WeakSet[PinnedTransaction] = weakref.WeakSet()
         self._env: Any = None
         if writable:
             self._make_directory()
@@ -238,7 +238,7 @@ class Environment:
         if self._env is None:
             raise StoreError(f"the n-best store at {self.path} is closed")
 
-    def pin(self) -> Pinned:
+    def pin(self) -> PinnedTransaction:
         """Return a new read transaction: a snapshot of what is committed now.
 
         Raises:
@@ -247,11 +247,11 @@ class Environment:
         self.check()
         try:
             try:
-                pinned = Pinned(self._env.begin(buffers=True))
+                pinned = PinnedTransaction(self._env.begin(buffers=True))
             except lmdb.MapResizedError:
                 self._refuse_remapping()
                 self._env.set_mapsize(0)
-                pinned = Pinned(self._env.begin(buffers=True))
+                pinned = PinnedTransaction(self._env.begin(buffers=True))
         except lmdb.Error as error:
             raise StoreError(f"cannot read the n-best store at {self.path}: {error}") from None
         self._pins.add(pinned)

@@ -35,9 +35,9 @@ from formats.graphs.hypergraph_reader import TAIL, HypergraphFile
 from mosesplug.errors import DataError, StoreError
 from mosesplug.features import FeatureSpace
 from mosesplug.hypergraph import Hypergraph
-from mosesplug.store.environment import Environment, Pinned
+from mosesplug.store.environment import Environment, PinnedTransaction
 from mosesplug.store.records import align, encode_record, read_header
-from mosesplug.store.state import Graphed, Growing, StoreState, kbest_key
+from mosesplug.store.state import OpenGraphs, OpenLists, StoreState, kbest_key
 
 __all__ = [
     "StoredGraphs",
@@ -221,13 +221,13 @@ class StoredGraphs:
     def __init__(
         self,
         environment: Environment,
-        pinned: Pinned,
+        pinned: PinnedTransaction,
         state: StoreState,
         iterations: tuple[int, ...],
-        opened: Growing | Graphed | None = None,
+        opened: OpenLists | OpenGraphs | None = None,
     ) -> None:
         self._environment = environment
-        self._pinned: Pinned | None = pinned
+        self._pinned: PinnedTransaction | None = pinned
         space, self.n_sentences = state.space, state.n_sentences
         self.iterations = tuple(i for i in iterations if state.iterations[i - 1].n_graphs)
         if opened is not None and opened.n_graphs:

@@ -240,7 +240,7 @@ class NBestStore(StoreReader):
         identifier = environment.write(write)
         # No other process writes, so this equals what a reader would load; loading it after each
         # part would take time for every iteration and feature of the store.
-        self._state, self._state_id = replace(state, growing=grown), identifier
+        self._state, self._state_id = replace(state, open_lists=grown), identifier
         self._columns = ingest.sparse
         return IngestReport(
             iteration=iteration,
@@ -295,23 +295,23 @@ class NBestStore(StoreReader):
         """
         encoded_record = encode_value(dict(record))
         environment, state = self._environment, self._load()
-        growing = state.growing
-        if growing is None or growing.iteration != iteration:
-            found = "none is" if growing is None else f"iteration {growing.iteration} is"
+        open_lists = state.open_lists
+        if open_lists is None or open_lists.iteration != iteration:
+            found = "none is" if open_lists is None else f"iteration {open_lists.iteration} is"
             raise StoreError(
                 f"iteration {iteration} of the n-best store at {environment.path} cannot be "
                 f"finished: it is not open, {found}"
             )
         environment.write(
             lambda transaction: writing.put_finished(
-                transaction, environment, state, growing, encoded_record
+                transaction, environment, state, open_lists, encoded_record
             )
         )
 
     def drop_open(self) -> None:
         """Remove the open iteration with its lists, graphs and progress, if there is one."""
         environment, state = self._environment, self._load()
-        if (opened := state.growing or state.graphed) is None:
+        if (opened := state.open_lists or state.open_graphs) is None:
             return
         self._columns = None
         environment.write(
@@ -342,13 +342,15 @@ class NBestStore(StoreReader):
 
         state = self._load()
         writing.check_next(self._environment, state, iteration, n_sentences, references)
-        if state.growing is None:
+        if state.open_lists is None:
             writing.remove_interrupted_lists(self._environment, iteration, len(state.kinds))
             kind = self._ensure(metric, references, tuple(range(1, iteration)), threads)
             state = self._load()
         else:
-            kind = writing.read_kind_of_parts(self._environment, state, state.growing, references)
-        space = state.growing or state.graphed or state
+            kind = writing.read_kind_of_parts(
+                self._environment, state, state.open_lists, references
+            )
+        space = state.open_lists or state.open_graphs or state
         columns, self._columns = self._columns, None
         if columns is None:
             columns = {name: column for column, name in enumerate(space.sparse)}

@@ -13,7 +13,7 @@ from mosesplug.errors import DataError, StoreError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.store import statistics
 from mosesplug.store.batches import MergedBatches
-from mosesplug.store.checksums import Checked, check_iteration
+from mosesplug.store.checksums import ChecksumReport, check_iteration
 from mosesplug.store.environment import Environment
 from mosesplug.store.maintenance import count_stored_bytes, list_faults
 from mosesplug.store.merge import (
@@ -257,9 +257,9 @@ class StoreReader:
         Time depends on the number of its sentences and the size of its progress.
         """
         with self._reading() as (reader, state):
-            if state.growing is None:
+            if state.open_lists is None:
                 return None
-            iteration = state.growing.iteration
+            iteration = state.open_lists.iteration
             return OpenIteration(iteration, reader.sentences(iteration), reader.progress(iteration))
 
     def open_batch(self, sentence_ids: ArrayLike) -> Batch:
@@ -273,15 +273,15 @@ class StoreReader:
             DataError: the sentence does not exist.
         """
         with self._reading() as (reader, state):
-            growing = state.growing
-            if growing is None:
+            open_lists = state.open_lists
+            if open_lists is None:
                 raise StoreError(
                     f"no iteration of the n-best store at {self._environment.path} is open"
                 )
-            sentences = _sentences(sentence_ids, growing.n_sentences)
-            selections = [select_list(reader, s, growing.iteration) for s in sentences.tolist()]
-            kind = state.kinds[growing.kind]
-            return assemble(reader, growing.space, kind, sentences, selections)
+            sentences = _sentences(sentence_ids, open_lists.n_sentences)
+            selections = [select_list(reader, s, open_lists.iteration) for s in sentences.tolist()]
+            kind = state.kinds[open_lists.kind]
+            return assemble(reader, open_lists.space, kind, sentences, selections)
 
     def graphs(self, iterations: Iterations = None, *, unfinished: bool = False) -> StoredGraphs:
         """Return the current search graphs of some iterations, which are read without copies.
@@ -298,7 +298,7 @@ class StoreReader:
         pinned = self._environment.pin()
         state = load_state(pinned.transaction, self._environment)
         selected = state.select(iterations, self._environment.path)
-        opened = state.growing or state.graphed if unfinished else None
+        opened = state.open_lists or state.open_graphs if unfinished else None
         return StoredGraphs(self._environment, pinned, state, selected, opened)
 
     def stored_bytes(self, iteration: int) -> int:
@@ -322,7 +322,7 @@ class StoreReader:
             state.select(iteration, self._environment.path)
             return list_faults(reader, state, iteration, sentence)
 
-    def verify_iteration(self, iteration: int) -> Checked:
+    def verify_iteration(self, iteration: int) -> ChecksumReport:
         """Compare every record of an iteration with its stored checksum.
 
         Raises:

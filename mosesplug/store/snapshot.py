@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 from mosesplug.errors import StoreError
-from mosesplug.store.environment import Environment, Pinned
+from mosesplug.store.environment import Environment, PinnedTransaction
 from mosesplug.store.records import KbestRecord, read_record
 from mosesplug.store.state import COMMIT, iteration_key, kbest_key
 
@@ -22,7 +22,7 @@ class Snapshot:
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
-        self._pinned: Pinned | None = environment.pin()
+        self._pinned: PinnedTransaction | None = environment.pin()
 
     def record(self, iteration: int, sentence: int) -> KbestRecord | None:
         """Return one sentence's list of one finished iteration, or None if there is none.

@@ -53,9 +53,9 @@ __all__ = [
     "RESULT",
     "SCHEMA",
     "SPARSE",
-    "Graphed",
-    "Growing",
     "IterationRecord",
+    "OpenGraphs",
+    "OpenLists",
     "StatisticsKind",
     "StoreState",
     "iteration_key",
@@ -137,7 +137,7 @@ class IterationRecord:
 
 
 @dataclass(frozen=True)
-class Graphed:
+class OpenGraphs:
     """An iteration that only has its search graphs.
 
     Attributes:
@@ -161,7 +161,7 @@ class Graphed:
 
 
 @dataclass(frozen=True)
-class Growing:
+class OpenLists:
     """An open iteration, with the lists stored so far.
 
     Attributes:
@@ -207,8 +207,8 @@ class StoreState:
         kinds: the stored kinds of statistics.
         newest_kind: number of the kind of the newest iteration, or None.
         fingerprints: fingerprints of input, references and configuration.
-        growing: the open iteration, if some of its lists are stored.
-        graphed: the open iteration, if only search graphs are stored.
+        open_lists: the open iteration, if some of its lists are stored.
+        open_graphs: the open iteration, if only search graphs are stored.
         sentence_ids: sentence ids that are texts, by their numbers; empty if ids are numbers.
     """
 
@@ -218,8 +218,8 @@ class StoreState:
     kinds: tuple[StatisticsKind, ...] = ()
     newest_kind: int | None = None
     fingerprints: Mapping[str, str] = field(default_factory=dict)
-    growing: Growing | None = None
-    graphed: Graphed | None = None
+    open_lists: OpenLists | None = None
+    open_graphs: OpenGraphs | None = None
     sentence_ids: tuple[str, ...] = ()
 
     @cached_property
@@ -300,23 +300,23 @@ def load_state(transaction: Any, environment: Environment) -> StoreState:
     sparse: list[str] = []
     records: list[IterationRecord] = []
     newest_kind = None
-    growing = graphed = None
+    open_lists = open_graphs = None
     for iteration, values in parts.items():
         with _report_damage(environment, f"a record of iteration {iteration}"):
-            if iteration != len(records) + 1 or growing or graphed:
+            if iteration != len(records) + 1 or open_lists or open_graphs:
                 raise ValueError(f"iteration {len(records) + 1} has no record")
             if GRAPHS in values:
                 graphs = values[GRAPHS]
                 graphs["groups"] = read_groups(graphs["groups"])
-                graphed = Graphed(iteration=iteration, sparse=(*sparse, *names), **graphs)
-                check_graphs(graphed.n_graphs, graphed.last_sentence)
+                open_graphs = OpenGraphs(iteration=iteration, sparse=(*sparse, *names), **graphs)
+                check_graphs(open_graphs.n_graphs, open_graphs.last_sentence)
                 continue
             commit = values[GROWING] if GROWING in values else values[COMMIT]
             check_sums(commit, len(kinds))
             spelled = read_groups(commit["groups"])
             if GROWING in values:
                 commit |= {"groups": spelled, "sparse": (*sparse, *names)}
-                growing = Growing(iteration=iteration, **commit)
+                open_lists = OpenLists(iteration=iteration, **commit)
                 continue
             newest_kind = commit["kind"]
             groups = spelled if groups is None else groups
@@ -344,8 +344,8 @@ def load_state(transaction: Any, environment: Environment) -> StoreState:
         kinds=kinds,
         newest_kind=newest_kind,
         fingerprints=fingerprints,
-        growing=growing,
-        graphed=graphed,
+        open_lists=open_lists,
+        open_graphs=open_graphs,
         sentence_ids=tuple(ids),
     )
 

@@ -31,7 +31,7 @@ from mosesplug.store.state import (
     RECORD,
     RESULT,
     SPARSE,
-    Growing,
+    OpenLists,
     StatisticsKind,
     StoreState,
     iteration_key,
@@ -87,24 +87,24 @@ def check_next(
         StoreMismatch: the number of sentences differs from the store's.
         DataError: the references have another number of sentences.
     """
-    path, growing = environment.path, state.growing
+    path, open_lists = environment.path, state.open_lists
     if not environment.writable:
         raise StoreError(f"the n-best store at {path} is open read-only")
     if iteration != len(state.iterations) + 1:
-        which = "the next one" if growing is None else "the open one"
+        which = "the next one" if open_lists is None else "the open one"
         raise StoreError(
             f"iteration {iteration} cannot be added to the n-best store at {path}: {which} is "
             f"{len(state.iterations) + 1}"
         )
     if n_sentences is None:
         return
-    if state.graphed and n_sentences <= state.graphed.last_sentence:
+    if state.open_graphs and n_sentences <= state.open_graphs.last_sentence:
         raise StoreMismatch(
             f"the input has {n_sentences} sentences, but iteration {iteration} of the n-best store "
-            f"at {path} has a search graph of sentence {state.graphed.last_sentence}"
+            f"at {path} has a search graph of sentence {state.open_graphs.last_sentence}"
         )
-    stored = growing.n_sentences if growing else state.n_sentences
-    if (growing or state.iterations) and n_sentences != stored:
+    stored = open_lists.n_sentences if open_lists else state.n_sentences
+    if (open_lists or state.iterations) and n_sentences != stored:
         raise StoreMismatch(
             f"the input has {n_sentences} sentences, but that of the n-best store at {path} "
             f"has {stored}. Use the same input, or start in an empty directory"
@@ -119,18 +119,18 @@ def check_next(
 
 
 def read_kind_of_parts(
-    environment: Environment, state: StoreState, growing: Growing, references: Prepared
+    environment: Environment, state: StoreState, open_lists: OpenLists, references: Prepared
 ) -> StatisticsKind:
     """Return the kind of statistics of the open iteration.
 
     Raises:
         StoreMismatch: it differs from that of these references.
     """
-    kind = state.kinds[growing.kind]
+    kind = state.kinds[open_lists.kind]
     if (kind.signature, kind.references) != (references.signature, references.fingerprint):
         raise StoreMismatch(
-            f"iteration {growing.iteration} of the n-best store at {environment.path} was started "
-            f"with {kind.signature}, but continues with {references.signature} or other "
+            f"iteration {open_lists.iteration} of the n-best store at {environment.path} was "
+            f"started with {kind.signature}, but continues with {references.signature} or other "
             "references. Use the same metric and references, or drop the open iteration"
         )
     return kind
@@ -142,23 +142,23 @@ def reject_open_iteration(environment: Environment, state: StoreState, action: s
     Raises:
         StoreError: an iteration is open.
     """
-    if (growing := state.growing) is not None:
+    if (open_lists := state.open_lists) is not None:
         raise StoreError(
             f"cannot {action} the n-best store at {environment.path}: iteration "
-            f"{growing.iteration} is open, with lists of {growing.n_lists} of its "
-            f"{growing.n_sentences} sentences. Finish it, or drop it"
+            f"{open_lists.iteration} is open, with lists of {open_lists.n_lists} of its "
+            f"{open_lists.n_sentences} sentences. Finish it, or drop it"
         )
 
 
-def enlarge(state: StoreState, ingest: Ingest, metric: Metric) -> Growing:
+def enlarge(state: StoreState, ingest: Ingest, metric: Metric) -> OpenLists:
     """Return the open iteration of ``state``, or a new one, with the lists of ``ingest`` added."""
-    before = state.growing
-    graphed = before or state.graphed
-    names = (graphed or state).sparse
+    before = state.open_lists
+    opened = before or state.open_graphs
+    names = (opened or state).sparse
     if len(ingest.sparse) > len(names):
         names = tuple(ingest.sparse)
     totals = ingest.totals if before is None else before.totals + ingest.totals
-    return Growing(
+    return OpenLists(
         iteration=ingest.iteration,
         kind=ingest.kind.number,
         groups=ingest.groups,
@@ -169,7 +169,7 @@ def enlarge(state: StoreState, ingest: Ingest, metric: Metric) -> Growing:
         new_hypotheses=ingest.new_hypotheses + (before.new_hypotheses if before else 0),
         totals=totals,
         first_best_score=float(metric.score(totals)),
-        n_graphs=graphed.n_graphs if graphed else 0,
+        n_graphs=opened.n_graphs if opened else 0,
     )
 
 
@@ -190,15 +190,15 @@ def put_lists(transaction: Any, environment: Environment, ingest: Ingest) -> Non
 
 
 def put_part(
-    transaction: Any, environment: Environment, state: StoreState, grown: Growing, progress: bytes
+    transaction: Any, environment: Environment, state: StoreState, grown: OpenLists, progress: bytes
 ) -> None:
     """Store the sums, new names and progress of a part; ``state`` is the state before it."""
     # Sets the schema, so that versions without parts reject the store.
     put_meta(transaction, environment)
-    if state.graphed:
+    if state.open_graphs:
         key = iteration_key(grown.iteration, GRAPHS)
         transaction.delete(key, db=environment["iterations"])
-    n_before = len((state.growing or state.graphed or state).sparse)
+    n_before = len((state.open_lists or state.open_graphs or state).sparse)
     values = {
         iteration_key(grown.iteration, GROWING): encode_value(
             _sums(grown) | {"totals": grown.totals}
@@ -212,7 +212,7 @@ def put_part(
 
 
 def put_finished(
-    transaction: Any, environment: Environment, state: StoreState, grown: Growing, record: bytes
+    transaction: Any, environment: Environment, state: StoreState, grown: OpenLists, record: bytes
 ) -> None:
     """Store the commit record of an iteration whose lists are stored."""
     checksums = load_checksums(transaction, environment, grown.iteration)
@@ -244,7 +244,7 @@ def put_result(transaction: Any, environment: Environment, iteration: int, resul
     put_checksums(transaction, environment, iteration, OWN, {key: result})
 
 
-def _sums(grown: Growing) -> dict[str, Any]:
+def _sums(grown: OpenLists) -> dict[str, Any]:
     """Return the contents of a commit record."""
     graphs = {"n_graphs": grown.n_graphs} if grown.n_graphs else {}
     return graphs | {

@@ -20,14 +20,14 @@ from formats.errors import FormatError
 from mosesplug.errors import UsageError
 from mosesplug.travatar_tools.measure import Floats, Measure, Texts
 
-__all__ = ["Combined", "ainterp", "interp", "parse_formula"]
+__all__ = ["CombinedMeasure", "ainterp", "interp", "parse_formula"]
 
 Formula = Callable[[Mapping[str, Floats]], Any]
 """Takes the scores of the variables, and returns those of the formula."""
 
 
 @dataclass(frozen=True)
-class Combined(Measure):
+class CombinedMeasure(Measure):
     """A function of the scores of several measures.
 
     Attributes:
@@ -136,7 +136,7 @@ def interp(settings: str, find: Callable[[str], Measure]) -> Measure:
             "interp:0.4|bleu|0.6|ribes"
         )
     shares = weights / weights.sum()
-    return Combined(
+    return CombinedMeasure(
         "interp",
         settings,
         tuple(map(find, pieces[1::2])),
@@ -163,7 +163,7 @@ def ainterp(settings: str, find: Callable[[str], Measure]) -> Measure:
             "ainterp:A|bleu|B|ribes|2*A*B/(A+B)"
         )
     evaluate = parse_formula(formula, variables)
-    return Combined(
+    return CombinedMeasure(
         "ainterp",
         settings,
         tuple(map(find, pieces[1::2])),

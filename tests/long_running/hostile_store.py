@@ -356,7 +356,7 @@ def _ingest(store: NBestStore) -> None:
             path="store",
         )
         if sum(width for _, width in groups) < 1000 and ingest.kind.width == 2:
-            lines = _lists(1, groups) if not state.growing else _lists(1, groups)[4:]
+            lines = _lists(1, groups) if not state.open_lists else _lists(1, groups)[4:]
             block = make_list(lines, groups)
             ingest.check(block)
             ingest.add(block, reader)

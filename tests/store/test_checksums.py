@@ -14,7 +14,7 @@ import pytest
 
 from mosesplug.errors import StoreError
 from mosesplug.store import NBestStore
-from mosesplug.store.checksums import Checked
+from mosesplug.store.checksums import ChecksumReport
 from tests.inspection.runs import GROUPS, read_graph
 from tests.store.toys import Hypothesis, ToyMetric, make_list
 
@@ -86,12 +86,12 @@ def owner(name: str, key: bytes) -> tuple[int, int | None]:
     return int.from_bytes(key[-8:-4]), int.from_bytes(key[-4:])
 
 
-def checked(path: Path) -> dict[int, Checked]:
+def checked(path: Path) -> dict[int, ChecksumReport]:
     with NBestStore.open(path) as store:
         return {number: store.verify_iteration(number) for number in (1, 2)}
 
 
-def checked_or_refused(path: Path) -> tuple[dict[int, Checked], str]:
+def checked_or_refused(path: Path) -> tuple[dict[int, ChecksumReport], str]:
     """Return the result of the check, and the error if there is one."""
     try:
         return checked(path), ""
@@ -101,7 +101,7 @@ def checked_or_refused(path: Path) -> tuple[dict[int, Checked], str]:
 
 def test_sound_records(path: Path) -> None:
     """Four of each iteration, two lists with two kinds of statistics, and a graph."""
-    assert checked(path) == {1: Checked((), 11, 0), 2: Checked((), 10, 0)}
+    assert checked(path) == {1: ChecksumReport((), 11, 0), 2: ChecksumReport((), 10, 0)}
 
 
 def test_every_byte_counts(path: Path) -> None:
@@ -184,12 +184,12 @@ def test_a_store_without_checksums_can_be_used(path: Path) -> None:
         for key in keys:
             if key[4] == 8:
                 transaction.delete(key, db=databases["iterations"])
-    assert checked(path) == {1: Checked((), 0, 11), 2: Checked((), 0, 10)}
+    assert checked(path) == {1: ChecksumReport((), 0, 11), 2: ChecksumReport((), 0, 10)}
     with NBestStore.open(path, writable=True) as store:
         store.record_result(2, {"score": 0.5})
         store.add_iteration(3, [make_list(LISTS[1], GROUPS)], record={}, **COMMON)
-        assert store.verify_iteration(2) == Checked((), 1, 9)
-        assert store.verify_iteration(3) == Checked((), 7, 0)
+        assert store.verify_iteration(2) == ChecksumReport((), 1, 9)
+        assert store.verify_iteration(3) == ChecksumReport((), 7, 0)
 
 
 def test_parts_have_the_checksums_of_the_whole(path: Path) -> None:
@@ -197,7 +197,7 @@ def test_parts_have_the_checksums_of_the_whole(path: Path) -> None:
         for number, line in enumerate(LISTS[0]):
             store.add_part(3, [make_list([line], GROUPS)], progress={"n": number}, **COMMON)
         store.finish_iteration(3, {})
-        assert store.verify_iteration(3) == Checked((), 7, 0)
+        assert store.verify_iteration(3) == ChecksumReport((), 7, 0)
         with store._environment.reading() as transaction:
             database = store._environment["iterations"]
             keys = [bytes(key) for key, _ in transaction.cursor(database)]
@@ -210,7 +210,7 @@ def test_graphs_of_an_interrupted_run_leave_no_checksum(path: Path, tmp_path: Pa
         store.add_graphs(3, [(0, read_graph(tmp_path))], groups=GROUPS)
         store.add_graphs(3, [(1, read_graph(tmp_path))], groups=GROUPS)
         store.add_iteration(3, [make_list(LISTS[0], GROUPS)], record={}, **COMMON)
-        assert store.verify_iteration(3) == Checked((), 8, 0)
+        assert store.verify_iteration(3) == ChecksumReport((), 8, 0)
         store.drop_last(3)
         with pytest.raises(StoreError, match="iteration 3 is not"):
             store.verify_iteration(3)

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from formats.weights.any_format import WeightFile
     from mosesplug.forest.oracles.hope_fear import GraphSearch
 
-__all__ = ["Graphs", "read_graphs"]
+__all__ = ["HypergraphInput", "read_graphs"]
 
 _DOT, _COUNT = 10, 400
 
 
 @dataclass(frozen=True)
-class Graphs:
+class HypergraphInput:
     """Pruned search graphs.
 
     Attributes:
@@ -39,7 +39,7 @@ class Graphs:
     sparse: tuple[str, ...]
 
 
-def read_graphs(given: Arguments, start: WeightFile) -> Graphs:
+def read_graphs(given: Arguments, start: WeightFile) -> HypergraphInput:
     """Read and prune the graphs of ``--hgdir``, one for each line of the references.
 
     Raises:
@@ -74,7 +74,7 @@ def _prune(
     lines: Sequence[Sequence[Sequence[bytes]]],
     start: WeightFile,
     given: Arguments,
-) -> Graphs:
+) -> HypergraphInput:
     """Prune the graphs; a feature without a starting weight starts at 0."""
     import numpy as np
 
@@ -110,7 +110,7 @@ def _prune(
             f"{given['dense-init']} has a weight of {missing[0]}, and no search graph in "
             f"{given['hgdir']} has that feature"
         )
-    return Graphs(GraphSearch(graphs), tuple(columns)[len(start.value_names) :])
+    return HypergraphInput(GraphSearch(graphs), tuple(columns)[len(start.value_names) :])
 
 
 def _check_size(names: Sequence[str], weights: Sequence[float]) -> None:
