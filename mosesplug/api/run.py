@@ -29,8 +29,8 @@ from mosesplug.inspection.hypotheses import (
 from mosesplug.inspection.list_statistics import summarize_iterations
 from mosesplug.inspection.run import StoredRun
 from mosesplug.inspection.run import open_run as open_stored_run
-from mosesplug.inspection.sentence import score_hypotheses
 from mosesplug.inspection.weights.sources import arrange_by_group
+from mosesplug.metrics.protocol import score_sentences
 from mosesplug.store import NBestStore
 from mosesplug.tuning.repeats.files import find_run_directories, run_directory
 from mosesplug.tuning.workdir.summary import StoredSummary
@@ -389,7 +389,7 @@ def _make_columns(run: StoredRun, batch: HypothesisBatch) -> dict[str, tuple[Col
         "rank": ("int64", batch.ranks),
         "text": ("text", [text.decode("utf-8", "replace") for text in batch.texts]),
         "model_score": ("float64", batch.model_scores),
-        "sentence_score": ("float64", score_hypotheses(run, batch.stats)),
+        "sentence_score": ("float64", score_sentences(run.metric, batch.stats)),
     }
     for name, values in zip(run.space.names, batch.dense.T, strict=False):
         columns[_printable(name)] = ("float32", values)

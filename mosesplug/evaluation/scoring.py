@@ -19,12 +19,11 @@ from mosesplug.evaluation.error_rates import display_score
 from mosesplug.evaluation.scores import Translation, read_translation
 from mosesplug.evaluation.significance import bootstrap_interval
 from mosesplug.features import FeatureSpace
-from mosesplug.inspection.lists import sentence_scores
 from mosesplug.learning.lists.blocks import names_values, read_list
 from mosesplug.learning.lists.transforming import pair_transformed
 from mosesplug.metrics import Metric, Prepared, metric
 from mosesplug.metrics.outside import OutsideMetric, compute_statistics
-from mosesplug.metrics.protocol import needs_texts
+from mosesplug.metrics.protocol import needs_texts, score_sentences
 from mosesplug.moses_tools.scoring import ScorerInput, check_sentences
 from mosesplug.optimizers.oracles import corpus_oracles
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
@@ -186,7 +185,7 @@ def score_translation(
             signature=signature,
             sentences=tuple(
                 display_score(signature, score)
-                for score in sentence_scores(each.metric, statistics).tolist()
+                for score in score_sentences(each.metric, statistics).tolist()
             ),
             ids=known_ids.names,
         )

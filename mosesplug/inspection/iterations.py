@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
 from mosesplug.inspection.run import StoredRun
-from mosesplug.inspection.sentence import score_hypotheses
 from mosesplug.inspection.texts import decode_text, mark_invalid_utf8
+from mosesplug.metrics.protocol import score_sentences
 from mosesplug.store import IterationLists, IterationRecord
 from mosesplug.store.snapshot import Snapshot
 from mosesplug.tuning.workdir.records import read_start
@@ -166,7 +166,7 @@ def compare_iterations(run: StoredRun, a: int, b: int) -> IterationDifference:
         a=a,
         b=b,
         metric=run.metric_name,
-        sentence_metric=run.sentence_metric,
+        sentence_metric=run.metric.sentence_metric,
         score_a=_score_first_best(run, records[0], lists[0]),
         score_b=_score_first_best(run, records[1], lists[1]),
         weights_known=all(read_start(record).weights.norm > 0.0 for record in records),
@@ -205,7 +205,7 @@ class _Side:
             vector=read_start(record).weights.normalise().vector(run.space),
             dense=rows.dense[first].astype(np.float64),
             sparse=None if rows.sparse is None else rows.sparse.take(first),
-            scores=score_hypotheses(run, rows.stats[first]),
+            scores=score_sentences(run.metric, rows.stats[first]),
             homes=[homes[begin:end].tolist() for begin, end in bounds],
         )
 

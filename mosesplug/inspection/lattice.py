@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from mosesplug.errors import DataError
 from mosesplug.forest import Hypergraph, envelope
 from mosesplug.forest.pruning import prune_to_edges
-from mosesplug.inspection.lists import sentence_scores
 from mosesplug.inspection.run import StoredRun
 from mosesplug.inspection.texts import decode_text
+from mosesplug.metrics.protocol import score_sentences
 from mosesplug.reporting.data import LatticeFacts, LatticeLine
 from mosesplug.store import StoredGraphs
 from mosesplug.tuning_set import TuningSet
@@ -122,7 +122,7 @@ def _describe(
     run: StoredRun, merged: TuningSet, sentence: int, column: int, graph: Hypergraph, whole: int
 ) -> LatticeFacts:
     start, end = merged.offsets[sentence], merged.offsets[sentence + 1]
-    scores = sentence_scores(run.metric, merged.stats[start:end]).tolist()
+    scores = score_sentences(run.metric, merged.stats[start:end]).tolist()
     texts = map(decode_text, run.store.hypotheses(sentence))
     known = dict(zip(texts, scores, strict=True))
     lines = [

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError, UsageError
-from mosesplug.inspection.lists import sentence_scores
 from mosesplug.inspection.run import StoredRun
 from mosesplug.inspection.texts import decode_text
+from mosesplug.metrics.protocol import score_sentences
 from mosesplug.optimizers.line_search.shards import search_space
 from mosesplug.optimizers.problem import Problem
 from mosesplug.reporting.data import ErrorSurface
@@ -194,7 +194,7 @@ def find_changed_sentences(
     """
     here = merged.first_best(line.origin)
     there = merged.first_best(line.origin + step * line.direction)
-    scores = sentence_scores(run.metric, merged.stats)
+    scores = score_sentences(run.metric, merged.stats)
     filled = np.flatnonzero(np.diff(merged.offsets) > 0)
     found = []
     for place in np.flatnonzero(here != there).tolist():

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.inspection.run import StoredRun
+from mosesplug.metrics.protocol import score_sentences
 from mosesplug.reporting.data import FeatureFacts
 from mosesplug.tuning.workdir.records import read_result
 from mosesplug.tuning_set import TuningSet
@@ -104,12 +105,9 @@ class FeatureSums:
         if not len(offsets):
             return self
         widths = np.diff(np.append(offsets, batch.n_hyps))
-        # It loads Numba, which listing iterations without oracles does not need.
-        from mosesplug.inspection.lists import sentence_scores
-
         values = batch.dense.astype(np.float64)
         centred = _center(values, offsets, widths)
-        scores = _center(sentence_scores(metric, batch.stats)[:, None], offsets, widths)[:, 0]
+        scores = _center(score_sentences(metric, batch.stats)[:, None], offsets, widths)[:, 0]
         squares = np.add.reduceat(centred**2, offsets, axis=0)
         return FeatureSums(
             hypotheses=self.hypotheses + batch.n_hyps,

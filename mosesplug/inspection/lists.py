@@ -20,23 +20,10 @@ __all__ = [
     "measure_coverage",
     "measure_oracle_growth",
     "score_oracle",
-    "sentence_scores",
 ]
 
 _SEED = 1
 _RANKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
-
-
-def sentence_scores(metric: Metric, stats: NDArray[np.number]) -> NDArray[np.float64]:
-    """Return the sentence score of each hypothesis, float64 ``[n_hyps]``; larger is better.
-
-    For BLEU it is BLEU+1 (Lin & Och 2004), since BLEU of one sentence is mostly 0. Other metrics
-    score the sentence as a corpus of one.
-    """
-    counts = stats.astype(np.float64)
-    if metric.has_bleu_statistics:
-        return metric.sentence_scores(counts)
-    return np.asarray(metric.score(counts), dtype=np.float64)
 
 
 def _truncate(tuning_set: TuningSet, widths: NDArray[np.int64]) -> TuningSet:

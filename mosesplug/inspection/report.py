@@ -17,12 +17,12 @@ from mosesplug.inspection.lists import (
     compute_error_surfaces,
     measure_coverage,
     measure_oracle_growth,
-    sentence_scores,
 )
 from mosesplug.inspection.run import StoredRun
 from mosesplug.inspection.texts import ParallelText, decode_text, mark_invalid_utf8
 from mosesplug.metrics import Metric, Prepared
 from mosesplug.metrics import metric as find_metric
+from mosesplug.metrics.protocol import score_sentences
 from mosesplug.moses_tools.scoring import ScorerInput
 from mosesplug.reporting.data import IterationFacts, ReportData, SentenceFacts, WatchedScores
 from mosesplug.store import IterationRecord
@@ -210,7 +210,7 @@ def find_worst_and_best(
         text: source sentences and references.
         count: number of sentences of each kind; no sentence is returned twice.
     """
-    scores = sentence_scores(run.metric, merged.stats)
+    scores = score_sentences(run.metric, merged.stats)
     first_best = merged.first_best(run.vector)
     filled = np.flatnonzero(np.diff(merged.offsets) > 0)
     order = np.argsort(scores[first_best], kind="stable")

@@ -59,12 +59,6 @@ class StoredRun:
         """Name of the metric that the run optimises."""
         return self.signature.partition("|")[0]
 
-    @property
-    def sentence_metric(self) -> str:
-        """Name of the metric of single sentences: BLEU+1 for BLEU."""
-        # ``metric.sentence_metric`` would load Numba, which showing one sentence does not need.
-        return "BLEU+1" if self.metric_name == "BLEU" else self.metric_name
-
     @cached_property
     def metric(self) -> Metric:
         """The metric that the run optimises."""

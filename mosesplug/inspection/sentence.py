@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from mosesplug.errors import DataError, UsageError
 from mosesplug.inspection.run import StoredRun
 from mosesplug.inspection.texts import ParallelText, decode_text
+from mosesplug.metrics.protocol import score_sentences
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning_set import SparseRows
 
@@ -29,13 +30,11 @@ __all__ = [
     "find_matched_orders",
     "name_sparse_values",
     "read_sentence",
-    "score_hypotheses",
 ]
 
 SortKey = Literal["model", "metric"]
 
 _ORDER = 4
-_BLEU_COLUMNS = 2 * _ORDER + 1
 
 
 @dataclass(frozen=True)
@@ -184,7 +183,7 @@ def read_sentence(
         {name: used.sparse.get(name, 0.0) * value for name, value in row.items()} for row in values
     ]
     model = contributions.sum(axis=1) + [math.fsum(row.values()) for row in weighted]
-    metric = score_hypotheses(run, stats)
+    metric = score_sentences(run.metric, stats)
     roles = _find_roles(model, metric)
     ranks = np.empty(len(model), dtype=np.int64)
     ranks[np.argsort(-model, kind="stable")] = np.arange(1, len(model) + 1)
@@ -212,28 +211,9 @@ def read_sentence(
         source=text.source_sentence(number),
         references=text.reference_sentences(number),
         names=run.names,
-        sentence_metric=run.sentence_metric,
+        sentence_metric=run.metric.sentence_metric,
         hypotheses=found,
     )
-
-
-def score_hypotheses(run: StoredRun, stats: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the sentence score of each hypothesis, float64 ``[n]``; larger is better.
-
-    The scores are those of ``lists.sentence_scores``. BLEU+1 (Lin & Och 2004) is computed here
-    since its kernels take longer to load than to score one sentence.
-    """
-    if run.sentence_metric != "BLEU+1":
-        return np.asarray(run.metric.score(stats.astype(np.float64)), dtype=np.float64)
-    counts = stats.astype(np.float64)
-    matched, total = counts[:, 0 : 2 * _ORDER : 2].copy(), counts[:, 1 : 2 * _ORDER : 2].copy()
-    length, reference = total[:, 0].copy(), counts[:, 2 * _ORDER]
-    matched[:, 1:] += 1.0
-    total[:, 1:] += 1.0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        precision = np.where(matched[:, :1] > 0, matched / total, 0.0).prod(axis=1)
-        brevity = np.exp(np.minimum(0.0, 1.0 - reference / length))
-    return np.where(precision > 0.0, np.sqrt(np.sqrt(precision)) * brevity, 0.0)
 
 
 def find_matched_orders(words: Sequence[str], references: Sequence[Sequence[str]]) -> list[int]:
@@ -270,7 +250,7 @@ def _find_roles(model: NDArray[np.float64], metric: NDArray[np.float64]) -> dict
 
 def _count_matches(run: StoredRun, stats: NDArray[Any]) -> list[tuple[tuple[int, int], ...]]:
     """Return matched and all n-grams of each row for BLEU, else nothing."""
-    if run.sentence_metric != "BLEU+1" or stats.shape[1] != _BLEU_COLUMNS:
+    if not run.metric.has_bleu_statistics:
         return [()] * len(stats)
     counts = stats.astype(np.int64).tolist()
     return [tuple(zip(row[0:8:2], row[1:8:2], strict=True)) for row in counts]

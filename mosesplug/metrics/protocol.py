@@ -27,6 +27,7 @@ __all__ = [
     "needs_outside",
     "needs_texts",
     "reference_fingerprint",
+    "score_sentences",
 ]
 
 Smoothing = Literal["lin-och", "moses", "nakov"]
@@ -206,6 +207,22 @@ def needs_texts(metric: Metric) -> bool:
 def needs_outside(metric: Metric) -> bool:
     """Return whether a metric reads scores from outside; False if it does not say."""
     return bool(getattr(metric, "needs_outside", False))
+
+
+def score_sentences(metric: Metric, stats: NDArray[np.number]) -> NDArray[np.float64]:
+    """Return the score of each sentence as people see it, float64 ``[n]``; larger is better.
+
+    For BLEU it is BLEU+1 (Lin & Och 2004), since BLEU of one sentence is mostly 0. Other metrics
+    score the sentence as a corpus of one.
+
+    Args:
+        metric: the metric.
+        stats: ``[n, n_statistics]``, one row for each sentence or hypothesis.
+    """
+    counts = stats.astype(np.float64)
+    if metric.has_bleu_statistics:
+        return metric.sentence_scores(counts)
+    return np.asarray(metric.score(counts), dtype=np.float64)
 
 
 def check_references(references: Sequence[Sequence[bytes]]) -> int:

@@ -14,11 +14,12 @@ import pytest
 
 from mosesplug.errors import DataError, StoreError, UsageError
 from mosesplug.inspection.list_statistics import measure_features, read_batches
-from mosesplug.inspection.lists import compute_error_surfaces, sentence_scores
+from mosesplug.inspection.lists import compute_error_surfaces
 from mosesplug.inspection.report import STEPS, gather_report, gather_report_steps
 from mosesplug.inspection.run import StoredRun, open_run
 from mosesplug.inspection.texts import ParallelText
 from mosesplug.metrics import metric
+from mosesplug.metrics.protocol import score_sentences
 from mosesplug.reporting.data import FeatureFacts
 from mosesplug.reporting.page import render_page
 from mosesplug.tuning_set import TuningSet
@@ -118,7 +119,7 @@ def test_features_by_hand(tmp_path: Path) -> None:
     assert language_model.spread == pytest.approx(np.mean([np.std(row) for row in values]))
     assert language_model.active == 1.0
     assert translation_model.active == pytest.approx(4 / 6)
-    scores = sentence_scores(metric("BLEU"), merged.stats)
+    scores = score_sentences(metric("BLEU"), merged.stats)
     parts = np.split(scores, merged.offsets[1:-1])
     centred = np.concatenate([part - part.mean() for part in parts])
     inside = np.concatenate([np.array(row) - np.mean(row) for row in values])

@@ -1,4 +1,4 @@
-"""One sentence's hypotheses, against the kernels and against sums by hand."""
+"""One sentence's hypotheses, against sums by hand."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mosesplug.errors import DataError, StoreError
-from mosesplug.inspection.lists import sentence_scores
 from mosesplug.inspection.run import open_run
-from mosesplug.inspection.sentence import find_matched_orders, read_sentence, score_hypotheses
+from mosesplug.inspection.sentence import find_matched_orders, read_sentence
 from mosesplug.inspection.texts import ParallelText
 from mosesplug.metrics import metric
 from mosesplug.tuning.weights import Weights
@@ -77,26 +76,6 @@ def test_sparse_features_add_to_the_score(tmp_path: Path) -> None:
     assert only.sparse == {"T_a": 6.0}
     assert only.sparse_values == {"T_a": 2.0}
     assert only.model == pytest.approx(-1.0 + 6.0)
-
-
-counts = st.integers(0, 12)
-
-
-@given(st.lists(st.tuples(*[counts] * 5), min_size=1, max_size=6))
-def test_sentence_scores_are_the_kernels(rows: list[tuple[int, ...]]) -> None:
-    stats = []
-    for length, reference, *matched in rows:
-        totals = [max(length - order, 0) for order in range(4)]
-        hits = [min(match, total) for match, total in zip([*matched, 0], totals, strict=True)]
-        pairs = [value for pair in zip(hits, totals, strict=True) for value in pair]
-        stats.append([*pairs, reference])
-    array = np.array(stats, dtype=np.int32)
-
-    class Fake:
-        sentence_metric = "BLEU+1"
-
-    expected = sentence_scores(metric("BLEU"), array)
-    assert score_hypotheses(Fake(), array) == pytest.approx(expected)  # type: ignore[arg-type]
 
 
 def test_matched_words_are_clipped() -> None:

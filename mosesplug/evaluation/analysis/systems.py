@@ -16,7 +16,7 @@ from mosesplug.evaluation.comparison import System, measure_systems
 from mosesplug.evaluation.error_rates import display_score, is_error_rate
 from mosesplug.evaluation.scores import Translation, read_translation
 from mosesplug.evaluation.scoring import PreparedMetric
-from mosesplug.inspection.lists import sentence_scores
+from mosesplug.metrics.protocol import score_sentences
 
 __all__ = ["measure_metric", "read_source", "read_systems"]
 
@@ -53,8 +53,8 @@ def measure_metric(systems: Sequence[System], metric: PreparedMetric) -> SystemS
         totals = statistics.sum(axis=0, dtype=np.float64)
         return display_score(signature, float(metric.metric.score(totals)))
 
-    def score_sentences(statistics: NDArray[Any]) -> NDArray[np.float64]:
-        scores = sentence_scores(metric.metric, statistics)
+    def score_each(statistics: NDArray[Any]) -> NDArray[np.float64]:
+        scores = score_sentences(metric.metric, statistics)
         return 1.0 - scores if is_error_rate(signature) else scores
 
     return SystemStatistics(
@@ -62,7 +62,7 @@ def measure_metric(systems: Sequence[System], metric: PreparedMetric) -> SystemS
         sentence_metric=metric.metric.sentence_metric,
         is_error_rate=is_error_rate(signature),
         statistics=tuple(tuple(runs) for runs in statistics),
-        sentence_scores=tuple(tuple(map(score_sentences, runs)) for runs in statistics),
+        sentence_scores=tuple(tuple(map(score_each, runs)) for runs in statistics),
         score=score,
     )
 
