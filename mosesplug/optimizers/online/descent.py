@@ -43,7 +43,7 @@ from mosesplug.optimizers.online.objectives import (
     pair_objective,
     xbleu_objective,
 )
-from mosesplug.optimizers.online.options import COST_DETAILS, CostOptions
+from mosesplug.optimizers.online.options import COST_DETAILS, START_SPREAD_DETAILS, CostOptions
 from mosesplug.optimizers.options import option
 from mosesplug.optimizers.oracles import corpus_oracles, sentence_oracles
 from mosesplug.optimizers.problem import LARGEST
@@ -53,6 +53,7 @@ __all__ = [
     "LOSS_DETAILS",
     "DescentOptions",
     "Norm",
+    "RateOptions",
     "drop_rare_features",
     "ends_epoch",
     "ignore_overflow",
@@ -159,6 +160,19 @@ class DescentOptions(CostOptions):
         help="number of sentences per epoch required to learn a sparse feature",
         source="OnlineTuner of Phrasal",
         minimum=0,
+    )
+
+
+@dataclass(frozen=True)
+class RateOptions(DescentOptions):
+    """Settings of gradient learners whose steps have a rate, which suits one scale of weights."""
+
+    start_spread: float = option(
+        0.5,
+        help="scale starting weights to this spread of model scores; 0: no",
+        details=START_SPREAD_DETAILS,
+        source="after risk and xbleu; value: found on halves of recorded lists of Moses",
+        minimum=0.0,
     )
 
 

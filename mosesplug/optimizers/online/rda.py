@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from mosesplug.optimizers.bounds import Bounds
 from mosesplug.optimizers.online.algorithms import online_algorithm
 from mosesplug.optimizers.online.descent import (
-    DescentOptions,
+    RateOptions,
     drop_rare_features,
     ends_epoch,
     ignore_overflow,
@@ -33,27 +33,19 @@ from mosesplug.optimizers.online.descent import (
     shrink,
 )
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
-from mosesplug.optimizers.online.options import START_SPREAD_DETAILS
 from mosesplug.optimizers.options import option
 
 __all__ = ["ALGORITHMS", "RdaOptions", "rda_learner"]
 
 
 @dataclass(frozen=True)
-class RdaOptions(DescentOptions):
+class RdaOptions(RateOptions):
     """Settings of regularised dual averaging."""
 
     rate: float = option(
         0.2,
         help="learning rate, eta: 1 / gamma of the paper",
         source="Xiao 2010; value: found on recorded lists of Moses",
-        minimum=0.0,
-    )
-    start_spread: float = option(
-        0.5,
-        help="scale starting weights to this spread of model scores; 0: no",
-        details=START_SPREAD_DETAILS,
-        source="after risk and xbleu; value: found on halves of recorded lists of Moses",
         minimum=0.0,
     )
     regularization: float = option(

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from mosesplug.optimizers.online.algorithms import online_algorithm
 from mosesplug.optimizers.online.descent import (
-    DescentOptions,
     Norm,
+    RateOptions,
     drop_rare_features,
     ends_epoch,
     ignore_overflow,
@@ -30,27 +30,19 @@ from mosesplug.optimizers.online.descent import (
     shrink,
 )
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
-from mosesplug.optimizers.online.options import START_SPREAD_DETAILS
 from mosesplug.optimizers.options import option
 
 __all__ = ["ALGORITHMS", "SgdOptions", "sgd_learner"]
 
 
 @dataclass(frozen=True)
-class SgdOptions(DescentOptions):
+class SgdOptions(RateOptions):
     """Settings of stochastic gradient descent."""
 
     rate: float = option(
         0.02,
         help="learning rate of the first update, eta",
         source="Neubig & Watanabe 2016, eq. 70; value: found on recorded lists of Moses",
-        minimum=0.0,
-    )
-    start_spread: float = option(
-        0.5,
-        help="scale starting weights to this spread of model scores; 0: no",
-        details=START_SPREAD_DETAILS,
-        source="after risk and xbleu; value: found on halves of recorded lists of Moses",
         minimum=0.0,
     )
     regularization: float = option(
