@@ -24,8 +24,22 @@ __all__ = [
 ]
 
 
+class _WithoutProgram:
+    """What descriptions of decoders share that no command line of the settings starts."""
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """None: there is no program, or nobody knows it."""
+        return ()
+
+    @property
+    def input_type(self) -> int | None:
+        """None: the input is text."""
+        return None
+
+
 @dataclass(frozen=True)
-class DecodedGraphs:
+class DecodedGraphs(_WithoutProgram):
     """Search graphs that take the decoder's place.
 
     Attributes:
@@ -40,19 +54,9 @@ class DecodedGraphs:
         """How the settings and the files of a run name it."""
         return (f"forest:{self.place}",)
 
-    @property
-    def flags(self) -> tuple[str, ...]:
-        """None: there is no program."""
-        return ()
-
-    @property
-    def input_type(self) -> int | None:
-        """None: the input is text."""
-        return None
-
 
 @dataclass(frozen=True)
-class OutsideDecoder:
+class OutsideDecoder(_WithoutProgram):
     """A decoder that somebody else runs: whoever asks for requests and tells lists.
 
     Attributes:
@@ -66,19 +70,9 @@ class OutsideDecoder:
         """How the settings and the files of a run name it."""
         return (ASK,)
 
-    @property
-    def flags(self) -> tuple[str, ...]:
-        """None: nobody knows the program."""
-        return ()
-
-    @property
-    def input_type(self) -> int | None:
-        """None: the input is text."""
-        return None
-
 
 @dataclass(frozen=True)
-class NamedDecoder:
+class NamedDecoder(_WithoutProgram):
     """A decoder that another package registers, called in this process.
 
     Attributes:
@@ -93,16 +87,6 @@ class NamedDecoder:
     def words(self) -> tuple[str, ...]:
         """How the settings and the files of a run name it."""
         return (f"{PLUGIN}{self.name}{':' if self.argument else ''}{self.argument}",)
-
-    @property
-    def flags(self) -> tuple[str, ...]:
-        """None: there is no program."""
-        return ()
-
-    @property
-    def input_type(self) -> int | None:
-        """None: the input is text."""
-        return None
 
     @property
     def weights_format(self) -> WeightsFormat:
