@@ -62,7 +62,8 @@ class Hypotheses:
     def of_block(cls, block: NBestList) -> Hypotheses:
         """Return the hypotheses of an n-best list."""
         # Here and not above: it loads Numba kernels.
-        from mosesplug.store.dedupe import count_tokens, sort_sparse
+        from mosesplug.store.columns import count_tokens
+        from mosesplug.store.dedupe import sort_sparse
 
         indices, data, _ = sort_sparse(block.sparse_indptr, block.sparse_indices, block.sparse_data)
         space = FeatureSpace(block.groups, block.sparse_names)

@@ -17,7 +17,7 @@ from mosesplug.errors import DataError, UsageError, suggest
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers.problem import Problem
 from mosesplug.settings.lengths import WORDS, LengthRange, parse_length_range
-from mosesplug.store.dedupe import count_tokens
+from mosesplug.store.columns import count_tokens
 from mosesplug.tuning_set import SparseRows, TuningSet
 
 __all__ = [

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.nbest.files import NBestList
-from mosesplug.store import dedupe
 from mosesplug.store.dedupe import Rows
 
-__all__ = ["Column", "Homes", "make_columns", "read_only"]
+__all__ = ["Column", "Homes", "copy_texts", "count_tokens", "make_columns", "read_only"]
 
 Column = tuple[NDArray[Any], list[int]]
 """One array of a block's records, concatenated, and the offsets of each sentence's part."""
@@ -43,8 +42,8 @@ def make_columns(
     """Return the arrays of the block's records, in the order of ``records``."""
     new, lists, kept = homes.new_bounds, homes.bounds, homes.new_rows
     starts, ends = rows.starts[kept], rows.ends[kept]
-    text, text_at = dedupe.copy_texts(rows.buffer, starts, ends)
-    extras, extra_at = dedupe.copy_texts(
+    text, text_at = copy_texts(rows.buffer, starts, ends)
+    extras, extra_at = copy_texts(
         rows.buffer,
         read_only(block.extra_starts, np.int64),
         read_only(block.extra_ends, np.int64),
@@ -52,13 +51,13 @@ def make_columns(
     sparse_at, entries = _take_sparse(rows.indptr, kept)
     # A length of 0 would be that of an empty text.
     lengths = (
-        dedupe.count_tokens(rows.buffer, starts, ends)
+        count_tokens(rows.buffer, starts, ends)
         if block.has_texts
         else np.ones(len(kept), dtype=np.int32)
     )
     scores = np.asarray(block.scores, dtype=np.float64)
     offsets = [
-        (dedupe.relative_offsets(at, bounds), (bounds + np.arange(len(bounds))).tolist())
+        (relative_offsets(at, bounds), (bounds + np.arange(len(bounds))).tolist())
         if len(content)
         else _make_empty_column(bounds)
         for at, bounds, content in (
@@ -94,6 +93,42 @@ def _take_sparse(
     begins = np.zeros(len(rows) + 1, dtype=np.int64)
     np.cumsum(widths, out=begins[1:])
     return begins, np.repeat(indptr[rows] - begins[:-1], widths) + np.arange(begins[-1])
+
+
+def copy_texts(
+    buffer: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Return the given ranges end to end: uint8 bytes, and int64 ``[n + 1]`` where each begins."""
+    offsets = np.zeros(len(starts) + 1, dtype=np.int64)
+    np.cumsum(ends - starts, out=offsets[1:])
+    view = np.ascontiguousarray(buffer).data
+    text = b"".join([view[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)])
+    return np.frombuffer(text, dtype=np.uint8), offsets
+
+
+def relative_offsets(offsets: NDArray[np.int64], bounds: NDArray[np.int64]) -> NDArray[np.uint32]:
+    """Return offsets of each sentence's rows counted from its own first one, uint32.
+
+    ``offsets`` is ``[n + 1]`` over all rows; sentence ``i`` has the rows ``bounds[i]`` to
+    ``bounds[i + 1]`` and gets one offset more than rows.
+    """
+    sentence = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds) + 1)
+    relative = np.empty(len(sentence), dtype=np.uint32)
+    relative[:] = offsets[np.arange(len(sentence)) - sentence] - offsets[bounds[sentence]]
+    return relative
+
+
+def count_tokens(
+    buffer: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
+) -> NDArray[np.int32]:
+    """Count the tokens of each range, int32 ``[n]``: runs of bytes without ASCII white space."""
+    text, offsets = copy_texts(buffer, starts, ends)
+    in_token = (text != 32) & ((text < 9) | (text > 13))
+    begins = in_token.copy()
+    begins[1:] &= ~in_token[:-1]
+    begins[offsets[:-1][starts < ends]] = in_token[offsets[:-1][starts < ends]]
+    before = np.searchsorted(np.flatnonzero(begins), offsets)
+    return np.diff(before).astype(np.int32)
 
 
 def read_only(array: NDArray[Any], dtype: Any) -> NDArray[Any]:

@@ -18,13 +18,10 @@ from mosesplug.kernels import kernel
 
 __all__ = [
     "Rows",
-    "copy_texts",
-    "count_tokens",
     "find_stored",
     "first_occurrences",
     "hash_rows",
     "mix_scores",
-    "relative_offsets",
     "resolve",
     "sort_sparse",
 ]
@@ -336,42 +333,6 @@ def resolve(
     home_iterations[repeated] = home_iterations[first[repeated]]
     home_rows[repeated] = home_rows[first[repeated]]
     return new_rows, new_offsets
-
-
-def copy_texts(
-    buffer: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
-) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Return the given ranges end to end: uint8 bytes, and int64 ``[n + 1]`` where each begins."""
-    offsets = np.zeros(len(starts) + 1, dtype=np.int64)
-    np.cumsum(ends - starts, out=offsets[1:])
-    view = np.ascontiguousarray(buffer).data
-    text = b"".join([view[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)])
-    return np.frombuffer(text, dtype=np.uint8), offsets
-
-
-def relative_offsets(offsets: NDArray[np.int64], bounds: NDArray[np.int64]) -> NDArray[np.uint32]:
-    """Return offsets of each sentence's rows counted from its own first one, uint32.
-
-    ``offsets`` is ``[n + 1]`` over all rows; sentence ``i`` has the rows ``bounds[i]`` to
-    ``bounds[i + 1]`` and gets one offset more than rows.
-    """
-    sentence = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds) + 1)
-    relative = np.empty(len(sentence), dtype=np.uint32)
-    relative[:] = offsets[np.arange(len(sentence)) - sentence] - offsets[bounds[sentence]]
-    return relative
-
-
-def count_tokens(
-    buffer: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
-) -> NDArray[np.int32]:
-    """Count the tokens of each range, int32 ``[n]``: runs of bytes without ASCII white space."""
-    text, offsets = copy_texts(buffer, starts, ends)
-    in_token = (text != 32) & ((text < 9) | (text > 13))
-    begins = in_token.copy()
-    begins[1:] &= ~in_token[:-1]
-    begins[offsets[:-1][starts < ends]] = in_token[offsets[:-1][starts < ends]]
-    before = np.searchsorted(np.flatnonzero(begins), offsets)
-    return np.diff(before).astype(np.int32)
 
 
 def sort_sparse(

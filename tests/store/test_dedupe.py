@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mosesplug.store import dedupe
+from mosesplug.store import columns, dedupe
 from mosesplug.store.dedupe import Rows
 
 
@@ -115,12 +115,12 @@ def test_texts_tokens_and_offsets() -> None:
     texts = [b"a bb  c", b"", b"\t x\xa0y\n", b" "]
     rows = rows_of(texts)
     picked = np.array([2, 1, 0])
-    copy, bounds = dedupe.copy_texts(rows.buffer, rows.starts[picked], rows.ends[picked])
+    copy, bounds = columns.copy_texts(rows.buffer, rows.starts[picked], rows.ends[picked])
     assert copy.tobytes() == texts[2] + texts[1] + texts[0]
     assert bounds.tolist() == [0, 6, 6, 13]
-    counts = dedupe.count_tokens(rows.buffer, rows.starts, rows.ends)
+    counts = columns.count_tokens(rows.buffer, rows.starts, rows.ends)
     assert counts.tolist() == [len(text.split()) for text in texts]
-    relative = dedupe.relative_offsets(bounds, np.array([0, 1, 1, 3]))
+    relative = columns.relative_offsets(bounds, np.array([0, 1, 1, 3]))
     assert relative.tolist() == [0, 6, 0, 0, 0, 7]
 
 
