@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.errors import DataError, UsageError
+from mosesplug.errors import DataError, UsageError, suggest
 from mosesplug.inspection.run import StoredRun
 from mosesplug.inspection.texts import decode_text
 from mosesplug.metrics.protocol import score_sentences
@@ -153,7 +153,8 @@ def _find_column(run: StoredRun, name: str) -> int:
         if candidate in names:
             return names.index(candidate)
     dense = ", ".join(names[: run.space.n_dense])
-    raise UsageError(f"there is no feature {name}: there are {dense}, and sparse ones")
+    hint = suggest(name, names)
+    raise UsageError(f"there is no feature {name}: there are {dense}, and sparse ones{hint}")
 
 
 def _trace(

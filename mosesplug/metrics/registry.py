@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, cast
 
-from mosesplug.errors import UsageError
+from mosesplug.errors import UsageError, suggest
 from mosesplug.metrics.bleu import Bleu, ReferenceLength
 from mosesplug.metrics.chrf import Chrf
 from mosesplug.metrics.edit.cer import Blanks, Cer
@@ -192,10 +192,9 @@ def _entry(name: str, outside: Iterable[str] = ()) -> _Entry:
     known = f"known metrics: {', '.join((*outside, *metric_names()))}"
     if name in _REFUSED:
         raise UsageError(f"the metric {name} is not supported: {_REFUSED[name]}; {known}")
-    spelled = name.upper().replace("_", "-")
-    hint = f" (did you mean {spelled}?)" if spelled in _ENTRIES else ""
-    other = f"; scores of other programs: mosesplug optimize --scores {name}=FILE"
-    raise UsageError(f"unknown metric {name!r}{hint}; {known}{other if name else ''}")
+    other = f"; scores of other programs: mosesplug optimize --scores {name}=FILE" if name else ""
+    hint = suggest(name.upper().replace("_", "-"), (*outside, *metric_names()))
+    raise UsageError(f"unknown metric {name!r}; {known}{other}{hint}")
 
 
 def _refuse_others(metric: str, settings: Mapping[str, str], known: tuple[str, ...]) -> None:
@@ -208,6 +207,7 @@ def _refuse_others(metric: str, settings: Mapping[str, str], known: tuple[str, .
         if name not in known:
             raise UsageError(
                 f"unknown setting {name!r} of {metric}; known settings: {', '.join(known)}"
+                f"{suggest(name, known)}"
             )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mosesplug.errors import UsageError
+from mosesplug.errors import UsageError, suggest
 from mosesplug.reporting.data import ErrorSurface, ReportData
 from mosesplug.reporting.lattice import draw_envelope, draw_lattice
 
@@ -218,7 +218,9 @@ def check_figure(name: str) -> None:
         UsageError: there is no such figure, or matplotlib is missing.
     """
     if name not in FIGURES:
-        raise UsageError(f"there is no figure {name!r}: there are {', '.join(FIGURES)}")
+        raise UsageError(
+            f"there is no figure {name!r}: there are {', '.join(FIGURES)}{suggest(name, FIGURES)}"
+        )
     require_matplotlib()
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mosesplug.errors import UsageError
+from mosesplug.errors import UsageError, suggest
 from mosesplug.reporting.data import ReportData
 from mosesplug.reporting.figures import FIGURES, draw_with_style, require_matplotlib
 
@@ -90,7 +90,10 @@ def check_fit_figure(name: str) -> None:
         UsageError: there is no such figure, or matplotlib is missing.
     """
     if name not in FIT_FIGURES:
-        raise UsageError(f"there is no figure {name!r}: there are {', '.join(FIT_FIGURES)}")
+        raise UsageError(
+            f"there is no figure {name!r}: there are {', '.join(FIT_FIGURES)}"
+            f"{suggest(name, FIT_FIGURES)}"
+        )
     require_matplotlib()
 
 

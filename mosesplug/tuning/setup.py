@@ -17,7 +17,7 @@ from mosesplug.decoders.command import DecoderCommand
 from mosesplug.decoders.description import DecodedGraphs, NamedDecoder, OutsideDecoder
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.protocol import Decoder
-from mosesplug.errors import UsageError
+from mosesplug.errors import UsageError, suggest
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import Prepared
 from mosesplug.optimizers import Algorithm, Optimizer, algorithms
@@ -125,7 +125,7 @@ def check_names(optimising: OptimizerSettings, show: ShowWeights) -> None:
     their feature function.
 
     Raises:
-        UsageError: ``active`` or ``parse_ranges`` names an unknown feature.
+        UsageError: ``active`` or ``ranges`` names an unknown feature.
     """
     space = FeatureSpace.of_names(show.names)
     parse_ranges(optimising.ranges, space.group_names)
@@ -134,6 +134,7 @@ def check_names(optimising: OptimizerSettings, show: ShowWeights) -> None:
         if name not in known and not any(name.startswith(f"{maker}_") for maker in show.sparse):
             raise UsageError(
                 f"there is no feature {name} to activate; there are {', '.join(space.names)}"
+                f"{suggest(name, known)}"
             )
     if optimising.active is not None and not optimising.active:
         raise UsageError("no feature is active: name at least one, or leave the option out")
