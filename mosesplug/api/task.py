@@ -49,7 +49,7 @@ class Task:
     """The settings and the data of one call of ``optimize``.
 
     Attributes:
-        settings: what is said by values and paths.
+        settings: those that are values or paths.
         given: data in memory.
         columns, config: as for ``Fit``.
     """

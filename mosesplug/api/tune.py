@@ -74,7 +74,7 @@ def tune(
     Raises:
         UsageError: a setting cannot be used, or settings exclude each other.
         DataError: the directory holds another run, or input and references differ.
-        DecoderError: the decoder failed; ``resume=True`` continues after it is mended.
+        DecoderError: the decoder failed; ``resume=True`` continues when it is repaired.
         StoreError: the store cannot be used, or belongs to another run.
         OptimizerError: no usable weights can come of these lists.
         FormatError: a file cannot be read.

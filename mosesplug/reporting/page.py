@@ -58,8 +58,8 @@ def render_page(data: ReportData, title: str) -> str:
         sections.append(_render_features(data))
     if data.coverage is None:
         sections.append(
-            '<p class="note">The lists of this run lie in the stores of its shards; what is said '
-            "of lists is missing here.</p>"
+            '<p class="note">The lists of this run are in the stores of its shards. This page '
+            "has no statistics of lists.</p>"
         )
     if data.sparse:
         sections.append(_render_sparse(data))

@@ -192,12 +192,12 @@ def _begin(transaction: Any, environment: Environment, state: StoreState, iterat
 def _end(transaction: Any, environment: Environment, state: StoreState, encoder: _Encoder) -> None:
     """Record that the graphs are complete."""
     iteration, sparse = encoder.iteration, list(encoder.columns.sparse)
-    said = {
+    record = {
         "groups": encoder.groups,
         "n_graphs": len(encoder.seen),
         "last_sentence": max(encoder.seen, default=-1),
     }
-    values = {iteration_key(iteration, GRAPHS): encode_value(said)}
+    values = {iteration_key(iteration, GRAPHS): encode_value(record)}
     if len(sparse) > len(state.sparse):
         key = names_key(iteration, NAMES, len(state.sparse))
         values[key] = encode_value(sparse[len(state.sparse) :])

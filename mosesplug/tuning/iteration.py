@@ -239,7 +239,7 @@ def optimize_weights(context: Context, current: IterationRecord) -> IterationRes
 
 
 def _keeps_states(context: Context) -> bool:
-    """Return whether an online learner goes on after the next decoding where it ended."""
+    """Return whether an online learner keeps its state until the next decoding."""
     return context.optimizer.is_online and context.optimizer.online.keep_state
 
 

@@ -33,8 +33,8 @@ from mosesplug.tuning.workdir.workspace import Workspace
 __all__ = ["open_loop", "tune"]
 
 _HOW_TO_CONTINUE = (
-    "Finished iterations are kept. Once the decoder is mended, the same command with --continue"
-    " (in Python, resume=True) goes on."
+    "Finished iterations are kept. Repair the decoder, then continue with the same command and "
+    "--continue (in Python, resume=True)."
 )
 
 
@@ -43,12 +43,12 @@ def tune(configuration: Configuration, watch: Watcher = ignore_event) -> Result:
 
     Args:
         configuration: what to tune, and how.
-        watch: told of everything that happens, from any thread.
+        watch: called with every event, from any thread.
 
     Raises:
         UsageError: the configuration contradicts itself or the data.
         DataError: the working directory holds another run, or input and references differ.
-        DecoderError: the decoder failed; ``existing="continue"`` goes on from there.
+        DecoderError: the decoder failed; ``existing="continue"`` continues from there.
         StoreMismatch: the run to continue had another input, references, metric or configuration.
         OptimizerError: no usable weights can come of these lists.
         FormatError: a file cannot be read.
@@ -76,8 +76,8 @@ def open_loop(
     Args:
         configuration: what to tune, and how.
         workspace: the working directory, which is locked.
-        earlier: what becomes of an earlier run there.
-        watch: told of everything that happens.
+        earlier: whether an earlier run there is continued or replaced.
+        watch: called with every event.
 
     Yields:
         The run, and what scores its held-out set.

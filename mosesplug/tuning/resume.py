@@ -45,7 +45,7 @@ EarlierRun = Literal["none", "replaced", "continued"]
 def check_earlier_run(
     configuration: Configuration, workspace: Workspace, watch: Watcher
 ) -> EarlierRun:
-    """Return what becomes of an earlier run in the working directory, if there is one.
+    """Return whether an earlier run in the working directory is continued or replaced.
 
     Raises:
         UsageError: there is one, and the settings neither continue nor replace it.

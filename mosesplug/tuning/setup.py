@@ -298,8 +298,8 @@ def _report_idle_settings(
     optimising: OptimizerSettings, optimizer: Optimizer, watch: Watcher
 ) -> None:
     """Warn of settings that have no effect."""
-    for said in find_idle_options(optimizer, optimising.options):
-        watch(Note(said, warning=True))
+    for message in find_idle_options(optimizer, optimising.options):
+        watch(Note(message, warning=True))
     if optimizer.algorithm.restarts:
         return
     idle = {"--range": bool(optimising.ranges), "--historic-bests": optimising.historic_bests}

@@ -68,7 +68,7 @@ def nbest(
 ) -> None:
     """Write n-best lists of search graphs, in Moses' format.
 
-    GRAPHS are directories (0.gz, 1.gz, ...) or files; several graphs of one sentence are united.
+    GRAPHS are directories (0.gz, 1.gz, ...) or files; several graphs of one sentence are merged.
     With --diverse, each translation pays LAMBDA for every pair of equal n-grams with each earlier
     one (Gimpel et al. 2013), and the list has the order of the choice. With --samples, derivations
     are drawn in proportion to exp(scale * score); --no-distinct lists every draw.

@@ -61,7 +61,7 @@ def add_forced_derivations(
         iteration: from 1.
         weights, sparse_weights: as for ``MosesDecoder.nbest``.
         n_sentences: of the input.
-        watch: told how many references were derived.
+        watch: called with a note that counts the derived references.
 
     Raises:
         DecoderError: the decoder failed, or does not know Moses' constraints.

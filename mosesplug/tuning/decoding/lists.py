@@ -241,7 +241,7 @@ def check_blocks(
         lists: the source of the blocks, for messages.
         groups: dense groups that the decoder announced, in order.
         n_sentences: sentences of the input.
-        watch: told of sentences without a list.
+        watch: called with a note about sentences without a list.
 
     Raises:
         DecoderError: other features or another order, too few sentences, no hypotheses.

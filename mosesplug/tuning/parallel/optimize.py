@@ -166,7 +166,7 @@ def optimize_sharded(
         sharding: how to split, mix and run.
         initial: float64 ``[n_features]``.
         rng: assigns sentences to shards and seeds all steps.
-        progress: told of every epoch.
+        progress: called after every epoch.
 
     Returns:
         Weights, score and history, one mapping per epoch, as without shards; with shards it also

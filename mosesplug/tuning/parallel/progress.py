@@ -46,7 +46,7 @@ class ProgressFile:
             "totals": tally.totals.tolist(),
             "sums": {name: float(value) for name, value in tally.sums.items()},
         }
-        # The reader retries an incomplete file, and learning goes on if progress cannot be written.
+        # The reader retries an incomplete file, and learning continues if it cannot be written.
         with contextlib.suppress(OSError):
             self.path.write_text(json.dumps(record), encoding="ascii")
 

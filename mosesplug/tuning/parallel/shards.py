@@ -136,7 +136,7 @@ def run_sharded_epoch(
         sharding: how to mix; whether workers are other processes.
         corpus: scores weights on the lists of all shards.
         old: float64 ``[len(corpus.space)]``, the weights before the epoch.
-        progress: told of every batch.
+        progress: called after every batch.
 
     Returns:
         The report of all shards, whose states continue from the mixed weights and cover the

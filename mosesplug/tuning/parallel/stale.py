@@ -181,8 +181,8 @@ def run_stale_epoch(
         replay: to resume an epoch in order of arrival: place and version of the batches that were
             applied, in order. They are applied again, then the others follow. The fixed order
             needs none.
-        on_batch: told of every batch, in the order of application; if it returns True, the epoch
-            ends.
+        on_batch: called after every batch, in the order of application; if it returns True, the
+            epoch ends.
 
     Raises:
         OptimizerError: the weights are no longer finite.

@@ -21,7 +21,7 @@ _LONGEST_BEAT = 5.0
 
 
 class ClusterExecutor(Protocol):
-    """An executor that can also be told which worker should run a task."""
+    """An executor whose caller can choose the worker of a task."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Submit a task to any worker."""

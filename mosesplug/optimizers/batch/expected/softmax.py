@@ -129,7 +129,7 @@ def softmax(
         initial: float64 ``[n_features]``; the search starts in this direction.
         rng: of the greedy search for oracles.
         options: settings.
-        progress: told when the weights are found.
+        progress: called when the weights are found.
 
     Raises:
         OptimizerError: the problem cannot be tuned (see ``check_weights`` and ``fit_stages``).

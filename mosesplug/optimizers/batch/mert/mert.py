@@ -73,11 +73,11 @@ SAMPLED = 10
 """Every tenth sentence is in the sample: a climb there takes a tenth of the time."""
 
 CONTINUED = 4
-"""One of so many climbs on the sample goes on with all sentences."""
+"""One of so many climbs on the sample continues with all sentences."""
 
 SMALL = 1000
 """Most hypotheses of a small problem. There, few points are close to the best one, and a climb
-takes less than a millisecond: none is given up, and restarts go on until several find the best."""
+takes less than a millisecond: none is given up, and restarts end when several find the best."""
 
 ARRIVALS = 20
 """So many climbs from random points must end with the best score before restarts end."""

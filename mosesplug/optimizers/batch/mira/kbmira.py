@@ -152,7 +152,7 @@ class ListMiraLearner:
         self._worth = _Worth(self._metric, self.lists, lengths)
 
     def resume(self, progress: MiraProgress) -> ListMiraLearner:
-        """Return a learner on the same lists that goes on from a copy of ``progress``."""
+        """Return a learner on the same lists that continues from a copy of ``progress``."""
         learner = copy.copy(self)
         learner.state = copy.deepcopy(progress.state)
         learner._worth = copy.copy(self._worth)
