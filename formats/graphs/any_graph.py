@@ -25,12 +25,14 @@ from formats.graphs.hypergraph import list_hypergraph_files
 from formats.graphs.hypergraph_reader import HypergraphFile, read_hypergraph, read_target_graph
 from formats.graphs.search_graph import read_search_graphs
 from formats.graphs.slf import read_slf
-from formats.text import open_text
+from formats.text import open_text, read_bytes
 
-__all__ = ["GRAPH_KINDS", "GraphKind", "detect_graph_kind", "read_graph", "read_graphs"]
+__all__ = ["GRAPH_KINDS", "GraphKind", "Scan", "detect_graph_kind", "read_graph", "read_graphs"]
 
 GraphKind = Literal["hypergraph", "search-graph", "slf", "cdec-json", "target-graph"]
 GRAPH_KINDS: tuple[GraphKind, ...] = get_args(GraphKind)
+Scan = Callable[[str, bytes], HypergraphFile | None]
+"""A fast parser of hypergraphs, from path and text; None for any text that it does not accept."""
 
 _READERS: Mapping[GraphKind, Callable[[str | PathLike[str]], HypergraphFile]] = {
     "hypergraph": read_hypergraph,
@@ -59,6 +61,7 @@ def read_graphs(
     kind: GraphKind | Literal["auto"] = "auto",
     *,
     core_names: Sequence[str] | None = None,
+    scan: Scan | None = None,
 ) -> Iterator[tuple[int, HypergraphFile]]:
     """Yield sentence ids with their graphs.
 
@@ -69,6 +72,7 @@ def read_graphs(
         kind: the kind of all files; ``auto`` detects it.
         core_names: names of the dense features of an extended search graph, which has none
             (``formats.graphs.search_graph.core_names``).
+        scan: see ``read_graph``.
 
     Raises:
         FormatError: a file has an unknown format or is malformed; or a directory has no graphs,
@@ -76,22 +80,34 @@ def read_graphs(
     """
     if Path(path).is_dir():
         for number, file in list_hypergraph_files(path).items():
-            yield number, read_graph(file, kind)
+            yield number, read_graph(file, kind, scan=scan)
     elif (detect_graph_kind(path) if kind == "auto" else kind) == "search-graph":
         yield from read_search_graphs(path, core_names)
     else:
         match = _NUMBERED.fullmatch(Path(path).name)
-        yield int(match[1]) if match else 0, read_graph(path, kind)
+        yield int(match[1]) if match else 0, read_graph(path, kind, scan=scan)
 
 
 def read_graph(
-    path: str | PathLike[str], kind: GraphKind | Literal["auto"] = "auto"
+    path: str | PathLike[str],
+    kind: GraphKind | Literal["auto"] = "auto",
+    *,
+    scan: Scan | None = None,
 ) -> HypergraphFile:
     """Read the graph in a file with one graph.
+
+    Args:
+        path: the file.
+        kind: its kind; ``auto`` detects it.
+        scan: tried before the readers, which explain errors.
 
     Raises:
         FormatError: as ``read_graphs``; or the file holds the graphs of many sentences.
     """
+    if scan is not None and kind in ("auto", "hypergraph"):
+        graph = scan(fspath(path), read_bytes(path))
+        if graph is not None:
+            return graph
     detected = detect_graph_kind(path) if kind == "auto" else kind
     if detected == "search-graph":
         raise FormatError(

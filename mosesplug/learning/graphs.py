@@ -15,14 +15,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.graphs.any_graph import detect_graph_kind, read_graphs
+from formats.graphs.any_graph import Scan, detect_graph_kind, read_graph, read_graphs
 from formats.graphs.hypergraph import (
     GraphColumns,
     hypergraph_names,
     infer_groups,
     list_hypergraph_files,
 )
-from formats.graphs.hypergraph_reader import HypergraphFile, read_hypergraph
+from formats.graphs.hypergraph_reader import HypergraphFile
 from formats.graphs.parsed import ParsedGraphs
 from formats.weights.any_format import WeightFile
 from formats.weights.files import read_sparse
@@ -41,7 +41,7 @@ from mosesplug.metrics import Metric, Prepared
 from mosesplug.optimizers import Algorithm, Problem
 from mosesplug.tuning.graphs.features import UNKNOWN_WORD
 from mosesplug.tuning.graphs.problem import add_graphs
-from mosesplug.tuning.parallel.ordered_map import start_in_order
+from mosesplug.tuning.graphs.reading import start_reading
 from mosesplug.tuning_set import TuningSet
 
 __all__ = [
@@ -115,7 +115,7 @@ def load_graphs(
         edges: number of hyperedges to keep of each graph for each word of the shortest reference,
             those of the best derivations at the starting weights, with ties. 0 keeps all.
         names: one for each dense value, for graphs without names (Moses' extended search graphs).
-        threads: number of processes that read.
+        threads: number of threads or processes that read.
         loaded: called with the number of places that have been read.
 
     Raises:
@@ -233,7 +233,7 @@ def _decoder_weights(place: Path) -> Mapping[str, float]:
 
 @contextmanager
 def _open_graphs(
-    place: Path, core: Sequence[str] | None, processes: int
+    place: Path, core: Sequence[str] | None, threads: int
 ) -> Iterator[Iterator[tuple[int, HypergraphFile]]]:
     """Yield the graphs of one decoding with their sentence ids."""
     if not place.is_dir():
@@ -241,20 +241,17 @@ def _open_graphs(
         return
     paths, parsed = list_hypergraph_files(place), ParsedGraphs.beside(place)
     keep_freed_memory()  # in the other processes, too
-    with start_in_order(
-        partial(_read_graph, list(paths.values()), core, parsed), len(paths), processes
-    ) as files:
+    with start_reading(partial(_read_graph, core, parsed), [*paths.values()], threads) as files:
         yield zip(paths, files, strict=True)
     parsed.forget_unused()
 
 
 def _read_graph(
-    paths: Sequence[Path], core: Sequence[str] | None, parsed: ParsedGraphs, number: int
+    core: Sequence[str] | None, parsed: ParsedGraphs, path: Path, scan: Scan | None
 ) -> HypergraphFile:
     """Read one graph of a directory."""
-    path = paths[number]
     if detect_graph_kind(path) == "hypergraph":  # which needs no names
-        return parsed.read(path, lambda: read_hypergraph(path))
+        return parsed.read(path, lambda: read_graph(path, "hypergraph", scan=scan))
     found = list(read_graphs(path, core_names=core))
     if len(found) != 1:
         raise DataError(

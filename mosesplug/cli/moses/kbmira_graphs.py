@@ -15,6 +15,7 @@ from mosesplug.cli.moses.kbmira_start import log
 from mosesplug.errors import DataError
 
 if TYPE_CHECKING:
+    from formats.graphs.any_graph import Scan
     from formats.graphs.hypergraph_reader import HypergraphFile
     from formats.graphs.parsed import ParsedGraphs
     from formats.weights.any_format import WeightFile
@@ -163,14 +164,14 @@ def _paths(directory: str, n_sentences: int, reference: str) -> list[Path]:
 
 @contextmanager
 def _files(paths: Sequence[Path], directory: str) -> Iterator[Iterator[HypergraphFile]]:
-    """Read the graphs in other processes while this one imports modules."""
+    """Read the graphs ahead, in threads or other processes."""
     from formats.graphs.parsed import ParsedGraphs
     from mosesplug.large_arrays import keep_freed_memory
-    from mosesplug.tuning.parallel.ordered_map import start_in_order
+    from mosesplug.tuning.graphs.reading import start_reading
 
     parsed = ParsedGraphs.beside(directory)
     keep_freed_memory()  # in the other processes, too
-    with start_in_order(partial(_read, paths, parsed), len(paths), os.cpu_count() or 1) as files:
+    with start_reading(partial(_read, parsed), paths, os.cpu_count() or 1) as files:
         from mosesplug.kernels import load_compiler
 
         load_compiler()
@@ -178,8 +179,8 @@ def _files(paths: Sequence[Path], directory: str) -> Iterator[Iterator[Hypergrap
     parsed.forget_unused()
 
 
-def _read(paths: Sequence[Path], parsed: ParsedGraphs, number: int) -> HypergraphFile:
+def _read(parsed: ParsedGraphs, path: Path, scan: Scan | None) -> HypergraphFile:
     """Read one graph, in any format with one file per sentence."""
     from formats.graphs.any_graph import read_graph
 
-    return parsed.read(paths[number], lambda: read_graph(paths[number]))
+    return parsed.read(path, lambda: read_graph(path, scan=scan))

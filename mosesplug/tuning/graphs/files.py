@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from formats.errors import FormatError
-from formats.graphs.any_graph import read_graphs
+from formats.graphs.any_graph import Scan, read_graphs
 from formats.graphs.hypergraph import GraphColumns, list_hypergraph_files
 from formats.graphs.hypergraph_reader import HypergraphFile
 from mosesplug.errors import DataError
@@ -23,7 +23,7 @@ from mosesplug.metrics import Metric, Prepared
 from mosesplug.store import NBestStore, fingerprint_files
 from mosesplug.tuning.events import GraphsRead, Note, Watcher
 from mosesplug.tuning.graphs.features import ConfiguredFeatures
-from mosesplug.tuning.parallel.ordered_map import start_in_order
+from mosesplug.tuning.graphs.reading import start_reading
 from mosesplug.tuning.workdir import caches
 from mosesplug.tuning.workdir.workspace import remove_tree
 
@@ -63,7 +63,7 @@ def import_graphs(
         store: path of the store.
         features: of the configuration; the graphs must have the same.
         text: that was decoded.
-        threads: how many processes read files.
+        threads: how many threads or processes read files.
         watch: receives progress.
 
     Raises:
@@ -124,18 +124,16 @@ def _files(place: Path) -> Mapping[int, Path]:
 def _read(
     place: Path, files: Mapping[int, Path], names: Sequence[str], threads: int
 ) -> Iterator[Iterator[tuple[int, HypergraphFile]]]:
-    """Sentence ids and graphs. Several processes read several files."""
+    """Sentence ids and graphs."""
     if place.is_file():
         yield read_graphs(place, core_names=names)
         return
-    with start_in_order(
-        partial(_read_one, tuple(files.values()), names), len(files), threads
-    ) as graphs:
+    with start_reading(partial(_read_one, names), [*files.values()], threads) as graphs:
         yield zip(files, graphs, strict=True)
 
 
-def _read_one(paths: Sequence[Path], names: Sequence[str], number: int) -> HypergraphFile:
-    return next(read_graphs(paths[number], core_names=names))[1]
+def _read_one(names: Sequence[str], path: Path, scan: Scan | None) -> HypergraphFile:
+    return next(read_graphs(path, core_names=names, scan=scan))[1]
 
 
 class _CheckedGraphs:

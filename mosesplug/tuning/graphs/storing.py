@@ -14,8 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from formats.errors import FormatError
+from formats.graphs.any_graph import Scan, read_graph
 from formats.graphs.hypergraph import GraphColumns, list_hypergraph_files
-from formats.graphs.hypergraph_reader import HypergraphFile, read_hypergraph
+from formats.graphs.hypergraph_reader import HypergraphFile
 from formats.nbest.files import format_list
 from formats.references import read_references
 from formats.text import atomic_write
@@ -31,6 +32,7 @@ from mosesplug.settings.decoding import GraphSettings
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.events import GraphsRead
 from mosesplug.tuning.graphs.features import read_configured_features
+from mosesplug.tuning.graphs.reading import choose_scan
 from mosesplug.tuning.parallel.ordered_map import start_in_order
 from mosesplug.tuning.weights import Weights
 
@@ -62,6 +64,7 @@ class GraphFiles:
         weights: that they were decoded with.
         nbest: length of the n-best lists.
         edges: how many edges of each graph are kept, and all that tie with the last; 0 keeps all.
+        scan: parses their text faster than the reader, or None.
     """
 
     sentences: Sequence[int]
@@ -71,6 +74,7 @@ class GraphFiles:
     weights: Weights
     nbest: int
     edges: Sequence[int]
+    scan: Scan | None = None
 
     def __call__(self, place: int) -> PrunedGraph:
         """Read a file.
@@ -80,7 +84,7 @@ class GraphFiles:
             DataError: it has a feature that the decoder did not announce, or no derivation.
         """
         path = self.paths[place]
-        file = read_hypergraph(path)
+        file = read_graph(path, "hypergraph", scan=self.scan)
         columns = GraphColumns(self.groups, fixed=self.fixed)
         try:
             graph = Hypergraph.of_file(file, columns.of(file.names))
@@ -156,6 +160,7 @@ def store_graphs(context: Context, iteration: int, weights: Weights, lists: Deco
         weights=weights,
         nbest=configuration.decoding.nbest,
         edges=[graphs.edges * max(1, min(map(len, references[number]))) for number in paths],
+        scan=choose_scan(tuple(paths.values())),
     )
     load_compiler()  # once for all processes, which are forked
     processes = min(configuration.optimising.threads, os.cpu_count() or 1)

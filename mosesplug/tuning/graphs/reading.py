@@ -1,0 +1,92 @@
+"""Read the search graphs of many files in order, in threads or in processes.
+
+Compiled code scans hypergraphs in threads, which run at the same time and hand over their arrays
+without copying them. Compiling it takes two seconds once and loading it takes as long as parsing
+some megabytes without it, so it is for more text than that. All other graphs are parsed in
+processes, since Python runs in one thread of a process at a time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from formats.graphs.any_graph import Scan, detect_graph_kind
+from mosesplug.forest.scanner import scan_graph
+from mosesplug.kernels import load_compiler
+from mosesplug.tuning.parallel.ordered_map import start_in_order
+
+__all__ = ["choose_scan", "start_reading"]
+
+Result = TypeVar("Result")
+
+_LEAST_BYTES = 1 << 20
+"""Total size of files that are scanned by compiled code: some 25 MB of text, if compressed."""
+_AHEAD = 2
+"""Graphs for each thread that are read before they are asked for."""
+
+
+def choose_scan(paths: Sequence[Path]) -> Scan | None:
+    """Return the scanner for hypergraphs, None if these files are small."""
+    size = 0
+    for path in paths:
+        with contextlib.suppress(OSError):  # the reader explains it
+            size += path.stat().st_size
+    return scan_graph if size >= _LEAST_BYTES else None
+
+
+@contextmanager
+def start_reading(
+    read: Callable[[Path, Scan | None], Result], paths: Sequence[Path], threads: int
+) -> Iterator[Iterator[Result]]:
+    """Start to read files; yield what is read, in the order of the files.
+
+    Args:
+        read: reads one file with a scanner for hypergraphs or, if that is None, without one.
+        paths: the files, all of the same kind.
+        threads: number of threads or processes.
+
+    Raises:
+        FormatError: the first file cannot be read.
+        Whatever ``read`` raises; DecoderError if a process dies.
+    """
+    scan = choose_scan(paths)
+    if scan is None or detect_graph_kind(paths[0]) != "hypergraph":
+        work = partial(_read_one, read, paths)
+        with start_in_order(work, len(paths), threads) as results:
+            yield results
+        return
+    load_compiler()  # once for all threads
+    executor = ThreadPoolExecutor(threads, thread_name_prefix="graphs")
+    try:
+        yield _collect(executor, lambda path: read(path, scan), paths, _AHEAD * threads)
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+def _read_one(
+    read: Callable[[Path, Scan | None], Result], paths: Sequence[Path], number: int
+) -> Result:
+    return read(paths[number], None)
+
+
+def _collect(
+    executor: ThreadPoolExecutor,
+    read: Callable[[Path], Result],
+    paths: Sequence[Path],
+    most: int,
+) -> Iterator[Result]:
+    """Yield the results in order, at most ``most`` of them ahead."""
+    waiting: deque[Future[Result]] = deque()
+    for path in paths:
+        waiting.append(executor.submit(read, path))
+        if len(waiting) > most:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()
