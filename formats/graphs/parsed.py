@@ -17,8 +17,9 @@ import stat
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -91,7 +92,7 @@ class ParsedGraphs:
         graph = parse()
         with contextlib.suppress(OSError):
             if _state(Path(path).stat()) == _state(before):  # else it was written meanwhile
-                self._keep(place, b"".join(_dump(graph)))
+                self._keep(place, [*_dump(graph)])
         return graph
 
     def _is_safe(self, owner: int) -> bool:
@@ -105,13 +106,15 @@ class ParsedGraphs:
         is_ours = status.st_uid in (os.geteuid(), owner)
         return is_ours and not status.st_mode & stat.S_IWOTH
 
-    def _keep(self, place: Path, data: bytes) -> None:
+    def _keep(self, place: Path, parts: Sequence[bytes | memoryview]) -> None:
         """Write a file at once; its checksum tells if a crash of the machine spoils it."""
         self.directory.mkdir(exist_ok=True)
+        checksum = reduce(lambda before, part: zlib.crc32(part, before), parts, 0)
         unfinished = place.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
         try:
             with unfinished.open("xb") as file:  # which follows no link
-                file.write(_MAGIC + zlib.crc32(data).to_bytes(_WORD, "little") + data)
+                file.write(_MAGIC + checksum.to_bytes(_WORD, "little"))
+                file.writelines(parts)
             unfinished.replace(place)
         except OSError:
             unfinished.unlink(missing_ok=True)
@@ -138,7 +141,8 @@ def _state(status: os.stat_result) -> tuple[int, int, int]:
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _dump(graph: HypergraphFile) -> Iterator[bytes]:
+def _dump(graph: HypergraphFile) -> Iterator[bytes | memoryview]:
+    """Yield the contents of a file behind its checksum."""
     names = "\n".join(graph.names).encode("utf-8", "surrogateescape")
     words = b"\n".join(graph.words)
     # Moses writes all features of every edge: their columns need not be kept.
@@ -151,7 +155,9 @@ def _dump(graph: HypergraphFile) -> Iterator[bytes]:
     sizes = [len(graph.names), len(names), len(graph.words), len(words), n_alike]
     sizes += [len(array) for array in arrays.values()]
     yield np.array(sizes, dtype=_HEADER).tobytes()
-    for blob in (names, words, *(array.tobytes() for array in arrays.values())):
+    blobs: list[bytes | memoryview] = [names, words]
+    blobs += [array.view(np.uint8).data for array in arrays.values()]
+    for blob in blobs:
         yield blob
         yield bytes(-len(blob) % _WORD)
 
