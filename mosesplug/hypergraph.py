@@ -68,7 +68,7 @@ class Hypergraph:
             read_only(file.target_offsets),
             read_only(file.targets),
             read_only(file.feature_indptr),
-            read_only(renumbered[file.feature_indices]),
+            read_only(renumbered.take(file.feature_indices)),
             read_only(file.feature_values),
             read_only(file.covered),
             file.words,

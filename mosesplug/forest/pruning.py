@@ -186,16 +186,31 @@ def score_in_single_precision(
 def _sort(
     indptr: NDArray[np.int64], indices: NDArray[np.int32], values: NDArray[np.float32]
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Sort the features of each edge by insertion, since an edge has few features."""
-    columns, sorted_values = indices.copy(), values.copy()
+    """Sort the features of each edge by insertion, since an edge has few features.
+
+    Most edges have the columns of the edge before, and so the same order.
+    """
+    columns, sorted_values = np.empty_like(indices), np.empty_like(values)
+    order = np.zeros(0, dtype=np.int64)  # of the columns from ``before`` on
+    before = 0
     for edge in range(len(indptr) - 1):
-        for entry in range(indptr[edge] + 1, indptr[edge + 1]):
-            column, value = columns[entry], sorted_values[entry]
-            place = entry
-            while place > indptr[edge] and columns[place - 1] > column:
-                columns[place], sorted_values[place] = columns[place - 1], sorted_values[place - 1]
-                place -= 1
-            columns[place], sorted_values[place] = column, value
+        first = indptr[edge]
+        size = indptr[edge + 1] - first
+        alike = size == len(order)
+        for place in range(size if alike else 0):
+            alike &= indices[first + place] == indices[before + place]
+        if not alike:
+            order = np.arange(size)
+            for entry in range(1, size):
+                place = entry
+                while place > 0 and indices[first + order[place - 1]] > indices[first + entry]:
+                    order[place] = order[place - 1]
+                    place -= 1
+                order[place] = entry
+            before = first
+        for place in range(size):
+            columns[first + place] = indices[first + order[place]]
+            sorted_values[first + place] = values[first + order[place]]
     return columns, sorted_values
 
 

@@ -120,6 +120,22 @@ def test_rounding_does_not_break_the_best_derivation(tmp_path: Path) -> None:
         assert smaller.n_edges == len(nodes)
 
 
+@settings(deadline=None)
+@given(st.lists(st.sampled_from([(), (2, 0, 1), (0, 1, 2), (1, 0, 2), (3, 1), (1, 3)])))
+def test_features_of_each_edge_are_sorted(rows: list[tuple[int, ...]]) -> None:
+    indices = np.array([column for row in rows for column in row], dtype=np.int32)
+    offsets = np.cumsum([0, *map(len, rows)])
+    none, values = np.zeros(0, dtype=np.int32), np.arange(len(indices), dtype=np.float32)
+    graph = Hypergraph(
+        offsets, offsets, none, offsets, none, offsets, indices, values, none, words=()
+    )
+    ordered = sort_columns(graph)
+    owners = np.repeat(np.arange(len(rows)), np.diff(offsets))
+    expected = np.lexsort([indices, owners])
+    assert np.array_equal(ordered.feature_indices, indices[expected])
+    assert np.array_equal(ordered.feature_values, values[expected])
+
+
 def test_features_in_order_of_columns(tmp_path: Path) -> None:
     graph = graph_of([[Edge((b"a",), 1, (2.0, 3.0)), Edge((b"b",), 1)]], tmp_path)
     turned = Hypergraph(**{**vars(graph), "feature_indices": 1 - graph.feature_indices})
