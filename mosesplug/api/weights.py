@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mosesplug.api.fit import Fit
     from mosesplug.inspection.weights.convert import ConvertedWeights
 
-__all__ = ["WeightTable", "convert_table", "find_format", "find_result_format", "format_result"]
+__all__ = ["WeightTable", "find_format", "find_result_format", "format_result"]
 
 _ONE_VALUE_EACH: tuple[Format, ...] = ("graph", "equals", "tsv")
 """Formats that name each value, as ``TM0_1``."""
@@ -195,7 +195,7 @@ class WeightTable(Mapping[str, float | tuple[float, ...]]):
         to = find_format(path, format if self._dense else format or "sparse")
         ini = self._config if config is None else read_moses_ini(config)
         beside = Path(f"{path}.sparse")
-        converted = convert_table(self, to, config=ini, path=path, sparse_output=beside)
+        converted = _convert_table(self, to, config=ini, path=path, sparse_output=beside)
         write_atomic(path, converted.text)
         if converted.sparse is not None:
             write_atomic(beside, converted.sparse)
@@ -220,7 +220,7 @@ class WeightTable(Mapping[str, float | tuple[float, ...]]):
         return [f"and {rest} more sparse features"] if rest else []
 
 
-def convert_table(
+def _convert_table(
     table: WeightTable,
     to: Format,
     *,
@@ -335,5 +335,5 @@ def format_result(
     if to == "dense":
         return format_list_changes(table.file.changes) + dense, sparse
     beside = Path(f"{path}.sparse")
-    found = convert_table(table, to, config=config, path=path, sparse_output=beside)
+    found = _convert_table(table, to, config=config, path=path, sparse_output=beside)
     return found.text, found.sparse or b""

@@ -36,7 +36,6 @@ __all__ = [
     "Selection",
     "prepare_metrics",
     "score_translation",
-    "select_hypotheses",
 ]
 
 DEFAULT_METRICS = ("BLEU", "TER-SACREBLEU", "CHRF beta:2")
@@ -164,7 +163,7 @@ def score_translation(
         block = _read_lists(path, settings, known_ids)
     for each in metrics:
         if block is not None:
-            statistics = select_hypotheses(block, each, selection or 1)
+            statistics = _select_hypotheses(block, each, selection or 1)
         elif not isinstance(path, NBestList) and (needs_texts(each.metric) or outside is None):
             texts = texts or read_translation(path, each.prepared.n_sentences)
             statistics = each.statistics(texts, outside=outside)
@@ -202,7 +201,7 @@ def _read_lists(
     return read_list(path, settings, dense=() if names_values(path, settings) else None, ids=ids)
 
 
-def select_hypotheses(
+def _select_hypotheses(
     block: NBestList, metric: PreparedMetric, selection: Selection
 ) -> NDArray[np.int32]:
     """Return the statistics of one hypothesis of each sentence in an n-best list.

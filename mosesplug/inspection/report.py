@@ -32,11 +32,9 @@ from mosesplug.tuning_set import TuningSet
 __all__ = [
     "STEPS",
     "describe_iteration",
-    "find_worst_and_best",
     "gather_figure",
     "gather_report",
     "gather_report_steps",
-    "measure_watched",
 ]
 
 STEPS = ("iterations", "lists", "oracles", "features", "surfaces", "sentences", "search graphs")
@@ -70,7 +68,7 @@ def gather_report_steps(
         watched: names of metrics that the run did not optimise.
 
     Raises:
-        UsageError: metrics that cannot be reported; see ``measure_watched``.
+        UsageError: metrics that cannot be reported; see ``_measure_watched``.
         DataError: ``text`` does not belong to the run, or sentence ``lattice`` has no graph.
         StoreError: the store cannot be read.
     """
@@ -84,7 +82,7 @@ def gather_report_steps(
             )
         return
     merged = run.store.tuning_set()
-    data = replace(data, watched=measure_watched(run, watched, text))
+    data = replace(data, watched=_measure_watched(run, watched, text))
     yield data
     data = _add_coverage(run, merged, _add_oracles(run, merged, data))
     yield data
@@ -92,7 +90,7 @@ def gather_report_steps(
     yield data
     data = _add_surfaces(run, merged, data)
     yield data
-    worst, best = find_worst_and_best(run, merged, text, sentences)
+    worst, best = _find_worst_and_best(run, merged, text, sentences)
     data = replace(data, worst=worst, best=best)
     yield data
     yield replace(data, lattice=describe_lattice(run, merged, lattice))
@@ -199,7 +197,7 @@ def _describe_configuration(run: StoredRun) -> dict[str, str]:
     }
 
 
-def find_worst_and_best(
+def _find_worst_and_best(
     run: StoredRun, merged: TuningSet, text: ParallelText, count: int
 ) -> tuple[tuple[SentenceFacts, ...], tuple[SentenceFacts, ...]]:
     """Return the sentences whose 1-best scores lowest, and those whose 1-best scores highest.
@@ -246,7 +244,7 @@ def _describe_sentence(
     )
 
 
-def measure_watched(
+def _measure_watched(
     run: StoredRun, names: Sequence[str], text: ParallelText
 ) -> tuple[WatchedScores, ...]:
     """Return the corpus scores of the first hypotheses of each iteration's lists.

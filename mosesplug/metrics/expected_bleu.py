@@ -15,18 +15,18 @@ from numpy.typing import NDArray
 
 from mosesplug.metrics.bleu import ORDER
 
-__all__ = ["STEEPNESS", "expected_bleu", "smooth_brevity"]
+__all__ = ["expected_bleu", "smooth_brevity"]
 
-STEEPNESS = 10_000.0
+_STEEPNESS = 10_000.0
 """Slope of the brevity penalty at the reference length (survey, equation A.2)."""
 
 
 def smooth_brevity(x: float) -> tuple[float, float]:
     """Return the smooth brevity penalty of ``x = 1 - r / c``, and its derivative (survey, A.2)."""
     # 1 / (1 + exp(10000 x)), which must not overflow.
-    brief = 1.0 / (1.0 + math.exp(min(STEEPNESS * x, 700.0)))
+    brief = 1.0 / (1.0 + math.exp(min(_STEEPNESS * x, 700.0)))
     value = (math.exp(x) - 1.0) * brief + 1.0
-    slope = math.exp(x) * brief - (math.exp(x) - 1.0) * STEEPNESS * brief * (1.0 - brief)
+    slope = math.exp(x) * brief - (math.exp(x) - 1.0) * _STEEPNESS * brief * (1.0 - brief)
     return value, slope
 
 

@@ -21,14 +21,13 @@ from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics.hypotheses import HypothesisRanges, rewrite_texts
 
 __all__ = [
-    "NORMALIZATIONS",
     "Normalization",
     "parse_factors",
     "parse_normalization",
     "select_factors",
 ]
 
-NORMALIZATIONS = ("nfkc", "lower", "punct")
+_NORMALIZATIONS = ("nfkc", "lower", "punct")
 """The normalisations, in the order in which they are applied."""
 
 
@@ -37,7 +36,7 @@ class Normalization:
     """What is done to each text.
 
     Attributes:
-        steps: some of ``NORMALIZATIONS``, in their order.
+        steps: some of ``nfkc``, ``lower`` and ``punct``, in this order.
 
     Raises:
         UsageError: a step is unknown or repeated.
@@ -47,14 +46,14 @@ class Normalization:
 
     def __post_init__(self) -> None:
         for step in self.steps:
-            if step not in NORMALIZATIONS:
+            if step not in _NORMALIZATIONS:
                 raise UsageError(
-                    f"unknown normalisation {step!r}: use {', '.join(sorted(NORMALIZATIONS))}, "
+                    f"unknown normalisation {step!r}: use {', '.join(sorted(_NORMALIZATIONS))}, "
                     "or several with + between them, as in normalize:lower+punct"
                 )
             if self.steps.count(step) > 1:
                 raise UsageError(f"the normalisation {step} is given twice")
-        ordered = tuple(step for step in NORMALIZATIONS if step in self.steps)
+        ordered = tuple(step for step in _NORMALIZATIONS if step in self.steps)
         object.__setattr__(self, "steps", ordered)
 
     def signature(self) -> str:

@@ -33,7 +33,6 @@ __all__ = [
     "metric",
     "metric_names",
     "metric_of_signature",
-    "outside_of_signature",
     "parse_settings",
     "settings_of_signature",
 ]
@@ -93,10 +92,10 @@ def metric_of_signature(signature: str) -> Metric:
     Raises:
         UsageError: no metric of this version has that signature.
     """
-    return metric(*settings_of_signature(signature), outside=outside_of_signature(signature))
+    return metric(*settings_of_signature(signature), outside=_outside_of_signature(signature))
 
 
-def outside_of_signature(signature: str) -> list[OutsideMetric]:
+def _outside_of_signature(signature: str) -> list[OutsideMetric]:
     """Return the metrics of scores from outside that a signature names."""
     first, *fields = signature.split("|")
     names, owner = first.split(","), first
@@ -119,7 +118,7 @@ def settings_of_signature(signature: str) -> tuple[str, str]:
         UsageError: no metric of this version has that signature.
     """
     name, *fields = signature.split("|")
-    outside = {each.name for each in outside_of_signature(signature)}
+    outside = {each.name for each in _outside_of_signature(signature)}
     own = [_entry_of_signature(part, signature) for part in name.split(",") if part not in outside]
     known = {"weights"} | {setting for entry in own for setting in entry.settings}
     settings = {}

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from mosesplug.evaluation.gains import Gain, MetricGain
     from mosesplug.evaluation.trade_offs import TradeOffs
 
-__all__ = ["GAIN_HEAD", "describe_sentences", "list_gain_rows", "render_gains", "tabulate_gain"]
+__all__ = ["render_gains", "tabulate_gain"]
 
-GAIN_HEAD = ("metric", "start", "end", "difference", "p(boot)", "p(AR)", "")
+_GAIN_HEAD = ("metric", "start", "end", "difference", "p(boot)", "p(AR)", "")
 
 _TESTS = (
     "p(boot): paired bootstrap; p(AR): approximate randomisation; 1,000 samples each. Scores on "
@@ -35,11 +35,11 @@ _SIZES = {"start": 6.0, "learned": 6.0}
 
 def tabulate_gain(gain: Gain) -> list[str]:
     """Return the lines of a table, with a heading that says which sentences it is about."""
-    rows = list_gain_rows(gain.metrics)
-    return [describe_sentences(gain), *format_table([GAIN_HEAD, *rows], left=1, last=1)]
+    rows = _list_gain_rows(gain.metrics)
+    return [_describe_sentences(gain), *format_table([_GAIN_HEAD, *rows], left=1, last=1)]
 
 
-def describe_sentences(gain: Gain) -> str:
+def _describe_sentences(gain: Gain) -> str:
     """Return the heading of a table."""
     which = {
         "learned from": f"on the {gain.sentences} sentences learned from",
@@ -49,7 +49,7 @@ def describe_sentences(gain: Gain) -> str:
     return f"gain {which}:"
 
 
-def list_gain_rows(metrics: Sequence[MetricGain]) -> list[tuple[str, ...]]:
+def _list_gain_rows(metrics: Sequence[MetricGain]) -> list[tuple[str, ...]]:
     """Return the cells of each metric; the first and the last column hold text."""
     return [
         (
@@ -96,8 +96,8 @@ def render_gains(
     parts += [f"<p><strong>warning:</strong> {escape(each)}</p>" for each in warnings]
     if gains:
         tables = "".join(
-            f"<h3>{escape(describe_sentences(gain).rstrip(':'))}</h3>\n"
-            + render_table(GAIN_HEAD, list_gain_rows(gain.metrics), left=1)
+            f"<h3>{escape(_describe_sentences(gain).rstrip(':'))}</h3>\n"
+            + render_table(_GAIN_HEAD, _list_gain_rows(gain.metrics), left=1)
             for gain in gains
         )
         parts.append(render_section("Gains", _TESTS, tables))

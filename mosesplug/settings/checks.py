@@ -9,7 +9,7 @@ from typing import Any
 from mosesplug.errors import UsageError, suggest
 from mosesplug.settings.declare import Setting, list_settings
 
-__all__ = ["check_fields", "check_settings", "check_value"]
+__all__ = ["check_fields", "check_settings"]
 
 Spelling = Callable[[str], str]
 """How a program calls the setting of a name."""
@@ -31,7 +31,7 @@ def check_settings(
     for setting in settings:
         if not _is_given(given, setting.name):
             continue
-        check_value(setting, given[setting.name], spelled)
+        _check_value(setting, given[setting.name], spelled)
         name = spelled(setting.name)
         for condition in setting.requires:
             if not _holds(condition, given):
@@ -45,7 +45,7 @@ def check_settings(
                 )
 
 
-def check_value(setting: Setting, value: object, spelled: Spelling = "--{}".format) -> None:
+def _check_value(setting: Setting, value: object, spelled: Spelling = "--{}".format) -> None:
     """Check one value.
 
     Raises:
@@ -79,7 +79,7 @@ def check_fields(settings: Any, lenient: Collection[str] = ()) -> None:
     for setting in list_settings(cls):
         value = getattr(settings, setting.path[0]) if len(setting.path) == 1 else None
         if value is not None and setting.path[0] not in lenient:
-            check_value(setting, value)
+            _check_value(setting, value)
 
 
 def _is_given(given: Mapping[str, Any], name: str) -> bool:

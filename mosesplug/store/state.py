@@ -51,7 +51,6 @@ __all__ = [
     "PROGRESS",
     "RECORD",
     "RESULT",
-    "SCHEMA",
     "SPARSE",
     "IterationRecord",
     "OpenGraphs",
@@ -67,7 +66,7 @@ __all__ = [
     "statistics_key",
 ]
 
-SCHEMA = 4
+_SCHEMA = 4
 """Version of the format on disk; stores of newer versions are rejected.
 
 Version 1 had no open iterations, version 2 no search graphs, version 3 no float64 statistics; they
@@ -269,10 +268,10 @@ def load_state(transaction: Any, environment: Environment) -> StoreState:
         return StoreState()
     with _report_damage(environment, "its schema"):
         version = int(decode_value(schema))
-    if version > SCHEMA:
+    if version > _SCHEMA:
         raise StoreError(
             f"the n-best store at {environment.path} was written by a newer mosesplug (its schema "
-            f"is {version}, this one reads up to {SCHEMA}): use that version, or start in an "
+            f"is {version}, this one reads up to {_SCHEMA}): use that version, or start in an "
             "empty directory"
         )
     with _report_damage(environment, "its list of statistics or its fingerprints"):

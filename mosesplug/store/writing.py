@@ -52,13 +52,11 @@ __all__ = [
     "TRANSACTION_BYTES",
     "check_next",
     "delete_iteration",
-    "delete_unfinished_lists",
     "enlarge",
     "ingest_blocks",
     "put_finished",
     "put_lists",
     "put_part",
-    "put_records",
     "put_result",
     "read_kind_of_parts",
     "reject_open_iteration",
@@ -173,7 +171,7 @@ def enlarge(state: StoreState, ingest: Ingest, metric: Metric) -> OpenLists:
     )
 
 
-def put_records(transaction: Any, environment: Environment, ingest: Ingest) -> None:
+def _put_records(transaction: Any, environment: Environment, ingest: Ingest) -> None:
     """Store the records of lists and their statistics that ``ingest`` holds."""
     put_sorted(transaction, environment["kbest"], ingest.kbest)
     put_sorted(transaction, environment["statistics"], ingest.statistics)
@@ -181,7 +179,7 @@ def put_records(transaction: Any, environment: Environment, ingest: Ingest) -> N
 
 def put_lists(transaction: Any, environment: Environment, ingest: Ingest) -> None:
     """Store the records that ``ingest`` holds, and the checksums of all of its lists."""
-    put_records(transaction, environment, ingest)
+    _put_records(transaction, environment, ingest)
     checksums = {
         ("kbest", 0): ingest.checksums,
         ("statistics", ingest.kind.number): ingest.checksums_of_statistics,
@@ -269,7 +267,7 @@ def delete_iteration(
         _delete(transaction, environment["statistics"], statistics_key(kind, iteration, 0)[:8])
 
 
-def delete_unfinished_lists(
+def _delete_unfinished_lists(
     transaction: Any, environment: Environment, iteration: int, n_kinds: int
 ) -> None:
     """Remove the lists of an iteration and their statistics, unless it is finished."""
@@ -305,7 +303,7 @@ def ingest_blocks(
     """
     try:
         while _ingest_until(environment, ingest, blocks, most_bytes):
-            environment.write(lambda transaction: put_records(transaction, environment, ingest))
+            environment.write(lambda transaction: _put_records(transaction, environment, ingest))
             ingest.forget_records()
     except BaseException:
         remove_lists(environment, ingest)
@@ -346,5 +344,5 @@ def remove_interrupted_lists(environment: Environment, iteration: int, n_kinds: 
 
 def _remove(environment: Environment, iteration: int, n_kinds: int) -> None:
     environment.write(
-        lambda transaction: delete_unfinished_lists(transaction, environment, iteration, n_kinds)
+        lambda transaction: _delete_unfinished_lists(transaction, environment, iteration, n_kinds)
     )

@@ -34,7 +34,6 @@ __all__ = [
     "list_path",
     "open_list",
     "read_list",
-    "read_statistics",
     "read_tuning_set",
     "score_list",
 ]
@@ -87,7 +86,7 @@ def read_list(path: StrPath) -> NBestList | None:
     return concatenate(list(open_list(path)))
 
 
-def read_statistics(path: StrPath, measure: Measure) -> Floats:
+def _read_statistics(path: StrPath, measure: Measure) -> Floats:
     """Read the statistics of each hypothesis, float64 ``[n, n_statistics]``.
 
     Raises:
@@ -139,7 +138,7 @@ def read_tuning_set(
     for path, given in zip(lists, files, strict=True):
         block = read_list(path)
         if given is not None:
-            stats.append(_check_length(path, block, given, read_statistics(given, measure)))
+            stats.append(_check_length(path, block, given, _read_statistics(given, measure)))
         if block is not None:
             blocks.append(block)
             if given is None:

@@ -21,7 +21,6 @@ from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics.protocol import Metric, Prepared, UnsmoothedMetric
 
 __all__ = [
-    "COLUMN_SEPARATOR",
     "Average",
     "Floats",
     "Measure",
@@ -35,7 +34,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-COLUMN_SEPARATOR = b" |COL| "
+_COLUMN_SEPARATOR = b" |COL| "
 """Separates the factors of a sentence, such as words and part-of-speech tags."""
 
 
@@ -73,13 +72,13 @@ class Texts:
         Raises:
             DataError: a sentence has fewer factors.
         """
-        if number == 0 and not any(COLUMN_SEPARATOR in text for text in self.references):
+        if number == 0 and not any(_COLUMN_SEPARATOR in text for text in self.references):
             return self
 
         def pick(texts: Sequence[bytes], what: str) -> list[bytes]:
             found = []
             for place, text in enumerate(texts):
-                factors = text.split(COLUMN_SEPARATOR)
+                factors = text.split(_COLUMN_SEPARATOR)
                 if number >= len(factors):
                     raise DataError(
                         f"factor={number} in -eval, but {what} {place} has {len(factors)} factors: "

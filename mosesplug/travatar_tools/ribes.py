@@ -25,7 +25,7 @@ from mosesplug.travatar_tools.measure import (
     refuse_settings,
 )
 
-__all__ = ["ribes", "ribes_scores"]
+__all__ = ["ribes"]
 
 Words = NDArray[np.int32]
 
@@ -114,7 +114,7 @@ def _score(reference: Words, hypothesis: Words, alpha: float, beta: float) -> fl
 
 
 @kernel
-def ribes_scores(
+def _ribes_scores(
     references: Words,
     reference_offsets: NDArray[np.int64],
     hypotheses: Words,
@@ -166,7 +166,7 @@ def ribes(settings: str) -> Measure:
             for side in (texts.references, texts.hypotheses)
         )
         scores = np.empty(len(hypotheses))
-        ribes_scores(
+        _ribes_scores(
             *_flatten(references), *_flatten(hypotheses), texts.sentence_ids, alpha, beta, scores
         )
         return np.column_stack([scores, np.ones(len(scores))])

@@ -59,13 +59,13 @@ from mosesplug.tuning.weights import Weights, parse_ranges
 from mosesplug.tuning.workdir.iteration_files import result_path, writes_moses_ini
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["check_names", "check_outputs", "find_starting_weights", "prepare_run"]
+__all__ = ["check_names", "check_outputs", "prepare_run"]
 
 _CONFUSION_NETWORK = 1
 """The input type that takes many lines a sentence."""
 
 
-def find_starting_weights(show: ShowWeights, configuration: Configuration) -> Weights:
+def _find_starting_weights(show: ShowWeights, configuration: Configuration) -> Weights:
     """Return the starting weights: the announced dense ones or a former run's, and sparse ones.
 
     Sparse weights come from the ``weight-file`` in the configuration, or in the former run's
@@ -195,7 +195,7 @@ def prepare_run(
         domains = DomainLearning(labels, algorithm.tunes_sparse)
     show = decoder.features
     check_names(optimising, show)
-    start = find_starting_weights(show, configuration)
+    start = _find_starting_weights(show, configuration)
     judge = open_held_out_scorer(configuration, config, show, watch)
     if earlier == "replaced":
         watch(

@@ -46,7 +46,6 @@ __all__ = [
     "ListScan",
     "Step",
     "StreamStep",
-    "apply_steps",
     "describe_formats",
     "find_dense_features",
     "make_list_options",
@@ -174,7 +173,7 @@ def read_list_blocks(
             if isinstance(file, NBestList)
             else open_blocks(file, settings.format, options, ids)
         )
-        yield apply_steps(blocks, steps)
+        yield _apply_steps(blocks, steps)
     for step in steps:
         step.finish()
 
@@ -246,13 +245,13 @@ def read_list(
     options = make_list_options(settings, dense)
     block = read_whole(file, settings.format, options, ids, threads=threads)
     steps = make_steps(settings, ids)
-    [block] = apply_steps(iter([block]), steps)
+    [block] = _apply_steps(iter([block]), steps)
     for step in steps:
         step.finish()
     return block
 
 
-def apply_steps(blocks: Iterator[NBestList], steps: Sequence[Step]) -> Iterator[NBestList]:
+def _apply_steps(blocks: Iterator[NBestList], steps: Sequence[Step]) -> Iterator[NBestList]:
     """Yield the blocks of a file after all steps."""
     for step in steps:
         blocks = step.stream(blocks) if isinstance(step, StreamStep) else map(step.apply, blocks)
@@ -327,7 +326,7 @@ def scan_lists(
     for file in files:
         names_all = names_values(file, settings)
         options = make_list_options(settings, () if names_all else None)
-        for block in apply_steps(open_blocks(file, settings.format, options, ids), steps):
+        for block in _apply_steps(open_blocks(file, settings.format, options, ids), steps):
             hypotheses += len(block)
             sentences.update(np.unique(block.sentence_ids).tolist())
             found = np.bincount(block.sparse_indices, minlength=len(block.sparse_names))

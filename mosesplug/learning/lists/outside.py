@@ -28,7 +28,6 @@ __all__ = [
     "ScoreStep",
     "arrange_held_out",
     "find_metric_of",
-    "find_widths",
     "make_outside_metrics",
 ]
 
@@ -51,7 +50,7 @@ def make_outside_metrics(
     """
     metrics = []
     first = 0
-    for source, width in zip(sources, find_widths(sources), strict=True):
+    for source, width in zip(sources, _find_widths(sources), strict=True):
         formula = source.formula or _FORMULA_OF_WIDTH.get(width)
         if formula is None or WIDTHS[formula] != width:
             raise UsageError(
@@ -121,7 +120,7 @@ def arrange_held_out(
         )
     arranged = tuple(known[name] for name in names)
     for source, other in zip(sources, arranged, strict=True):
-        ours, theirs = find_widths([source, other])
+        ours, theirs = _find_widths([source, other])
         if ours != theirs:
             raise UsageError(
                 f"{other.place} has {theirs} numbers for each hypothesis, but {source.place} has "
@@ -130,7 +129,7 @@ def arrange_held_out(
     return arranged
 
 
-def find_widths(sources: Sequence[ScoreSource]) -> list[int]:
+def _find_widths(sources: Sequence[ScoreSource]) -> list[int]:
     """Return the number of columns of each source.
 
     Raises:

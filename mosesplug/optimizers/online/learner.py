@@ -34,7 +34,6 @@ __all__ = [
     "apply_sum",
     "grow_state",
     "keep_bounds",
-    "project_changed",
 ]
 
 
@@ -99,7 +98,7 @@ class Change:
     report: Mapping[str, float] = field(default_factory=dict)
 
 
-def project_changed(
+def _project_changed(
     state: LearnerState, change: Change, step: Step, bounds: Bounds
 ) -> LearnerState:
     """Move the weights that an update changed into bounds; at the end of an epoch, all of them."""
@@ -136,7 +135,7 @@ class Learner:
     change: Callable[[LearnerState, Batch, Step], Change]
     apply: Callable[[LearnerState, Change, Step], LearnerState]
     weights: Callable[[LearnerState], NDArray[np.float64]]
-    project: Callable[[LearnerState, Change, Step, Bounds], LearnerState] = project_changed
+    project: Callable[[LearnerState, Change, Step, Bounds], LearnerState] = _project_changed
     line_search: bool = False
 
     def update(self, state: LearnerState, batch: Batch, step: Step) -> LearnerState:

@@ -23,7 +23,6 @@ from mosesplug.tuning.workdir.records import IterationResult, read_result
 __all__ = [
     "EpochStart",
     "averages_weights",
-    "decode_state",
     "decode_states",
     "encode_state",
     "encode_states",
@@ -121,7 +120,7 @@ def start_epoch(
         return EpochStart(learner, states, numbering, vector)
     # A mean of the weights that is no longer wanted is dropped.
     states = [
-        decode_state(
+        _decode_state(
             {**record, "vectors": {name: record["vectors"][name] for name in learner.fills}}
         )
         for record in records
@@ -149,7 +148,7 @@ def encode_state(state: LearnerState, space: FeatureSpace, learner: Learner) -> 
     }
 
 
-def decode_state(record: Mapping[str, Any]) -> LearnerState:
+def _decode_state(record: Mapping[str, Any]) -> LearnerState:
     """Return the state that ``encode_state`` encoded, with arrays of its own."""
     return LearnerState(
         {name: np.array(vector) for name, vector in record["vectors"].items()},
@@ -197,7 +196,7 @@ def decode_states(
     places = [columns.get(name, -1) for name in record["sparse"]]
     to = np.array([*range(space.n_dense), *places], dtype=np.int64)
     states = []
-    for state in map(decode_state, records):
+    for state in map(_decode_state, records):
         if any(len(vector) != len(to) for vector in state.vectors.values()):
             return ()  # other dense features
         vectors = {}
