@@ -155,7 +155,7 @@ def make_task(
     if references is not None:
         lines = load_references(references)
         own = lists if source == "lists" else ()
-        given = replace(given, references=_arrange_by_ids(own, lines, "references"))
+        given = replace(given, references=_arrange_by_ids(own, lines))
     if source == "lists":
         given = replace(given, lists=_take_lists(lists, "lists"))
     elif source == "graphs" and initial is not None and settings.init is None:
@@ -324,9 +324,7 @@ def _find_held_out(settings: LearningSettings, lists: Any, references: Any) -> G
     )
 
 
-def _arrange_by_ids(
-    lists: Any, lines: Sequence[Sequence[bytes]], what: str
-) -> Sequence[Sequence[bytes]]:
+def _arrange_by_ids(lists: Any, lines: Sequence[Sequence[bytes]]) -> Sequence[Sequence[bytes]]:
     """Return references in the order of the ids of lists in memory, if they begin with them."""
     every = [lists] if isinstance(lists, NBest | str | PathLike) else list(lists)
     ids = {each.ids for each in every if isinstance(each, NBest)}
@@ -336,7 +334,7 @@ def _arrange_by_ids(
         raise DataError(
             "the lists have different sentence ids: give their files, which are read together"
         )
-    return arrange_lines(lines, ids.pop(), what)
+    return arrange_lines(lines, ids.pop(), "references")
 
 
 def _take_lists(lists: Any, what: str) -> tuple[Path | NBestList, ...]:

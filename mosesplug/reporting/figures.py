@@ -263,7 +263,7 @@ def render_png(name: str, data: ReportData, dots_per_inch: int = 300) -> bytes:
     return _render(name, data, format="png", dpi=dots_per_inch)
 
 
-def render_surface_png(surface: ErrorSurface, metric: str, dots_per_inch: int = 150) -> bytes:
+def render_surface_png(surface: ErrorSurface, metric: str) -> bytes:
     """Return one error surface as a PNG file.
 
     Raises:
@@ -277,7 +277,7 @@ def render_surface_png(surface: ErrorSurface, metric: str, dots_per_inch: int = 
         axes.set_xlabel(surface.name)
         axes.set_ylabel(metric)
 
-    return _save(draw, "surface", format="png", dpi=dots_per_inch)
+    return _save(draw, "surface", format="png", dpi=150)
 
 
 def _render(name: str, data: ReportData, **saving: Any) -> bytes:

@@ -110,22 +110,17 @@ def _find_difference(corpus: NumberedCorpus, run: NumberedText) -> NDArray[np.in
 
 
 def bucket_by_score(
-    systems: Sequence[str],
-    metrics: Sequence[SystemStatistics],
-    by: SystemStatistics,
-    buckets: Buckets | None = None,
+    systems: Sequence[str], metrics: Sequence[SystemStatistics], by: SystemStatistics
 ) -> tuple[SentenceBucket, ...]:
     """Return the scores of sentences by their sentence score.
 
     Args:
         systems: names of the systems.
         metrics: the metrics that score each bucket.
-        by: the metric whose sentence scores are the buckets.
-        buckets: ranges of scores; None: see ``score_buckets``.
+        by: the metric whose sentence scores are the buckets; see ``score_buckets``.
     """
-    if buckets is None:
-        scores = np.concatenate([run for runs in by.sentence_scores for run in runs])
-        buckets = score_buckets(scores, from_zero=by.is_error_rate)
+    scores = np.concatenate([run for runs in by.sentence_scores for run in runs])
+    buckets = score_buckets(scores, from_zero=by.is_error_rate)
     assignment = [[buckets.assign(run) for run in runs] for runs in by.sentence_scores]
     return _score_buckets("score", systems, metrics, assignment, buckets.labels)
 

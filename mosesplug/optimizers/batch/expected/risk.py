@@ -39,7 +39,7 @@ __all__ = [
     "first_best_totals",
     "linearise",
     "require_bleu",
-    "require_default",
+    "require_linear_gain",
     "risk",
 ]
 
@@ -138,7 +138,7 @@ def risk(
     initial = check_weights(problem, initial)
     stages = options.stages()
     if problem.derivations is not None:
-        require_default(options.error, "lin-och", "error")
+        require_linear_gain(options.error, "error")
         return _fit_graphs(problem, initial, LinearBleuOptions(), options, progress)
     shards = list_shards(problem)
     same = None if options.error == "pseudo-corpus" else _errors(problem, options.error, rng)
@@ -220,13 +220,17 @@ def first_best_totals(problem: Problem, weights: Floats) -> Floats:
     return totals if (totals[0:-1:2] > 0.0).all() else totals + 1.0
 
 
-def require_default(value: str, default: str, name: str) -> None:
-    """Reject a setting that has one value on search graphs.
+def require_linear_gain(value: str, name: str) -> None:
+    """Reject another smoothing of sentence BLEU than the default on search graphs.
+
+    Args:
+        value: of the setting.
+        name: of the setting.
 
     Raises:
         UsageError: it has another value.
     """
-    if value != default:
+    if value != "lin-och":
         raise UsageError(
             f"{name}={value} needs n-best lists; search graphs have linear BLEU only: leave out "
             f"{name}"

@@ -22,7 +22,7 @@ from mosesplug.optimizers.batch.expected.risk import (
     first_best_totals,
     linearise,
     require_bleu,
-    require_default,
+    require_linear_gain,
 )
 from mosesplug.optimizers.batch.expected.stages import AnnealingStage, fit_stages
 from mosesplug.optimizers.costs import Costs, first_of_largest
@@ -167,7 +167,7 @@ def _graph_objective(
         UsageError: another gain of oracles, or a metric without BLEU statistics.
         OptimizerError: references are the oracles, and no graph yields one.
     """
-    require_default(options.oracle_gain, "lin-och", "oracle_gain")
+    require_linear_gain(options.oracle_gain, "oracle_gain")
     require_bleu(problem, "softmax on search graphs")
     graphs = problem.derivations
     assert graphs is not None

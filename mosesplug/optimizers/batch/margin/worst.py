@@ -37,7 +37,6 @@ __all__ = [
     "BestWeights",
     "WorstLoss",
     "dual_bound",
-    "exchange_multipliers",
     "solve_dual",
     "visit_all",
 ]
@@ -161,10 +160,14 @@ def visit_all(
     rng: np.random.Generator,
     exchanges: int = _EXCHANGES,
 ) -> float:
-    """Visit every sentence once, in random order; see ``exchange_multipliers``."""
+    """Visit every sentence once, in random order, and exchange multipliers.
+
+    Returns:
+        The largest difference of slopes within a sentence, before its visit.
+    """
     order = rng.permutation(loss.lists.n_sentences)
     return float(
-        exchange_multipliers(
+        _exchange_multipliers(
             loss.lists.features,
             members,
             np.searchsorted(members, loss.lists.offsets),
@@ -172,7 +175,6 @@ def visit_all(
             loss.demands,
             order,
             exchanges,
-            0.0,
             multipliers,
             weights,
         )
@@ -210,7 +212,7 @@ class BestWeights:
 
 
 @kernel
-def exchange_multipliers(
+def _exchange_multipliers(
     features: ActiveFeatures,
     members: NDArray[np.int64],
     offsets: NDArray[np.int64],
@@ -218,11 +220,10 @@ def exchange_multipliers(
     demands: NDArray[np.float64],
     order: NDArray[np.int64],
     exchanges: int,
-    tolerance: float,
     multipliers: NDArray[np.float64],
     weights: NDArray[np.float64],
 ) -> float:
-    """Visit sentences once; the largest difference of slopes in any that was visited, before.
+    """Do what ``visit_all`` does, in the given order.
 
     Args:
         features: of the hypotheses.
@@ -233,7 +234,6 @@ def exchange_multipliers(
         demands: float64 ``[n_hyps]``, 0 of references.
         order: int64, sentences.
         exchanges: of a visit, at most.
-        tolerance: no exchange where slopes differ by no more.
         multipliers: in and output, float64 ``[n_hyps]``.
         weights: in and output, float64 ``[n_columns]``.
     """
@@ -254,7 +254,7 @@ def exchange_multipliers(
                 break
             if turn == 0:
                 largest = max(largest, top - bottom)
-            if top - bottom <= tolerance:
+            if top - bottom <= 0.0:
                 break
             curvature = difference_square(features, taker, giver, scratch)
             moved = multipliers[giver]
