@@ -33,7 +33,6 @@ __all__ = [
     "STEPS",
     "describe_iteration",
     "gather_figure",
-    "gather_report",
     "gather_report_steps",
 ]
 
@@ -41,14 +40,6 @@ STEPS = ("iterations", "lists", "oracles", "features", "surfaces", "sentences", 
 """The steps of gathering, in order."""
 
 _SPARSE = 40
-
-
-def gather_report(
-    run: StoredRun, text: ParallelText, sentences: int = 5, lattice: int | None = None
-) -> ReportData:
-    """Return the data of a report; see ``gather_report_steps``."""
-    *_, data = gather_report_steps(run, text, sentences, lattice)
-    return data
 
 
 def gather_report_steps(

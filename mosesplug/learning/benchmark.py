@@ -94,11 +94,6 @@ class BenchmarkTask:
         """Number of held-out sentences."""
         return 0 if self.held_out is None else self.held_out.tuning_set.n_sentences
 
-    @property
-    def start_scores(self) -> tuple[float, float | None]:
-        """``scores`` of the starting weights."""
-        return self.scores(self.start)
-
     def scores(self, weights: NDArray[np.float64]) -> tuple[float, float | None]:
         """Return the scores on the sentences to learn from and on the held-out ones."""
         held_out = None if self.held_out is None else corpus_score(self.held_out, weights)

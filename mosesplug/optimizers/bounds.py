@@ -86,10 +86,6 @@ class Bounds:
         # Adding 0 makes -0, which a limit of 0 may be, 0.
         return np.where(outside, np.clip(weights, low, high) + 0.0, weights)
 
-    def contains(self, weights: Floats) -> bool:
-        """Return whether all weights, float64 ``[n]``, are inside."""
-        return not self._outside(weights).any()
-
     def find_outside(self, weights: Floats) -> NDArray[np.int64]:
         """Return the weights that are outside, int64."""
         return np.flatnonzero(self._outside(weights))

@@ -8,11 +8,11 @@ import pytest
 
 import mosesplug
 from mosesplug.cli.main import main
-from mosesplug.inspection.report import gather_figure, gather_report
+from mosesplug.inspection.report import gather_figure
 from mosesplug.inspection.run import open_run as open_stored_run
 from mosesplug.inspection.texts import ParallelText
 from mosesplug.reporting.figures import FIGURES, render_png
-from tests.inspection.runs import REFERENCE, make_run, read_graph
+from tests.inspection.runs import REFERENCE, gather_report, make_run, read_graph
 
 pytest.importorskip("matplotlib")
 

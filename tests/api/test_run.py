@@ -63,8 +63,8 @@ def test_iterations(work: Path) -> None:
 
 
 def test_scores_are_those_of_the_report(work: Path) -> None:
-    from mosesplug.inspection.report import gather_report
     from mosesplug.inspection.texts import ParallelText
+    from tests.inspection.runs import gather_report
 
     with open_stored_run(work) as stored:
         facts = gather_report(stored, ParallelText()).iterations

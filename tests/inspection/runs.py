@@ -6,7 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from formats.graphs.hypergraph_reader import HypergraphFile, read_hypergraph
+from mosesplug.inspection.report import gather_report_steps
+from mosesplug.inspection.run import StoredRun
+from mosesplug.inspection.texts import ParallelText
 from mosesplug.metrics import Metric, metric
+from mosesplug.reporting.data import ReportData
 from mosesplug.store import NBestStore
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import Evaluation, IterationResult, IterationStart, ShardLists
@@ -96,3 +100,11 @@ def make_run(
                 )
                 store.record_result(iteration, result.as_record())
     return directory
+
+
+def gather_report(
+    run: StoredRun, text: ParallelText, sentences: int = 5, lattice: int | None = None
+) -> ReportData:
+    """The data of a report when all of its steps are done."""
+    *_, data = gather_report_steps(run, text, sentences, lattice)
+    return data

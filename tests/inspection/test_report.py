@@ -15,7 +15,7 @@ import pytest
 from mosesplug.errors import DataError, StoreError, UsageError
 from mosesplug.inspection.list_statistics import measure_features, read_batches
 from mosesplug.inspection.lists import compute_error_surfaces
-from mosesplug.inspection.report import STEPS, gather_report, gather_report_steps
+from mosesplug.inspection.report import STEPS, gather_report_steps
 from mosesplug.inspection.run import StoredRun, open_run
 from mosesplug.inspection.texts import ParallelText
 from mosesplug.metrics import metric
@@ -23,7 +23,7 @@ from mosesplug.metrics.protocol import score_sentences
 from mosesplug.reporting.data import FeatureFacts
 from mosesplug.reporting.page import render_page
 from mosesplug.tuning_set import TuningSet
-from tests.inspection.runs import GRAPH, LISTS, REFERENCE, make_run, read_graph
+from tests.inspection.runs import GRAPH, LISTS, REFERENCE, gather_report, make_run, read_graph
 from tests.reporting.pages import check_whole
 
 

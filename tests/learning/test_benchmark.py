@@ -87,7 +87,7 @@ def test_held_out_sentences_are_scored_and_not_learnt_from() -> None:
     weights = np.array([0.0, 0.2, 0.2, 0.2, 0.2])
     held_out = replace(whole, tuning_set=whole.tuning_set.take_sentences(left_out))
     assert outcome.held_out == (corpus_score(held_out, weights),)
-    assert given.start_scores[1] == corpus_score(held_out, given.start)
+    assert given.scores(given.start)[1] == corpus_score(held_out, given.start)
 
 
 def test_a_rejected_task_is_reported() -> None:

@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 
 from mosesplug.errors import UsageError
-from mosesplug.inspection.report import gather_report
 from mosesplug.inspection.run import open_run
 from mosesplug.inspection.texts import ParallelText
 from mosesplug.reporting.data import LatticeFacts, LatticeLine, ReportData
 from mosesplug.reporting.figures import FIGURES, draw_figure, render_png, render_svg
 from mosesplug.reporting.page import render_page
-from tests.inspection.runs import REFERENCE, make_run, read_graph
+from tests.inspection.runs import REFERENCE, gather_report, make_run, read_graph
 from tests.reporting.pages import check_whole, open_in_browser
 
 pytest.importorskip("matplotlib")
