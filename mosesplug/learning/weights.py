@@ -183,6 +183,11 @@ def format_weights(
 
     Sparse weights of 0 and those of fixed features are left out.
 
+    Args:
+        space: the features.
+        weights: float64 ``[n_features]``.
+        fixed: bool ``[n_features]``, features that are not tuned; None: none.
+
     Raises:
         OptimizerError: a weight is not finite, or all of them are 0.
     """

@@ -178,5 +178,5 @@ def bleu_of_rows(totals: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def exponentials(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the exponential of each value as kernels compute it; NumPy's may differ by a bit."""
+    """Return exponentials, ``[n]``, as kernels compute them; NumPy's may differ by a bit."""
     return np.array([math.exp(value) for value in values.tolist()], dtype=np.float64)

@@ -244,7 +244,7 @@ def can_scale(problem: Problem) -> bool:
 def score_solution(
     problem: Problem, weights: NDArray[np.float64], history: tuple[Mapping[str, Any], ...]
 ) -> Solution:
-    """Return the weights, normalised, with their score.
+    """Return the weights, float64 ``[n_features]``, normalised, with their score.
 
     Raises:
         OptimizerError: the bounds leave only weights that are all zero.

@@ -81,7 +81,7 @@ def encode_graph(file: HypergraphFile, columns: Mapping[str, int]) -> bytes:
 
 
 def decode_graph(buffer: NDArray[np.uint8]) -> Hypergraph:
-    """Return the graph of a record; its arrays are read-only views if the record is aligned.
+    """Return the graph of a record, uint8; its arrays are read-only views if it is aligned.
 
     Raises:
         ValueError: these are not the bytes of such a record.
@@ -125,7 +125,7 @@ def decode_sound_graph(buffer: NDArray[np.uint8], n_features: int) -> Hypergraph
     """Decode and check the graph of a record.
 
     Args:
-        buffer: the bytes of the record.
+        buffer: uint8; the bytes of the record.
         n_features: number of columns of the feature space.
 
     Raises:

@@ -217,7 +217,7 @@ _FIELDS = tuple(field for field in vars(KbestRecord).values() if isinstance(fiel
 
 
 def read_record(buffer: NDArray[np.uint8], iteration: int, sentence: int) -> KbestRecord:
-    """Return the list of a sentence from its bytes.
+    """Return the list of a sentence from its bytes, uint8.
 
     Raises:
         StoreError: the record is damaged.
@@ -253,7 +253,7 @@ def _end_of_array(count: int, at: int, size: int) -> int:
 
 
 def align(buffer: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return the bytes, or an aligned copy if arrays cannot be views of them.
+    """Return the bytes, uint8, or an aligned copy if arrays cannot be views of them.
 
     LMDB aligns values that fill whole pages; small ones may be anywhere.
     """
@@ -263,7 +263,7 @@ def align(buffer: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def read_header(buffer: NDArray[np.uint8]) -> tuple[list[int], int]:
-    """Return the numbers in the header of a record, and the offset of its arrays.
+    """Return the numbers in the header of a record, uint8, and the offset of its arrays.
 
     Raises:
         ValueError: the header is missing or invalid.

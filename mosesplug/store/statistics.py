@@ -192,7 +192,7 @@ def _compute(
 def check_statistics(
     statistics: NDArray[Any], kind: StatisticsKind, metric: Metric
 ) -> NDArray[Any]:
-    """Convert statistics to the stored dtype.
+    """Convert statistics, ``[n, n_statistics]``, to the stored dtype.
 
     Raises:
         DataError: a value is not finite.

@@ -192,6 +192,6 @@ def _arrange(block: NBestList, stats: Floats) -> TuningSet:
 
 
 def format_statistics(stats: NDArray[np.float64], measure: Measure) -> Iterator[bytes]:
-    """Yield one line for each hypothesis."""
+    """Yield one line for each hypothesis, from float64 ``[n_hyps, n_statistics]``."""
     for row in stats.tolist():
         yield f"{measure.format(row)}\n".encode()

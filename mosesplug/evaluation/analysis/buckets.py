@@ -74,7 +74,7 @@ def score_buckets(scores: NDArray[np.float64], *, from_zero: bool = False) -> Bu
     They are tenths if all scores are between 0 and 1, and ranges of a round width otherwise.
 
     Args:
-        scores: all sentence scores, at least one.
+        scores: float64 ``[n]``; all sentence scores, at least one.
         from_zero: use tenths also if scores are above 1, as those of error rates may be.
     """
     least, most = float(scores.min()), float(scores.max())

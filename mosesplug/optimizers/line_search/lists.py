@@ -248,7 +248,7 @@ def _sparse_columns(problem: Problem, active: NDArray[np.bool_]) -> NDArray[np.f
 
 @finite_kernel
 def index_of_highest(heights: NDArray[np.float64]) -> int:
-    """Return the first index of the greatest value."""
+    """Return the first index of the greatest value, of float64 ``[n]``."""
     highest = -np.inf
     for row in range(len(heights)):
         highest = max(highest, heights[row])

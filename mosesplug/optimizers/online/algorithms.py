@@ -68,7 +68,7 @@ class EpochOutcome:
 
 
 def weight_facts(weights: NDArray[np.float64]) -> dict[str, float]:
-    """Return facts about weights for the history: norm and number of non-zero weights."""
+    """Return norm and number of non-zero weights, ``[n_features]``, for the history."""
     return {
         "norm": float(np.linalg.norm(weights)),
         "active": int(np.count_nonzero(weights)),

@@ -283,7 +283,7 @@ def list_count_vectors(options: DescentOptions) -> dict[str, float]:
 def initial_vectors(
     fills: Mapping[str, float], weights: NDArray[np.float64]
 ) -> dict[str, NDArray[np.float64]]:
-    """Return the initial vectors: a copy of the weights, and the others with their fill values."""
+    """Return vectors ``[n_features]``: a copy of the weights, and the others' fill values."""
     vectors = {name: np.full(len(weights), fill) for name, fill in fills.items()}
     vectors["weights"] = np.array(weights, dtype=np.float64)
     return vectors
@@ -318,7 +318,7 @@ def drop_rare_features(state: LearnerState, change: Change, step: Step, minimum:
 
 
 def require_usable(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the weights if they are usable as starting weights.
+    """Return the weights, float64 ``[n]``, if they are usable as starting weights.
 
     Raises:
         OptimizerError: the weights are not finite or too large.

@@ -231,7 +231,7 @@ def require_finite(change: Change, epoch: int) -> None:
 
 
 def require_finite_weights(weights: NDArray[np.float64], name: str, epoch: int) -> None:
-    """Check a learner's weights after an epoch.
+    """Check a learner's weights, float64 ``[n_features]``, after an epoch.
 
     Raises:
         OptimizerError: a weight is not finite.
@@ -326,5 +326,5 @@ def restart_averaging(state: LearnerState) -> LearnerState:
 
 
 def is_usable(weights: NDArray[np.float64]) -> bool:
-    """Return whether weights are finite and not all zero."""
+    """Return whether weights, ``[n_features]``, are finite and not all zero."""
     return bool(np.isfinite(weights).all() and weights.any())

@@ -121,7 +121,7 @@ class FiledShard:
 def open_shards(
     tuning_set: TuningSet, parts: Sequence[NDArray[np.int64]], sharding: Sharding
 ) -> Iterator[list[Shard]]:
-    """Open one shard per part, with lists that the workers can read."""
+    """Open one shard per part (int64 sentences), with lists that the workers can read."""
     if not sharding.elsewhere:
         source = StoredSource(tuning_set)
         yield [SharedShard(source, part) for part in parts]

@@ -129,7 +129,8 @@ def contrast_pairs(pairs: RankedPairs, n_hyps: int) -> Contrast:
 def contrast_means(offsets: NDArray[np.int64]) -> Contrast:
     """Return each value minus its sentence's mean; no sentence may be empty.
 
-    The map is its own transpose.
+    The map takes float64 ``[n_hyps, ...]``, and is its own transpose. ``offsets``, int64
+    ``[n_sentences + 1]``, are those of the sentences.
     """
     widths = np.diff(offsets)
 

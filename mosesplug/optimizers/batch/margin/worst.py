@@ -162,6 +162,14 @@ def visit_all(
 ) -> float:
     """Visit every sentence once, in random order, and exchange multipliers.
 
+    Args:
+        loss: of the lists.
+        members: int64 ``[n]``, ascending rows that may have a multiplier.
+        multipliers: in and output, float64 ``[n_hyps]``.
+        weights: in and output, float64 ``[n_columns]``.
+        rng: of the order.
+        exchanges: of a visit, at most.
+
     Returns:
         The largest difference of slopes within a sentence, before its visit.
     """

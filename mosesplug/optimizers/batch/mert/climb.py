@@ -282,7 +282,7 @@ def climb_from_perturbation(
 
 
 def make_positive(weights: Vector, positive: NDArray[np.bool_] | None) -> Vector:
-    """Return the weights, raising those that must be positive and are not."""
+    """Return the weights, ``[n_active]``, raising those that must be positive and are not."""
     if positive is None:
         return weights
     small = 1e-3 * (np.abs(weights).mean() or 1.0)

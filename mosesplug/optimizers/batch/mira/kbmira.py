@@ -242,7 +242,7 @@ def start_state(weights: NDArray[np.float32], n_statistics: int) -> MiraState:
 
 
 def score_single(metric: Metric, totals: NDArray[np.float64]) -> float:
-    """Return the metric of summed statistics; BLEU in single precision, as Moses."""
+    """Return the metric of summed statistics, ``[n_stats]``; BLEU in single precision, as Moses."""
     if metric.has_bleu_statistics:
         return float(single_bleu(totals.astype(np.float32)))
     return float(metric.score(totals))
@@ -277,7 +277,7 @@ class _Worth:
 
 
 def single_weights(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Return the weights in single precision.
+    """Return the weights in single precision, float32 ``[n_features]``.
 
     Raises:
         OptimizerError: they are too large for it.

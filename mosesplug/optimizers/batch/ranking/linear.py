@@ -93,7 +93,7 @@ def feature_rows(tuning_set: TuningSet, columns: NDArray[np.bool_]) -> Any:
 
 
 def scale_list_sums(offsets: NDArray[np.int64], rows: Any) -> Any:
-    """Return sums of each list's rows over the root of their number."""
+    """Return sums of each list's rows over the root of their number, ``[n_lists, n_columns]``."""
     from scipy.sparse import csr_array
 
     widths = np.diff(offsets)

@@ -118,7 +118,7 @@ def _find_oracles(
 def make_change(
     view: BatchView, coefficients: NDArray[np.float64], loss: float, violations: int
 ) -> Change:
-    """Return the change of active features by a combination of the hypotheses.
+    """Return the change of active features by ``coefficients``, ``[n_hyps]``, times hypotheses.
 
     Values that cancel out give exactly 0, without rounding errors: features that all hypotheses of
     a sentence share do not change.
