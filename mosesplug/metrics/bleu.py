@@ -32,6 +32,7 @@ from mosesplug.metrics.ngrams import ReferenceNgrams, compile_ngrams, count_matc
 from mosesplug.metrics.plain import (
     CALL,
     HYPOTHESES,
+    ORDER,
     ROWS,
     Allowance,
     ReferenceLines,
@@ -46,13 +47,16 @@ from mosesplug.metrics.protocol import (
     check_references,
     reference_fingerprint,
 )
+from mosesplug.metrics.sentence_bleu import (
+    sentence_bleu_lin_och,
+    sentence_bleu_moses,
+    sentence_bleu_nakov,
+    smoothed_rows,
+)
 from mosesplug.metrics.tokenizers import Tokenization
 from mosesplug.metrics.words import ReferenceWords, compile_words
 
 __all__ = ["ORDER", "Bleu", "BleuReferences", "ReferenceLength", "bleu_score_row", "bleu_scores"]
-
-ORDER = 4
-"""Words in the longest n-gram."""
 
 N_COUNTS = 2 * ORDER
 """Counts of a hypothesis: matches and total of each order."""
@@ -297,16 +301,13 @@ class Bleu:
         self, stats: NDArray[np.float64], smoothing: Smoothing = "lin-och"
     ) -> NDArray[np.float64]:
         """Return the smoothed BLEU of each row of ``stats``; see ``Metric.sentence_scores``."""
-        # Imported here: it imports this module, and its kernels take seconds to compile.
-        from mosesplug.metrics import sentence_bleu
-
         smoothed = {
-            "lin-och": sentence_bleu.sentence_bleu_lin_och,
-            "moses": sentence_bleu.sentence_bleu_moses,
-            "nakov": sentence_bleu.sentence_bleu_nakov,
+            "lin-och": sentence_bleu_lin_och,
+            "moses": sentence_bleu_moses,
+            "nakov": sentence_bleu_nakov,
         }
         if _allowance.take(len(stats) + CALL):
-            return sentence_bleu.smoothed_rows(stats, smoothing)
+            return smoothed_rows(stats, smoothing)
         return np.asarray(smoothed[smoothing](np.ascontiguousarray(stats)), dtype=np.float64)
 
     def floor_matches(self, totals: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -24,6 +24,7 @@ from mosesplug.metrics.hypotheses import HypothesisRanges
 
 __all__ = [
     "HYPOTHESES",
+    "ORDER",
     "ROWS",
     "Allowance",
     "ReferenceLines",
@@ -34,6 +35,9 @@ __all__ = [
     "split_hypotheses",
     "split_words",
 ]
+
+ORDER = 4
+"""Words in the longest n-gram of BLEU."""
 
 HYPOTHESES = 4000
 """Hypotheses of one set of references that are counted without kernels."""

@@ -24,8 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
-from mosesplug.metrics.bleu import ORDER
-from mosesplug.metrics.plain import exponentials
+from mosesplug.metrics.plain import ORDER, exponentials
 
 __all__ = [
     "sentence_bleu_lin_och",

@@ -183,7 +183,7 @@ def _fill(
 
 
 def size_tables(capacities: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return offsets, int64 ``[n + 1]``, of tables for ``n`` capacities: powers of two."""
+    """Return offsets of hash tables, int64 ``[n + 1]``; their sizes are powers of two."""
     # At most 2/3 full.
     sizes = np.int64(1) << np.ceil(np.log2(capacities * 1.5 + 1)).astype(np.int64)
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)])
