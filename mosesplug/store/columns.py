@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.nbest.files import NBestList
+from mosesplug.metrics.hypotheses import read_only
 from mosesplug.store.dedupe import Rows
 
-__all__ = ["Column", "Homes", "copy_texts", "count_tokens", "make_columns", "read_only"]
+__all__ = ["Column", "Homes", "copy_texts", "count_tokens", "make_columns"]
 
 Column = tuple[NDArray[Any], list[int]]
 """One array of a block's records, concatenated, and the offsets of each sentence's part."""
@@ -129,10 +130,3 @@ def count_tokens(
     begins[offsets[:-1][starts < ends]] = in_token[offsets[:-1][starts < ends]]
     before = np.searchsorted(np.flatnonzero(begins), offsets)
     return np.diff(before).astype(np.int32)
-
-
-def read_only(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
-    """Return the array, contiguous and read-only: one type for Numba."""
-    view: NDArray[Any] = np.ascontiguousarray(array, dtype=dtype).view()
-    view.flags.writeable = False
-    return view

@@ -20,11 +20,12 @@ from formats.errors import FormatError
 from formats.nbest.files import NBestList
 from mosesplug.errors import StoreError, StoreMismatch
 from mosesplug.features import spelled_groups
+from mosesplug.metrics.hypotheses import read_only
 from mosesplug.metrics.outside import compute_statistics
 from mosesplug.metrics.protocol import Metric, Prepared, needs_texts
 from mosesplug.store import dedupe
 from mosesplug.store.claims import MOST_SENTENCES
-from mosesplug.store.columns import Column, Homes, make_columns, read_only
+from mosesplug.store.columns import Column, Homes, make_columns
 from mosesplug.store.dedupe import Rows
 from mosesplug.store.merge import Reader
 from mosesplug.store.records import corruption_error, encode_record, report_damage
