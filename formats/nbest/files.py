@@ -39,7 +39,10 @@ __all__ = [
     "FEW",
     "NBestEntry",
     "NBestList",
+    "check_order",
     "dense_features",
+    "empty_error",
+    "find_layout",
     "format_entry",
     "format_list",
     "frequent_features",
@@ -47,6 +50,7 @@ __all__ = [
     "iter_nbest",
     "read_nbest",
     "read_nbest_blocks",
+    "read_text_blocks",
     "replace_id",
     "write_nbest",
 ]
@@ -80,7 +84,7 @@ def read_nbest(
     futures: list[Future[NBestList]] = []
     with ThreadPoolExecutor(max(threads, 1)) as pool:
         layout: Layout | None = None
-        for text, first_line in _blocks(path, BLOCK_BYTES):
+        for text, first_line in read_text_blocks(path):
             layout = layout or find_layout(text, names, dense, name, first_line)
             if layout is not None:
                 futures.append(pool.submit(parse_block, text, layout, name, first_line))
@@ -89,7 +93,7 @@ def read_nbest(
     for block in (blocks := [block for block in blocks if len(block)]):
         last = check_order(last, block)
     if not blocks:
-        raise _empty(name)
+        raise empty_error(name)
     return concatenate(blocks)
 
 
@@ -123,7 +127,7 @@ def read_nbest_blocks(
     name = fspath(path)
     layout: Layout | None = None
     last = -1
-    for text, first_line in _blocks(path, block_bytes):
+    for text, first_line in read_text_blocks(path, block_bytes):
         if rewrite is not None:
             text = rewrite(text, first_line)
         layout = layout or find_layout(text, names, dense, name, first_line, score_first, skipped)
@@ -131,7 +135,7 @@ def read_nbest_blocks(
             last = check_order(last, block)
             yield block
     if layout is None:
-        raise _empty(name)
+        raise empty_error(name)
 
 
 def iter_nbest(
@@ -163,7 +167,7 @@ def iter_nbest(
             previous = entry.sentence_id
             yield entry
     if layout is None:
-        raise _empty(fspath(path))
+        raise empty_error(fspath(path))
 
 
 def write_nbest(
@@ -213,7 +217,7 @@ def replace_id(line: bytes, name: str) -> bytes:
     return name.encode("utf-8", "surrogateescape") + line[line.index(b" ||| ") :]
 
 
-def _blocks(path: StrPath, block_bytes: int) -> Iterator[tuple[bytes, int]]:
+def read_text_blocks(path: StrPath, block_bytes: int = BLOCK_BYTES) -> Iterator[tuple[bytes, int]]:
     """Yield the lines of whole sentences, with ``\n``, and the number of the first line."""
     waiting: list[bytes] = []
     first_line = 1
@@ -225,7 +229,8 @@ def _blocks(path: StrPath, block_bytes: int) -> Iterator[tuple[bytes, int]]:
         cut = start_of_last_sentence(text)
         if cut:
             yield text[:cut], first_line
-            first_line += text.count(b"\n", 0, cut)
+            # Several times as fast as ``bytes.count``.
+            first_line += int(np.count_nonzero(np.frombuffer(text, np.uint8, cut) == ord("\n")))
         waiting = [text[cut:]]
     if kept := b"".join(waiting):
         yield kept if kept.endswith(b"\n") else kept + b"\n", first_line
@@ -281,7 +286,8 @@ def check_order(last: int, block: NBestList) -> int:
     return int(block.sentence_ids[-1])
 
 
-def _empty(path: str) -> FormatError:
+def empty_error(path: str) -> FormatError:
+    """Return the error for a list without a line."""
     return FormatError(
         "the list is empty", path=path, remedy="Check the decoder's error output and its disk"
     )
