@@ -7,6 +7,9 @@ sentence replaces each removed one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,10 +24,21 @@ from formats.nbest.files import NBestList
 from formats.text import StrPath
 from mosesplug.errors import DataError
 from mosesplug.kernels import lean_kernel
-from mosesplug.moses_tools.extractor_files import Iteration, Merged, find_first_equal_rows
+from mosesplug.moses_tools.extractor_files import (
+    Iteration,
+    Merged,
+    find_first_equal_rows,
+    order_by_sentence,
+)
 from mosesplug.moses_tools.scoring import Scorer, ScorerInput, check_sentences
 
-__all__ = ["remove_duplicates", "score_n_best_list", "write_extracted"]
+__all__ = [
+    "Occurrences",
+    "find_occurrences",
+    "remove_duplicates",
+    "score_n_best_list",
+    "write_extracted",
+]
 
 
 def score_n_best_list(block: NBestList, scorer: Scorer, *, threads: int = 2) -> Iteration:
@@ -63,21 +77,52 @@ def _hypotheses(block: NBestList) -> ScorerInput:
     return ScorerInput(block.sentence_ids, block.buffer, block.text_starts, block.text_ends)
 
 
-def remove_duplicates(merged: Merged) -> Merged:
+@dataclass(frozen=True)
+class Occurrences:
+    """Hypotheses of several lists in the order of Moses, by rows that are read once.
+
+    Attributes:
+        rows: int64 ``[n]``; the row of each hypothesis in merged lists.
+        offsets: int64 ``[n_sentences + 1]``; hypotheses of each sentence.
+    """
+
+    rows: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+
+
+def find_occurrences(
+    merged: Merged, iterations: Sequence[Iteration], rows: NDArray[np.int64]
+) -> Occurrences:
+    """Return the hypotheses of all lists by sentence.
+
+    Args:
+        merged: the merged iterations.
+        iterations: the distinct hypotheses of each list.
+        rows: int64 ``[n]``; the row of each hypothesis in the iterations, one after the other.
+    """
+    _, _, order = order_by_sentence([iteration.features for iteration in iterations])
+    places = np.empty_like(order)
+    places[order] = np.arange(len(order))
+    sentences = np.repeat(np.arange(len(merged.sentence_ids)), np.diff(merged.offsets))
+    of_hypothesis = places[rows]
+    counts = np.bincount(sentences[of_hypothesis], minlength=len(merged.sentence_ids))
+    by_sentence = np.argsort(sentences[of_hypothesis], kind="stable")
+    return Occurrences(of_hypothesis[by_sentence], np.cumsum([0, *counts.tolist()]))
+
+
+def remove_duplicates(merged: Merged, found: Occurrences) -> Merged:
     """Return the rows that Moses' ``extractor`` keeps, in the order in which it leaves them.
 
     Sparse features are not compared: if rows differ only in these, the first is kept. The last row
     of the sentence replaces each duplicate, and is checked next.
     """
-    first = find_first_equal_rows(merged, merged.stats, sparse=False)
-    if np.array_equal(first, np.arange(len(first))):
-        return merged
-    order = np.arange(len(first))
-    counts = np.diff(merged.offsets)
-    select_rows(first, merged.offsets, np.zeros(len(first), dtype=np.bool_), order, counts)
+    equal = find_first_equal_rows(merged, merged.stats, sparse=False)[found.rows]
+    order = np.arange(len(equal))
+    counts = np.diff(found.offsets)
+    select_rows(equal, found.offsets, np.zeros(len(merged.dense), dtype=np.bool_), order, counts)
     offsets = np.cumsum([0, *counts.tolist()])
-    kept = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - merged.offsets[:-1], counts)
-    return merged.take(order[kept], offsets)
+    kept = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - found.offsets[:-1], counts)
+    return merged.take(found.rows[order[kept]], offsets)
 
 
 @lean_kernel
@@ -91,9 +136,9 @@ def select_rows(
     """Put the kept rows of each sentence first, in Moses' order.
 
     Args:
-        first: int64 ``[n]``; the first equal row of each row.
+        first: int64 ``[n]``; equal numbers for equal rows.
         offsets: int64 ``[n_sentences + 1]``; rows of each sentence.
-        seen: bool ``[n]``, False; working space.
+        seen: bool, False for each of these numbers; working space.
         order: in and out, int64 ``[n]``; 0, 1, 2, ... at first. The kept rows of sentence ``i``
             are the first ``counts[i]`` from ``offsets[i]`` on.
         counts: output, int64 ``[n_sentences]``.

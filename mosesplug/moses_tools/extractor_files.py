@@ -31,6 +31,7 @@ __all__ = [
     "join",
     "load_extractor_files",
     "merge",
+    "order_by_sentence",
     "pair_files",
     "read_iteration",
 ]
@@ -210,7 +211,7 @@ def merge(iterations: Sequence[Iteration]) -> Merged:
                 "with one metric"
             )
     features = [iteration.features for iteration in iterations]
-    sentences, offsets, order = _by_sentence(features)
+    sentences, offsets, order = order_by_sentence(features)
     sparse_names, sparse = _join_sparse(features)
     return Merged(
         metric=first.scores.metric,
@@ -224,10 +225,15 @@ def merge(iterations: Sequence[Iteration]) -> Merged:
     )
 
 
-def _by_sentence(
+def order_by_sentence(
     features: Sequence[FeatureData],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return sentences by first appearance, their row offsets, and the order of all rows."""
+    """Return sentences by first appearance, their row offsets, and the order of all rows.
+
+    Returns:
+        int64 ``[n_sentences]``; int64 ``[n_sentences + 1]``; and int64 ``[n]``, the rows of all
+        files in the order of the merged lists.
+    """
     blocks = np.concatenate([feature.sentence_ids for feature in features])
     counts = np.concatenate([np.diff(feature.offsets) for feature in features])
     starts = np.cumsum(counts) - counts

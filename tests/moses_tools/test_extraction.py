@@ -13,7 +13,12 @@ from formats.errors import FormatError
 from formats.extractor.data import FeatureData, ScoreData
 from formats.nbest.files import read_nbest
 from mosesplug.errors import DataError, UsageError
-from mosesplug.moses_tools.extraction import remove_duplicates, score_n_best_list, write_extracted
+from mosesplug.moses_tools.extraction import (
+    find_occurrences,
+    remove_duplicates,
+    score_n_best_list,
+    write_extracted,
+)
 from mosesplug.moses_tools.extractor_files import Iteration, merge
 from mosesplug.moses_tools.scoring import Scorer, ScorerInput
 
@@ -54,8 +59,10 @@ ROWS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), min_size=1, max
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 3), ROWS), min_size=1, max_size=5))
 def test_duplicates_leave_in_moses_order(blocks: list[tuple[int, list[tuple[int, int]]]]) -> None:
-    merged = merge([iteration(blocks)])
-    found = remove_duplicates(merged)
+    n_rows = sum(len(block) for _, block in blocks)
+    iterations = [iteration(blocks)]
+    merged = merge(iterations)
+    found = remove_duplicates(merged, find_occurrences(merged, iterations, np.arange(n_rows)))
     at = 0
     for i, sentence in enumerate(found.sentence_ids.tolist()):
         rows = [row for owner, block in blocks if owner == sentence for row in block]
@@ -72,6 +79,19 @@ def test_duplicates_leave_in_moses_order(blocks: list[tuple[int, list[tuple[int,
         assert found.sparse.data[mine].tolist() == [numbers[k] for k in left]
         at += len(left)
     assert len(found.dense) == len(found.stats) == len(found.sparse.indptr) - 1 == at
+
+
+def test_a_row_that_occurs_again_is_a_duplicate() -> None:
+    """Rows of three lists, of which the second repeats a row of the first, and the third both."""
+    iterations = [iteration([(4, [(1, 0), (2, 0)]), (6, [(1, 0)])]), iteration([(4, [(3, 0)])])]
+    merged = merge(iterations)
+    occurrences = find_occurrences(merged, iterations, np.array([0, 1, 2, 1, 3, 0, 3, 2]))
+    assert occurrences.rows.tolist() == [0, 1, 1, 2, 0, 2, 3, 3]
+    assert occurrences.offsets.tolist() == [0, 6, 8]
+    found = remove_duplicates(merged, occurrences)
+    rows = [(1, 0), (2, 0), (2, 0), (3, 0), (1, 0), (3, 0)]
+    assert found.dense[:3, 0].tolist() == [rows[k][0] for k in moses_order(rows)]
+    assert (found.dense[3:].tolist(), found.offsets.tolist()) == ([[1]], [0, 3, 4])
 
 
 def put(path: Path, text: str) -> Path:

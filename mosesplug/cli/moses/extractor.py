@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +19,10 @@ from mosesplug.cli.moses.arguments import (
 from mosesplug.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from formats.nbest.files import NBestList
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from mosesplug.moses_tools.distinct_lists import DistinctList
     from mosesplug.moses_tools.extractor_files import Iteration
 
 __all__ = ["files", "main"]
@@ -61,6 +65,9 @@ PROGRAM = Program(
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run ``extractor`` and exit."""
+    if arguments is None:  # a process of its own
+        # NumPy's linear algebra is not used; its threads would wait for work, which costs time.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     run(PROGRAM, extract, arguments)
 
 
@@ -88,32 +95,44 @@ def extract(arguments: Arguments) -> None:
     if not (lists or before):
         raise UsageError("no n-best lists are given: use --nbest FILE")
 
-    # Imported here: NumPy and Numba, which --help does not need. The n-best lists need only NumPy
-    # and are read while Numba loads.
-    from formats.nbest.files import read_nbest
+    # Imported here: NumPy and Numba, which --help does not need. The n-best lists are read while
+    # Numba loads.
+    from mosesplug.large_arrays import keep_freed_memory
+    from mosesplug.moses_tools.distinct_lists import read_distinct
+    from mosesplug.moses_tools.read_ahead import read_ahead
 
+    keep_freed_memory()
     with ThreadPoolExecutor(1) as pool:
-        iterations = _iterations(arguments, pool.map(read_nbest, lists), references)
-    from mosesplug.moses_tools.extraction import remove_duplicates, write_extracted
+        ahead = read_ahead(read_distinct(lists), pool, 2)
+        iterations, rows = _iterations(arguments, ahead, references)
+    from mosesplug.moses_tools.extraction import (
+        find_occurrences,
+        remove_duplicates,
+        write_extracted,
+    )
     from mosesplug.moses_tools.extractor_files import merge
 
     merged = merge(iterations)
-    n_read = len(merged.dense)
-    if not arguments["allow-duplicates"]:
-        merged = remove_duplicates(merged)
+    occurrences = find_occurrences(merged, iterations, rows)
+    if arguments["allow-duplicates"]:
+        merged = merged.take(occurrences.rows, occurrences.offsets)
+    else:
+        merged = remove_duplicates(merged, occurrences)
     write_extracted(merged, arguments["ffile"], arguments["scfile"], binary=arguments["binary"])
     if (arguments["verbose"] or 0) > 0:
         print(
-            f"{merged.metric}: {len(merged.dense)} of {n_read} hypotheses written, of"
+            f"{merged.metric}: {len(merged.dense)} of {len(rows)} hypotheses written, of"
             f" {len(merged.sentence_ids)} sentences",
             file=sys.stderr,
         )
 
 
 def _iterations(
-    arguments: Arguments, lists: Iterable[NBestList], references: Sequence[str]
-) -> list[Iteration]:
-    """Yield the earlier iterations, then the scored n-best lists."""
+    arguments: Arguments, lists: Iterable[DistinctList], references: Sequence[str]
+) -> tuple[list[Iteration], NDArray[np.int64]]:
+    """Return the earlier iterations and the scored n-best lists, and the row of each hypothesis."""
+    import numpy as np
+
     from mosesplug.metrics import metric
     from mosesplug.moses_tools.extraction import score_n_best_list
     from mosesplug.moses_tools.extractor_files import read_iteration
@@ -130,6 +149,8 @@ def _iterations(
                 f"{iteration.score_file} has statistics of {iteration.scores.metric}, not of"
                 f" {metric_name}: give the --sctype that it was made with"
             )
+    n_before = sum(len(iteration.features.dense) for iteration in iterations)
+    rows = [np.arange(n_before)]
     if arguments["nbest"]:
         scorer = Scorer.load(
             name,
@@ -138,8 +159,11 @@ def _iterations(
             factors=arguments["factors"] or "",
             filter_command=arguments["filter"] or "",
         )
-        iterations += [score_n_best_list(block, scorer, threads=threads) for block in lists]
-    return iterations
+        for each in lists:
+            rows.append(n_before + each.rows)
+            if each.new is not None:
+                iterations.append(score_n_best_list(each.new, scorer, threads=threads))
+    return iterations, np.concatenate(rows)
 
 
 def files(text: str | None) -> list[str]:

@@ -11,6 +11,7 @@ import pytest
 from formats.extractor.reader import read_features, read_scores
 from formats.text import read_bytes, read_lines
 from mosesplug.cli.moses.extractor import main
+from mosesplug.moses_tools import distinct_lists
 
 LIST = """\
 0 ||| a b c d ||| LM0= -1 -2 ||| -1
@@ -134,6 +135,21 @@ def test_recorded_lists(multi30k: Path, tmp_path: Path, number: int) -> None:
     )
     assert features.read_bytes() == read_bytes(scores / f"run{number}.features.dat.gz")
     assert statistics.read_bytes() == read_bytes(scores / f"run{number}.scores.dat.gz")
+
+
+@pytest.mark.parametrize("flags", ["", "--binary", "--allow-duplicates"])
+def test_lines_that_are_parsed_once(
+    multi30k: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: str
+) -> None:
+    """Several lists, whose lines repeat each other, give the files of lists parsed in full."""
+    lists = ",".join(str(multi30k / "mert-work" / f"run{n}.best100.out.gz") for n in (1, 2, 3))
+    line = f"{flags} -r {multi30k / 'text' / 'dev.en'} -n {lists}"
+    monkeypatch.chdir(tmp_path)
+    assert run(line, "-S", "scores", "-F", "features") == 0
+    monkeypatch.setattr(distinct_lists, "FEW_BYTES", 1 << 40)
+    assert run(line, "-S", "all.scores", "-F", "all.features") == 0
+    for name in ("scores", "features"):
+        assert filecmp.cmp(name, f"all.{name}", shallow=False)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,100 @@
+"""Read n-best lists that repeat lines of each other: each distinct line is parsed once.
+
+Two lines are the same if they differ in nothing but the decoder's model score. Small inputs are
+parsed as they are, so that they need no kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from os import fspath
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.nbest.block import NBestList, concatenate, parse_block, parse_block_fast
+from formats.nbest.files import check_order, empty_error, find_layout, read_nbest, read_text_blocks
+from formats.text import StrPath
+from mosesplug.moses_tools.feature_columns import parse_columns
+from mosesplug.moses_tools.known_lines import KnownLines
+from mosesplug.moses_tools.read_ahead import read_ahead
+
+__all__ = ["DistinctList", "read_distinct"]
+
+FEW_BYTES = 1 << 20
+"""Size of files, mostly compressed, up to which kernels take more time than they save."""
+
+
+@dataclass(frozen=True)
+class DistinctList:
+    """One of several n-best lists.
+
+    Attributes:
+        new: its lines that no list before has, in their order; None if there are none.
+        rows: int64 ``[n]``; the place of each of its lines among the new lines of all lists.
+    """
+
+    new: NBestList | None
+    rows: NDArray[np.int64]
+
+
+def read_distinct(paths: Sequence[StrPath]) -> Iterator[DistinctList]:
+    """Yield n-best lists, whose lines are those that ``read_nbest`` reads.
+
+    The model scores of the new lines are NaN where they were not needed to tell lines apart.
+
+    Raises:
+        FormatError: a list is invalid or empty; the error names file and line.
+    """
+    sizes = [Path(path).stat().st_size for path in paths if Path(path).is_file()]
+    if len(paths) > 1 and sum(sizes) > FEW_BYTES:
+        with ThreadPoolExecutor(1) as unpacking:
+            yield from _read_repeated(paths, unpacking)
+        return
+    n_new = 0
+    for path in paths:
+        block = read_nbest(path)
+        yield DistinctList(block, np.arange(n_new, n_new + len(block)))
+        n_new += len(block)
+
+
+def _read_repeated(
+    paths: Sequence[StrPath], unpacking: ThreadPoolExecutor
+) -> Iterator[DistinctList]:
+    """Yield lists of which each distinct line is parsed once."""
+    known, n_new = KnownLines(), 0
+    for path in paths:
+        name = fspath(path)
+        layout, last, blocks, rows = None, -1, [], []
+        for text, first_line in read_ahead(read_text_blocks(path), unpacking, 4):
+            layout = layout or find_layout(text, None, None, name, first_line)
+            if layout is None:
+                continue
+            lines = known.number(text, last)
+            block = None
+            if lines is not None:
+                block = parse_block_fast(lines.new, layout, name, 1, parse_columns)
+            if lines is not None and block is not None:
+                block = replace(block, lines=first_line + _first_places(lines.numbers, n_new))
+                last = lines.last_sentence
+                rows.append(lines.numbers)
+            else:  # an unusual or invalid line: all lines count as new
+                block = parse_block(text, layout, name, first_line)
+                last = check_order(last, block) if len(block) else last
+                rows.append(np.arange(n_new, n_new + len(block)))
+                known = KnownLines(n_new + len(block))
+            if len(block):
+                blocks.append(block)
+            n_new += len(block)
+        if layout is None:
+            raise empty_error(name)
+        yield DistinctList(concatenate(blocks) if blocks else None, np.concatenate(rows))
+
+
+def _first_places(numbers: NDArray[np.int64], first: int) -> NDArray[np.int64]:
+    """Return where each number from ``first`` on appears first; they appear in order."""
+    highest = np.maximum.accumulate(numbers)
+    return np.searchsorted(highest, np.arange(first, highest[-1] + 1))
