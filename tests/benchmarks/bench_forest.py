@@ -8,29 +8,33 @@ from __future__ import annotations
 
 import itertools
 import os
+import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from formats.graphs.any_graph import Scan, read_graph
 from formats.graphs.hypergraph import list_hypergraph_files
 from formats.graphs.hypergraph_reader import HypergraphFile, read_hypergraph
+from formats.text import read_bytes
 from formats.weights.files import WeightGroup, read_dense
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.features import FeatureSpace
 from mosesplug.forest import Hypergraph, envelope, k_best
 from mosesplug.forest.pruning import prune_to_edges
+from mosesplug.large_arrays import keep_freed_memory
 from mosesplug.metrics import metric
 from mosesplug.store import NBestStore, StoredGraphs
 from mosesplug.tuning.graphs.forest import ForestRecipe
-from mosesplug.tuning.parallel.ordered_map import start_in_order
+from mosesplug.tuning.graphs.reading import start_reading
 
 ROUNDS = {"rounds": 5, "iterations": 1, "warmup_rounds": 1}
 FIXED = "UnknownWordPenalty0"
@@ -68,15 +72,15 @@ def recorded_in(forest: Path) -> Recorded:
     )
 
 
-def read(paths: list[Path], number: int) -> HypergraphFile:
-    return read_hypergraph(paths[number])
+def read(path: Path, scan: Scan | None) -> HypergraphFile:
+    return read_graph(path, "hypergraph", scan=scan)
 
 
-def store_all(recorded: Recorded, directory: Path, processes: int) -> int:
+def store_all(recorded: Recorded, directory: Path, threads: int) -> int:
     """Read and store all graphs; the number of their edges."""
     n = len(recorded.paths)
     with NBestStore.open(directory, writable=True) as store:
-        with start_in_order(partial(read, recorded.paths), n, processes) as files:
+        with start_reading(read, recorded.paths, threads) as files:
             report = store.add_graphs(1, enumerate(files), groups=recorded.groups, fixed=(FIXED,))
         references = BLEU.prepare([(b"",) * n])
         store.add_iteration(1, (), metric=BLEU, references=references, n_sentences=n, record={})
@@ -100,19 +104,43 @@ def every(graphs: StoredGraphs) -> list[Hypergraph]:
     return [graph for number in range(60) for graph in graphs.of_sentence(number)]
 
 
-@pytest.mark.parametrize("processes", [1, 2])
-def test_read_and_store(benchmark: Any, recorded: Recorded, tmp_path: Path, processes: int) -> None:
+@pytest.mark.parametrize("threads", [1, 2])
+def test_read_and_store(benchmark: Any, recorded: Recorded, tmp_path: Path, threads: int) -> None:
     """From gzipped text to the store."""
     fresh = itertools.count()
+    spent: list[float] = []
 
     def ingest() -> int:
-        return store_all(recorded, tmp_path / str(next(fresh)), processes)
+        start = time.process_time()
+        n_edges = store_all(recorded, tmp_path / str(next(fresh)), threads)
+        spent.append(time.process_time() - start)
+        return n_edges
 
     assert benchmark.pedantic(ingest, **ROUNDS | {"rounds": 3}) > 900_000
+    print(f"\nread and stored, {threads} threads: {statistics.median(spent):.2f} CPU s")
 
 
-def test_read_alone(benchmark: Any, recorded: Recorded) -> None:
-    """Parsing one graph, gunzip included."""
+@pytest.mark.parametrize("threads", [1, 2])
+def test_read(benchmark: Any, recorded: Recorded, threads: int) -> None:
+    """Parsing all graphs, gunzip included."""
+    megabytes = sum(len(read_bytes(path)) for path in recorded.paths) / 1e6
+    keep_freed_memory()
+    spent: list[float] = []
+
+    def read_all() -> int:
+        start = time.process_time()
+        with start_reading(read, recorded.paths, threads) as files:
+            n_edges = sum(len(file.tail_offsets) - 1 for file in files)
+        spent.append(time.process_time() - start)
+        return n_edges
+
+    assert benchmark.pedantic(read_all, **ROUNDS) > 900_000
+    rates = [megabytes / each for each in (benchmark.stats.stats.median, statistics.median(spent))]
+    print(f"\nread, {threads} threads: {rates[0]:.0f} MB/s, {rates[1]:.0f} MB a CPU second")
+
+
+def test_read_without_kernels(benchmark: Any, recorded: Recorded) -> None:
+    """Parsing one graph with array operations, gunzip included."""
     assert benchmark.pedantic(read_hypergraph, (recorded.paths[1],), **ROUNDS).names
 
 
