@@ -12,7 +12,7 @@ language model is ``lm_0``): the caller names the dense ones, all others are spa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -38,10 +38,7 @@ from formats.nbest.fields import (
 )
 from formats.words import PAD, Bytes, Positions, pad_with_newlines, strip_blanks
 
-__all__ = ["ColumnParser", "NBestList", "concatenate", "parse_block", "parse_block_fast"]
-
-ColumnParser = Callable[[Bytes, Positions, Positions, Layout], NDArray[np.float32] | None]
-"""Parses features fields as ``parse_columns``, whose arguments it takes."""
+__all__ = ["NBestList", "concatenate", "parse_block", "parse_block_fast"]
 
 
 @dataclass(frozen=True)
@@ -249,24 +246,13 @@ def parse_block(text: bytes, layout: Layout, path: str, first_line: int) -> NBes
     return _parse_block_slowly(text, layout, path, first_line) if block is None else block
 
 
-def parse_block_fast(
-    text: bytes,
-    layout: Layout,
-    path: str,
-    first_line: int,
-    columns: ColumnParser | None = None,
-) -> NBestList | None:
-    """Parse whole lines in bulk; None if a line has anything unusual.
-
-    Args:
-        text, layout, path, first_line: as for ``parse_block``.
-        columns: parses features that are alike in all lines; None: ``parse_columns``.
-    """
+def parse_block_fast(text: bytes, layout: Layout, path: str, first_line: int) -> NBestList | None:
+    """Parse whole lines in bulk; None if a line has anything unusual."""
     padded = pad_with_newlines(text)
     fields = _split_lines(padded, layout)
     if fields is None:
         return None
-    features = _parse_features(padded, *fields.features, layout, columns)
+    features = _parse_features(padded, *fields.features, layout)
     sentence_ids = parse_integers(padded, *strip_blanks(padded, *fields.sentence_ids))
     score_starts, score_ends = fields.scores
     scored = np.flatnonzero(fields.n_separators > 2 + layout.skipped)
@@ -299,16 +285,13 @@ def parse_block_fast(
 
 
 def _parse_features(
-    padded: Bytes, begins: Positions, ends: Positions, layout: Layout, columns: ColumnParser | None
+    padded: Bytes, begins: Positions, ends: Positions, layout: Layout
 ) -> ParsedFeatures | None:
     """Parse by columns if the lines allow it, else by tokens."""
     # A field that ends its line has the line end in the place of the blank behind the last number.
     at_end = (padded[ends - 1] > BLANKS[-1]) & (padded[ends] <= BLANKS[-1])
     padded[ends[at_end]] = BLANKS[-1]
-    if layout.named:
-        dense = parse_columns(padded, begins, ends + at_end, layout, glued=True)
-    else:
-        dense = (columns or parse_columns)(padded, begins, ends + at_end, layout)
+    dense = parse_columns(padded, begins, ends + at_end, layout, glued=layout.named)
     if dense is None:
         return (parse_named if layout.named else parse_tokens)(padded, begins, ends, layout)
     none = np.zeros(0, dtype=np.int64)

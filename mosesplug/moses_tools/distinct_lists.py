@@ -15,36 +15,37 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.nbest.block import NBestList, concatenate, parse_block, parse_block_fast
+from formats.nbest.block import NBestList, parse_block, parse_block_fast
+from formats.nbest.entry import Layout
 from formats.nbest.files import check_order, empty_error, find_layout, read_nbest, read_text_blocks
 from formats.text import StrPath
-from mosesplug.moses_tools.feature_columns import parse_columns
-from mosesplug.moses_tools.known_lines import KnownLines
+from mosesplug.moses_tools.known_lines import KnownLines, NumberedLines
+from mosesplug.moses_tools.plain_lines import parse_plain_lines
 from mosesplug.moses_tools.read_ahead import read_ahead
 
-__all__ = ["DistinctList", "read_distinct"]
+__all__ = ["DistinctBlock", "read_distinct"]
 
 FEW_BYTES = 1 << 20
 """Size of files, mostly compressed, up to which kernels take more time than they save."""
 
 
 @dataclass(frozen=True)
-class DistinctList:
-    """One of several n-best lists.
+class DistinctBlock:
+    """A part of one of several n-best lists.
 
     Attributes:
-        new: its lines that no list before has, in their order; None if there are none.
-        rows: int64 ``[n]``; the place of each of its lines among the new lines of all lists.
+        new: its lines that no part before has, in their order; None if there are none.
+        rows: int64 ``[n]``; the place of each of its lines among the new lines of all parts.
     """
 
     new: NBestList | None
     rows: NDArray[np.int64]
 
 
-def read_distinct(paths: Sequence[StrPath]) -> Iterator[DistinctList]:
+def read_distinct(paths: Sequence[StrPath]) -> Iterator[DistinctBlock]:
     """Yield n-best lists, whose lines are those that ``read_nbest`` reads.
 
-    The model scores of the new lines are NaN where they were not needed to tell lines apart.
+    The model scores of new lines are NaN where they were not needed to tell lines apart.
 
     Raises:
         FormatError: a list is invalid or empty; the error names file and line.
@@ -57,41 +58,46 @@ def read_distinct(paths: Sequence[StrPath]) -> Iterator[DistinctList]:
     n_new = 0
     for path in paths:
         block = read_nbest(path)
-        yield DistinctList(block, np.arange(n_new, n_new + len(block)))
+        yield DistinctBlock(block, np.arange(n_new, n_new + len(block)))
         n_new += len(block)
 
 
 def _read_repeated(
     paths: Sequence[StrPath], unpacking: ThreadPoolExecutor
-) -> Iterator[DistinctList]:
-    """Yield lists of which each distinct line is parsed once."""
+) -> Iterator[DistinctBlock]:
+    """Yield parts of lists, of which each distinct line is parsed once."""
     known, n_new = KnownLines(), 0
     for path in paths:
         name = fspath(path)
-        layout, last, blocks, rows = None, -1, [], []
+        layout, last = None, -1
         for text, first_line in read_ahead(read_text_blocks(path), unpacking, 4):
             layout = layout or find_layout(text, None, None, name, first_line)
             if layout is None:
                 continue
             lines = known.number(text, last)
-            block = None
-            if lines is not None:
-                block = parse_block_fast(lines.new, layout, name, 1, parse_columns)
+            block = None if lines is None else _parse_new(lines, layout, name, first_line, n_new)
             if lines is not None and block is not None:
-                block = replace(block, lines=first_line + _first_places(lines.numbers, n_new))
-                last = lines.last_sentence
-                rows.append(lines.numbers)
+                last, rows = lines.last_sentence, lines.numbers
             else:  # an unusual or invalid line: all lines count as new
                 block = parse_block(text, layout, name, first_line)
                 last = check_order(last, block) if len(block) else last
-                rows.append(np.arange(n_new, n_new + len(block)))
+                rows = np.arange(n_new, n_new + len(block))
                 known = KnownLines(n_new + len(block))
-            if len(block):
-                blocks.append(block)
+            yield DistinctBlock(block if len(block) else None, rows)
             n_new += len(block)
         if layout is None:
             raise empty_error(name)
-        yield DistinctList(concatenate(blocks) if blocks else None, np.concatenate(rows))
+
+
+def _parse_new(
+    lines: NumberedLines, layout: Layout, name: str, first_line: int, n_new: int
+) -> NBestList | None:
+    """Parse the new lines of a block, numbered from ``n_new`` on; None if one is unusual."""
+    places = first_line + _first_places(lines.numbers, n_new)
+    block = parse_plain_lines(lines.text, lines.starts, layout, name, places)
+    if block is None:
+        block = parse_block_fast(lines.text.tobytes(), layout, name, first_line)
+    return None if block is None else replace(block, lines=places)
 
 
 def _first_places(numbers: NDArray[np.int64], first: int) -> NDArray[np.int64]:

@@ -21,6 +21,7 @@ _CHAINS_PER_SENTENCE = 512
 _TOP = np.uint64(64 - 9)  # shifts a hash to the number of one of these
 _LEAST_BYTES = 1 << 27  # the system gives no memory before it is used
 _SLACK = 8  # bytes behind a text, so that a word can begin at its last byte
+_LONGEST_ID = 18
 _LONGEST_SCORE = 16
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
@@ -53,12 +54,15 @@ class NumberedLines(NamedTuple):
 
     Attributes:
         numbers: int64 ``[n]``; equal numbers have lines that differ in nothing but the score.
-        new: the lines whose numbers are new, in their order, without scores.
+        text: uint8; the lines whose numbers are new, in their order, each with its ``\n``. A score
+            and the separator before it are left out.
+        starts: int64 ``[n_new + 1]``; the first byte of each new line, and one past the last one.
         last_sentence: the sentence id of the last line.
     """
 
     numbers: NDArray[np.int64]
-    new: bytes
+    text: Bytes
+    starts: NDArray[np.int64]
     last_sentence: int
 
 
@@ -95,8 +99,9 @@ class KnownLines:
         )
         if last_sentence < 0:
             return None
-        new = self._table.text[starts[known] : starts[self._count]].tobytes()
-        return NumberedLines(numbers + self._first, new, last_sentence)
+        starts = starts[known : self._count + 1]
+        new = self._table.text[starts[0] : starts[-1]]
+        return NumberedLines(numbers + self._first, new, starts - starts[0], last_sentence)
 
     def _reserve(self, n_bytes: int, n_lines: int) -> None:
         """Make room for more lines."""
@@ -144,10 +149,10 @@ def number_lines(
     start = 0
     for line in range(len(ends)):
         sentence, position = 0, start
-        while _ZERO <= text[position] <= _NINE and position < start + 18:
+        while _ZERO <= text[position] <= _NINE:
             sentence = 10 * sentence + int(text[position]) - _ZERO
             position += 1
-        if position == start or sentence < last_sentence:
+        if not 0 < position - start <= _LONGEST_ID or sentence < last_sentence:
             return count, -1
         last_sentence = sentence
         end = find_score(text, words, position, ends[line])
@@ -177,7 +182,7 @@ def number_lines(
 
 @lean_kernel
 def find_score(text: Bytes, words: Words, start: int, end: int) -> int:
-    """Return where `` ||| `` and a plain number at the end of a line begin, or ``end``."""
+    """Return where ``||| `` and a plain number at the end of a line begin, or ``end``."""
     position = end - 1
     n_points = 0
     while position > start and (_ZERO <= text[position] <= _NINE or text[position] == _POINT):
@@ -191,7 +196,7 @@ def find_score(text: Bytes, words: Words, start: int, end: int) -> int:
     before = position - 4
     if before < start or words[before] & np.uint64(2**40 - 1) != np.uint64(_SEPARATOR):
         return end
-    return before
+    return before + 1
 
 
 @lean_kernel

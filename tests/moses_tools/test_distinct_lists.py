@@ -45,8 +45,8 @@ def check_lists(paths: list[Path]) -> int:
     found = list(read_distinct(paths))
     blocks = [each.new for each in found if each.new is not None]
     distinct = [row for block in blocks for row in rows_of(block)]
-    for path, each in zip(paths, found, strict=True):
-        assert [distinct[row] for row in each.rows.tolist()] == rows_of(read_nbest(path))
+    expected = [row for path in paths for row in rows_of(read_nbest(path))]
+    assert [distinct[row] for each in found for row in each.rows.tolist()] == expected
     return len(distinct)
 
 
@@ -61,14 +61,12 @@ def test_lines_that_differ_in_their_scores_are_the_same(tmp_path: Path) -> None:
     second.write_text(GOOD.replace("||| -1", "||| 25.5").replace("b", "long word"))
     third.write_text(GOOD.replace("LM= 1", "LM= 1.0") + "3 ||| c ||| LM= 1 ||| 0")
     assert check_lists([first, second, third]) == 3 + 1 + 2
-    lists = list(read_distinct([first, second, third]))
-    assert [each.rows.tolist() for each in lists] == [[0, 1, 2], [0, 3, 2], [4, 1, 5, 2]]
-    assert [None if each.new is None else each.new.lines.tolist() for each in lists] == [
-        [1, 2, 3],
-        [2],
-        [1, 3],
-    ]
-    assert list(read_distinct([first, first]))[1].new is None
+    found = list(read_distinct([first, second, third]))
+    rows = np.concatenate([each.rows for each in found])
+    assert rows.tolist() == [0, 1, 2, 0, 3, 2, 4, 1, 5, 2]
+    lines = [line for each in found if each.new is not None for line in each.new.lines.tolist()]
+    assert lines == [1, 2, 3, 2, 1, 3]
+    assert list(read_distinct([first, first]))[-1].new is None
 
 
 @pytest.mark.parametrize(
@@ -83,6 +81,10 @@ def test_lines_that_differ_in_their_scores_are_the_same(tmp_path: Path) -> None:
         "3 ||| c ||| LM= 1 ||| -1 ||| 0-0\n",
         "3 ||| c ||| LM= 1 ||| -1\r\n",
         "3 ||| c ||| LM= 1 WT_x= 2 ||| -1\n",
+        "3 ||| c|||LM= 1 ||| -1\n",
+        "3 |||c ||| LM= 1 ||| -1\n",
+        "3||| c ||| LM= 1 ||| -1\n",
+        "3 ||| | || c ||  \t||| LM= 1 ||| -1\n",
         "3 ||| c ||| LM= 1e-05 ||| -1\n",
         "3 ||| c ||| LM= +1e+05 ||| -1\n",
     ],
@@ -106,7 +108,15 @@ def test_errors_are_those_of_the_plain_reader(tmp_path: Path, path: Path) -> Non
     assert str(found.value) == str(expected.value)
 
 
-@pytest.mark.parametrize("bad", ["1 ||| a ||| LM= 1 ||| 1\n", "3 ||| d ||| LM= 4 ||| 1-1\n", "x\n"])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        "1 ||| a ||| LM= 1 ||| 1\n",
+        "3 ||| d ||| LM= 4 ||| 1-1\n",
+        "x\n",
+        "3 ||| |||| ||| LM= 1 ||| 1\n",
+    ],
+)
 def test_errors_behind_repeated_lines(tmp_path: Path, bad: str) -> None:
     paths = [tmp_path / "1", tmp_path / "2"]
     paths[0].write_text(GOOD + "3 ||| d ||| LM= 4 ||| 1\n")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from mosesplug.moses_tools.distinct_lists import DistinctList
+    from mosesplug.moses_tools.distinct_lists import DistinctBlock
     from mosesplug.moses_tools.extractor_files import Iteration
 
 __all__ = ["files", "main"]
@@ -103,7 +103,7 @@ def extract(arguments: Arguments) -> None:
 
     keep_freed_memory()
     with ThreadPoolExecutor(1) as pool:
-        ahead = read_ahead(read_distinct(lists), pool, 2)
+        ahead = read_ahead(read_distinct(lists), pool, 4)
         iterations, rows = _iterations(arguments, ahead, references)
     from mosesplug.moses_tools.extraction import (
         find_occurrences,
@@ -128,7 +128,7 @@ def extract(arguments: Arguments) -> None:
 
 
 def _iterations(
-    arguments: Arguments, lists: Iterable[DistinctList], references: Sequence[str]
+    arguments: Arguments, lists: Iterable[DistinctBlock], references: Sequence[str]
 ) -> tuple[list[Iteration], NDArray[np.int64]]:
     """Return the earlier iterations and the scored n-best lists, and the row of each hypothesis."""
     import numpy as np
