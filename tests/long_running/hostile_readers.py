@@ -11,7 +11,7 @@ import io
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +41,6 @@ from formats import (
     slf_scales,
     with_weights,
 )
-from formats.graphs.any_graph import read_graph
 from formats.graphs.cdec_forest import read_cdec_forest
 from formats.graphs.hypergraph_reader import (
     TAIL,
@@ -57,7 +56,6 @@ from formats.nbest.files import dense_features
 from formats.scores import read_score_blocks, read_score_width
 from formats.weights.yaml_file import format_yaml, parse_yaml
 from formats.word_frequencies import read_word_frequencies
-from mosesplug.forest.scanner import scan_graph
 from mosesplug.store.graph_records import encode_graph, list_graph_faults
 from mosesplug.store.records import KbestRecord, decode_value, encode_record, encode_value
 from tests.long_running import hostile_directory, hostile_lists, hostile_store
@@ -384,11 +382,7 @@ FAMILIES: dict[str, Family] = {
         ),
     ),
     "hypergraph": Family(
-        {
-            "hypergraph": _graphs(read_hypergraph),
-            "scanned hypergraph": _graphs(partial(read_graph, kind="hypergraph", scan=scan_graph)),
-            "target graph": _graphs(read_target_graph),
-        },
+        {"hypergraph": _graphs(read_hypergraph), "target graph": _graphs(read_target_graph)},
         _files("valid/search_graph/*.hypergraph", "valid/search_graph/*.target", _FOUND + "graph"),
         (
             *(b"# target ||| features ||| source-covered\n", b"# node\n", b" ||| ", b"[0]", b"[1]"),
