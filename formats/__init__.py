@@ -1,4 +1,6 @@
-"""File formats of Moses and others: line numbers in every error, writes all or nothing.
+"""File formats of Moses and others.
+
+Every error names its line. A file is written completely or not at all.
 
 ::
 

@@ -1,4 +1,4 @@
-"""Parse and write many decimal numbers at once, without a Python object for each of them.
+"""Parse and write many decimal numbers without a Python object for each.
 
 Eight characters are one unsigned 64-bit word, and a word of eight digits becomes a number in three
 multiplications (Lemire 2021, "Number parsing at a gigabyte per second", section 2). A decimal
@@ -59,7 +59,7 @@ def parse_number(token: bytes) -> float:
 
 
 def parse_numbers(text: Bytes, starts: Positions, ends: Positions) -> NDArray[np.float64]:
-    """Return the values of the tokens ``text[starts[i]:ends[i]]``, equal to ``float()`` of each.
+    """Return the ``float()`` of each token ``text[starts[i]:ends[i]]``.
 
     Args:
         text: uint8 ``[n]``, of which the first ``PAD`` bytes belong to no token.
@@ -95,7 +95,7 @@ def parse_numbers(text: Bytes, starts: Positions, ends: Positions) -> NDArray[np
 
 
 def _parse_tokens(tokens: list[bytes]) -> list[float]:
-    """Return the value of each token as ``parse_number``, faster if all are numbers of JSON."""
+    """Return what ``parse_number`` returns for each token; fast if all are JSON."""
     joined = b",".join(tokens) if len(tokens) >= _FEW else b""
     if _OF_NUMBERS.fullmatch(joined):
         with contextlib.suppress(ValueError, OverflowError):
@@ -157,7 +157,7 @@ def parse_digits(words: Words, lengths: Positions) -> tuple[NDArray[np.float64],
 def _long(
     words: Words, ends: Positions, lengths: Positions
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Parse unsigned decimals of nine to sixteen characters; also return which tokens are not."""
+    """Parse unsigned decimals of 9 to 16 characters; also mark the invalid ones."""
     kept = _KEEP[lengths - 8]
     high, high_dots, high_places = _without_dot((words[ends - 16] ^ _ZEROS) & kept)
     low, low_dots, low_places = _without_dot(words[ends - 8] ^ _ZEROS)
@@ -195,7 +195,7 @@ def _not_digits(digits: Words) -> NDArray[np.bool_]:
 
 
 def _eight_digits(digits: Words) -> Words:
-    """Return the number that eight bytes of 0 to 9 spell, the last byte being the units."""
+    """Return the number that eight bytes of 0 to 9 spell; the last is the units."""
     pairs = (digits * _U64(2561)) >> _U64(8) & _U64(0x00FF00FF00FF00FF)
     fours = (pairs * _U64(6553601)) >> _U64(16) & _U64(0x0000FFFF0000FFFF)
     return (fours * _U64(42949672960001)) >> _U64(32)
@@ -249,7 +249,7 @@ def _pack(words: Words) -> bytes:
 
 
 def _spell(values: NDArray[np.float64]) -> tuple[Words, NDArray[np.bool_]]:
-    """Return two words of text for each number, and which numbers Python must format instead.
+    """Return two words of text per number, and which numbers Python must format.
 
     Byte 0 of the first word is reserved for a newline; byte 1 holds the sign.
     """

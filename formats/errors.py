@@ -1,4 +1,7 @@
-"""The error that every reader of this library raises: path, line, what is wrong, what to do."""
+"""The error that every reader of this library raises.
+
+It names the path, the line, what is wrong, and what to do.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ class FormatError(ValueError):
 
 
 def _escape(match: re.Match[str]) -> str:
-    """Return the escape of a character that would break the line or control a terminal."""
+    """Escape a character that would break the line or control a terminal."""
     return match[0].encode("unicode_escape").decode()
 
 

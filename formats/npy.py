@@ -1,4 +1,4 @@
-"""Read arrays of numbers as ``numpy.save`` writes them, without trust in their headers."""
+"""Read arrays that ``numpy.save`` writes, without trust in their headers."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _is_compressed(path: StrPath) -> bool:
 
 
 def _parse_header(head: bytes) -> tuple[np.dtype[Any], bool, tuple[int, ...], int]:
-    """Return the type, whether columns are contiguous, the shape, and where the numbers begin."""
+    """Return the type, whether columns are contiguous, the shape and the offset."""
     width = 2 if head[6:7] == b"\x01" else 4
     start = 8 + width
     offset = start + int.from_bytes(head[8:start], "little")

@@ -1,4 +1,7 @@
-"""Reference translations: one file, or a prefix of several (``dev.en0``, ``dev.en1``, ...)."""
+"""Reference translations: one file, or a prefix of several.
+
+The files of the prefix ``dev.en`` are ``dev.en0``, ``dev.en1``, ...
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,9 @@ def read_references(
     *,
     input_path: str | PathLike[str] | None = None,
 ) -> list[list[bytes]]:
-    """Return the lines of all references, as ``[reference][line]``; see ``read_reference``.
+    """Return the lines of all references, ``[reference][line]``.
+
+    ``read_reference`` reads each file.
 
     Args:
         prefix: see ``reference_files``.

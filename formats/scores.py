@@ -1,4 +1,6 @@
-"""Read scores of hypotheses that another program computed: one line or row for each hypothesis.
+"""Read scores of hypotheses that another program computed.
+
+A file has one line or row for each hypothesis.
 
 A line holds one number or several columns of numbers, ``0.8312`` or ``3 17``, alone or behind the
 id of the sentence, and the text, of its hypothesis::
@@ -104,7 +106,7 @@ def read_score_blocks(path: StrPath, *, _chunk_bytes: int = _CHUNK_BYTES) -> Ite
 
 @dataclass(frozen=True)
 class _Form:
-    """The columns of a file, set by its first line: fields before the numbers, and numbers."""
+    """The columns of a file's first line: fields before the numbers, and numbers."""
 
     fields: int
     width: int

@@ -1,4 +1,6 @@
-"""Read text files, plain or compressed (detected by content), and write files atomically.
+"""Read text files, plain or compressed, and write files atomically.
+
+Compression is detected by content.
 
 Text is bytes. Only ``\\n`` ends a line, and no encoding is assumed: Latin-1 or broken UTF-8 comes
 back byte for byte. A leading UTF-8 byte order mark is removed, since it would become part of the
@@ -101,7 +103,9 @@ def open_text(path: StrPath) -> BinaryIO:
 
 
 def require_regular_file(path: StrPath) -> Path:
-    """Return ``path`` if nothing but a regular file can be there: reading a pipe could block.
+    """Return ``path`` unless something other than a regular file is there.
+
+    Reading a pipe could block.
 
     Raises:
         FormatError: the path is neither a file nor a link to one, or cannot be examined.
@@ -141,7 +145,7 @@ def read_bytes(path: StrPath, *, most: int | None = None, what: str = "such a fi
 
 
 def read_lines(path: StrPath) -> list[bytes]:
-    """Return the lines of a file without their ``\\n``; a last line without one counts too."""
+    """Return the lines of a file, without ``\\n``; the last one needs none."""
     lines = read_bytes(path).split(b"\n")
     if lines[-1] == b"":
         lines.pop()
@@ -149,7 +153,9 @@ def read_lines(path: StrPath) -> list[bytes]:
 
 
 def iter_chunks(path: StrPath, chunk_bytes: int = CHUNK_BYTES) -> Iterator[bytes]:
-    """Yield the text of a file in pieces of about ``chunk_bytes``, uncompressed; no piece is empty.
+    """Yield the uncompressed text of a file in pieces of about ``chunk_bytes``.
+
+    No piece is empty.
 
     Raises:
         FormatError: as ``open_text``.
@@ -161,7 +167,9 @@ def iter_chunks(path: StrPath, chunk_bytes: int = CHUNK_BYTES) -> Iterator[bytes
 
 @contextmanager
 def atomic_write(path: StrPath, *, compress: Literal["gz"] | None = None) -> Iterator[BinaryIO]:
-    """Open a binary file that replaces ``path`` when the block ends, completely or not at all.
+    """Open a binary file that replaces ``path`` when the block ends.
+
+    The file is replaced completely or not at all.
 
     The bytes are written to a temporary file in the same directory, synced and renamed. If the
     block raises, ``path`` is unchanged and the temporary file is removed. Of a symbolic link, the
@@ -196,7 +204,7 @@ def atomic_write(path: StrPath, *, compress: Literal["gz"] | None = None) -> Ite
 
 
 def _name_target(error: OSError, temporary: Path, target: Path) -> None:
-    """Name the file that could not be written, in the place of its temporary file or of nothing."""
+    """Name the target in an error that names its temporary file or no file."""
     if error.filename is None:  # a write that finds no room does not say where
         is_unnamed = error.errno in _NO_ROOM
     else:
@@ -222,9 +230,9 @@ def _open_packed(file: BinaryIO, compress: Literal["gz"] | None) -> Iterator[Bin
 
 
 class _GzipReader:
-    """The text of a gzip file, unpacked in larger pieces than by ``gzip`` of Python 3.11.
+    """A gzip file, decompressed in larger pieces than by Python 3.11's ``gzip``.
 
-    As there, a file may have several members, and zeros behind each.
+    As with ``gzip``, a file may have several members, and zeros behind each.
     """
 
     def __init__(self, compressed: BinaryIO) -> None:
@@ -250,7 +258,7 @@ class _GzipReader:
         """Do nothing: the compressed file is closed by whoever opened it."""
 
     def _find_member(self) -> bytes:
-        """Return bytes from the beginning of the next member on; none if there is no other."""
+        """Return the bytes from the next member on; empty if there is no other."""
         packed = self._member.unused_data.lstrip(b"\0")
         while not packed and (more := self._compressed.read(_PACKED_BYTES)):
             packed = more.lstrip(b"\0")

@@ -1,9 +1,10 @@
-"""Read utilities of hypotheses for minimum Bayes risk: numbers that another program computed.
+"""Read utilities of hypotheses for minimum Bayes risk decoding.
 
-A line, or a row of an array, belongs to one hypothesis, in the order of the list. It holds either
-one number, the utility of the hypothesis; or one for each hypothesis of the same sentence, the
-utility if that one is right. Arrays (``.npy``) are ``[hypotheses]``; ``[hypotheses, width]``, where
-columns beyond the number of hypotheses of a sentence are ignored; or ``[sentences, width, width]``.
+Another program computed these numbers. A line, or a row of an array, belongs to one hypothesis, in
+the order of the list. It holds either one number, the utility of the hypothesis; or one for each
+hypothesis of the same sentence, the utility if that one is right. Arrays (``.npy``) are
+``[hypotheses]``; ``[hypotheses, width]``, where columns beyond the number of hypotheses of a
+sentence are ignored; or ``[sentences, width, width]``.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ class UtilityReader:
             self._is_single = self._array.ndim == 1
 
     def take(self, count: int, place: str) -> NDArray[np.float64]:
-        """Return the utilities of the next sentence, float64 ``[count]`` or ``[count, count]``.
+        """Return the utilities of the next sentence.
+
+        They are float64 ``[count]`` or ``[count, count]``.
 
         Args:
             count: number of hypotheses of the sentence, at least 1.

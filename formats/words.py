@@ -1,7 +1,8 @@
-"""Process bytes eight at a time, as unsigned 64-bit words at any position of a text.
+"""Process bytes eight at a time, as unsigned 64-bit words of a text.
 
-Comparing or searching the eight bytes of a word takes a few operations on the whole word, and NumPy
-does them for an array of words. Words are little-endian: the first byte is the lowest.
+A word may begin at any position. Comparing or searching the eight bytes of a word takes a few
+operations on the whole word, and NumPy does them for an array of words. Words are little-endian:
+the first byte is the lowest.
 """
 
 from __future__ import annotations
@@ -51,9 +52,10 @@ def pad_with_newlines(text: bytes) -> Bytes:
 
 
 def view_words(text: Bytes) -> Words:
-    """Return the eight bytes from every position on, as little-endian words: an unaligned view.
+    """Return an unaligned view of the eight bytes from every position on.
 
-    Index it with an array of positions; ``np.take`` would copy the whole of it.
+    The words are little-endian. Index it with an array of positions; ``np.take`` would copy the
+    whole of it.
     """
     return np.ndarray((len(text) - 7,), dtype="<u8", buffer=text, strides=(1,))
 
@@ -71,7 +73,7 @@ def stand_at(text: Bytes, at: Positions, expected: bytes) -> bool:
 
 
 def count_before_blank(words: Words) -> Positions:
-    """Count the bytes of each word before its first blank, int64; 8 if it has no blank."""
+    """Count the bytes of each word before its first blank, int64; 8 without one."""
     blanks = mark_zero_bytes(words ^ (EACH_BYTE * _U64(ord(" "))))
     lowest = blanks & (~blanks + _U64(1))
     behind = ((lowest * _U64(0x0706050403020100)) >> _U64(56)).view(np.int64)
@@ -135,7 +137,10 @@ def are_equal_ranges(text: Bytes, starts: Positions, others: Positions, lengths:
 def _chunks(
     text: Bytes, starts: Positions, lengths: Positions
 ) -> Iterator[tuple[Positions, Words]]:
-    """Tokens eight bytes at a time: which tokens are so long, and their words, zeros at the end."""
+    """Yield tokens eight bytes at a time: the numbers of tokens, and their words.
+
+    Tokens that have ended are left out; the last word of a token ends in zeros.
+    """
     words = view_words(text)
     rows = np.arange(len(starts))
     for offset in range(0, int(lengths.max(initial=0)), 8):

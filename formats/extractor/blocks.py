@@ -1,7 +1,7 @@
-"""Find the blocks of ``features.dat`` and ``scores.dat``: headers and ranges of rows.
+"""Find the blocks of ``features.dat`` and ``scores.dat``.
 
-A header states how many rows follow. Memory is allocated only for rows that the file really has, so
-a damaged number does no harm.
+Each block has a header and a range of rows. A header states how many rows follow. Memory is
+allocated only for rows that the file really has, so a damaged number does no harm.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def find_blocks(file: BlockFile) -> list[Block]:
 def _block(
     file: BlockFile, kinds: Mapping[bytes, str], words: list[bytes], at: int, start: int
 ) -> Block:
-    """The block whose header has these words and is at a position; its rows begin at ``start``."""
+    """Return the block with these header words at ``at`` and rows from ``start`` on."""
     mode = kinds.get(words[0])
     if mode is None:
         raise file.error(

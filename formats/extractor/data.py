@@ -1,4 +1,4 @@
-"""``features.dat`` and ``scores.dat``, which Moses' ``extractor`` writes from n-best lists.
+"""Files that Moses' ``extractor`` writes: ``features.dat``, ``scores.dat``.
 
 ::
 
@@ -42,7 +42,9 @@ THREADS = 2
 
 @dataclass(frozen=True)
 class FeatureData:
-    """A file of feature values, in the order of its blocks; a sentence may have several.
+    """A file of feature values, in the order of its blocks.
+
+    A sentence may have several blocks.
 
     Attributes:
         sentence_ids: int64 ``[n_blocks]``.
@@ -69,7 +71,9 @@ class FeatureData:
 
 @dataclass(frozen=True)
 class ScoreData:
-    """A file of sufficient statistics, in the order of its blocks; a sentence may have several.
+    """A file of sufficient statistics, in the order of its blocks.
+
+    A sentence may have several blocks.
 
     Attributes:
         metric: its name, ``BLEU``.

@@ -50,7 +50,7 @@ class Examples:
 
 
 def format_examples(examples: Examples) -> Iterator[bytes]:
-    """A line for each example, its ``\\n`` included; numbers with the digits of a C++ stream."""
+    """Yield a line for each example, with its ``\\n``; numbers as in C++ streams."""
     fields = [f" {name.replace('%', '%%')} %.6g" for name in examples.names]
     indices, data = examples.indices.tolist(), examples.data.tolist()
     bounds = examples.indptr.tolist()

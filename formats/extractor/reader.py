@@ -1,7 +1,8 @@
-"""Read ``features.dat`` and ``scores.dat``; ``formats.extractor.data`` describes the format.
+"""Read ``features.dat`` and ``scores.dat``.
 
-Rows of text are parsed many blocks at a time. A piece with anything unusual is parsed again line by
-line, which either succeeds or names the line and the error.
+``formats.extractor.data`` describes the format. Rows of text are parsed many blocks at a time. A
+piece with anything unusual is parsed again line by line, which either succeeds or names the line
+and the error.
 """
 
 from __future__ import annotations
@@ -158,7 +159,7 @@ def _parse(file: BlockFile, lines: _Lines, piece: Sequence[Block]) -> _Rows:
 
 
 def _parse_columns(lines: _Lines, piece: Sequence[Block]) -> NDArray[np.float32] | None:
-    """All rows at once if they are spelled as Moses spells them, one blank behind each number."""
+    """Parse all rows at once if they are spelled as Moses does, else return None."""
     first = np.searchsorted(lines.newlines, [block.start + PAD - 1 for block in piece]).tolist()
     counts = [block.count for block in piece]
     before, behind = (
@@ -198,7 +199,7 @@ def _parse_sparse(
     offsets: Positions,
     width: int,
 ) -> _Rows | None:
-    """Parse tokens of which some have a name; ``equals``: the last ``=`` of each, or 0."""
+    """Parse tokens some of which have a name; ``cuts``: last ``=`` of each, or 0."""
     n_rows = len(offsets) - 1
     named = np.flatnonzero(cuts)
     bare = np.flatnonzero(cuts == 0)

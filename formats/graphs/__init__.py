@@ -1,1 +1,4 @@
-"""Search graphs and lattices: Moses' hypergraph and search graph outputs, SLF, cdec forests."""
+"""Search graphs and lattices.
+
+The formats are Moses' hypergraph and search graph outputs, SLF, and cdec's forests.
+"""

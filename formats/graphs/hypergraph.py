@@ -1,4 +1,6 @@
-"""Write search graphs in Moses' hypergraph format, list their files, and map their features.
+"""Write search graphs in Moses' hypergraph format, and map their features.
+
+This module also lists the files of a directory of graphs.
 
 ``-output-search-graph-hypergraph`` writes one file per sentence, with nodes in topological order;
 the last node is the goal::
@@ -109,7 +111,7 @@ def write_hypergraph_weights(
 
 
 def _edge(edge: Edge, head: int, names: Sequence[str]) -> bytes:
-    """Format one edge; those at the sentence boundaries have no blank after their words."""
+    """Format one edge; at the sentence boundaries, no blank follows its words."""
     for part in edge.target:
         if isinstance(part, int) and not 0 <= part < head:
             raise ValueError(
@@ -158,7 +160,9 @@ class GraphColumns:
         return (*self._dense, *self.sparse)
 
     def of(self, names: Iterable[str]) -> dict[str, int]:
-        """Return the column of each name; new names outside the groups get the next columns.
+        """Return the column of each name.
+
+        New names outside the groups get the next columns.
 
         Raises:
             KeyError: a name is neither dense nor valid for a sparse feature; the exception's

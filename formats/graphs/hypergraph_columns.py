@@ -165,7 +165,10 @@ def _lines(text: bytes) -> _Lines | None:
 def _targets(
     lines: _Lines,
 ) -> tuple[tuple[bytes, ...], Positions, NDArray[np.int32], Positions, NDArray[np.int32]] | None:
-    """Return words, tail offsets, tails, target offsets, targets; None if a tail is not earlier."""
+    """Return words, tail offsets, tails, target offsets and targets of all edges.
+
+    Return None if a tail is not an earlier node.
+    """
     # The targets are a tenth of the text: copy them, or all of it would be searched for blanks.
     padded, begins, behinds = _copy_fields(lines.padded, lines.edges[:, 0], lines.bars[:, 0])
     starts, ends, offsets = _tokens(padded, begins, behinds)
@@ -219,7 +222,7 @@ def _features(
 def _alike(
     padded: Bytes, begins: Positions, behinds: Positions
 ) -> tuple[tuple[str, ...], NDArray[np.float32]] | None:
-    """Return names and values ``[n, n_names]`` if all edges have the same features in order."""
+    """Return names and values ``[n, n_names]``; None if names or their order vary."""
     first = padded[begins[0] : behinds[0]].tobytes().decode("utf-8", "surrogateescape")
     names = tuple(token.rpartition("=")[0] for token in first.split(" ") if token)
     if not all(names) or len(set(names)) < len(names):
@@ -253,7 +256,7 @@ def _token_by_token(
 def _copy_fields(
     padded: Bytes, begins: Positions, behinds: Positions
 ) -> tuple[Bytes, Positions, Positions]:
-    """Return fields of a text alone, padded, with a blank after each; and where they are there."""
+    """Return a copy of fields, padded, a blank after each, and where they are in it."""
     lengths = behinds - begins
     ends = np.cumsum(lengths + 1) - 1  # the blanks
     copied = np.full(int(ends[-1]) + 1 + 2 * PAD, ord("\n"), dtype=np.uint8)
@@ -268,7 +271,7 @@ def _copy_fields(
 def _tokens(
     padded: Bytes, begins: Positions, behinds: Positions
 ) -> tuple[Positions, Positions, Positions]:
-    """Return starts, ends and offsets of the tokens in fields between blanks or line ends."""
+    """Return starts, ends and offsets of the tokens in fields, split at blanks."""
     blank = padded <= ord(" ")
     blank[behinds] = True
     blanks = np.flatnonzero(blank)

@@ -1,8 +1,8 @@
-"""Read Moses' search graphs in hypergraph format (``-output-search-graph-hypergraph``).
+"""Read Moses' search graphs in hypergraph format.
 
-``formats.graphs.hypergraph`` describes the format. Edges are stored in flat arrays, since the graph
-of a sentence has tens of thousands of them. cdec's ``--show_target_graph`` output is the same
-without the first line and the third field of each edge.
+``-output-search-graph-hypergraph`` writes them. ``formats.graphs.hypergraph`` describes the format.
+Edges are stored in flat arrays, since the graph of a sentence has tens of thousands of them. cdec's
+``--show_target_graph`` output is the same without the first line and the third field of each edge.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class ParsedGraphs:
         return graph
 
     def _is_safe(self, owner: int) -> bool:
-        """Return whether only this user, or the owner of the graphs, writes to the directory."""
+        """Return whether only this user or the graphs' owner can write the directory."""
         try:
             status = self.directory.stat()
         except FileNotFoundError:

@@ -1,4 +1,6 @@
-"""Read Moses' ``-output-search-graph`` and ``-output-search-graph-extended`` files.
+"""Read search graphs that Moses writes with ``-output-search-graph``.
+
+Files of ``-output-search-graph-extended`` are read, too.
 
 One file holds all sentences, with one line per hypothesis. A hypothesis extends the hypothesis
 ``back``. A recombined hypothesis is another edge into the node of the hypothesis that beat it.
@@ -381,7 +383,7 @@ def _default_names(count: int) -> tuple[str, ...]:
 
 
 def _lines(path: str) -> Iterator[tuple[int, bytes]]:
-    r"""Yield the numbers and texts of non-empty lines, which end with ``\n`` or ``\r\n``."""
+    r"""Yield numbers and texts of non-empty lines, without their ``\n`` or ``\r\n``."""
     rest = b""
     number = 0
     for chunk in iter_chunks(path):

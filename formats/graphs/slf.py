@@ -1,4 +1,6 @@
-"""Read lattices in the HTK standard lattice format (SLF), from Moses or other programs.
+"""Read lattices in the HTK standard lattice format (SLF).
+
+Moses and other programs write them.
 
 A file is one lattice: a header of ``name=value`` fields, then a line for each node (``I=``) and
 each link (``J=``); the lines of nodes may be left out (HTK Book, chapter 16)::
@@ -247,7 +249,7 @@ def _resolve_links(lattice: Lattice) -> _Links:
 
 
 def _link_fields(record: Record | None) -> Record:
-    """Return the fields of a node that apply to its incoming links: word and its score."""
+    """Return the fields of a node that apply to its incoming links: ``W``, ``a``."""
     if record is None:
         return Record(1, {})
     return Record(record.line, {k: record.fields[k] for k in (b"W", b"a") if k in record.fields})

@@ -201,7 +201,7 @@ def _fields(line: bytes, plain: bool) -> Fields | None:
 
 
 def _quoted_fields(line: bytes) -> Iterator[tuple[bytes | None, bytes]]:
-    """Yield the fields of a line with quotes or backslashes; the name is None on an error."""
+    """Yield fields of a line with quotes or backslashes; on an error, name is None."""
     at = 0
     for match in _FIELD.finditer(line):
         if line[at : match.start()].strip():
@@ -220,7 +220,7 @@ def _unescape(match: re.Match[bytes]) -> bytes:
 
 
 def _names_of_moses(lines: Sequence[bytes]) -> dict[bytes, str]:
-    """Return the names of ``x1``, ``x2``, ... in Moses' comments; empty for other files."""
+    """Return the names of ``x1``, ... in Moses' comments; empty for other files."""
     names: dict[bytes, str] = {}
     of_moses = False
     comment: re.Match[bytes] | None = None

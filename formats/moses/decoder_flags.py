@@ -1,4 +1,7 @@
-"""Convert a decoder's flags to sections of its configuration: ``-threads 2`` is ``[threads]`` 2."""
+"""Convert a decoder's flags to sections of its configuration.
+
+For example, ``-threads 2`` is ``[threads]`` with the value 2.
+"""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ class MosesIni:
 
     @cached_property
     def weights(self) -> Mapping[str, tuple[float, ...]]:
-        """The weights of each feature in ``[weight]``; a later line replaces an earlier one.
+        """The weights by feature in ``[weight]``; a later line replaces an earlier one.
 
         Raises:
             FormatError: a line does not have the form ``Name= value value``.
@@ -209,9 +209,10 @@ def with_weights(
     header: Sequence[str] = (),
     digits: int | None = 6,
 ) -> bytes:
-    """Return the text of the configuration with other weights; every other byte is kept.
+    """Return the text of the configuration with other weights.
 
-    Weights that are not tuned stay. A feature without a line in ``[weight]`` gets one.
+    Every other byte is kept. Weights that are not tuned stay. A feature without a line in
+    ``[weight]`` gets one.
 
     Args:
         ini: the configuration.

@@ -1,4 +1,4 @@
-"""Tell which weights of a ``moses.ini`` are tuned, and which belong to sparse features.
+"""Find which weights of a ``moses.ini`` are tuned, and which are sparse.
 
 ``[weight]`` holds all weights. ``tuneable=false`` and ``tuneable-components=true,false`` in a line
 of ``[feature]`` exclude weights from tuning; the unknown-word penalty is excluded by default.
@@ -51,7 +51,7 @@ class FeatureWeights:
 
 
 def feature_weights(ini: MosesIni) -> tuple[FeatureWeights, ...]:
-    """Return the dense feature functions that have weights, in the order of ``[feature]``.
+    """Return the dense features that have weights, in the order of ``[feature]``.
 
     A name in ``[weight]`` without a line there counts, too, unless it looks like a sparse feature.
 
@@ -71,7 +71,7 @@ def feature_weights(ini: MosesIni) -> tuple[FeatureWeights, ...]:
 
 
 def list_features(ini: MosesIni) -> ShowWeights:
-    """Return the features as ``-show-weights`` lists them, but in the order of ``[feature]``.
+    """Return the features as ``-show-weights`` does, in the order of ``[feature]``.
 
     Raises:
         FormatError: as ``feature_weights``.

@@ -1,1 +1,1 @@
-"""n-best lists: one hypothesis a line, in the formats of Moses, Joshua, cdec and Marian."""
+"""n-best lists in the formats of Moses, Joshua, cdec, Marian and others."""

@@ -1,4 +1,4 @@
-"""Files of a directory with a line for each hypothesis: its key, and a text or a number."""
+"""Files of a directory with a key and a text or number for each hypothesis."""
 
 from __future__ import annotations
 
@@ -24,7 +24,11 @@ _Found = TypeVar("_Found")
 
 
 def search_directory(find: Callable[[Path], _Found], path: Path) -> _Found:
-    """Return what is found at a path; a directory that cannot be read is an error with its name."""
+    """Return what ``find`` finds at a path.
+
+    Raises:
+        FormatError: a directory cannot be read; the message names it.
+    """
     try:
         return find(path)
     except OSError as error:

@@ -1,4 +1,6 @@
-"""Parse one line of an n-best list: ``id ||| tokens ||| features ||| score ||| more``.
+"""Parse one line of an n-best list.
+
+Its form is ``id ||| tokens ||| features ||| score ||| more``.
 
 The features field is a sequence of labels and numbers. A label ends in ``=`` (old decoders: ``:``)
 and owns the numbers that follow; a converted list may glue a label to its number (``lm=-3.5``). A
@@ -241,7 +243,7 @@ def order_error(sentence_id: int, previous: int, place: Place) -> FormatError:
 
 
 def names_every_value(line: bytes) -> bool:
-    """Return whether a line of a list spells all its features ``name=value``, without a blank."""
+    """Return whether a line spells every feature ``name=value``, without a blank."""
     fields = line.split(b"|||", 3)
     tokens = _TOKEN.findall(fields[2]) if len(fields) > 2 else []
     return bool(tokens) and all(b"=" in token[1:-1] for token in tokens)
@@ -343,7 +345,7 @@ def _groups(tokens: Sequence[bytes], place: Place) -> list[tuple[str, list[float
 def _parse_unlabelled(
     tokens: Sequence[bytes], groups: tuple[tuple[str, int], ...], place: Place
 ) -> list[tuple[str, list[float]]]:
-    """Parse dense groups from numbers without labels, with the widths of the caller's names."""
+    """Parse dense groups from numbers without labels, with the caller's widths."""
     values = [parse_value(token, "a feature value", place) for token in tokens]
     n_names = sum(width for _, width in groups)
     if len(values) != n_names:

@@ -1,4 +1,7 @@
-"""Blocks of hypotheses that are parsed one at a time, for formats whose speed does not matter."""
+"""Make blocks of hypotheses that are parsed one at a time.
+
+Formats whose speed does not matter are read in this way.
+"""
 
 from __future__ import annotations
 

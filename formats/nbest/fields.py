@@ -83,7 +83,7 @@ def parse_columns(
 
 
 def _numbers(padded: Bytes, words: Words, at: Positions) -> tuple[NDArray[np.float64], Positions]:
-    """Parse the numbers at these positions (NaN if none); also return the positions after them."""
+    """Parse the numbers at these positions, else NaN; also return where they end."""
     minus = padded[at] == ord("-")
     first = at + minus
     word = words[first]
@@ -105,7 +105,7 @@ def _numbers(padded: Bytes, words: Words, at: Positions) -> tuple[NDArray[np.flo
 def _fixed_numbers(
     padded: Bytes, words: Words, at: Positions
 ) -> tuple[NDArray[np.float64], Positions]:
-    """Parse numbers that mostly have one digit, a point and six digits, as ``_numbers`` does."""
+    """Parse as ``_numbers`` does, faster for one digit, a point and six digits."""
     minus = padded[at] == ord("-")
     first = at + minus
     values, refused = parse_six_decimals(words[first])
@@ -201,7 +201,7 @@ def parse_tokens(
 
 
 def _without_sparse(tokens: Tokens, labels: Positions) -> NDArray[np.bool_] | None:
-    """Which tokens are values of dense features; None where a sparse one has not one value."""
+    """Return which tokens are dense values; None if a sparse one has not one value."""
     is_value = np.append(~tokens.is_label, (False, False))
     first = np.zeros(len(is_value), dtype=np.bool_)
     first[tokens.offsets] = True
@@ -212,7 +212,7 @@ def _without_sparse(tokens: Tokens, labels: Positions) -> NDArray[np.bool_] | No
 
 
 def split_tokens(padded: Bytes, begins: Positions, behinds: Positions) -> Tokens:
-    """Split features fields into labels and numbers; glued labels are cut from their numbers."""
+    """Split features fields into labels and numbers, glued or separate."""
     # One more byte at each end of a field counts as blank, so every token lies between two blanks.
     befores = begins - 1
     blank = padded <= BLANKS[-1]
@@ -268,7 +268,7 @@ def _cut_glued(
 def _owners(
     starts: Positions, ends: Positions, positions: Positions
 ) -> tuple[Positions, NDArray[np.bool_]]:
-    """Find the token that contains each position; also return which positions are in a token."""
+    """Return the tokens that contain the positions, and which positions are in one."""
     if not len(starts):
         return np.zeros(0, dtype=np.int64), np.zeros(len(positions), dtype=np.bool_)
     owners = np.searchsorted(starts, positions, side="right") - 1
@@ -277,7 +277,7 @@ def _owners(
 
 
 def _follows(padded: Bytes, tokens: Tokens, is_dense: NDArray[np.bool_], layout: Layout) -> bool:
-    """Return whether every line has the dense labels of the layout, each before its own values."""
+    """Return whether every line has the layout's labels, each before its values."""
     n_dense = sum(width for _, width in layout.groups)
     if not _every_line_has(np.flatnonzero(is_dense), tokens.offsets, n_dense):
         return False

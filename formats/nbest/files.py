@@ -1,4 +1,6 @@
-"""Read and write n-best lists: ``id ||| tokens ||| features ||| score [||| more]`` lines.
+"""Read and write n-best lists with fields between ``|||``.
+
+A line is ``id ||| tokens ||| features ||| score [||| more]``.
 
 ``read_nbest`` returns a whole list as flat arrays, ``read_nbest_blocks`` yields blocks of whole
 sentences, ``iter_nbest`` one object per line. All three accept and reject the same lists (of
@@ -107,7 +109,7 @@ def read_nbest_blocks(
     rewrite: Callable[[bytes, int], bytes] | None = None,
     block_bytes: int = BLOCK_BYTES,
 ) -> Iterator[NBestList]:
-    """Yield a list in blocks of whole sentences, each of about ``block_bytes`` of text.
+    """Yield a list in blocks of whole sentences, each of about ``block_bytes``.
 
     Memory is bounded by the block or by the largest sentence. The sparse features of each block
     are numbered independently.
@@ -237,7 +239,7 @@ def read_text_blocks(path: StrPath, block_bytes: int = BLOCK_BYTES) -> Iterator[
 
 
 def start_of_last_sentence(text: bytes) -> int:
-    """Find where the lines of the last sentence id begin, without the unfinished last line."""
+    """Find where the last sentence id begins; ignore an unfinished last line."""
     start = text.rfind(b"\n") + 1
     last = text.rfind(b"\n", 0, max(start - 1, 0)) + 1
     if _identifier(text, 0) == _identifier(text, last):
@@ -279,7 +281,7 @@ def find_layout(
 
 
 def check_order(last: int, block: NBestList) -> int:
-    """Reject a block that begins before sentence ``last``; return its own last sentence."""
+    """Reject a block that begins before sentence ``last``; return its last one."""
     first = int(block.sentence_ids[0])
     if first < last:
         raise order_error(first, last, Place(block.path, int(block.lines[0])))
@@ -313,7 +315,7 @@ def is_named(path: StrPath) -> bool:
 
 
 def dense_features(paths: Sequence[StrPath]) -> tuple[str, ...] | None:
-    """Return the names of the dense features of some lists, in order of first appearance.
+    """Return the names of the dense features of lists, by first appearance.
 
     Args:
         paths: the lists, at least one.

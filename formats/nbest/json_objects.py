@@ -1,4 +1,6 @@
-"""The grammar of n-best lists in JSON: one object a line, of one hypothesis or of one sentence.
+"""The grammar of n-best lists in JSON.
+
+A line holds one object, which is one hypothesis or one sentence::
 
     {"id": "utt-1", "hyp": "a b", "scores": {"asr": -3.5, "lm": {"forward": -7, "backward": -8}}}
     {"id": "utt-1", "hyp": "a b", "asr": -3.5, "lm": -7}
@@ -275,7 +277,7 @@ def _features(
 
 
 def _leaves(row: Mapping[str, Any], place: Place) -> Iterator[tuple[str, Any]]:
-    """Yield names and values of the scores of a hypothesis; scores of scores have points."""
+    """Yield names and values of a hypothesis' scores; nested names have points."""
     scores = row.get("scores")
     if not isinstance(scores, dict):
         raise place.error(

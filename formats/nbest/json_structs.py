@@ -96,7 +96,7 @@ class StructParser:
 
 
 def make_parser(first: Any, form: ListForm, path: str) -> StructParser | None:
-    """Return a parser for lines like the first one; None if their form needs more than that.
+    """Return a parser for lines like the first one; None if it cannot parse them.
 
     Args:
         first: the object of the first line, which ``ListForm.of_object`` has accepted.
@@ -148,7 +148,7 @@ _Field = tuple[str, str, Any] | tuple[str, str, Any, Any]
 
 
 def _define(fields: Sequence[_Field], *, strict: bool) -> Any:
-    """Return a class with attributes ``(attribute, key, type)``; strict: of these keys only."""
+    """Return a class with these attributes; strict: other keys are rejected."""
     return msgspec.defstruct(
         "Line",
         [(each[0], *each[2:]) for each in fields],
@@ -161,7 +161,7 @@ def _define(fields: Sequence[_Field], *, strict: bool) -> Any:
 def _struct(
     scores: dict[str, Any], form: ListForm, at: str, prefix: str, paths: dict[str, str]
 ) -> Any:
-    """Return the class of an object of scores, and add the place of each feature to ``paths``."""
+    """Return the class of an object of scores; add its features to ``paths``."""
     fields: list[_Field] = []
     others: list[_Field] = []
     for number, (key, value) in enumerate(scores.items()):

@@ -1,7 +1,8 @@
-"""The interface of all formats of n-best lists: a format turns a file into blocks of arrays.
+"""The interface of all formats of n-best lists.
 
-A format is one module of ``formats.nbest.readers`` with the object ``LIST_FORMAT``, and one line in
-``_MODULES``. ``open_blocks`` finds the format by name, or by the first lines of the file.
+A format turns a file into blocks of arrays. A format is one module of ``formats.nbest.readers``
+with the object ``LIST_FORMAT``, and one line in ``_MODULES``. ``open_blocks`` finds the format by
+name, or by the first lines of the file.
 """
 
 from __future__ import annotations
@@ -180,7 +181,7 @@ def split_format_name(text: str) -> tuple[str, int | None]:
 def find_format(
     path: StrPath, format: str = AUTO, columns: Sequence[str] | None = None
 ) -> ListFormat:
-    """Return the format with this name; of ``auto``, that of the first lines of a file.
+    """Return the format with this name; ``auto`` detects it by the first lines.
 
     Args:
         path: the file.

@@ -1,7 +1,7 @@
-"""Read weights from a file of any format, detected by its content (``weight_format``).
+"""Read weights from a file of any format, detected by its content.
 
-Where single values have names, as in the last four formats, the names do not tell dense from
-sparse features. The file is read once, so it may be a pipe.
+Where single values have names, as in the last four formats of ``weight_format``, the names do not
+tell dense from sparse features. The file is read once, so it may be a pipe.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class WeightFile:
         return self.sparse if self.ini is None else sparse_weights(self.ini)
 
     def with_sparse(self, path: str | PathLike[str] | None) -> WeightFile:
-        """Return these weights with the sparse ones of a second file; None changes nothing.
+        """Return these weights with the sparse ones of a second file, if it is given.
 
         Raises:
             FormatError: the second file is not ``name value`` a line.
@@ -234,9 +234,10 @@ def _parse(found: Format, text: bytes, path: str) -> WeightFile:
 
 
 def _split_dense(text: bytes) -> tuple[bytes, bytes]:
-    """Split dense lines from sparse ones, which have an underscore in the name and no ``=``.
+    """Split dense lines from sparse ones.
 
-    Each part has empty lines in place of the other's, so that line numbers stay.
+    A sparse line has an underscore in the name and no ``=``. Each part has empty lines in place of
+    the other's, so that line numbers stay.
     """
     lines = text.split(b"\n")
     words = [line.split() for line in lines]
@@ -281,7 +282,7 @@ def _split_weights(path: str, found: Format, known: Mapping[str, float]) -> Weig
 def _split_names(
     path: str, found: Format, known: Mapping[str, tuple[float | None, ...]]
 ) -> WeightFile:
-    """Split weights by name into dense and sparse ones: these have one value and an underscore."""
+    """Split weights by name: sparse ones have one value and an underscore."""
     dense: dict[str, tuple[float | None, ...]] = {}
     sparse: dict[str, float] = {}
     for name, values in known.items():

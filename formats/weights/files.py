@@ -184,7 +184,7 @@ def read_show_weights(
 
 
 def format_show_weights(show: ShowWeights) -> bytes:
-    """Format the output of ``-show-weights``: features with weights, then those without."""
+    """Format weights as ``-show-weights``: features with weights come first."""
     lines = []
     for group in show.groups:
         words = [
@@ -243,7 +243,7 @@ def format_dense(
 
 
 def read_sparse(path: str | PathLike[str], text: bytes | None = None) -> dict[str, float]:
-    """Read sparse weights, ``name value`` per line; lines that begin with ``#`` are comments.
+    """Read sparse weights, one ``name value`` per line; ``#`` begins a comment line.
 
     Raises:
         FormatError: a line has another form, a value is not a finite number, or a name is repeated.
@@ -316,7 +316,7 @@ def read_weights_txt(path: str | PathLike[str], text: bytes | None = None) -> tu
 
 
 def format_weights_txt(values: Sequence[float], *, digits: int | None = 6) -> bytes:
-    """Format the line of a ``weights.txt`` file, a blank after each number as ``mert`` writes."""
+    """Format the line of ``weights.txt``; as in ``mert``, each number has a blank."""
     return _row(values, digits) + b" \n"
 
 
@@ -342,7 +342,7 @@ def weight_overwrite(show: ShowWeights, *, decimals: int | None = 6) -> str:
 
 
 def parse_weight_overwrite(text: str) -> dict[str, tuple[float | None, ...]]:
-    """Parse weights by feature from a ``-weight-overwrite`` string; ``x`` becomes None.
+    """Parse weights by feature from ``-weight-overwrite``; ``x`` becomes None.
 
     Raises:
         FormatError: a number precedes the first name, a feature is repeated or has no value, or a
@@ -375,6 +375,6 @@ def _row(values: Sequence[float], digits: int | None) -> bytes:
 
 
 def _without_exponent(value: float, decimals: int | None) -> str:
-    """Format a number without an exponent, which command lines of decoders do not accept."""
+    """Format a number without an exponent, since decoders do not accept one."""
     exact = Decimal(format_weight(value))
     return f"{exact:f}" if decimals is None else f"{value:.{decimals}f}"

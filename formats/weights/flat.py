@@ -1,4 +1,6 @@
-"""Weights as pairs of a name and a number: on one line, ``a=b c=d``, or as a table with a header.
+"""Weights as pairs of a name and a number.
+
+They are words ``a=b c=d``, or a table with a header.
 
 ::
 
@@ -45,7 +47,7 @@ def is_tsv(lines: Sequence[bytes]) -> bool:
 
 
 def parse_pairs(path: StrPath, text: bytes) -> dict[str, float]:
-    """Parse ``name=value`` words on one or several lines; ``#`` begins a line of comment.
+    """Parse ``name=value`` words on any lines; ``#`` begins a comment line.
 
     Raises:
         FormatError: a word has another form, a value is not a finite number, or a name is repeated.

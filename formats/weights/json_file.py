@@ -93,7 +93,7 @@ def parse_json_weights(path: StrPath, text: bytes) -> JsonWeights:
 
 
 def _is_weight(name: str, value: object) -> bool:
-    """Return whether a pair is one of a flat file: a feature with a number, or a list of them."""
+    """Return whether a pair of a flat file is a weight: a number or a list of them."""
     is_list = isinstance(value, list) and not isinstance(value, _Pairs)
     return (is_list and name not in _PARTS) or isinstance(value, int | float)
 

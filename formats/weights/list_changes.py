@@ -1,4 +1,6 @@
-"""Added and derived features and the length exponent, as files of weights record them.
+"""Record in files of weights how the lists were changed.
+
+Features may be added or derived, and scores divided by a power of the length.
 
 Weights are useful only for lists with the same features and the same division of scores. A file of
 weights records in comments, or under ``added``, ``derived`` and ``length_exponent`` of JSON, which

@@ -1,4 +1,6 @@
-"""Weights as YAML: a flat mapping of names to numbers, as scales in configurations of toolkits.
+"""Weights as YAML: a flat mapping of names to numbers.
+
+Configurations of toolkits hold scales in this form.
 
 ::
 
@@ -38,7 +40,7 @@ _EXPONENT = re.compile(r"^(-?[0-9]+)e")
 
 
 def is_yaml(lines: Sequence[bytes]) -> bool:
-    """Return whether lines, without comments and outer blanks, are a mapping, maybe nested.
+    """Return whether stripped lines without comments are a mapping, maybe nested.
 
     A file of sparse weights may have names that end in a colon (``WT_a~: 0.5``); only if all of
     them do, it is taken for YAML.
@@ -131,7 +133,7 @@ def _format_name(name: str) -> str:
 
 
 def _format_number(value: float) -> str:
-    """Return a number that readers of YAML 1.1 take for one: ``1.0e-05``, not ``1e-05``."""
+    """Format a number so that YAML 1.1 reads one: ``1.0e-05``, not ``1e-05``."""
     text = _EXPONENT.sub(r"\1.0e", format_weight(value))
     return text if "." in text else f"{text}.0"
 

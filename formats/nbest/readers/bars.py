@@ -1,4 +1,4 @@
-"""Shared by all formats with fields between ``|||``: ids that are texts, and the fast parser."""
+"""Text ids and the fast parser, for all formats with fields between ``|||``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Rewrite = Callable[[bytes, Place], bytes]
 
 
 def field_of(line: bytes, number: int) -> bytes:
-    """Return a field of a line without surrounding blanks; empty if the line is too short."""
+    """Return a field of a line without blanks around it; empty if it is missing."""
     fields = line.split(b"|||", number + 1)
     return fields[number].strip(BLANKS) if number < len(fields) else b""
 
@@ -91,7 +91,10 @@ def read_bar_list(
     *,
     names_values: bool = False,
 ) -> NBestList:
-    """Read a list with several threads; arguments and errors as for ``read_bar_blocks``."""
+    """Read a list with several threads.
+
+    Arguments and errors are those of ``read_bar_blocks``.
+    """
     if _has_text_ids(path):
         return concatenate(list(read_bar_blocks(path, options, ids, names_values=names_values)))
     dense = (options.dense or ()) if names_values else options.dense

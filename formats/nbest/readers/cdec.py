@@ -1,6 +1,7 @@
-"""Lists of cdec: ``id ||| text ||| LanguageModel=-3 Glue=2 ||| score``; zeros are left out.
+"""Lists of cdec: ``id ||| text ||| LanguageModel=-3 Glue=2 ||| score``.
 
-So are those of tools that write ``name=value`` pairs in this order of fields.
+Zeros are left out. Lists of tools that write ``name=value`` pairs in this order of fields are read,
+too.
 """
 
 from __future__ import annotations

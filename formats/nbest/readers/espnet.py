@@ -1,4 +1,6 @@
-"""Directories of ESPnet: ``1best_recog`` to ``Nbest_recog``, each with one hypothesis a sentence.
+"""Directories of ESPnet: ``1best_recog`` to ``Nbest_recog``.
+
+Each has one hypothesis per sentence.
 
 Inference with ``--output_dir output.1`` and ``nbest: 3`` leaves:
 
@@ -92,7 +94,7 @@ def _numbered(path: Path, name: re.Pattern[str]) -> list[tuple[int, Path]]:
 
 @dataclass(frozen=True)
 class _Rank:
-    """The files of one directory: the texts, and the values of features in the order of names."""
+    """The files of one directory: texts, and feature values in order of names."""
 
     texts: Path
     values: tuple[Path, ...]
@@ -119,7 +121,7 @@ def _parse(path: Path, options: ListOptions, ids: SentenceIds) -> Iterator[NBest
 
 
 def _feature_names(first: Path, options: ListOptions) -> tuple[str, ...]:
-    """Return the features: those that the caller names, or all files with one number a line."""
+    """Return the features that the caller names, or else all files of numbers."""
     if options.columns is not None:
         names = [n for n in options.columns if n not in (*ID_NAMES, *TEXT_NAMES)]
     else:

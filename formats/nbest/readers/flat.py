@@ -25,7 +25,9 @@ __all__ = ["LIST_FORMAT", "read_groups"]
 def read_groups(
     path: StrPath, columns: Sequence[str] | None, options: ListOptions, name: str
 ) -> Iterator[NBestList]:
-    """Yield a file of ``options.group_size`` lines a sentence in blocks of whole sentences.
+    """Yield a file of ``options.group_size`` lines per sentence in blocks.
+
+    Each block has whole sentences.
 
     Args:
         path: the file.

@@ -1,4 +1,7 @@
-"""Lists of Joshua: ``id ||| text ||| lm_0=-3 tm_pt_0=-1 ||| score``, every value with its name."""
+"""Lists of Joshua: ``id ||| text ||| lm_0=-3 tm_pt_0=-1 ||| score``.
+
+Every value has its name.
+"""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def _decode(line: bytes, place: Place) -> Any:
 
 
 def _integer(digits: str) -> int:
-    """Return an integer, or one that is also too large if it has too many digits for Python."""
+    """Return an integer; one with too many digits for Python is cut to 400 digits."""
     return int(digits[:400])
 
 

@@ -1,4 +1,4 @@
-"""n-best archives of Kaldi: texts in one archive, and one archive for each cost beside it.
+"""n-best archives of Kaldi: one archive of texts, and one for each cost.
 
 ``nbest-to-linear`` and scripts such as ``steps/rnnlmrescore.sh`` leave them in a directory:
 
@@ -121,7 +121,7 @@ def _text_archives(path: Path) -> list[Path]:
 
 
 def _archives(texts: Path, names: tuple[str, ...] | None, options: ListOptions) -> _Archives:
-    """Return the archives beside one of texts: those named, or all with one number a line."""
+    """Return the archives beside one of texts: the named ones, or all of numbers."""
     require_regular_file(texts)
     if names is None and options.columns is not None:
         names = tuple(n for n in options.columns if n not in (*ID_NAMES, *TEXT_NAMES))

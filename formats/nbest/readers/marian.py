@@ -1,4 +1,6 @@
-"""Lists of Marian: ``id ||| text [||| alignment] [||| WordScores= -1 -2] ||| F0= -3 ||| score``.
+"""Lists of Marian, which may have an alignment and scores of words.
+
+A line is ``id ||| text [||| alignment] [||| WordScores= -1 -2] ||| F0= -3 ||| score``.
 
 Between text and features there are the alignment (``--alignment``) and a score of each word
 (``--word-scores``). The number of word scores varies, so that only their sum can be a feature.
@@ -55,7 +57,7 @@ def _find_features(fields: Sequence[bytes], place: Place) -> int:
 
 
 def _add_sum(line: bytes, place: Place) -> bytes:
-    """Return a line without the fields before the features, with the sum of the word scores."""
+    """Add the sum of the word scores to the features; drop the fields before them."""
     fields = line.split(b"|||")
     at = _find_features(fields, place)
     of_words = [field.strip() for field in fields[2:at]]

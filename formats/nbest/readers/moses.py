@@ -1,4 +1,7 @@
-"""Lists of Moses, and of all decoders that write its format: ``id ||| text ||| LM0= -3 ||| -1``."""
+"""Lists of Moses: ``id ||| text ||| LM0= -3 ||| -1``.
+
+Other decoders write this format, too.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Lists that name every value, whoever writes them: ``id ||| text ||| lm=-3 len=2 ||| score``."""
+"""Lists of any tool that name every value.
+
+A line is ``id ||| text ||| lm=-3 len=2 ||| score``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Lists of Travatar: ``id ||| text ||| score ||| lm=-3 len=2 [||| tree]``; zeros are left out."""
+"""Lists of Travatar: ``id ||| text ||| score ||| lm=-3 len=2 [||| tree]``.
+
+Zeros are left out.
+"""
 
 from __future__ import annotations
 
