@@ -291,12 +291,10 @@ class LearningSettings:
         if self.sharding is not None and self.sharding.directory is not None:
             single.append(Path(self.sharding.directory))
         given = [path for path in single if path is not None]
-        added = parse_added_features(self.lists.add_feature)
-        added += parse_added_features(self.heldout_add_feature, "heldout-add-feature")
-        scores = parse_score_sources(self.lists.scores)
-        scores += parse_score_sources(self.heldout_scores, "heldout-scores")
-        values = [path for feature in added for path in feature.paths]
-        values += [path for source in scores for path in source.paths]
+        added = parse_added_features(self.heldout_add_feature, "heldout-add-feature")
+        scores = parse_score_sources(self.heldout_scores, "heldout-scores")
+        values = [*self.lists.input_paths, *(path for each in added for path in each.paths)]
+        values += [path for each in scores for path in each.paths]
         return [*self.nbest, *self.graphs, *self.heldout_nbest, *given, *values]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from formats.weights.list_changes import ListChanges
@@ -165,6 +166,12 @@ class ListSettings:
             if getattr(self, each.path[0]) != getattr(default, each.path[0]):
                 return each.name
         return None
+
+    @property
+    def input_paths(self) -> list[Path]:
+        """The files with values of features and scores."""
+        paths = [path for each in parse_added_features(self.add_feature) for path in each.paths]
+        return paths + [path for each in parse_score_sources(self.scores) for path in each.paths]
 
     @property
     def changes(self) -> ListChanges:

@@ -119,13 +119,17 @@ def compare(
     for name, value in (("--source", source), ("--frequency-text", frequency_text)):
         if value is not None and not analysed:
             raise UsageError(f"{name} requires --analysis or --html")
-    check_output(html, "--html")
     sources = parse_score_sources(scores or ())
     if refs is None and not sources:
         raise UsageError("there are no references: give --refs FILE, or --scores NAME=FILE,...")
     if frequency_text is not None and refs is None:
         raise UsageError("--frequency-text requires --refs")
-    compared = attach_scores(parse_systems(systems), sources)
+    named = parse_systems(systems)
+    inputs = [path for each in named for path in each.translations if isinstance(path, Path)]
+    inputs += [path for each in sources for path in each.paths]
+    inputs += [path for path in (refs, source, frequency_text) if path is not None]
+    check_output(html, "--html", inputs)
+    compared = attach_scores(named, sources)
     outside = make_outside_metrics(sources)
     lines: Sequence[Sequence[bytes]] = [] if refs is None else read_references(refs)
     compared, lines = arrange_systems(compared, lines, ids)

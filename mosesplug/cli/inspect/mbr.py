@@ -140,9 +140,9 @@ def _mbr(
         )
     if metric_settings and metric is None:
         raise UsageError("--metric-settings requires --metric")
-    for path in (graphs, nbest, store, weights, sparse_weights):
-        if path is not None:
-            path.stat()
+    inputs = [path for path in (graphs, nbest, store, weights, sparse_weights) if path is not None]
+    for path in inputs:
+        path.stat()
     # Imported here, since --help needs none of it.
     from mosesplug.cli.shared.output import check_output, progress_bar, write_output
     from mosesplug.forest.mbr import Criterion
@@ -150,7 +150,8 @@ def _mbr(
     from mosesplug.inspection.mbr import decide_translations
     from mosesplug.inspection.texts import format_translations
 
-    check_output(output)
+    inputs += settings.input_paths
+    check_output(output, inputs=[*inputs, *(utility.paths if utility is not None else ())])
     began = time.perf_counter()
     criterion = Criterion(
         "list" if list_mbr else "lattice" if lattice_mbr else "consensus",

@@ -92,7 +92,12 @@ def _oracle(
     --refs dev.en --method all -o oracle.en; mosesplug oracle list --scores COMET=comet.txt
     """
     from formats.text import write_atomic
-    from mosesplug.cli.shared.output import print_json, progress_bar
+    from mosesplug.cli.shared.output import (
+        check_output,
+        check_two_outputs,
+        print_json,
+        progress_bar,
+    )
     from mosesplug.inspection.oracle_lists import open_oracle_lists, rank_lists
     from mosesplug.inspection.oracles import OracleSettings, compare_oracles
 
@@ -103,10 +108,14 @@ def _oracle(
     if not quiet:
         for warning in _warn_of_unused(settings, OracleSettings(), methods):
             print(f"warning: {warning}", file=sys.stderr)
-    for path in (*places, weights, sparse_weights):
-        if path is not None:
-            path.stat()
     list_settings = take_list_settings(given_settings)
+    inputs = [path for path in (*places, weights, sparse_weights) if path is not None]
+    for path in inputs:
+        path.stat()
+    inputs += [*list_settings.input_paths, *([] if refs is None else [refs])]
+    check_output(output, inputs=inputs)
+    check_output(rows, "--rows", inputs)
+    check_two_outputs({"--output": output, "--rows": rows})
     print_formats([path for path in places if path.is_file()], list_settings, quiet=quiet or json)
     with (
         progress_bar(quiet or json) as progress,

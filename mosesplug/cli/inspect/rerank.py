@@ -68,16 +68,26 @@ def _rerank(
     from formats.nbest.files import format_list
     from formats.nbest.list_format import SentenceIds
     from mosesplug.api.reranking import rerank_blocks
-    from mosesplug.cli.shared.output import open_output, write_output
+    from mosesplug.cli.shared.output import (
+        check_output,
+        check_two_outputs,
+        open_output,
+        write_output,
+    )
     from mosesplug.errors import DataError
     from mosesplug.inspection.texts import format_translations
-    from mosesplug.inspection.weights.sources import read_named_weights
+    from mosesplug.inspection.weights.sources import find_weight_file, read_named_weights
     from mosesplug.learning.lengths import find_length_range
     from mosesplug.learning.lists.blocks import names_values
 
     best: dict[int, bytes] = {}
     settings = take_list_settings(given)
     ids = SentenceIds()
+    inputs = [nbest, *settings.input_paths]
+    inputs += [path for path in (find_weight_file(weights), sparse_weights) if path is not None]
+    check_output(output, inputs=inputs)
+    check_output(output_nbest, "--output-nbest", inputs)
+    check_two_outputs({"--output": output, "--output-nbest": output_nbest})
     found = read_named_weights(weights).with_sparse(sparse_weights)
     lengths = find_length_range(found, length_exponent, length_by)
     named = names_values(nbest, settings)

@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
@@ -19,6 +19,7 @@ from mosesplug.inspection.texts import mark_invalid_utf8
 
 __all__ = [
     "check_output",
+    "check_two_outputs",
     "is_terminal",
     "open_output",
     "print_bytes",
@@ -53,6 +54,17 @@ def check_output(path: Path | None, option: str = "--output", inputs: Iterable[P
         reason = f"no file can be created in {directory}"
     if reason is not None:
         raise UsageError(f"{option} {path}: {reason}")
+
+
+def check_two_outputs(outputs: Mapping[str, Path | None]) -> None:
+    """Check that two options do not name the same output file.
+
+    Raises:
+        UsageError: they do.
+    """
+    (one, path), (other, second) = outputs.items()
+    if path is not None and second is not None and path.resolve() == second.resolve():
+        raise UsageError(f"{one} and {other} both name {path}. Choose another {other}")
 
 
 def print_bytes(data: bytes) -> None:

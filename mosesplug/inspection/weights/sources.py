@@ -34,6 +34,7 @@ from mosesplug.tuning.workdir.workspace import Workspace
 __all__ = [
     "ResolvedWeights",
     "arrange_by_group",
+    "find_weight_file",
     "has_store",
     "read_iteration_files",
     "read_named_weights",
@@ -126,9 +127,16 @@ def read_named_weights(name: str) -> WeightFile:
     Raises:
         FormatError: the file cannot be read, or a weight is invalid.
     """
-    if _STRING.fullmatch(name) and not Path(name).exists():
+    path = find_weight_file(name)
+    if path is None:
         return parse_weights(name.encode("utf-8", "surrogateescape"), f"'{name}'")
-    return read_weights(name)
+    return read_weights(path)
+
+
+def find_weight_file(name: str) -> Path | None:
+    """Return the file that holds the weights; None if the name itself is the weights."""
+    path = Path(name)
+    return None if _STRING.fullmatch(name) and not path.exists() else path
 
 
 def _resolve(name: str) -> ResolvedWeights:
