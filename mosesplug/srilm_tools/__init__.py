@@ -1,1 +1,4 @@
-"""The computations of SRILM's ``nbest-optimize``, for the launcher that replaces it."""
+"""The computations of SRILM's ``nbest-optimize``.
+
+A launcher with the name of that program uses them.
+"""

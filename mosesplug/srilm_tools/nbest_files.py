@@ -1,4 +1,6 @@
-"""Read SRILM's n-best lists: one file for each utterance, and directories of further scores.
+"""Read SRILM's n-best lists, and directories of further scores.
+
+There is one file for each utterance.
 
 A list has one of three formats; log probabilities are to base 10:
 
@@ -110,7 +112,7 @@ def utterance_id(path: StrPath) -> str:
 
 
 def utterance_file(directory: StrPath, utterance: str) -> Path:
-    """Return the file of an utterance in a directory, plain or with ``.gz`` after its name."""
+    """Return the file of an utterance in a directory; its name may have ``.gz``."""
     path = Path(directory) / utterance
     packed = Path(f"{path}.gz")
     return packed if not path.exists() and packed.exists() else path

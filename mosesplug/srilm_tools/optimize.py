@@ -1,4 +1,4 @@
-"""Optimize score weights of SRILM's n-best lists for the word errors of the 1-best hypotheses."""
+"""Optimize the weights of SRILM's n-best lists for word errors of the 1-best."""
 
 from __future__ import annotations
 
