@@ -1,1 +1,4 @@
-"""The computations of Travatar's ``batch-tune``, for the launcher that replaces it."""
+"""The computations of Travatar's ``batch-tune``.
+
+A launcher with the name of that program uses them.
+"""

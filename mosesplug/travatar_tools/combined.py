@@ -1,4 +1,4 @@
-"""Travatar's measures ``interp`` and ``ainterp``: weighted means and formulas of measures.
+"""Travatar's measures ``interp`` and ``ainterp``, which combine measures.
 
 ``interp:0.4|bleu|0.6|ribes`` is a weighted mean; ``ainterp:A|bleu|B|ribes|2*A*B/(A+B)`` a formula.
 In a file of statistics, those of the measures are separated by tabs.

@@ -43,7 +43,7 @@ DENSE_LIMIT = 1000
 
 
 def list_path(name: str) -> Path:
-    """Return the file of a list: if it does not exist, the one with ``.gz`` after its name."""
+    """Return the file of a list, or if there is none, its name with ``.gz``."""
     packed = Path(f"{name}.gz")
     return packed if not Path(name).exists() and packed.exists() else Path(name)
 
@@ -101,7 +101,7 @@ def _read_statistics(path: StrPath, measure: Measure) -> Floats:
 def score_list(
     block: NBestList, measure: Measure, references: Sequence[bytes], threads: int = 1
 ) -> Floats:
-    """Return the statistics of each hypothesis of a list, float64 ``[n, n_statistics]``.
+    """Return the statistics of a list, float64 ``[n_hyps, n_statistics]``.
 
     Raises:
         DataError: a sentence has no reference.

@@ -1,8 +1,8 @@
-"""What all evaluation measures of Travatar share: statistics, their text form, and a score.
+"""The interface of all evaluation measures of Travatar.
 
-A measure is a metric of mosesplug whose statistics have Travatar's columns, so that files of
-statistics can be exchanged. There is one reference. Settings are spelled as Travatar spells them:
-``bleu:order=4,smooth=1``.
+A measure has statistics, their text form, and a score. A measure is a metric of mosesplug whose
+statistics have Travatar's columns, so that files of statistics can be exchanged. There is one
+reference. Settings are spelled as Travatar spells them: ``bleu:order=4,smooth=1``.
 """
 
 from __future__ import annotations
@@ -95,7 +95,10 @@ class Texts:
 
 
 class Measure(UnsmoothedMetric):
-    """An evaluation measure of Travatar: a metric with statistics in Travatar's columns."""
+    """An evaluation measure of Travatar.
+
+    It is a metric whose statistics have Travatar's columns.
+    """
 
     @property
     @abstractmethod
@@ -231,7 +234,7 @@ class Average(Measure):
         return 1.0 - found if self.reversed else found
 
     def linear(self, stats: Floats) -> tuple[Average, Floats]:
-        """Return a measure of single sentences whose mean is the score, and its statistics.
+        """Return a sentence measure whose mean is the score, and its statistics.
 
         The score of a corpus is the sum of the values by the sum of the counts. So the share of a
         sentence is its value by the mean count, if counts do not depend on the choice of hypotheses

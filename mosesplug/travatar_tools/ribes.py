@@ -1,9 +1,10 @@
-"""Travatar's measure ``ribes`` (Isozaki et al. 2010): how well the order of words is kept.
+"""Travatar's measure ``ribes`` (Isozaki et al. 2010).
 
-Words of the hypothesis are aligned with those of the reference: a word that occurs once in both,
-else the only occurrence with the same context, which grows on both sides until there is one. The
-score is Kendall's tau of the alignment, normalised, times powers of the share of aligned words and
-of the brevity penalty. The corpus score is the mean of the sentences' scores.
+It measures how well the order of words is kept. Words of the hypothesis are aligned with those of
+the reference: a word that occurs once in both, else the only occurrence with the same context,
+which grows on both sides until there is one. The score is Kendall's tau of the alignment,
+normalised, times powers of the share of aligned words and of the brevity penalty. The corpus score
+is the mean of the sentences' scores.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def _positions(words: Words, word: int, found: NDArray[np.int64]) -> int:
 
 @kernel
 def _keep_context(words: Words, step: int, wanted: int, found: NDArray[np.int64], n: int) -> int:
-    """Keep the positions whose neighbour at ``step`` is the wanted word; return their number."""
+    """Keep the positions with the wanted word at ``step``; return how many are left."""
     kept = 0
     for place in found[:n]:
         if 0 <= place + step < len(words) and words[place + step] == wanted:
@@ -54,7 +55,7 @@ def _keep_context(words: Words, step: int, wanted: int, found: NDArray[np.int64]
 
 @kernel
 def _align(reference: Words, hypothesis: Words, aligned: NDArray[np.int64]) -> int:
-    """Write the reference positions of the aligned words in their order; return their number."""
+    """Write the aligned words' reference positions, in order; return their number."""
     n_ref, n_hyp, n = len(reference), len(hypothesis), 0
     left_ref, right_ref = np.empty(n_ref, np.int64), np.empty(n_ref, np.int64)
     left_hyp, right_hyp = np.empty(n_hyp, np.int64), np.empty(n_hyp, np.int64)

@@ -37,7 +37,7 @@ def zeroone(settings: str) -> Measure:
 
 
 def wer(settings: str) -> Measure:
-    """Return the word error rate: Levenshtein's distance by the words of the reference.
+    """Return the word error rate: Levenshtein distance by words of the reference.
 
     Raises:
         UsageError: an unknown setting.
