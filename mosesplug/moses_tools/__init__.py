@@ -1,1 +1,4 @@
-"""The computations of Moses' own tuning programs, for the launchers that replace them."""
+"""The computations of Moses' own tuning programs.
+
+Launchers with the names of those programs use them.
+"""

@@ -48,7 +48,7 @@ class CRand:
 def _draw(
     state: NDArray[np.uint32], position: NDArray[np.int64], numbers: NDArray[np.int64]
 ) -> None:
-    """Fill ``numbers``; ``state``, the last 31 words in a ring, and ``position`` advance."""
+    """Fill ``numbers``; advance ``state``, a ring of 31 words, and ``position``."""
     oldest = position[0]
     for i in range(len(numbers)):
         third = oldest - _SEPARATION

@@ -1,4 +1,4 @@
-"""Read n-best lists that repeat lines of each other: each distinct line is parsed once.
+"""Read n-best lists that repeat lines: each distinct line is parsed once.
 
 Two lines are the same if they differ in nothing but the decoder's model score. Small inputs are
 parsed as they are, so that they need no kernels.
@@ -92,7 +92,7 @@ def _read_repeated(
 def _parse_new(
     lines: NumberedLines, layout: Layout, name: str, first_line: int, n_new: int
 ) -> NBestList | None:
-    """Parse the new lines of a block, numbered from ``n_new`` on; None if one is unusual."""
+    """Parse a block's new lines, numbered from ``n_new``; None if one is unusual."""
     places = first_line + _first_places(lines.numbers, n_new)
     block = parse_plain_lines(lines.text, lines.starts, layout, name, places)
     if block is None:

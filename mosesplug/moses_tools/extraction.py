@@ -111,7 +111,7 @@ def find_occurrences(
 
 
 def remove_duplicates(merged: Merged, found: Occurrences) -> Merged:
-    """Return the rows that Moses' ``extractor`` keeps, in the order in which it leaves them.
+    """Return the rows that Moses' ``extractor`` keeps, in its order.
 
     Sparse features are not compared: if rows differ only in these, the first is kept. The last row
     of the sentence replaces each duplicate, and is checked next.

@@ -1,7 +1,8 @@
-"""Merge the extractor files of several iterations, the input of Moses' optimizer programs.
+"""Merge the extractor files of several iterations.
 
-Each iteration has a file of features and one of statistics, with corresponding rows. The rows of
-a sentence from all iterations become one list of hypotheses.
+They are the input of Moses' optimizer programs. Each iteration has a file of features and one of
+statistics, with corresponding rows. The rows of a sentence from all iterations become one list of
+hypotheses.
 """
 
 from __future__ import annotations
@@ -228,7 +229,7 @@ def merge(iterations: Sequence[Iteration]) -> Merged:
 def order_by_sentence(
     features: Sequence[FeatureData],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return sentences by first appearance, their row offsets, and the order of all rows.
+    """Return sentences by first appearance, row offsets, and the order of rows.
 
     Returns:
         int64 ``[n_sentences]``; int64 ``[n_sentences + 1]``; and int64 ``[n]``, the rows of all
@@ -250,10 +251,10 @@ def order_by_sentence(
 
 
 def _gather(parts: Sequence[NDArray[Any]], order: NDArray[np.int64]) -> NDArray[Any]:
-    """Return the rows of all parts in that order; a single part in its own order is not copied.
+    """Return the rows of all parts in that order.
 
-    Each part's rows are written straight to their places, since touching new memory dominates
-    the cost.
+    A single part that is in order is not copied. Each part's rows are written straight to their
+    places, since touching new memory dominates the cost.
     """
     if len(parts) == 1 and _are_all(order):
         return parts[0]
@@ -289,7 +290,7 @@ def _join_sparse(features: Sequence[FeatureData]) -> tuple[tuple[str, ...], Spar
 
 
 def _whole(parts: Sequence[NDArray[np.float32]]) -> Sequence[Statistics]:
-    """Convert statistics to int32 if all are integers; otherwise return them as float32."""
+    """Convert statistics to int32 if all are integers, else keep them as float32."""
     counts = []
     for part in parts:
         if not (np.abs(part) < _INT32_LIMIT).all():

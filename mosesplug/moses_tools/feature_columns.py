@@ -1,8 +1,9 @@
-"""Parse the dense features of many lines as ``formats.nbest.fields.parse_columns``, by a kernel.
+"""Parse the dense features of many lines by a kernel.
 
-A number of up to 15 digits is an integer, divided by or multiplied with a power of ten up to
-``10 ** 22``. All three are exact in float64, so the result is rounded once and equal to ``float()``
-(Clinger 1990, "How to read floating point numbers accurately", section 2).
+The result is that of ``formats.nbest.fields.parse_columns``. A number of up to 15 digits is an
+integer, divided by or multiplied with a power of ten up to ``10 ** 22``. All three are exact in
+float64, so the result is rounded once and equal to ``float()`` (Clinger 1990, "How to read floating
+point numbers accurately", section 2).
 """
 
 from __future__ import annotations
@@ -60,7 +61,9 @@ def parse_rows(
     label_ends: NDArray[np.int64],
     dense: NDArray[np.float32],
 ) -> bool:
-    """Write the values of each row to ``dense``; return whether all rows have this form.
+    """Write the values of each row to ``dense``; return whether all rows are valid.
+
+    A valid row has a label before and a blank after each value.
 
     Args:
         text: uint8; a newline follows the last row.
@@ -107,7 +110,7 @@ def parse_rows(
 
 @lean_kernel
 def scan_digits(text: Bytes, at: int, number: int) -> tuple[int, int, int]:
-    """Append digits to a number; return how many there are, the number, and what follows."""
+    """Append digits to a number; return their count, the number, and the next byte."""
     start = at
     while _ZERO <= text[at] <= _NINE:
         number = 10 * number + int(text[at]) - _ZERO

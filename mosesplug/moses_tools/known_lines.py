@@ -1,4 +1,4 @@
-"""Number the lines of n-best lists by content: lines that differ only in their score are the same.
+"""Number the lines of n-best lists by content, which excludes their score.
 
 Lists of successive iterations repeat half of their lines with another model score, since the
 weights differ. The extractor does not use that score, so it parses and scores such a line once.
@@ -30,7 +30,7 @@ _NEWLINE, _MINUS, _POINT, _ZERO, _NINE = b"\n-.09"
 
 
 class _Table(NamedTuple):
-    """The known lines without their scores, and a chain of lines for each value of a hash.
+    """The known lines without their scores, in one chain for each hash value.
 
     Attributes:
         text: uint8; the lines, each with its ``\\n``.

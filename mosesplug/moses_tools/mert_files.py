@@ -25,7 +25,7 @@ FACTOR = "SparseFactor"
 
 
 def remove_sparse(tuning_set: TuningSet, sparse_weights: StrPath | None) -> TuningSet:
-    """Remove the sparse features, or replace them by one dense feature with their score.
+    """Remove the sparse features, or replace them by their score.
 
     Args:
         tuning_set: hypotheses.

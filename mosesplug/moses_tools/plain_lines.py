@@ -68,7 +68,7 @@ def split_lines(
     text_ends: Positions,
     features: Positions,
 ) -> bool:
-    """Find the fields of lines that begin with a sentence id; return whether all have this form.
+    """Find the fields of lines; return whether each begins with a sentence id.
 
     Args:
         text: uint8; the lines, each with its ``\\n``.

@@ -1,7 +1,8 @@
-"""Compute statistics of hypotheses with the references, factors and filters of Moses' programs.
+"""Compute hypotheses' statistics with the options of Moses' programs.
 
-A filter rewrites every sentence of references and hypotheses; then factors of its tokens are
-selected. Each part of an interpolated metric may have its own filter and factors.
+They set references, factors and filters. A filter rewrites every sentence of references and
+hypotheses; then factors of its tokens are selected. Each part of an interpolated metric may have
+its own filter and factors.
 """
 
 from __future__ import annotations
@@ -224,7 +225,7 @@ def _preprocessings(factors: str, filter_command: str, n: int) -> Iterator[_Prep
 
 
 def _shares(text: str, n: int, option: str) -> list[str]:
-    """Split an option value into one part per metric; a single metric takes the whole value."""
+    """Split an option value into one part per metric; a single metric takes all."""
     if n == 1 or not text:
         return [text] * n
     shares = text.split(",")
