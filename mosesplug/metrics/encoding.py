@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.kernels import kernel
+from mosesplug.kernels import lean_kernel
 from mosesplug.metrics.hypotheses import HypothesisRanges, read_only
 from mosesplug.metrics.words import (
     ReferenceWords,
@@ -39,7 +39,7 @@ class EncodedHypotheses(NamedTuple):
     ids: NDArray[np.int32]
 
 
-@kernel
+@lean_kernel
 def _look_up(
     words: ReferenceWords,
     n_references: int,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.kernels import kernel
+from mosesplug.kernels import lean_kernel
 from mosesplug.metrics.hypotheses import HypothesisRanges
 from mosesplug.metrics.words import (
     UNKNOWN,
@@ -56,7 +56,7 @@ class ReferenceNgrams(NamedTuple):
     slots: NDArray[np.int32]
 
 
-@kernel
+@lean_kernel
 def _find_child(
     ngrams: ReferenceNgrams, first_slot: int, mask: int, first_node: int, parent: int, word: int
 ) -> tuple[int, int]:
@@ -72,14 +72,21 @@ def _find_child(
         slot = (slot + 1) & mask
 
 
-@kernel
-def _fill(ngrams: ReferenceNgrams, words: ReferenceWords, n_references: int, longest: int) -> None:
-    """Build every trie; write ``limits``, ``keys`` and ``slots`` of ``ngrams``."""
-    n_sentences = len(ngrams.node_offsets) - 1
-    most_nodes = np.max(ngrams.node_offsets[1:] - ngrams.node_offsets[:-1])
-    counts = np.zeros(most_nodes, dtype=np.int32)
-    endings = np.empty(longest, dtype=np.int64)
-    for sentence in range(n_sentences):
+@lean_kernel
+def _fill(
+    ngrams: ReferenceNgrams,
+    words: ReferenceWords,
+    n_references: int,
+    counts: NDArray[np.int32],
+    endings: NDArray[np.int64],
+) -> None:
+    """Build every trie; write ``limits``, ``keys`` and ``slots`` of ``ngrams``.
+
+    ``counts``, 0 for each node of a sentence, and ``endings``, one for each order, are working
+    space.
+    """
+    longest = len(endings)
+    for sentence in range(len(ngrams.node_offsets) - 1):
         first_line = sentence * n_references
         first_node = ngrams.node_offsets[sentence]
         first_slot = ngrams.slot_offsets[sentence]
@@ -125,12 +132,16 @@ def compile_ngrams(words: ReferenceWords, n_references: int, longest: int) -> Re
         slot_offsets=slot_offsets,
         slots=np.full(slot_offsets[-1], NO_NODE, dtype=np.int32),
     )
-    if len(n_words):
-        _fill(ngrams, words, n_references, longest)
+    counts = np.zeros(_most_nodes(ngrams), dtype=np.int32)
+    _fill(ngrams, words, n_references, counts, np.empty(longest, dtype=np.int64))
     return ngrams
 
 
-@kernel
+def _most_nodes(ngrams: ReferenceNgrams) -> int:
+    """Return the number of nodes of the largest trie."""
+    return int(np.diff(ngrams.node_offsets).max(initial=0))
+
+
 def count_matches(
     words: ReferenceWords,
     ngrams: ReferenceNgrams,
@@ -140,7 +151,7 @@ def count_matches(
     hypotheses: HypothesisRanges,
     counts: NDArray[np.int32],
 ) -> None:
-    """Count the clipped matches and the n-grams of each order.
+    """Count the clipped matches and the n-grams of each order, by a kernel.
 
     Args:
         words: the references' words.
@@ -151,15 +162,31 @@ def count_matches(
         hypotheses: ``n`` hypotheses, whose ranges the caller has checked.
         counts: int32 ``[n, at least 2 * longest]``, the output: match1, total1, match2, total2, ...
     """
-    most_nodes = 0
-    for sentence in range(len(ngrams.node_offsets) - 1):
-        width = ngrams.node_offsets[sentence + 1] - ngrams.node_offsets[sentence]
-        most_nodes = max(most_nodes, width)
-    # Occurrences of each node, valid only if its stamp is this hypothesis: cheaper than clearing a
-    # table between hypotheses.
+    most_nodes = _most_nodes(ngrams)
     seen = np.zeros(most_nodes, dtype=np.int32)
     stamps = np.full(most_nodes, -1, dtype=np.int64)
     endings = np.empty(longest, dtype=np.int64)
+    _count_matches(words, ngrams, n_references, fold, hypotheses, counts, seen, stamps, endings)
+
+
+@lean_kernel
+def _count_matches(
+    words: ReferenceWords,
+    ngrams: ReferenceNgrams,
+    n_references: int,
+    fold: bool,
+    hypotheses: HypothesisRanges,
+    counts: NDArray[np.int32],
+    seen: NDArray[np.int32],
+    stamps: NDArray[np.int64],
+    endings: NDArray[np.int64],
+) -> None:
+    """Write the ``counts`` of its caller.
+
+    ``seen`` has the occurrences of each node in a hypothesis, valid only if the node's entry of
+    ``stamps`` is this hypothesis: cheaper than clearing a table between hypotheses.
+    """
+    longest = len(endings)
     buffer = hypotheses.buffer
     for row in range(len(hypotheses.sentence_ids)):
         sentence = hypotheses.sentence_ids[row]
@@ -199,7 +226,7 @@ def count_matches(
             counts[row, 2 * order + 1] = max(length - order, 0)
 
 
-@kernel
+@lean_kernel
 def _occurrence(
     seen: NDArray[np.int32], stamps: NDArray[np.int64], row: int, node: int, limit: int
 ) -> int:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.kernels import kernel
+from mosesplug.kernels import kernel, lean_kernel
 
 __all__ = [
     "UNKNOWN",
@@ -70,7 +70,7 @@ class ReferenceWords(NamedTuple):
     slots: NDArray[np.int32]
 
 
-@kernel
+@lean_kernel
 def skip_blanks(buffer: NDArray[np.uint8], position: int, end: int) -> int:
     """Return the first position from ``position`` on that is not a blank, or ``end``."""
     while position < end and buffer[position] == BLANK:
@@ -78,7 +78,7 @@ def skip_blanks(buffer: NDArray[np.uint8], position: int, end: int) -> int:
     return position
 
 
-@kernel
+@lean_kernel
 def scan_word(
     buffer: NDArray[np.uint8], position: int, end: int, fold: bool
 ) -> tuple[int, np.uint64]:
@@ -96,7 +96,7 @@ def scan_word(
     return position, code ^ (code >> HALF)
 
 
-@kernel
+@lean_kernel
 def find_word(
     words: ReferenceWords,
     first_slot: int,
@@ -147,7 +147,7 @@ def count_tokens(
     return counts
 
 
-@kernel
+@lean_kernel
 def _fill(
     words: ReferenceWords,
     line_starts: NDArray[np.int64],
