@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.words import are_equal_ranges
-from mosesplug.kernels import kernel
+from mosesplug.kernels import lean_kernel
 
 __all__ = [
     "Rows",
@@ -49,7 +49,7 @@ class Rows(NamedTuple):
     data: NDArray[np.float32]
 
 
-@kernel
+@lean_kernel
 def _mix(state: np.uint64) -> np.uint64:
     """Mix bits with MurmurHash3's finaliser (Appleby 2011): each input bit affects all bits."""
     state ^= state >> np.uint64(33)
@@ -59,7 +59,7 @@ def _mix(state: np.uint64) -> np.uint64:
     return state ^ (state >> np.uint64(33))
 
 
-@kernel
+@lean_kernel
 def _are_same(a: Rows, i: int, b: Rows, j: int) -> bool:
     """Return whether row ``i`` of ``a`` and row ``j`` of ``b`` are the same hypothesis."""
     start_a = np.int64(a.starts[i])
@@ -99,7 +99,7 @@ def hash_rows(rows: Rows) -> NDArray[np.uint64]:
     return hashes
 
 
-@kernel
+@lean_kernel
 def _hash_rows(
     buffer: NDArray[np.uint8],
     starts: NDArray[np.int64],
@@ -183,7 +183,7 @@ def first_occurrences(
     return first, tables, table_offsets
 
 
-@kernel
+@lean_kernel
 def fill_tables(
     hashes: NDArray[np.uint64],
     contents: NDArray[np.uint64],
@@ -269,7 +269,7 @@ def _number_contents(rows: Rows) -> NDArray[np.uint64]:
     return contents
 
 
-@kernel
+@lean_kernel
 def find_stored(
     stored: Rows,
     stored_hashes: NDArray[np.uint64],
@@ -349,7 +349,7 @@ def sort_sparse(
     return indices, data, int(_sort_entries(indptr, indices, data))
 
 
-@kernel
+@lean_kernel
 def _sort_entries(
     indptr: NDArray[np.int64], indices: NDArray[np.int32], data: NDArray[np.float32]
 ) -> int:
