@@ -1,4 +1,7 @@
-"""The analysis of systems as one self-contained HTML page, light or dark as the reader prefers."""
+"""The analysis of systems as one self-contained HTML page.
+
+The page is light or dark as the reader prefers.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores and analyses of systems as tables, for the terminal, for papers and for a page."""
+"""Scores and analyses of systems as tables for terminals, papers and pages."""
 
 from __future__ import annotations
 
@@ -125,9 +125,10 @@ def _drop_repeated(rows: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, ...]]
 
 
 def tabulate_ngrams(analysis: SystemAnalysis) -> Iterator[AnalysisTable]:
-    """Yield a table for each pair of systems, kind of n-grams, and system that has more.
+    """Yield tables of n-grams for pairs of systems.
 
-    The first one has a note on all of them. Without references there are none.
+    There is one for each pair, kind of n-grams, and system that has more of them. The first one
+    has a note on all tables. Without references there are none.
     """
     if not analysis.words:
         return

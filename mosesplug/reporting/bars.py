@@ -1,4 +1,7 @@
-"""Bar charts as inline SVG, without matplotlib: they follow the page's width, colours and font."""
+"""Bar charts as inline SVG, without matplotlib.
+
+They follow the page's width, colours and font.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,7 @@ class BarGroup:
 
 
 def render_bars(groups: Sequence[BarGroup], title: str) -> str:
-    """Return a chart of horizontal bars from 0; those of negative values go to the left."""
+    """Return a chart of horizontal bars from 0; negative ones go to the left."""
     known = [value for group in groups for value in group.values if not math.isnan(value)]
     low, high = min([0.0, *known]), max([0.0, *known])
     scale = _WIDTH / (high - low) if high > low else 0.0

@@ -166,7 +166,7 @@ class LatticeLine:
 
 @dataclass(frozen=True)
 class LatticeFacts:
-    """The best edges of one sentence's search graph, and its envelope along one weight.
+    """The best edges of a sentence's search graph, and its envelope for a weight.
 
     Attributes:
         sentence: the sentence id.

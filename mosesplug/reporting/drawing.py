@@ -1,4 +1,7 @@
-"""A figure of matplotlib that shows itself in notebooks. Import it only if matplotlib is there."""
+"""A figure of matplotlib that shows itself in notebooks.
+
+Import this module only if matplotlib is installed.
+"""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def _draw_scores(figure: Figure, data: ReportData) -> None:
 
 
 def _draw_weights(figure: Figure, data: ReportData) -> None:
-    """Draw the dense weights that each iteration was decoded with, divided by their L1 norm."""
+    """Draw the dense weights that decoded each iteration, divided by their L1 norm."""
     if not data.names:
         raise UsageError("this run has no dense features, so there are no weights to draw")
     from matplotlib import colormaps
@@ -295,7 +295,7 @@ def _save(draw: Callable[[Figure], None], name: str, **saving: Any) -> bytes:
 
 
 def draw_with_style(draw: Callable[[Figure], None]) -> Drawing:
-    """Return a figure of matplotlib that a function draws on, in the style of the report."""
+    """Return a matplotlib figure that ``draw`` has drawn on, in the report's style."""
     import matplotlib
 
     from mosesplug.reporting.drawing import Drawing

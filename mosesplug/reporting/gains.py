@@ -34,7 +34,7 @@ _SIZES = {"start": 6.0, "learned": 6.0}
 
 
 def tabulate_gain(gain: Gain) -> list[str]:
-    """Return the lines of a table, with a heading that says which sentences it is about."""
+    """Return the lines of a table; the heading describes the sentences."""
     rows = _list_gain_rows(gain.metrics)
     return [_describe_sentences(gain), *format_table([_GAIN_HEAD, *rows], left=1, last=1)]
 

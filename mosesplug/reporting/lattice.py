@@ -30,7 +30,10 @@ _COLOURS = ("#2563eb", "#dc2626", "#0f766e", "#f59e0b", "#7c3aed", "#db2777", "#
 
 
 def draw_lattice(figure: Figure, data: ReportData) -> None:
-    """Draw nodes from left to right by their distance from the start, and an arc for each edge."""
+    """Draw nodes by their distance from the start, and an arc for each edge.
+
+    The start is on the left.
+    """
     facts = _require_lattice(data)
     if not facts.edges:
         raise UsageError(

@@ -1,4 +1,7 @@
-"""The report of a run: one self-contained HTML file, for screens of any width and for paper."""
+"""The report of a run: one self-contained HTML file.
+
+The page is for screens of any width and for paper.
+"""
 
 from __future__ import annotations
 

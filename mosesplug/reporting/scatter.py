@@ -1,6 +1,7 @@
-"""Scatter plots as inline SVG, without matplotlib: they follow the page's width, colours and font.
+"""Scatter plots as inline SVG, without matplotlib.
 
-The better values are to the right and up, whichever way an axis counts.
+They follow the page's width, colours and font. The better values are to the right and up, whichever
+way an axis counts.
 """
 
 from __future__ import annotations
