@@ -1,1 +1,4 @@
-"""The public functions and types of ``mosesplug``; each module loads at the first use of a name."""
+"""The public functions and types of ``mosesplug``.
+
+Each module loads at the first use of a name.
+"""

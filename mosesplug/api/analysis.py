@@ -45,7 +45,9 @@ _NUMBERS: dict[str, ColumnType] = {"int": "int64", "float": "float64"}
 
 
 class Analysis:
-    """The differences between systems, as tables and as a page; ``analyze`` returns it.
+    """The differences between systems, as tables and as a page.
+
+    ``analyze`` returns it.
 
     Attributes:
         facts: the records of the tables.
@@ -80,7 +82,7 @@ class Analysis:
 
     @property
     def examples(self) -> Table:
-        """Sentences whose scores differ most; several references are joined by line breaks."""
+        """Sentences whose scores differ most; line breaks separate several references."""
         return _tabulate(Example, self.facts.examples)
 
     def write_html(
@@ -143,9 +145,10 @@ def analyze(
     ids: bool | None = None,
     progress: Progress = None,
 ) -> Analysis:
-    """Analyse how systems differ from the first: words, sentences, n-grams and examples.
+    """Analyse how systems differ from the first one.
 
-    The reports are those of compare-mt (Neubig et al. 2019).
+    The tables are about words, sentences, n-grams and examples. The reports are those of compare-mt
+    (Neubig et al. 2019).
 
     Args:
         systems: as for ``compare``.

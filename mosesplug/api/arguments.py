@@ -1,4 +1,4 @@
-"""Arguments that several calls share: settings as keywords, and how progress is reported."""
+"""Arguments that several calls share: settings as keywords, and progress."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def spell_keyword(name: str) -> str:
 
 
 def fill_defaults(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of ``mosesplug tune`` with the defaults that depend on others."""
+    """Return the settings of ``mosesplug tune`` with defaults that depend on others."""
     defaults = {
         each.name: each.tune_default
         for each in list_settings(RunPlan)
@@ -128,7 +128,7 @@ def fill_defaults(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_averaged(values: Mapping[str, Any]) -> bool:
-    """Return whether the mean of all weights translates better than those of one iteration.
+    """Return whether the mean of all weights is better than those of one iteration.
 
     Several runs are compared by decoded scores, which a mean does not have.
     """
@@ -190,10 +190,10 @@ def open_progress(progress: Progress) -> Iterator[Callable[[int, int, str], None
 
 @contextmanager
 def name_keywords(cls: type, spelled: Callable[[str], str]) -> Iterator[None]:
-    """Name settings as keywords in the errors of the block: ``overwrite=True`` for ``--overwrite``.
+    """Name settings as keywords in the errors of the block.
 
-    Messages of other rooms name settings as the command line does. Those of decoders are left as
-    they are: they quote command lines.
+    ``--overwrite`` becomes ``overwrite=True``. Messages of other rooms name settings as the command
+    line does. Those of decoders are left as they are: they quote command lines.
 
     Args:
         cls: the class of the settings.

@@ -69,7 +69,7 @@ class SentenceNumbers:
 
     @property
     def order(self) -> NDArray[np.int64]:
-        """int64 ``[n_hyps]``, the rows grouped by sentence; rows of a sentence keep their order."""
+        """The rows grouped by sentence, otherwise in order; int64 ``[n_hyps]``."""
         return np.argsort(self.numbers, kind="stable")
 
 
@@ -153,7 +153,7 @@ def _convert_sparse(
 def _choose_dense(
     columns: Sequence[str], indices: NDArray[Any], n_rows: int, dense: Sequence[str] | None
 ) -> NDArray[np.bool_]:
-    """Return the mask of the dense columns, bool ``[n_features]``; see ``convert_features``."""
+    """Return which columns are dense, bool ``[n_features]``; see ``convert_features``."""
     if dense is None:
         counts = np.bincount(indices, minlength=len(columns))
         return 2 * counts >= n_rows if len(columns) > FEW else np.ones(len(columns), dtype=np.bool_)

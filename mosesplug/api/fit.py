@@ -116,7 +116,7 @@ class Fit:
 
     @property
     def domain_scores(self) -> Table:
-        """The scores of each domain at the start, with the shared weights, and with its own.
+        """Scores of each domain at the start, with the shared and with its own weights.
 
         ``held_out`` is 1 in rows of sentences that were held out. Without ``domains``, no rows.
         """
@@ -144,8 +144,10 @@ class Fit:
 
     @property
     def vector(self) -> NDArray[np.float64]:
-        """The weights, float64 ``[n_features]``: in the order of the columns that were given, else
-        of ``weights``."""
+        """The weights, float64 ``[n_features]``.
+
+        They are in the order of the given columns, or else of ``weights``.
+        """
         values = self.weights.vector
         if self.columns is None:
             return values
@@ -155,7 +157,7 @@ class Fit:
 
     @property
     def length_exponent(self) -> float | None:
-        """The learned exponent of the length that scores are divided by; None if they are not."""
+        """The learned exponent of the length that scores are divided by, or None."""
         return self.result.learning.solution.length_exponent
 
     @property
@@ -229,7 +231,7 @@ class Fit:
         write_length_range(Path(path), self.length_range)
 
     def write_html(self, path: str | PathLike[str], *, title: str | None = None) -> Path:
-        """Write one HTML page: gains, weights, and trade-offs with the metrics that are reported.
+        """Write one HTML page: gains, weights, and trade-offs with reported metrics.
 
         Args:
             path: the file.
@@ -328,7 +330,9 @@ class Fit:
         return convert_features(features, names.tolist(), dense)
 
     def plot(self, figure: str = "weights") -> Figure:
-        """Return a figure of matplotlib, which notebooks show; ``savefig`` writes it to a file.
+        """Return a matplotlib figure; notebooks show it.
+
+        ``savefig`` writes it to a file.
 
         Args:
             figure: ``weights``, before and after; ``history``, the score, loss or objective after

@@ -1,4 +1,4 @@
-"""Hypotheses in the forms in which a caller has them: arrays, lists, tuples and files."""
+"""Hypotheses in a caller's form: arrays, lists, tuples or files."""
 
 from __future__ import annotations
 

@@ -275,7 +275,7 @@ def place_references(references: Any, workspace: Workspace, *, keep: bool) -> st
 
 
 def place_start(features: Any, initial: Any, workspace: Workspace, *, keep: bool) -> str:
-    """Return the path of a file of weights; weights given as values are written to one.
+    """Return the path of a file of weights; write one if values are given.
 
     Args:
         features: names, pairs of name and number of values, a mapping to initial weights, or None.

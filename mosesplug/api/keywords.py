@@ -1,4 +1,4 @@
-"""From keywords to settings: how n-best lists are read, and how weights are learned from them."""
+"""Make settings of reading lists and of learning weights from keywords."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ class NBest:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """The texts that a file has as sentence ids: ``ids[i]`` is sentence ``i``; else empty."""
+        """Sentence ids that are texts: ``ids[i]`` is that of sentence ``i``; else empty."""
         return self._ids
 
     def name_sentence(self, sentence_id: int) -> str:
@@ -152,7 +152,7 @@ class NBest:
 
     @property
     def sparse(self) -> Any:
-        """Values of the sparse features, SciPy CSR ``[n_hyps, n_sparse]``; None without any."""
+        """Sparse feature values, SciPy CSR ``[n_hyps, n_sparse]``; None without any."""
         block = self._block
         if not block.sparse_names:
             return None
@@ -325,7 +325,9 @@ def read_nbest(
 
 
 def write_nbest(path: str | PathLike[str], lists: NBest, *, digits: int = _EXACT_DIGITS) -> None:
-    """Write n-best lists in the Moses format; a path that ends in ``.gz`` is compressed.
+    """Write n-best lists in the Moses format.
+
+    A file whose name ends in ``.gz`` is compressed.
 
     Args:
         path: the file, which appears only when it is complete.

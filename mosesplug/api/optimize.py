@@ -290,7 +290,7 @@ def algorithms() -> dict[str, str]:
 
 
 def check_settings(settings: LearningSettings) -> list[str]:
-    """Check the options and input files of settings, and return warnings about the options.
+    """Check options and input files of settings; return warnings about options.
 
     Raises:
         UsageError: an unknown algorithm or option, or an invalid value.

@@ -313,7 +313,9 @@ class Run:
         return Table(types, n_rows, read)
 
     def plot(self, figure: str = "scores", *, sentence: int | None = None) -> Figure:
-        """Return a figure of the report, which notebooks show; ``savefig`` writes it to a file.
+        """Return a matplotlib figure of the report; notebooks show it.
+
+        ``savefig`` writes it to a file.
 
         Args:
             figure: scores, weights, features, surfaces, growth, coverage, times, lattice or
@@ -403,5 +405,5 @@ def _make_columns(run: StoredRun, batch: HypothesisBatch) -> dict[str, tuple[Col
 
 
 def _printable(name: str) -> str:
-    """Return a name of a feature with invalid UTF-8 escaped, so that names stay distinct."""
+    """Escape invalid UTF-8 in the name of a feature, so that names stay distinct."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

@@ -104,7 +104,7 @@ def _convert_runs(values: Any, system: System, key: str, what: str) -> list[NDAr
 
 
 def _holds_runs(values: Any) -> bool:
-    """Return whether values are a list with one file or array, not the numbers themselves."""
+    """Return whether values are a list of one file or array, rather than numbers."""
     if not isinstance(values, list | tuple) or len(values) != 1:
         return False
     return isinstance(values[0], str | PathLike | np.ndarray)

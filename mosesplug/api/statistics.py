@@ -101,7 +101,9 @@ class StatisticsMetric(UnsmoothedMetric):
         raise UsageError(f"the metric {self.name} scores no texts: give statistics=")
 
     def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the score of summed statistics: ``[..., n_statistics]`` to float64 ``[...]``.
+        """Return the score of summed statistics.
+
+        Totals ``[..., n_statistics]`` give scores float64 ``[...]``.
 
         Raises:
             UsageError: the score function returns another shape.
@@ -135,7 +137,9 @@ class StatisticsMetric(UnsmoothedMetric):
 
 
 def convert_scores(scores: Any, count: int) -> tuple[StatisticsMetric, NDArray[np.float64]]:
-    """Return scores of hypotheses as statistics whose metric is the mean of the chosen.
+    """Return scores as statistics, with a metric that is their mean.
+
+    The mean is that of the chosen hypotheses.
 
     Args:
         scores: ``[count]``, one number for each hypothesis; larger is better.
@@ -197,7 +201,9 @@ def convert_named_scores(
 
 
 def convert_statistics(statistics: Any, count: int) -> NDArray[np.int32] | NDArray[np.float64]:
-    """Return statistics: counts as int32, other numbers as float64, ``[count, n_statistics]``.
+    """Return the statistics as an array ``[count, n_statistics]``.
+
+    Counts become int32, other numbers float64.
 
     Raises:
         UsageError: a wrong shape or type.

@@ -81,7 +81,9 @@ def make_task(
     domains: StrPath | Sequence[str] | None = None,
     **values: Any,
 ) -> Task:
-    """Return the task of the arguments of ``optimize``; ``values`` are its other settings.
+    """Return the task that the arguments of ``optimize`` describe.
+
+    ``values`` are its other settings.
 
     Raises:
         UsageError: arguments that do not fit together.
@@ -287,7 +289,7 @@ def _check_metric(
 def _make_start(
     initial: Any, settings: LearningSettings, columns: NDArray[np.int64] | None
 ) -> tuple[Callable[[FeatureSpace], StartingWeights], MosesIni | None]:
-    """Return what finds the starting weights of a feature space, and their configuration."""
+    """Return a function that finds starting weights, and their configuration."""
     file: WeightFile | None = None
     if settings.init is not None and not settings.graphs:
         # Read once: it may be a pipe.
@@ -325,7 +327,7 @@ def _find_held_out(settings: LearningSettings, lists: Any, references: Any) -> G
 
 
 def _arrange_by_ids(lists: Any, lines: Sequence[Sequence[bytes]]) -> Sequence[Sequence[bytes]]:
-    """Return references in the order of the ids of lists in memory, if they begin with them."""
+    """Return references in the order of the lists' ids, if lines begin with those."""
     every = [lists] if isinstance(lists, NBest | str | PathLike) else list(lists)
     ids = {each.ids for each in every if isinstance(each, NBest)}
     if not any(ids):

@@ -141,7 +141,7 @@ def run_plan(
 def follow(
     watch: Callable[[Event], object] | None, progress: Progress
 ) -> Iterator[Callable[[Event], None]]:
-    """Yield what receives the events of a run, for a watcher and for a report of progress.
+    """Yield a function that passes events of a run to a watcher and to progress.
 
     Args:
         watch: called with each event, or None.

@@ -82,7 +82,7 @@ class Request:
 
     @property
     def vector(self) -> NDArray[np.float64]:
-        """The weights in the order of the features, float64 ``[n_features]``, sparse ones last."""
+        """The weights in the features' order, sparse ones last; float64 ``[n_features]``."""
         return self.weights.vector
 
     def __repr__(self) -> str:
@@ -91,7 +91,9 @@ class Request:
 
 
 class Tuner:
-    """A tuning run whose decoder is elsewhere: ask for a request, decode, tell the lists.
+    """A tuning run whose decoder is elsewhere.
+
+    Ask for a request, decode it, and tell the lists.
 
     The run is stored in its working directory as every run is, with the n-best lists of all
     iterations, the same files, and exact resume: after a kill, opening it again returns the request
@@ -411,7 +413,7 @@ def _make_table(space: FeatureSpace, weights: Weights) -> WeightTable:
 def _add_earlier(
     workspace: Workspace, given: Mapping[str, Any], *, overwrite: bool
 ) -> dict[str, Any]:
-    """Return settings with those of the run in the directory, which was begun by a tuner."""
+    """Add settings to those of a tuner's earlier run in the directory."""
     values = {**given, "decoder": ASK}
     if overwrite or not workspace.settings.is_file():
         return values

@@ -17,7 +17,9 @@ __all__ = ["ValidationTable"]
 
 @dataclass(frozen=True, repr=False)
 class ValidationTable(CrossValidation):
-    """The result of a cross-validation, which prints as a table; ``cross_validate`` returns it.
+    """The result of a cross-validation, which prints as a table.
+
+    ``cross_validate`` returns it.
 
     Attributes:
         gains: what learning has gained on all sentences, each decided with weights of the other

@@ -38,7 +38,9 @@ class Warming:
 
 
 def warm_up(tasks: Sequence[str] = (), algorithms: Sequence[str] = ALGORITHMS) -> list[Warming]:
-    """Compile the kernels of some tasks into the cache, by running them on a few sentences.
+    """Compile the kernels of some tasks into the cache.
+
+    The tasks run on a few sentences.
 
     Args:
         tasks: ``score`` (also for ``compare``), ``optimize`` and ``tune``; empty for all.

@@ -287,7 +287,7 @@ def find_format(path: Path, format: str | None) -> Format:
 def find_result_format(
     name: str | None, path: Path | None, init: Path | None
 ) -> tuple[Format, MosesIni | None]:
-    """Return the format of a file of learned weights, and the configuration it is made from.
+    """Return the format of learned weights, and the configuration they go into.
 
     Args:
         name: its name; None: by the name of the file. A name that ends in ``.ini`` asks for a
@@ -313,7 +313,7 @@ def find_result_format(
 def format_result(
     fit: Fit, to: Format, config: MosesIni | None, path: Path | None, domain: str | None = None
 ) -> tuple[bytes, bytes]:
-    """Return the text of the file of learned weights, and the text of a file of sparse weights.
+    """Return the text of the file of learned weights, and that of sparse weights.
 
     The second is empty if no weight is sparse, or if the first file holds the sparse ones, too.
 
