@@ -1,4 +1,4 @@
-"""Print the analysis of ``mosesplug compare --analysis`` in the formats of its table."""
+"""Print the analysis of ``compare --analysis`` in the formats of its table."""
 
 from __future__ import annotations
 

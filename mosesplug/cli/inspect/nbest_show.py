@@ -1,4 +1,4 @@
-"""``mosesplug nbest show`` and ``diff``: hypotheses of a sentence, and two iterations."""
+"""``mosesplug nbest show``, ``diff``: a sentence's hypotheses, two iterations."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def show(
 
 
 def _rename_metric(document: dict[str, Any]) -> dict[str, Any]:
-    """Return a JSON object in which the sentence metric has the key of earlier versions."""
+    """Return an object with the key of the sentence metric as in earlier versions."""
     return {"worth" if key == "sentence_metric" else key: document[key] for key in document}
 
 
@@ -221,7 +221,7 @@ def _print_hypotheses(found: SentenceHypotheses, shown: list[ScoredHypothesis]) 
 
 
 def _colour_words(found: SentenceHypotheses, rows: list[list[str]]) -> Iterator[list[str | Text]]:
-    """Colour each word of the last cells by the longest matching n-gram that it is part of."""
+    """Colour each word of last cells by the longest matching n-gram that it is in."""
     from rich.text import Text
 
     from mosesplug.inspection.sentence import find_matched_orders
@@ -237,7 +237,7 @@ def _colour_words(found: SentenceHypotheses, rows: list[list[str]]) -> Iterator[
 
 
 def _print_contributions(found: SentenceHypotheses, shown: list[ScoredHypothesis]) -> None:
-    """Print weight times value, one column a hypothesis, and bars for the first of them."""
+    """Print weight times value, one column per hypothesis, and bars for the first."""
     from mosesplug.cli.shared.tables import print_table
 
     parts = [

@@ -1,4 +1,4 @@
-"""``mosesplug nbest export``, ``import``, ``verify``, ``compact``, ``copy`` and ``drop``."""
+"""``mosesplug nbest``: export, import, verify, compact, copy and drop."""
 
 from __future__ import annotations
 

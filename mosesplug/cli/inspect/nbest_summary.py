@@ -1,4 +1,7 @@
-"""``mosesplug nbest ls``, ``grep`` and ``stats``: iterations, texts and statistics of a store."""
+"""``mosesplug nbest ls``, ``grep`` and ``stats``.
+
+They print iterations, texts and statistics of a store.
+"""
 
 from __future__ import annotations
 

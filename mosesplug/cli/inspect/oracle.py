@@ -1,4 +1,7 @@
-"""``mosesplug oracle``: the best translations that n-best lists hold, by several methods."""
+"""``mosesplug oracle``: the best translations in n-best lists.
+
+Several methods find them.
+"""
 
 from __future__ import annotations
 

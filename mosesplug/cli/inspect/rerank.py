@@ -1,4 +1,7 @@
-"""``mosesplug rerank``: choose the best of each n-best list by other weights and features."""
+"""``mosesplug rerank``: choose the best hypothesis of each n-best list.
+
+Other weights and further features score the hypotheses.
+"""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ def convert(
 
 
 def _resolve(names: list[str], names_from: Path | None) -> list[ResolvedWeights]:
-    """Resolve weights to combine, and report those without sparse weights if others have some."""
+    """Resolve weights to combine; report which lack sparse weights, if not all do."""
     from mosesplug.inspection.weights.sources import resolve_weights
 
     every = [resolve_weights(name, names_from) for name in names]

@@ -1,1 +1,1 @@
-"""Commands that learn weights from existing data: optimize, bench-optimizers, algorithms."""
+"""Commands about learning: optimize, bench-optimizers, algorithms and others."""

@@ -1,4 +1,7 @@
-"""``mosesplug optimize``: learn weights from existing n-best lists or graphs, without a decoder."""
+"""``mosesplug optimize``: learn weights from n-best lists or search graphs.
+
+No decoder is needed.
+"""
 
 from __future__ import annotations
 

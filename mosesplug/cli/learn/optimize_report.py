@@ -1,4 +1,7 @@
-"""The report of ``mosesplug optimize``, printed on stderr so that weights can be piped."""
+"""The report of ``mosesplug optimize``.
+
+It is printed on stderr, so that the weights can be piped.
+"""
 
 from __future__ import annotations
 

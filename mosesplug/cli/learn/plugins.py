@@ -8,11 +8,11 @@ __all__ = ["plugins"]
 
 
 def plugins(json: Json = False) -> None:
-    """List the metrics, list formats, decoders and algorithms of other installed packages.
+    """List the plug-ins of installed packages.
 
-    A package registers them through the entry points mosesplug.metrics, mosesplug.formats,
-    mosesplug.decoders and mosesplug.algorithms. Those that cannot be used are listed with the
-    reason; commands that do not name them work.
+    They add metrics, list formats, decoders and algorithms. A package registers them through the
+    entry points mosesplug.metrics, mosesplug.formats, mosesplug.decoders and mosesplug.algorithms.
+    Plug-ins that cannot be used are listed with the reason; commands that do not name them work.
 
     Example: mosesplug plugins
     """

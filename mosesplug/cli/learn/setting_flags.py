@@ -15,7 +15,10 @@ _PREFIX = "algorithm-"
 
 
 class SettingFlagsCommand(PanelCommand):
-    """A command with ``--option NAME=VALUE`` that also takes ``--NAME VALUE``, which help omits."""
+    """A command with ``--option NAME=VALUE`` that also takes ``--NAME VALUE``.
+
+    The help omits the second form.
+    """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Rewrite settings of algorithms, then parse."""

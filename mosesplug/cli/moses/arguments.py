@@ -291,7 +291,7 @@ class _Reading:
         self._take(found[0], dashes + found[0].name, value if equals else None)
 
     def _cluster(self, letters: str) -> None:
-        """Parse ``-d``, ``-d14`` or ``-bd``; an option with a value takes the remaining letters."""
+        """Parse ``-d``, ``-d14`` or ``-bd``; an option with a value takes the rest."""
         while letters:
             letter, letters = letters[0], letters[1:]
             found = [option for option in self._options if option.short == letter]

@@ -1,4 +1,7 @@
-"""``mosesplug-decoder``: the bundled phrase-based decoder, with Moses' command line."""
+"""``mosesplug-decoder``: the bundled phrase-based decoder.
+
+It has Moses' command line.
+"""
 
 from __future__ import annotations
 
@@ -107,7 +110,7 @@ def _help() -> str:
 
 
 def _check_sparse_weights(path: str | None) -> None:
-    """Warn that sparse weights have no effect here; a malformed file is still an error."""
+    """Warn that sparse weights have no effect; a malformed file is an error."""
     if path is None:
         return
     count = sum(value != 0.0 for value in read_sparse(path).values())
@@ -119,7 +122,7 @@ def _check_sparse_weights(path: str | None) -> None:
 
 
 def _decode(features: ModelFeatures, wanted: Settings) -> None:
-    """Translate the input; write each sentence as soon as all earlier ones are written."""
+    """Translate the input; write each sentence when all earlier ones are written."""
     started = time.monotonic()
     lines = _stdin_lines() if wanted.input_file is None else read_lines(wanted.input_file)
     sentences = split_sentences(lines)
@@ -159,7 +162,7 @@ def _stdin_lines() -> list[bytes]:
 
 @contextlib.contextmanager
 def _n_best_file(path: str | None) -> Iterator[BinaryIO | None]:
-    """Open the n-best output: None, stdout, a file, or a gzip file if it ends in ``.gz``."""
+    """Open the n-best output: stdout, a file or, for ``.gz``, a gzip file; or None."""
     if path is None:
         yield None
     elif path in ("-", "/dev/stdout"):

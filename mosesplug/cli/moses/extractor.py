@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def extract(arguments: Arguments) -> None:
-    """Read and score the n-best lists, merge them with earlier files and write the result.
+    """Score n-best lists, merge them with earlier files, and write the result.
 
     Raises:
         UsageError: the arguments contradict each other.
@@ -130,7 +130,7 @@ def extract(arguments: Arguments) -> None:
 def _iterations(
     arguments: Arguments, lists: Iterable[DistinctBlock], references: Sequence[str]
 ) -> tuple[list[Iteration], NDArray[np.int64]]:
-    """Return the earlier iterations and the scored n-best lists, and the row of each hypothesis."""
+    """Return earlier iterations and scored lists, and the row of each hypothesis."""
     import numpy as np
 
     from mosesplug.metrics import metric

@@ -1,4 +1,4 @@
-"""``hgdecode``: print the best translation in a search graph, as Moses' program does."""
+"""``hgdecode``: print the best translation in a search graph, as Moses does."""
 
 from __future__ import annotations
 

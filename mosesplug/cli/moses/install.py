@@ -1,9 +1,10 @@
-"""``mosesplug install-tools``: write launchers with the names of other toolkits' programs.
+"""``mosesplug install-tools``: write launchers for other toolkits' programs.
 
-``mert-moses.pl --mertdir DIRECTORY`` then finds every program that it runs, and scripts that call
-``$TRAVATAR_DIR/src/bin/batch-tune`` find it in ``TRAVATAR_DIR=DIRECTORY``. A launcher is a shell
-script of two lines that starts this Python. Its ``-P`` keeps Python from importing modules from
-the current directory, the one of the tuning run.
+A launcher has the name of the program that it replaces. ``mert-moses.pl --mertdir DIRECTORY`` then
+finds every program that it runs, and scripts that call ``$TRAVATAR_DIR/src/bin/batch-tune`` find it
+in ``TRAVATAR_DIR=DIRECTORY``. A launcher is a shell script of two lines that starts this Python.
+Its ``-P`` keeps Python from importing modules from the current directory, the one of the tuning
+run.
 """
 
 from __future__ import annotations

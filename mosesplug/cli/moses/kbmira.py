@@ -261,7 +261,9 @@ def _check_for_graphs(given: Arguments) -> None:
 
 
 def _read_files(given: Arguments) -> ExtractorSet:
-    """Read the files of all iterations in other processes while this one imports modules.
+    """Read the files of all iterations in other processes.
+
+    Meanwhile this process imports modules.
 
     The processes start before the large imports: a small process forks in a millisecond, and
     parsing does not wait for this process' interpreter.
@@ -293,7 +295,7 @@ def _read_pair(pairs: Sequence[tuple[str, str]], number: int) -> Iteration:
 
 
 def _options(given: Arguments) -> KbmiraOptions:
-    """Return the algorithm's settings; this program chooses the order of the sentences."""
+    """Return the algorithm's settings; this program orders the sentences itself."""
     from mosesplug.optimizers.batch.mira.kbmira import KbmiraOptions
 
     return KbmiraOptions(
@@ -322,9 +324,10 @@ def _metric(given: Arguments, files: ExtractorSet) -> Metric:
 def _with_start(
     files: ExtractorSet, start: WeightFile, path: str | None
 ) -> tuple[TuningSet, NDArray[np.float64]]:
-    """Return the hypotheses and the starting weights; sparse features with a weight come first.
+    """Return the hypotheses and the starting weights.
 
-    Moses numbers sparse features in the order of their appearance, and sums in that order.
+    Sparse features with a weight come first. Moses numbers sparse features in the order of their
+    appearance, and sums in that order.
     """
     import numpy as np
 
@@ -361,7 +364,7 @@ def _with_start(
 
 
 def _write(path: str | None, task: _Task, epoch: MiraEpoch) -> None:
-    """Write dense weights as ``F0 value`` and sparse ones as ``name value``, for mert-moses.pl.
+    """Write weights for mert-moses.pl: dense ``F0 value``, sparse ``name value``.
 
     This replaces the weights of an earlier epoch.
     """

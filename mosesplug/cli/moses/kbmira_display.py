@@ -1,4 +1,4 @@
-"""Print ``kbmira --verbose`` and ``--streaming-out`` output as Moses' program does."""
+"""Print ``kbmira --verbose`` and ``--streaming-out`` output as Moses does."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def read_vectors_from_lists(
 
 
 def read_vectors_from_visits(n_dense: int) -> Callable[[SearchVisits], Pair]:
-    """Return a function that reads the features of hope and fear from found hypotheses."""
+    """Return a function that reads the features of hope and fear that were found."""
 
     def features(found: SearchHypothesis) -> Vector:
         values = dict.fromkeys(range(n_dense), np.float32(0.0))

@@ -35,7 +35,10 @@ def read_start(given: Arguments) -> WeightFile:
 
 
 class Orders:
-    """Orders of sentences, shuffled by ``std::random_shuffle`` from ``rand`` as in Moses."""
+    """Orders of sentences, shuffled as in Moses.
+
+    Moses calls ``std::random_shuffle``, which draws from ``rand``.
+    """
 
     def __init__(self, seed: int, n_sentences: int, *, shuffled: bool, once: bool = False) -> None:
         """Start from the input order.

@@ -1,4 +1,4 @@
-"""``megam_i686.opt``: the classifier that ``mert-moses.pl --pairwise-ranked`` calls.
+"""``megam_i686.opt``: the classifier of ``mert-moses.pl --pairwise-ranked``.
 
 It has the command line, the prior and the result of Daumé III's ``megam`` for ``binary`` models
 without a bias. A bias and other models are not supported: each pair of hypotheses is an example in

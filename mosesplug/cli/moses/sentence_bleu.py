@@ -1,4 +1,4 @@
-"""``sentence-bleu``, ``sentence-bleu-nbest``: print smoothed BLEU of each input line."""
+"""``sentence-bleu``, ``sentence-bleu-nbest``: print smoothed BLEU per line."""
 
 from __future__ import annotations
 

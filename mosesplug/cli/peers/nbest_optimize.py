@@ -1,4 +1,7 @@
-"""``nbest-optimize``: weights of recognition scores, as SRILM's program for ``-1best``."""
+"""``nbest-optimize``: weights of recognition scores.
+
+It computes what SRILM's program does with ``-1best``.
+"""
 
 from __future__ import annotations
 
@@ -177,7 +180,7 @@ def _check(given: Arguments) -> None:
 def _start(
     given: Arguments, size: int
 ) -> tuple[NDArray[np.float64], list[bool], NDArray[np.float64] | None, NDArray[np.float64] | None]:
-    """Return the initial weights, which of them are fixed, and the box of random starts."""
+    """Return the initial weights, a mask of fixed ones, and the random starts' box."""
     import numpy as np
 
     scale = given["posterior-scale"] or given["rescore-lmw"] or 1.0
@@ -263,7 +266,7 @@ def _print_errors(what: str, utterances: Utterances, weights: NDArray[np.float64
 
 
 def _rover_control(given: Arguments, utterances: Utterances, weights: NDArray[np.float64]) -> bytes:
-    """Return a control file of nbest-rover; its posterior scale simulates 1-best decoding."""
+    """Return nbest-rover's control file; its posterior scale simulates the 1-best."""
     normed = (weights / _normalizer(weights)).tolist()
     lines = [
         f"{directory}\t{weight:g} +\n"

@@ -1,4 +1,7 @@
-"""``mosesplug ask`` and ``tell``: a tuning run whose decoder is run by a script or scheduler."""
+"""``mosesplug ask`` and ``tell``: a tuning run without a decoder of its own.
+
+A script or a scheduler runs the decoder.
+"""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ def _look_up(typed: str, prefix: str, tables: Sequence[Mapping[str, _Key]]) -> t
 
 
 def _value_of(name: str, key: _Key, attached: str | None, waiting: list[str]) -> Value:
-    """Return the value after the option's ``=``, or take it from the front of ``waiting``."""
+    """Return the value after ``=``, or else take it from the front of ``waiting``."""
     kind = key.specification.kind
     if not kind.takes_value:
         if attached is not None:

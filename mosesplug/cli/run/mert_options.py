@@ -1,4 +1,6 @@
-"""Every option of ``mert-moses.pl`` and of ``mert-moses``, from the declared settings.
+"""Every option of ``mert-moses.pl`` and of ``mert-moses``.
+
+Those that are settings of a run come from the declared settings.
 
 An option is *honoured*, or *refused* before anything is done with the reason and what to use
 instead. Options of the script that are not settings of a run are declared here.

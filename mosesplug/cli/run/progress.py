@@ -1,4 +1,4 @@
-"""Show the progress of a tuning run: a changing line on a terminal, else plain lines."""
+"""Show a run's progress: a changing line on a terminal, else plain lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A tuning run from the command line: progress on stderr, the table of iterations on stdout."""
+"""A tuning run from the command line.
+
+Progress goes to stderr, the table of iterations to stdout.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ __all__ = ["format_runs", "run"]
 
 
 def format_runs(result: SeveralResult) -> str:
-    """Return the table of runs, how much their scores differ, and a line on the result."""
+    """Return the table of runs, how their scores differ, and a line on the result."""
     first = result.runs[0]
     kinds = {run.dev_of for run in result.runs if run.dev is not None}
     head = {"lists": "in lists", "graphs": "in graphs", "learning": "learning"}

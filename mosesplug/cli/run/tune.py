@@ -26,7 +26,9 @@ _FILES_OF_COMMAND = ("input", "refs", "config")
 
 
 def add_files(values: dict[str, Any], arguments: tuple[str, ...], usage: str) -> dict[str, Any]:
-    """Return values with those of the arguments: four, or three with a command that decodes.
+    """Return values with those of the arguments.
+
+    There are four arguments, or three with a command that decodes.
 
     Args:
         values: by the names of settings; arguments replace them.
@@ -80,7 +82,9 @@ def _tune(
     ] = None,
     **given: Any,
 ) -> None:
-    """Tune a system, and write moses.ini. `mosesplug settings NAME` explains an option."""
+    """Tune a system, and write moses.ini.
+    `mosesplug settings NAME` explains an option.
+    """
     from mosesplug.api.arguments import fill_defaults
     from mosesplug.cli.run.running import run
     from mosesplug.settings.build import make_plan

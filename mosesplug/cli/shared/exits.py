@@ -102,7 +102,7 @@ def _none_lost() -> Iterator[None]:
 
 
 def _sent_later(number: int) -> bool:
-    """Start a thread that sends this process a signal; False if the signal has come already."""
+    """Send this process a signal in a thread; return False if it has come already."""
     try:
         # Not threading.Thread: its start waits for the thread, and breaks if a signal comes then.
         _thread.start_new_thread(_send_later, (number,))

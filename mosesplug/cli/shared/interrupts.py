@@ -19,10 +19,11 @@ _STDERR = 2
 
 
 class EndOnInterrupt:
-    """A block in which these signals end the process at once, since there is nothing to clean up.
+    """A block in which these signals end the process at once.
 
-    Python would print a traceback of the module that is being imported. ``exits.exit_code`` handles
-    the signals while a command runs. Signals that the caller ignores (nohup) stay ignored.
+    There is nothing to clean up. Python would print a traceback of the module that is being
+    imported. ``exits.exit_code`` handles the signals while a command runs. Signals that the caller
+    ignores (nohup) stay ignored.
     """
 
     def __init__(self, program: str) -> None:

@@ -103,7 +103,7 @@ def write_output(path: Path | None, data: bytes) -> None:
 
 @contextmanager
 def open_output(path: Path | None) -> Iterator[Callable[[bytes], object]]:
-    """Open an output for writing: stdout, or a file that appears only when it is complete.
+    """Open stdout, or a file that appears only when it is complete.
 
     Yields:
         A function that writes bytes. A path that ends in ``.gz`` is compressed.
@@ -123,7 +123,9 @@ SECONDS_BETWEEN_LINES = 30.0
 
 @contextmanager
 def progress_bar(quiet: bool) -> Iterator[Callable[[int, int, str], None]]:
-    """Show a progress bar on stderr if it is a terminal, else a line every half minute.
+    """Show a progress bar on stderr.
+
+    If stderr is not a terminal, print a line every half minute.
 
     Yields:
         A function ``(done, total, description)`` that updates the bar. Any thread may call it.

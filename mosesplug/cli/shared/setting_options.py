@@ -1,4 +1,7 @@
-"""Command line options that are generated from declared settings, as those of reading lists."""
+"""Command line options that are generated from declared settings.
+
+Those of reading lists are an example.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,7 @@ def make_parameters(
 
 
 def take_values(settings: Iterable[Setting], given: dict[str, Any]) -> dict[str, Any]:
-    """Take the values of settings out of the parameters of a command, and return them by name.
+    """Take values of settings out of a command's parameters; return them by name.
 
     Raises:
         UsageError: a value of a table is not ``NAME=VALUE``.
@@ -123,7 +126,7 @@ def _plain(setting: Setting, value: Any) -> Any:
 
 
 def make_list_parameters(without: Collection[str] = ()) -> list[inspect.Parameter]:
-    """Return a parameter with an option for each setting of reading lists, except some."""
+    """Return parameters for the settings of reading lists, except some."""
     settings = [each for each in list_settings(ListSettings) if each.name not in without]
     return make_parameters(settings, has_panels=False)
 

@@ -43,7 +43,7 @@ def format_score(value: float | None) -> str:
 
 
 def format_change(value: float | None) -> str:
-    """Return a difference of weights with 2 digits, empty if unknown, 0 for rounding errors."""
+    """Return a weight difference in 2 digits; empty if unknown, 0 if from rounding."""
     if value is None:
         return ""
     return f"{value:.2g}" if abs(value) > _ROUNDING else "0"
@@ -52,7 +52,7 @@ def format_change(value: float | None) -> str:
 def print_table(
     head: Sequence[str], rows: Iterable[Sequence[str | Text]], left: int = 0, last: int = 0
 ) -> None:
-    """Print a table: drawn on a terminal, as plain text in a pipe, where cells lose their style."""
+    """Print a table: drawn on a terminal, else as plain text without styles."""
     rows = [tuple(row) for row in rows]
     if is_terminal():
         _draw(head, rows, find_text_columns(len(head), left, last))
@@ -123,7 +123,7 @@ def escape_latex(text: str) -> str:
 
 
 def tabulate_spreads(spreads: Sequence[tuple[str, Spread]]) -> list[tuple[str, ...]]:
-    """Return a head and one row for each score, showing how it varies over several runs."""
+    """Return a head, and a row for each score with its spread over several runs."""
     rows: list[tuple[str, ...]] = [("", "runs", "mean", "s_opt", "min", "median", "max")]
     for name, spread in spreads:
         values = (spread.mean, spread.optimizer, spread.low, spread.median, spread.high)
