@@ -19,9 +19,12 @@ __all__ = ["render_gains", "tabulate_gain"]
 
 _GAIN_HEAD = ("metric", "start", "end", "difference", "p(boot)", "p(AR)", "")
 
+_SIGNIFICANT = 0.05
+
 _TESTS = (
-    "p(boot): paired bootstrap; p(AR): approximate randomisation; 1,000 samples each. Scores on "
-    "sentences that weights were learned from are optimistic."
+    "p(boot): paired bootstrap; p(AR): approximate randomisation; 1,000 samples each. Not "
+    "significant: p(AR) is 0.05 or more. Scores on sentences that weights were learned from are "
+    "optimistic."
 )
 
 _LEGEND = (
@@ -70,8 +73,12 @@ def _format_p(value: float) -> str:
 
 
 def _judge(gain: MetricGain) -> str:
-    change = "better" if gain.improvement > 0 else "worse" if gain.improvement < 0 else "same"
-    return f"{change}, optimised" if gain.is_objective else change
+    words = ["better" if gain.improvement > 0 else "worse" if gain.improvement < 0 else "same"]
+    if gain.improvement and gain.p_randomisation >= _SIGNIFICANT:
+        words.append("not significant")
+    if gain.is_objective:
+        words.append("optimised")
+    return ", ".join(words)
 
 
 def render_gains(
