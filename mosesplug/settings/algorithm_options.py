@@ -75,7 +75,7 @@ def describe_options(algorithm: Algorithm) -> list[dict[str, Any]]:
 
 
 def unknown_option(name: str, algorithms: Sequence[Algorithm]) -> UsageError:
-    """Return the error for an option that none of the algorithms has, with a similar name."""
+    """Return the error for an option that no algorithm has, with a similar name."""
     names = {field.name for each in algorithms for field in fields(each.options)}
     suggestion = suggest(name.replace("-", "_"), sorted(names)) or "."
     if len(algorithms) == 1:
@@ -99,7 +99,7 @@ def _find_owners(name: str) -> list[str]:
 
 
 def find_idle_options(optimizer: Optimizer, names: Iterable[str]) -> list[str]:
-    """Return a warning for each option that has no effect with the values of the others.
+    """Return a warning for each option without effect, given the other values.
 
     The metadata ``only_with`` of a field says when it has one: ``name=value|value`` (another option
     has one of these values), or ``name>other`` (it is greater than a number or a third option).

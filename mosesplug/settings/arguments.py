@@ -87,7 +87,7 @@ def require_references(name: str | PathLike[str]) -> Path:
 
 
 def check_transform(text: str | None, option: str) -> str | None:
-    """Return the command that rewrites n-best lists: a script, a command line, or ``bpe``.
+    """Return the command that rewrites lists: a script, a command line, or ``bpe``.
 
     Raises:
         UsageError: the text is neither a file, nor a command with arguments, nor ``bpe``.
@@ -106,7 +106,7 @@ def check_transform(text: str | None, option: str) -> str | None:
 
 
 def parse_assignments(texts: Iterable[str], option: str) -> dict[str, object]:
-    """Return the values of ``NAME=VALUE`` texts by name; the last value of a name counts.
+    """Return values of ``NAME=VALUE`` texts by name; of equal names, the last counts.
 
     Raises:
         UsageError: a text does not have that form.

@@ -107,7 +107,7 @@ _OF_LEARNERS = ("mixing", "keep", "async", "async-order")
 
 
 def _check_batch_sharding(tuner: Algorithm, values: _Values) -> None:
-    """Raise ``UsageError`` if a batch optimizer has no shards, or not these settings of them."""
+    """Raise ``UsageError`` unless a batch optimizer supports these shard settings."""
     if not tuner.maps_shards:
         known = algorithms().values()
         able = sorted(each.name for each in known if each.maps_shards or each.learner is not None)
@@ -225,7 +225,7 @@ def collect_values(
     runs: int | None = None,
     choice: SelectRun | None = None,
 ) -> dict[str, Any]:
-    """Return the settings of a run by name, so that ``make_plan`` makes the same run of them.
+    """Return a run's settings by name; ``make_plan`` makes the same run of them.
 
     What no setting describes, as a metric of the caller's own, is left out.
 
@@ -265,7 +265,7 @@ def collect_values(
 
 
 def _is_idle(setting: Setting, values: _Values) -> bool:
-    """Return whether a value is a default that may not be given together with the others."""
+    """Return whether a value is a default that the other values exclude."""
     if values[setting.name] != setting.default:
         return False
     try:

@@ -1,4 +1,7 @@
-"""Checks of settings, whoever gave them: choices, bounds, what requires and excludes what."""
+"""Checks of settings: choices, bounds, requirements and exclusions.
+
+They apply to command lines, settings files and Python calls alike.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +73,7 @@ def _check_value(setting: Setting, value: object, spelled: Spelling = "--{}".for
 
 
 def check_fields(settings: Any, lenient: Collection[str] = ()) -> None:
-    """Check the values that a settings class holds; its fields named ``lenient`` may be anything.
+    """Check the values in a settings class, except fields named ``lenient``.
 
     Raises:
         UsageError: one cannot be used.

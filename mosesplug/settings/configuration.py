@@ -1,8 +1,8 @@
-"""What to tune and how: the settings of a run, each declared once, as immutable values.
+"""The settings of a run, each declared once, as immutable values.
 
-Command lines, settings files, documentation and checks come from the metadata of these fields
-(``settings.declare``). Fields marked by ``parts`` hold objects that ``settings.build`` makes of the
-settings in another class.
+They say what to tune, and how. Command lines, settings files, documentation and checks come from
+the metadata of these fields (``settings.declare``). Fields marked by ``parts`` hold objects that
+``settings.build`` makes of the settings in another class.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Declare settings as metadata of dataclass fields, and list the settings of a class.
+"""Declare settings as metadata of dataclass fields, and list them.
 
 A field of a settings class says everything about the setting: ``nbest: int = setting(100,
 help=..., panel=...)``. Command lines, settings files, documentation and checks are generated from
@@ -170,13 +170,13 @@ def group(switch: _Metadata | None = None, *, on: str = "") -> _Metadata:
 
 
 def parts(cls: type) -> _Metadata:
-    """Return the metadata of a field whose value ``settings.build`` makes of another class."""
+    """Return metadata of a field that ``settings.build`` makes of another class."""
     return {_PARTS: cls}
 
 
 @cache
 def list_settings(cls: type) -> tuple[Setting, ...]:
-    """Return the settings of a dataclass and of the settings classes in its fields, by panel."""
+    """Return the settings of a dataclass and of its nested classes, by panel."""
     return tuple(sorted(_walk(cls, (), ()), key=lambda each: PANELS.index(each.panel)))
 
 
@@ -206,7 +206,7 @@ def _walk(cls: type, path: tuple[str, ...], requires: tuple[str, ...]) -> Iterab
 
 
 def list_compared_values(settings: Any) -> dict[str, str]:
-    """Return the settings in a settings class that results depend on, by their names in the store.
+    """Return the settings that results depend on, by their names in the store.
 
     Those of a group that is None are left out.
     """
@@ -227,7 +227,11 @@ def find_value(root: Any, path: Iterable[str]) -> Any:
 
 
 def find_switch(each: Field[Any]) -> str | None:
-    """Return what asks for the group in a field ("" for any setting of it); None for no group."""
+    """Return the name of the setting that asks for the group in a field.
+
+    Returns:
+        "" if any setting of the group asks for it; None if the field holds no group.
+    """
     if _GROUP not in each.metadata:
         return None
     switch = each.metadata.get(_SETTING)

@@ -217,7 +217,7 @@ def _post_editing(
 
 
 def collect_decoder_values(configuration: Configuration) -> dict[str, Any]:
-    """Return the settings behind the decoder and what depends on it; None if not given."""
+    """Return the settings of the decoder and what depends on it; None if not given."""
     held_out = configuration.held_out
     other = None if held_out is None else held_out.decoder
     match configuration.decoding.decoder:

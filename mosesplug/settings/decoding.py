@@ -1,4 +1,4 @@
-"""Settings of one decoding: the decoder, its helper scripts, n-best lists and search graphs."""
+"""Settings of a decoding: decoder, helper scripts, n-best lists, search graphs."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class _DecoderSettings:
 
 @dataclass(frozen=True)
 class _HelperSettings:
-    """Settings of Moses' helper scripts: of ``Decoding.decoder`` and ``Decoding.cache``."""
+    """Settings of Moses' helper scripts, for ``Decoding.decoder`` and ``.cache``."""
 
     jobs: int = setting(
         1,

@@ -1,4 +1,4 @@
-"""What is generated from settings for people and programs: a JSON schema, and a Markdown page."""
+"""A JSON schema and a Markdown page that are generated from settings."""
 
 from __future__ import annotations
 

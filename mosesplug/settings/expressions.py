@@ -1,4 +1,6 @@
-"""Parse the expressions of derived features: ``lm/words``, ``log(len)``, ``"lm-score" * 0.5``.
+"""Parse the expressions of derived features.
+
+Examples are ``lm/words``, ``log(len)`` and ``"lm-score" * 0.5``.
 
 ::
 
@@ -60,7 +62,7 @@ class Number:
 
 @dataclass(frozen=True)
 class FeatureName:
-    """A feature by its name, and the character of the expression where that begins, from 1."""
+    """A feature's name, and the character of the expression where it begins, from 1."""
 
     name: str
     position: int = field(compare=False)
@@ -105,7 +107,7 @@ def parse_expression(text: str) -> Expression:
 
 
 def list_features(expression: Expression) -> Iterator[FeatureName | TextSize]:
-    """Yield the features, ``words`` and ``chars`` of an expression, from left to right."""
+    """Yield features, ``words`` and ``chars`` of an expression from left to right."""
     match expression:
         case FeatureName() | TextSize():
             yield expression

@@ -1,4 +1,4 @@
-"""Features that settings add to lists: ``NAME=FILE`` with values, and ``NAME=EXPRESSION``."""
+"""Features that settings add to lists: ``NAME=FILE`` and ``NAME=EXPRESSION``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class AddedFeature:
-    """A feature with values from outside, for each hypothesis in the order of the lists.
+    """A feature with values from outside, in the order of the hypotheses.
 
     Attributes:
         name: its name.

@@ -25,7 +25,10 @@ class HelperScripts:
 
     @classmethod
     def find(cls, rootdir: str | None, decoder: Path | None) -> HelperScripts:
-        """Use ``--rootdir``, ``$SCRIPTS_ROOTDIR``, or ``scripts`` beside the decoder's bin."""
+        """Find scripts by ``--rootdir``, ``$SCRIPTS_ROOTDIR``, or beside the decoder.
+
+        The last ones are in ``scripts`` beside the directory of the decoder.
+        """
         named = rootdir or os.environ.get("SCRIPTS_ROOTDIR")
         if named:
             return cls(Path(named).absolute())
@@ -39,7 +42,7 @@ class HelperScripts:
         return None if self.root is None else find_executable(str(self.root / script))
 
     def required(self, script: str, option: str, given: str | None = None) -> Path:
-        """Return a script that ``option`` requires; ``given`` is the user's own path of it.
+        """Return a script that ``option`` requires; ``given`` is the user's own path.
 
         Raises:
             UsageError: it is missing or not executable.

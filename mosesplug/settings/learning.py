@@ -24,7 +24,9 @@ __all__ = ["LearningSettings", "make_learning_settings"]
 
 @dataclass(frozen=True)
 class LearningSettings:
-    """What to learn weights from, and how. Settings that a run has, too, are declared there.
+    """What to learn weights from, and how.
+
+    Settings that a run also has are declared with those of the run.
 
     Raises:
         UsageError: a value is out of range.
@@ -278,7 +280,10 @@ class LearningSettings:
 
     @property
     def needs_references(self) -> bool:
-        """Whether the metric compares texts with references: not all of it is from --scores."""
+        """Whether part of the metric compares texts with references.
+
+        Parts that ``--scores`` names do not.
+        """
         known = list_score_names(self.lists.scores)
         if not known or self.metric is None:
             return not known

@@ -48,7 +48,9 @@ class LengthRange:
 
 
 def parse_length_range(text: str, by: str = WORDS) -> LengthRange:
-    """Return the range of ``MIN:MAX``, ``NAME,...:MIN:MAX``, or with one number, a known exponent.
+    """Return the range of a text ``MIN:MAX`` or ``NAME,...:MIN:MAX``.
+
+    One number instead of ``MIN:MAX`` is a known exponent.
 
     Raises:
         UsageError: the text has another form.

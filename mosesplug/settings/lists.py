@@ -1,4 +1,7 @@
-"""The settings of reading n-best lists, each declared once for all commands that read them."""
+"""The settings of reading n-best lists.
+
+Each is declared once for all commands that read lists.
+"""
 
 from __future__ import annotations
 
@@ -205,7 +208,9 @@ def make_list_settings(
 
 
 def parse_column_names(names: str | Sequence[str] | None) -> list[str] | None:
-    """Return the names of ``--names``; those of one group have one name and are adjacent.
+    """Return the names of ``--names``; a group's columns share a name.
+
+    The columns of a group are adjacent.
 
     Raises:
         UsageError: an empty name, or a group that is not adjacent.

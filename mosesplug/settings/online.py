@@ -86,7 +86,9 @@ class _HeldOutDecoder:
 
 @dataclass(frozen=True)
 class HeldOutSet:
-    """A second set that is only translated and scored, to choose weights and to stop early.
+    """A second set that is translated and scored, but not learned from.
+
+    It serves to choose weights and to stop early.
 
     Attributes:
         decoder: what translates it, if not the decoder of the tuning set; or None.

@@ -1,4 +1,4 @@
-"""Settings of the optimizer: algorithm, active features, seed, iterations to learn from."""
+"""Settings of the optimizer: algorithm, active features, seed, iterations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Scores from outside as settings name them: ``NAME=FILE[,FILE...][:error][:mean|:ratio]``."""
+"""Scores from outside as settings name them.
+
+The form is ``NAME=FILE[,FILE...][:error][:mean|:ratio]``.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +84,7 @@ def list_score_names(texts: Sequence[str | ScoreSource]) -> list[str]:
 
 
 def split_marks(text: str) -> tuple[str, ScoreSource]:
-    """Split ``:error``, ``:mean`` and ``:ratio`` off the end, and return a source that has them."""
+    """Split ``:error``, ``:mean`` and ``:ratio`` off; return a source with them."""
     found = ScoreSource("")
     while True:
         rest, colon, word = text.rpartition(":")

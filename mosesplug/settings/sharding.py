@@ -1,4 +1,4 @@
-"""Settings of parallel learning: how many shards, where they run, and how their weights mix."""
+"""Settings of parallel learning: shards, workers, and the mixing of weights."""
 
 from __future__ import annotations
 

@@ -65,7 +65,10 @@ def format_settings(values: _Values, cls: type = RunPlan) -> str:
 
 
 def format_template(cls: type = RunPlan) -> str:
-    """Return all settings with their help and defaults as TOML; those without default disabled."""
+    """Return all settings with help and defaults as TOML.
+
+    Settings without a fixed default are comments.
+    """
     lines = ["# All settings of `mosesplug tune`, with their defaults.", ""]
     for panel in PANELS:
         lines += [f"[{panel.lower()}]"]
