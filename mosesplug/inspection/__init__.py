@@ -1,1 +1,4 @@
-"""Inspect runs and n-best lists: functions that read a store or files and print nothing."""
+"""Inspect runs and n-best lists.
+
+The functions read a store or files, and print nothing.
+"""

@@ -46,7 +46,7 @@ def export_lists(
 
 
 def _must_name_values(run: StoredRun) -> bool:
-    """Return whether Moses' format would confuse dense and sparse features of these lists.
+    """Return whether Moses' format confuses these lists' dense and sparse features.
 
     It tells them apart by underscores, which lists of decoders that name every value may have in
     dense features, or lack in sparse ones. Runs with search graphs are Moses' own.
@@ -89,7 +89,10 @@ def _group_values(run: StoredRun, values: list[float]) -> tuple[tuple[str, tuple
 
 
 def export_extractor(lists: TuningSet, metric: str, features: Path, scores: Path) -> None:
-    """Write lists as Moses' ``extractor`` does: ``features.dat`` and ``scores.dat``, as text."""
+    """Write lists as Moses' ``extractor`` does, as text.
+
+    The files are ``features.dat`` and ``scores.dat``.
+    """
     sparse = None
     if lists.sparse is not None and len(lists.sparse.data):
         rows = lists.sparse

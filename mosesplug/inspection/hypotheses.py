@@ -54,7 +54,7 @@ def split_sentences(run: StoredRun, sentences: Sequence[int]) -> list[Sequence[i
 
 
 def count_hypotheses(run: StoredRun, sentences: Sequence[int], iteration: int | None) -> int:
-    """Return the number of hypotheses that ``read_hypotheses`` returns for these sentences.
+    """Return how many hypotheses ``read_hypotheses`` returns for these sentences.
 
     Raises:
         DataError: there is no such iteration or sentence.
@@ -147,7 +147,7 @@ def _read_distinct(run: StoredRun, sentences: Sequence[int]) -> HypothesisBatch:
 
 
 def _find_positions(record: KbestRecord, iteration: int) -> NDArray[np.int64]:
-    """Return the first position in its list of each hypothesis that a record holds, int64."""
+    """Return the first position in its list of each hypothesis of a record, int64."""
     own = np.flatnonzero(record.home_iterations == iteration)
     positions = np.full(record.n_new, -1, dtype=np.int64)
     # The last assignment wins, so the first position has to be the last one.

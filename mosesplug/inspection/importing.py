@@ -1,4 +1,7 @@
-"""Import n-best lists into a new store, from files or a working directory of mert-moses.pl."""
+"""Import n-best lists into a new store.
+
+The lists are files, or those of a working directory of mert-moses.pl.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,7 @@ class IterationSource:
 
 
 def find_iterations(paths: Sequence[Path]) -> list[IterationSource]:
-    """Return the iterations to import: one for each file, or those of a working directory.
+    """Return the iterations to import: one per file, or a working directory's.
 
     Raises:
         DataError: a directory holds no lists or lacks an iteration, or there are several.

@@ -240,7 +240,10 @@ def _read_texts(snapshot: Snapshot, side: _Side, common: NDArray[Any]) -> list[b
 
 
 def _score_first_best(run: StoredRun, record: IterationRecord, lists: IterationLists) -> float:
-    """Score the decoder's translations by the run's metric, even if the record has another."""
+    """Score the decoder's translations by the run's metric.
+
+    The record may have scores of another metric.
+    """
     if record.signature == run.signature:
         return record.first_best_score
     rows = lists.tuning_set

@@ -31,10 +31,10 @@ _CANDIDATES = 25
 def describe_lattice(
     run: StoredRun, merged: TuningSet, sentence: int | None = None
 ) -> LatticeFacts | None:
-    """Return the best edges of one sentence's newest graph, and its envelope along one weight.
+    """Return the best edges of a sentence's newest graph, and an envelope of it.
 
-    The feature is the one whose envelope has the most segments; so is the sentence, out of those
-    with the smallest graphs, if none is given.
+    The envelope is along the weight of one feature. The feature is the one whose envelope has the
+    most segments; so is the sentence, out of those with the smallest graphs, if none is given.
 
     Args:
         run: the run.
@@ -78,7 +78,7 @@ def _find_newest_graph(graphs: StoredGraphs, sentence: int) -> Hypergraph:
 
 
 def _sort_by_size(graphs: StoredGraphs) -> Iterator[tuple[int, Hypergraph]]:
-    """Yield sentences and graphs of the newest iteration with graphs, the smallest first."""
+    """Yield sentences and graphs of the newest iteration with graphs, by size."""
     if not graphs.iterations:
         return
     newest = graphs.iterations[-1]
@@ -143,7 +143,7 @@ def _describe(
 
 
 def _list_edges(graph: Hypergraph) -> tuple[tuple[int, int, str], ...]:
-    """Return the edges as ``(from, to, words)``; none if an edge has several tail nodes.
+    """Return the edges as ``(from, to, words)``; empty if any has several tails.
 
     An edge without a tail starts at node 0, the empty hypothesis if the graph has one.
     """

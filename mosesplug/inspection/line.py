@@ -1,4 +1,7 @@
-"""The error surface along one line: how the score changes, and which sentences change it."""
+"""The error surface along one line.
+
+It shows how the score changes, and which sentences change it.
+"""
 
 from __future__ import annotations
 
@@ -52,14 +55,20 @@ class LineSurface:
         return float(self.scores[np.searchsorted(self.thresholds, step, side="right")])
 
     def best_interval(self, low: float, high: float) -> tuple[float, float, float]:
-        """Return ends and score of the best interval between two steps; the widest wins ties."""
+        """Return the best interval between two steps; the widest wins ties.
+
+        Returns:
+            Its ends and its score.
+        """
         ends, scores = self._crop(low, high)
         best = np.flatnonzero(scores == scores.max())
         widest = int(best[np.argmax(np.diff(ends)[best])])
         return float(ends[widest]), float(ends[widest + 1]), float(scores[widest])
 
     def find_range(self, low: float | None, high: float | None) -> tuple[float, float]:
-        """Return the steps between two positions on the axis, None for a range around the start.
+        """Return the steps between two positions on the axis.
+
+        None stands for an end of a range around the start.
 
         Raises:
             UsageError: ``low`` is not less than ``high``.

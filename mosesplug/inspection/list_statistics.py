@@ -1,6 +1,7 @@
-"""Summaries of the iterations of a run, and statistics of features over its distinct hypotheses.
+"""Summaries of a run's iterations, and statistics of features.
 
-All statistics are sums over sentences, so that only some sentences are in memory at a time.
+The statistics are over distinct hypotheses. All statistics are sums over sentences, so that only
+some sentences are in memory at a time.
 """
 
 from __future__ import annotations
@@ -67,7 +68,9 @@ def measure_features(
 
 @dataclass(frozen=True)
 class FeatureSums:
-    """Sums over hypotheses. "Centred" values have the mean of their sentence subtracted.
+    """Sums over hypotheses.
+
+    "Centred" values have the mean of their sentence subtracted.
 
     Attributes:
         hypotheses: number of hypotheses.
@@ -177,7 +180,7 @@ class ListStatistics:
 
 
 def measure_lists(run: StoredRun, iteration: int) -> Iterator[ListStatistics]:
-    """Yield the statistics of an iteration's lists after each sentence; the last is of all."""
+    """Yield statistics of an iteration's lists so far, after each sentence."""
     sizes: list[int] = []
     distinct = words = 0
     shares: list[float] = []

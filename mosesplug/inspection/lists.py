@@ -1,4 +1,4 @@
-"""Analyses of a run's lists: growth of the oracle, coverage by rank, error surfaces."""
+"""Analyses of a run's lists: oracle growth, coverage by rank, error surfaces."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ def _truncate(tuning_set: TuningSet, widths: NDArray[np.int64]) -> TuningSet:
 
 
 def score_oracle(tuning_set: TuningSet, metric: Metric) -> float:
-    """Return the corpus score of the oracle of a greedy search (``optimizers.oracles``)."""
+    """Return the corpus score of the oracle that a greedy search finds.
+
+    ``optimizers.oracles`` describes the search.
+    """
     return corpus_oracles(tuning_set, metric, np.random.default_rng(_SEED)).score
 
 

@@ -52,7 +52,9 @@ class Verification:
 
 
 def verify_store(path: Path) -> Iterator[Verification]:
-    """Verify checksums and records, and yield the state after each iteration and sentence.
+    """Verify checksums and records of a store; yield the state after each step.
+
+    The checksums of an iteration are one step, and the records of each sentence another.
 
     Only the store is read, since files beside it may be damaged as well.
 
@@ -92,7 +94,9 @@ def verify_store(path: Path) -> Iterator[Verification]:
 
 
 def drop_iteration(store: Path, iteration: int) -> list[Path]:
-    """Remove the newest iteration of a store, and return the files that were set back or removed.
+    """Remove the newest iteration of a store; return the files that changed.
+
+    They were set back to the iteration before, or removed.
 
     In a working directory, ``finished_step.txt`` then names the iteration before or is removed, so
     that a resumed run decodes the iteration again, and ``summary.json`` is removed. Both happen

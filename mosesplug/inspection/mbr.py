@@ -1,4 +1,7 @@
-"""Choose translations by minimum Bayes risk from search graphs, a store of them, or lists."""
+"""Choose translations by minimum Bayes risk.
+
+They come from search graphs, a store of search graphs, or n-best lists.
+"""
 
 from __future__ import annotations
 
@@ -146,7 +149,7 @@ def _read_decoding_weights(record: IterationRecord) -> Weights:
 
 
 def _read_fixed_weights(store: Path, iteration: int) -> Mapping[str, float]:
-    """Return weights of features that are not tuned, from the configuration beside the store."""
+    """Return weights of untuned features from the configuration beside the store."""
     config = Workspace(store.parent, 1).run(iteration, "moses.ini")
     return read_configured_features(config).fixed if config.is_file() else UNTUNED
 
@@ -252,7 +255,7 @@ def _list_task(
     scores: NDArray[np.float64],
     utilities: Callable[[], NDArray[np.float64]] | None,
 ) -> MbrTask:
-    """Return the task of a list whose ``texts`` are chosen by those that are ``compared``."""
+    """Return the task to choose one of ``texts`` by comparing those ``compared``."""
 
     def choose(criterion: Criterion) -> Decision:
         # The first of equally good translations is chosen, so sort by model score.

@@ -145,7 +145,7 @@ def open_oracle_lists(
 
 
 def _score_lists(lists: TuningSet, file: WeightFile, sparse: Path | None) -> NDArray[np.float64]:
-    """Return the model scores by a file of weights, divided by the length if it records this."""
+    """Return model scores by a weight file, divided by lengths if it records that."""
     vector = read_starting_weights(lists.space, file, sparse).weights
     lengths = find_recorded_length(file)
     if lengths is None or lengths.low == 0.0:

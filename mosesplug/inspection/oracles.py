@@ -188,7 +188,7 @@ def _search_in_batches(
     size: int,
     oracles: Callable[[TuningSet, np.random.Generator], OracleSets],
 ) -> OracleSets:
-    """Return the oracles of mini-batches in random order, with rows of the whole lists."""
+    """Return the oracles of random mini-batches, with rows of the whole lists."""
     rng = np.random.default_rng(seed)
     filled = np.flatnonzero(np.diff(lists.offsets) > 0)
     order = rng.permutation(filled)

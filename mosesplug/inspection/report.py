@@ -191,7 +191,7 @@ def _describe_configuration(run: StoredRun) -> dict[str, str]:
 def _find_worst_and_best(
     run: StoredRun, merged: TuningSet, text: ParallelText, count: int
 ) -> tuple[tuple[SentenceFacts, ...], tuple[SentenceFacts, ...]]:
-    """Return the sentences whose 1-best scores lowest, and those whose 1-best scores highest.
+    """Return the sentences whose 1-best scores lowest, and those with the highest.
 
     Args:
         run: the run.

@@ -31,7 +31,7 @@ def score_again(
     lengths: LengthRange | None = None,
     uses_all: bool = True,
 ) -> Iterator[NBestList]:
-    """Yield the blocks of an n-best list with additional features and new model scores.
+    """Yield the blocks of an n-best list with added features and new model scores.
 
     Args:
         lists: the list, or its file.
@@ -59,7 +59,7 @@ def score_again(
 
 
 def rank_sentences(block: NBestList) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Yield each sentence with its rows, the highest score first; ties keep their order."""
+    """Yield each sentence with its rows, highest score first; ties keep their order."""
     bounds = np.flatnonzero(np.diff(block.sentence_ids, prepend=-1, append=-1))
     for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         order = np.argsort(-block.scores[first:last], kind="stable")
@@ -67,7 +67,7 @@ def rank_sentences(block: NBestList) -> Iterator[tuple[int, NDArray[np.int64]]]:
 
 
 def choose_least_risk(block: NBestList, rows: NDArray[np.int64], scale: float) -> int:
-    """Return the position in ``rows`` of the hypothesis with the highest expected BLEU+1.
+    """Return the position in ``rows`` of the hypothesis with most expected BLEU+1.
 
     This is minimum Bayes risk over a list (Kumar & Byrne 2004).
 

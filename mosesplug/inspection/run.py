@@ -1,4 +1,4 @@
-"""Open a run for inspection: its store, its metric, and the weights that it ended with."""
+"""Open a run for inspection: its store, its metric, and its last weights."""
 
 from __future__ import annotations
 
@@ -126,7 +126,9 @@ class StoredRun:
         return read_start(self.record(iteration)).weights
 
     def read_weights(self, path: Path | None) -> Weights | None:
-        """Read the weights of the run's features from a file of any format, None without a file.
+        """Read weights of the run's features from a file of any format.
+
+        Return None without a file.
 
         Raises:
             FormatError: the file does not hold weights of these features.
@@ -166,7 +168,7 @@ def open_run(
 def _read_result(
     records: tuple[IterationRecord, ...], store: Path
 ) -> tuple[tuple[str, ...], Weights, str]:
-    """Return names of the dense columns, the run's result or its latest weights, their origin."""
+    """Return dense names, the result or else the latest weights, and their origin."""
     last = records[-1]
     decoded = read_start(last).weights
     workspace = Workspace(store.parent, 0)
@@ -183,7 +185,7 @@ def _read_result(
 
 
 def _read_summary(path: Path, n_dense: int) -> tuple[tuple[str, ...], Weights]:
-    """Return the dense names and the weights of ``summary.json``, where dense ones come first."""
+    """Return the dense names and the weights of ``summary.json``; dense ones first."""
     try:
         return StoredSummary.read(path).weights(n_dense)
     except DataError as error:

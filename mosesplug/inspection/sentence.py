@@ -1,4 +1,4 @@
-"""The hypotheses of one sentence, with scores, roles and contributions of features.
+"""The hypotheses of a sentence, with scores, roles and features' contributions.
 
 Nothing here uses a kernel, so that a sentence is shown at once.
 """
@@ -217,10 +217,10 @@ def read_sentence(
 
 
 def find_matched_orders(words: Sequence[str], references: Sequence[Sequence[str]]) -> list[int]:
-    """Return the length of the longest matching n-gram, up to 4, that each word is part of.
+    """Return the length of the longest matching n-gram that each word is part of.
 
-    N-grams match from left to right, each as often as in the reference that has it most often
-    (the clipping of Papineni et al. 2002).
+    The length is at most 4. N-grams match from left to right, each as often as in the reference
+    that has it most often (the clipping of Papineni et al. 2002).
     """
     longest = [0] * len(words)
     for order in range(1, _ORDER + 1):

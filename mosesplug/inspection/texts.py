@@ -1,4 +1,4 @@
-"""Source sentences and references beside a store, and how bytes are shown to people."""
+"""Source sentences and references beside a store, and texts as people see them."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def mark_invalid_utf8(text: str) -> str:
 
 
 def format_translations(texts: Mapping[int, bytes], ids: Sequence[str] | None = None) -> bytes:
-    """Return one line for each sentence up to the last one, empty for sentences without text.
+    """Return one line per sentence, empty without text, up to the last with text.
 
     Args:
         texts: the translations by sentence.

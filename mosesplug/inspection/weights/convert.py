@@ -77,7 +77,7 @@ def convert_weights(
     config: MosesIni | None = None,
     sparse_output: Path | None = None,
 ) -> ConvertedWeights:
-    """Return weights in a format, with as many digits as are needed to read them back exactly.
+    """Return weights in a format, with enough digits to read them back exactly.
 
     Args:
         weights: the weights.

@@ -34,7 +34,7 @@ _SENTENCES = 100
 
 @dataclass(frozen=True)
 class WeightHistory:
-    """The weights that the iterations were decoded with; the dense ones have an L1 norm of 1.
+    """The weights that decoded the iterations; the dense ones have an L1 norm of 1.
 
     Attributes:
         source: the run.
@@ -88,7 +88,7 @@ class SparseUse:
 
 
 def read_run_history(run: StoredRun, source: str) -> WeightHistory:
-    """Return the history of a run with a store; ``source`` is the name that the user gave."""
+    """Return the history of a run with a store; ``source`` is the user's name of it."""
     result = ResolvedWeights(source, "dense", arrange_by_group(run), run.weights)
 
     def by_name(weights: Weights) -> Mapping[str, float] | None:
@@ -106,7 +106,7 @@ def read_run_history(run: StoredRun, source: str) -> WeightHistory:
 
 
 def read_file_history(directory: Path) -> WeightHistory | None:
-    """Return the history in a working directory of mert-moses.pl, None if there is none.
+    """Return the history in a working directory of mert-moses.pl; None without one.
 
     Raises:
         FormatError: a file cannot be read.
@@ -127,7 +127,7 @@ def read_file_history(directory: Path) -> WeightHistory | None:
 
 
 def count_sparse_use(run: StoredRun) -> Iterator[SparseUse]:
-    """Count active hypotheses in all lists, and yield the counts so far after some sentences."""
+    """Yield counts of hypotheses with each sparse feature, after some sentences."""
     names = run.space.sparse
     counts = np.zeros(len(names), dtype=np.int64)
     hypotheses = 0

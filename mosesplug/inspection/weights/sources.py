@@ -1,4 +1,6 @@
-"""Resolve what a user names weights by: a file, two files, a run, or an iteration of it.
+"""Resolve what a user names weights by.
+
+It is a file, two files, a run, or an iteration of a run.
 
 ::
 
@@ -122,7 +124,9 @@ def resolve_weights(name: str, names_from: Path | None = None) -> ResolvedWeight
 
 
 def read_named_weights(name: str) -> WeightFile:
-    """Return the weights of a file of any format, or those that the name itself is: ``lm=1 tm=2``.
+    """Return the weights of a file, or those that the name itself is: ``lm=1 tm=2``.
+
+    The file may have any format.
 
     Raises:
         FormatError: the file cannot be read, or a weight is invalid.
@@ -176,7 +180,9 @@ def arrange_by_group(run: StoredRun) -> ShowWeights:
 
 
 def read_iteration_files(directory: Path) -> list[ResolvedWeights]:
-    """Read ``runN.dense`` and ``runN.sparse-weights`` of all iterations of mert-moses.pl.
+    """Read the weights of all iterations of mert-moses.pl.
+
+    The files are ``runN.dense`` and ``runN.sparse-weights``.
 
     Raises:
         FormatError: a file cannot be read.
