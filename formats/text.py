@@ -4,7 +4,7 @@ Compression is detected by content.
 
 Text is bytes. Only ``\\n`` ends a line, and no encoding is assumed: Latin-1 or broken UTF-8 comes
 back byte for byte. A leading UTF-8 byte order mark is removed, since it would become part of the
-first word or name.
+first word or name. The mark of UTF-16 is an error: half of such text would be zero bytes.
 
 Reads are bounded: devices without end and archives that expand more than some hundred times are
 rejected. A user may name a pipe, such as ``<(zcat list.gz)``; paths that come from other files or
@@ -14,6 +14,7 @@ from directories must be regular files (``require_regular_file``).
 from __future__ import annotations
 
 import bz2
+import codecs
 import errno
 import gzip
 import io
@@ -67,7 +68,8 @@ _ARCHIVES: dict[bytes, Callable[[BinaryIO], _Unpacked]] = {
     b"BZh": bz2.BZ2File,
     b"\xfd7zXZ\x00": lzma.LZMAFile,
 }
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_BYTE_ORDER_MARK = codecs.BOM_UTF8
+_UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _BROKEN_ARCHIVE = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
 
@@ -76,9 +78,9 @@ def open_text(path: StrPath) -> BinaryIO:
     """Open a file for reading, uncompressed on the fly if its first bytes say so.
 
     Raises:
-        FormatError: the path is missing, unreadable, a directory or a device, or an archive is
-            damaged at its start. Reading raises it if the rest is damaged, truncated, or expands
-            too much.
+        FormatError: the path is missing, unreadable, a directory or a device, the text is UTF-16,
+            or an archive is damaged at its start. Reading raises it if the rest is damaged,
+            truncated, or expands too much.
     """
     try:
         file = Path(path).open("rb")  # noqa: SIM115 (handed to the caller)
@@ -94,7 +96,14 @@ def open_text(path: StrPath) -> BinaryIO:
             file = io.BufferedReader(_Archive(archive(file), file, path), CHUNK_BYTES)
             break
     try:
-        if file.peek(3).startswith(_BYTE_ORDER_MARK):
+        start = file.peek(3)
+        if start.startswith(_UTF_16_MARKS):
+            raise FormatError(
+                "this is UTF-16 text",
+                path=fspath(path),
+                remedy="Convert it: iconv -f UTF-16 -t UTF-8",
+            )
+        if start.startswith(_BYTE_ORDER_MARK):
             file.read(3)
     except FormatError:
         file.close()
