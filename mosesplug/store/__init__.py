@@ -1,4 +1,7 @@
-"""The store: all n-best lists of a tuning run in one transactional, memory-mapped database."""
+"""The store: all n-best lists of a tuning run in one database.
+
+The database is transactional and memory-mapped.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Random batches of merged iterations: each sentence is merged once, then kept in memory.
+"""Random batches of merged iterations.
 
-Merging a sentence reads one record per iteration. An online learner visits every sentence once per
-epoch, so after the first epoch a batch is only a copy of some arrays.
+Each sentence is merged once, then kept in memory. Merging a sentence reads one record per
+iteration. An online learner visits every sentence once per epoch, so after the first epoch a batch
+is only a copy of some arrays.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ _OBJECTS = 1024
 
 
 class MergedBatches:
-    """Merged lists of some iterations, in random batches; made by ``NBestStore.merge_batches``.
+    """Merged lists of some iterations, in random batches.
+
+    ``NBestStore.merge_batches`` makes it.
 
     Sentences are cached on first use until ``memory`` bytes are in use; the others are read again
     each time. Nothing is evicted: epochs visit every sentence once in random order, so evicting the
@@ -55,7 +58,7 @@ class MergedBatches:
         self._lock = threading.Lock()
 
     def batch(self, sentence_ids: ArrayLike) -> Batch:
-        """Return the same as ``NBestStore.batch``: arrays are copies, sentences in the given order.
+        """Return the same as ``NBestStore.batch``, as copies, in the given order.
 
         Time and memory depend only on the batch if its sentences are cached, else also on the
         number of iterations.

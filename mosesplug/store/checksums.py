@@ -1,4 +1,6 @@
-"""Checksums of records, which detect damaged bytes that still parse as numbers or text.
+"""Checksums of records, which detect damage that still parses.
+
+Damaged bytes may be valid numbers or text.
 
 They are stored beside the commit record of their iteration, not in the records: stores without
 checksums remain usable, older software reads stores that have them, and dropping an iteration drops
@@ -89,7 +91,7 @@ def put_checksums(
     area: str,
     records: Mapping[bytes, bytes],
 ) -> None:
-    """Store the checksums of records of one iteration in the transaction that writes them.
+    """Store checksums of an iteration's records in the transaction that writes them.
 
     Args:
         transaction: the write transaction.
@@ -104,7 +106,7 @@ def put_checksums(
 
 
 def _number(area: str, key: bytes) -> int:
-    """Return the part of an iteration's own record, or the sentence of any other record."""
+    """Return the sentence of a record, or the part of an iteration's own record."""
     return key[4] if area == OWN else int.from_bytes(key[-4:])
 
 

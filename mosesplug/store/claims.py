@@ -26,7 +26,9 @@ _DTYPES = ("<i4", "<f4", "<f8")
 
 
 def read_kinds(stored: Any) -> list[tuple[int, str, str, int, str]]:
-    """Return the kinds of statistics: number, signature, references, width and type of each.
+    """Return the kinds of statistics that are stored.
+
+    Each has a number, signature, references, width and type of numbers.
 
     Raises:
         ValueError, TypeError: something else is stored.

@@ -99,7 +99,10 @@ def _take_sparse(
 def copy_texts(
     buffer: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Return the given ranges end to end: uint8 bytes, and int64 ``[n + 1]`` where each begins."""
+    """Return the given ranges end to end, uint8, and where each begins.
+
+    The latter are int64 ``[n + 1]``.
+    """
     offsets = np.zeros(len(starts) + 1, dtype=np.int64)
     np.cumsum(ends - starts, out=offsets[1:])
     view = np.ascontiguousarray(buffer).data
@@ -122,7 +125,10 @@ def relative_offsets(offsets: NDArray[np.int64], bounds: NDArray[np.int64]) -> N
 def count_tokens(
     buffer: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
 ) -> NDArray[np.int32]:
-    """Count the tokens of each range, int32 ``[n]``: runs of bytes without ASCII white space."""
+    """Count the tokens of each range, int32 ``[n]``.
+
+    A token is a run of bytes without ASCII white space.
+    """
     text, offsets = copy_texts(buffer, starts, ends)
     in_token = (text != 32) & ((text < 9) | (text > 13))
     begins = in_token.copy()

@@ -51,7 +51,7 @@ class Rows(NamedTuple):
 
 @lean_kernel
 def _mix(state: np.uint64) -> np.uint64:
-    """Mix bits with MurmurHash3's finaliser (Appleby 2011): each input bit affects all bits."""
+    """Mix bits by MurmurHash3's finaliser (Appleby 2011): each affects all others."""
     state ^= state >> np.uint64(33)
     state *= np.uint64(0xFF51AFD7ED558CCD)
     state ^= state >> np.uint64(33)
@@ -61,7 +61,7 @@ def _mix(state: np.uint64) -> np.uint64:
 
 @lean_kernel
 def _are_same(a: Rows, i: int, b: Rows, j: int) -> bool:
-    """Return whether row ``i`` of ``a`` and row ``j`` of ``b`` are the same hypothesis."""
+    """Return whether row ``i`` of ``a`` and row ``j`` of ``b`` are one hypothesis."""
     start_a = np.int64(a.starts[i])
     start_b = np.int64(b.starts[j])
     length = np.int64(a.ends[i]) - start_a
@@ -87,9 +87,10 @@ def _are_same(a: Rows, i: int, b: Rows, j: int) -> bool:
 
 
 def hash_rows(rows: Rows) -> NDArray[np.uint64]:
-    """Return a 64-bit hash of text and features, uint64 ``[n]`` (FNV-1a of bytes and mixed words).
+    """Return a 64-bit hash of text and features, uint64 ``[n]``.
 
-    Negative zero hashes as zero, because the two compare equal.
+    It is FNV-1a of bytes and mixed words. Negative zero hashes as zero, because the two compare
+    equal.
     """
     hashes = np.empty(len(rows.starts), dtype=np.uint64)
     bits = rows.dense.view(np.uint32), rows.data.view(np.uint32)
@@ -240,7 +241,7 @@ def _are_same_ranges(
     rows: NDArray[np.int64],
     others: NDArray[np.int64],
 ) -> bool:
-    """Return whether the ranges of ``rows`` hold the same bytes as those of ``others``."""
+    """Return whether the ranges of ``rows`` and of ``others`` hold the same bytes."""
     starts, ends = (array.itemsize * bound.astype(np.int64) for bound in bounds)
     lengths = ends[rows] - starts[rows]
     if not np.array_equal(lengths, ends[others] - starts[others]):
@@ -281,7 +282,7 @@ def find_stored(
     home_iterations: NDArray[np.int32],
     home_rows: NDArray[np.int32],
 ) -> bool:
-    """Mark the rows of one sentence's list that an earlier record of the sentence holds.
+    """Mark the rows of a list that an earlier record of its sentence holds.
 
     ``table`` is that sentence's table of ``first_occurrences`` and ``begin`` its first row.
     Where row ``j`` of ``stored`` is row ``i`` of the list, the outputs ``home_iterations[i]``
@@ -353,7 +354,7 @@ def sort_sparse(
 def _sort_entries(
     indptr: NDArray[np.int64], indices: NDArray[np.int32], data: NDArray[np.float32]
 ) -> int:
-    """Sort ``indices`` and ``data`` in place; return the first row with a repeated one, or -1."""
+    """Sort each row in place; return the first row with a repeated index, or -1."""
     repeated = -1
     for row in range(len(indptr) - 1):
         for entry in range(indptr[row] + 1, indptr[row + 1]):

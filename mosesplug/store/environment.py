@@ -1,7 +1,8 @@
-"""One LMDB environment: opened once per process, written by one process, with a growing map.
+"""One LMDB environment, which one process writes, with a growing map.
 
-This module enforces LMDB's rules: no use after a fork, one environment per path, a larger map when
-the map is full, no remapping under arrays in use; and it raises one clear error for each failure.
+A process opens it once. This module enforces LMDB's rules: no use after a fork, one environment per
+path, a larger map when the map is full, no remapping under arrays in use; and it raises one clear
+error for each failure.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class _View:
 
 
 def _abandon(handle: object) -> None:
-    """Leak an object of a parent process: freeing it would clear the parent's reader entries."""
+    """Leak a parent process' object: freeing it clears the parent's reader entries."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(handle))
 
 
@@ -150,7 +151,7 @@ class Environment:
             ) from None
 
     def _check_length(self) -> None:
-        """Check that the data file is complete: reading beyond its end would kill the process."""
+        """Check that the data file is complete: reading past its end kills the process."""
         file = self.path / "data.mdb"
         page_size = self._env.stat()["psize"]
         pages = self._env.info()["last_pgno"] + 1
@@ -259,7 +260,10 @@ class Environment:
 
     @contextmanager
     def reading(self) -> Iterator[Any]:
-        """Open a read transaction for the block; copy what it returns before the block ends."""
+        """Open a read transaction for the block.
+
+        Copy what it returns before the block ends.
+        """
         pinned = self.pin()
         try:
             yield pinned.transaction

@@ -19,7 +19,9 @@ _DIGEST_BYTES = 16
 
 
 def fingerprint_files(paths: Iterable[str | PathLike[str]]) -> str:
-    """Return the hexadecimal digest of the contents of files, in order, without their names.
+    """Return the hexadecimal digest of the contents of files, in order.
+
+    Their names do not matter.
 
     Raises:
         OSError: a file cannot be read.

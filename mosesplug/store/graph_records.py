@@ -1,4 +1,6 @@
-"""The record of one sentence's search graph: a small header and raw arrays, as for lists.
+"""The record of one sentence's search graph: a small header and raw arrays.
+
+Lists are stored in the same way.
 
 The arrays are those of ``Hypergraph``, and its concatenated words::
 
@@ -81,7 +83,9 @@ def encode_graph(file: HypergraphFile, columns: Mapping[str, int]) -> bytes:
 
 
 def decode_graph(buffer: NDArray[np.uint8]) -> Hypergraph:
-    """Return the graph of a record, uint8; its arrays are read-only views if it is aligned.
+    """Return the graph of a record.
+
+    Its arrays are read-only views if the record is aligned.
 
     Raises:
         ValueError: these are not the bytes of such a record.
@@ -138,7 +142,7 @@ def decode_sound_graph(buffer: NDArray[np.uint8], n_features: int) -> Hypergraph
 
 
 def list_graph_faults(buffer: NDArray[np.uint8], n_features: int) -> list[str]:
-    """Return the errors of a graph's record, in words; arguments as for ``decode_sound_graph``."""
+    """Return the errors of a graph's record in words; see ``decode_sound_graph``."""
     try:
         graph = decode_graph(buffer)
     except ValueError as error:
@@ -192,7 +196,7 @@ def _has_matching_tails(graph: Hypergraph) -> bool:
 
 
 def _has_derivation(graph: Hypergraph) -> bool:
-    """Return whether some derivation ends at the goal (exact if every node has an edge)."""
+    """Return whether a derivation ends at the goal; exact if all nodes have edges."""
     bounds, tails = graph.tail_offsets.tolist(), graph.tails.tolist()
     is_built: list[bool] = []
     for first, end in itertools.pairwise(graph.edge_offsets.tolist()):

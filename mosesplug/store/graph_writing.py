@@ -1,7 +1,8 @@
-"""Store search graphs before the lists of their iteration, a few megabytes at a time.
+"""Store search graphs before the lists of their iteration, in pieces.
 
-Graphs are large, so each transaction writes a few of them. They are ignored until the last
-transaction records their number, and invisible until their iteration is committed.
+A piece has a few megabytes. Graphs are large, so each transaction writes a few of them. They are
+ignored until the last transaction records their number, and invisible until their iteration is
+committed.
 """
 
 from __future__ import annotations

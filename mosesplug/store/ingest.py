@@ -1,4 +1,4 @@
-"""Convert blocks of an n-best list to the records of one iteration, or of a part of it.
+"""Convert blocks of an n-best list to the records of an iteration or its part.
 
 Checks, hashes, duplicates and statistics are computed for a whole block at once. Per sentence, only
 its earlier records are looked up and the bytes of its new record put together.
@@ -47,10 +47,10 @@ def read_ahead(blocks: Iterable[NBestList]) -> Iterator[NBestList]:
 
 @dataclass
 class Ingest:
-    """Ingests the lists of one iteration: ``check`` and ``add`` blocks, then store the records.
+    """The lists of one iteration, on their way to the store.
 
-    Records are ``kbest`` and ``statistics``. They may be stored between blocks; ``forget_records``
-    then frees their memory.
+    ``check`` and ``add`` blocks, then store the records. Records are ``kbest`` and ``statistics``.
+    They may be stored between blocks; ``forget_records`` then frees their memory.
 
     Attributes:
         iteration: its number, from 1; all earlier ones are finished and in the store.
@@ -101,7 +101,7 @@ class Ingest:
         self.totals = np.zeros(self.kind.width, dtype=wide)
 
     def check_ahead(self, blocks: Iterable[NBestList], most_bytes: int) -> Iterator[NBestList]:
-        """Yield checked blocks, the first one when so many bytes of text are read and checked.
+        """Yield checked blocks; read and check ``most_bytes`` of text ahead.
 
         So errors in what was read ahead come before any other work.
 
@@ -183,7 +183,7 @@ class Ingest:
         bounds: NDArray[np.int64],
         reader: Reader,
     ) -> Homes:
-        """Look up every hypothesis in its own list and in all earlier ones of its sentence."""
+        """Look up every hypothesis in its list and in earlier ones of its sentence."""
         first, tables, table_bounds = dedupe.first_occurrences(rows, hashes, bounds)
         iterations = np.zeros(len(hashes), dtype=np.int32)
         home_rows = np.zeros(len(hashes), dtype=np.int32)

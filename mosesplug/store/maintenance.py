@@ -27,7 +27,10 @@ __all__ = ["compact", "copy", "count_stored_bytes", "list_faults"]
 def count_stored_bytes(
     transaction: Any, environment: Environment, state: StoreState, iteration: int
 ) -> int:
-    """Return the bytes of all records of an iteration: lists, graphs, statistics, and others."""
+    """Return the bytes of all records of an iteration.
+
+    They are lists, graphs, statistics and others.
+    """
     ranges = [
         ("iterations", iteration_key(iteration, 0), iteration_key(iteration + 1, 0)),
         ("kbest", kbest_key(iteration, 0), kbest_key(iteration + 1, 0)),
@@ -53,7 +56,7 @@ def _iterate_keys(
 
 
 def list_faults(reader: Reader, state: StoreState, iteration: int, sentence: int) -> list[str]:
-    """Return the errors of one list and its search graph, in words; empty if they are valid.
+    """Return the errors of a list and its search graph, in words, empty if valid.
 
     The record is decoded. Features, scores and statistics must be finite numbers for every
     hypothesis, and every earlier hypothesis that the list refers to must exist. The nodes of the
@@ -99,7 +102,7 @@ def _faults(reader: Reader, state: StoreState, iteration: int, sentence: int) ->
 
 
 def _is_consistent(record: KbestRecord) -> bool:
-    """Return whether the arrays of a record have matching lengths, and offsets are in bounds."""
+    """Return whether a record's arrays have matching lengths and valid offsets."""
     n_new, n_list = record.n_new, record.n_list
     offsets = (
         (record.text_offsets, n_new, len(record.text)),
@@ -128,7 +131,7 @@ def _is_consistent(record: KbestRecord) -> bool:
 def _faults_of_statistics(
     reader: Reader, state: StoreState, iteration: int, sentence: int, n_new: int
 ) -> list[str]:
-    """Return what is wrong with the statistics; an earlier metric may lack new iterations."""
+    """Return the errors of statistics; an earlier metric may lack new iterations."""
     found = []
     for kind in state.kinds:
         try:
@@ -163,7 +166,7 @@ _MAP_SIZE = 1 << 30
 
 
 def copy(path: str | PathLike[str], target: str | PathLike[str]) -> int:
-    """Write a compact copy of a store into a new directory, and return its size in bytes.
+    """Write a compact copy of a store into a new directory; return its bytes.
 
     Raises:
         StoreError: there is no store, or the target exists.

@@ -1,8 +1,8 @@
-"""Merge lists without duplicates: any iterations of any sentences as one ``TuningSet``.
+"""Merge any iterations of any sentences without duplicates.
 
-A record holds only hypotheses that no earlier record of its sentence has, so a range of iterations
-from the first is merged by concatenating records. For other choices of iterations, the references
-of their lists are followed to the records that hold the hypotheses.
+The result is a ``TuningSet``. A record holds only hypotheses that no earlier record of its sentence
+has, so a range of iterations from the first is merged by concatenating records. For other choices
+of iterations, the references of their lists are followed to the records that hold the hypotheses.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ __all__ = [
 
 
 class Reader:
-    """Records of one read transaction; the arrays are valid until the transaction ends."""
+    """Records of a read transaction; their arrays are valid until it ends."""
 
     def __init__(self, transaction: Any, environment: Environment) -> None:
         self._get = transaction.get
@@ -65,7 +65,7 @@ class Reader:
         return None if buffer is None else read_record(buffer, iteration, sentence)
 
     def list_bytes(self, iteration: int, sentence: int) -> NDArray[np.uint8] | None:
-        """Return the bytes of one sentence's list of one iteration, or None if there is none."""
+        """Return the bytes of a sentence's list of an iteration, or None without one."""
         value = self._get(kbest_key(iteration, sentence), db=self._kbest)
         return None if value is None else np.frombuffer(value, np.uint8)
 
@@ -171,13 +171,13 @@ def select_merged(reader: Reader, sentence: int, iterations: Sequence[int]) -> S
 
 
 def select_list(reader: Reader, sentence: int, iteration: int) -> Selection:
-    """Select one iteration's list in the decoder's order, including repeated hypotheses."""
+    """Select an iteration's list in the decoder's order, repeated hypotheses too."""
     record = reader.record(iteration, sentence)
     return Selection((), None) if record is None else _gather(reader, sentence, _homes(record))
 
 
 def _homes(record: KbestRecord) -> NDArray[np.int64]:
-    """Return the iteration and row of each position of the list, packed into one number."""
+    """Return iteration and row of each position of the list, packed in one number."""
     homes: NDArray[np.int64] = (record.home_iterations.astype(np.int64) << 32) | record.home_rows
     return homes
 
@@ -250,7 +250,7 @@ def assemble(
 
 
 def _check_columns(rows: SparseRows, n_sparse: int) -> SparseRows:
-    """Return ``rows`` if every feature has a column, since kernels do not check bounds."""
+    """Return ``rows`` if each feature has a column: kernels do not check bounds."""
     # As unsigned numbers, negative ones are the largest.
     if len(rows.indices) and rows.indices.view(np.uint32).max() >= n_sparse:
         raise ValueError("a sparse feature has no name")
@@ -290,7 +290,7 @@ def first_best_statistics(
 def list_scores(
     reader: Reader, iteration: int, sentences: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int32]]:
-    """Return the model scores of one iteration's lists, and the places of their hypotheses.
+    """Return model scores of an iteration's lists, and the hypotheses' places.
 
     Returns:
         float64 scores, NaN if a list has none; int32 iterations; int32 rows.

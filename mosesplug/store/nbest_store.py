@@ -1,4 +1,7 @@
-"""``NBestStore``: all n-best lists of a tuning run, added by iteration, read in any combination."""
+"""``NBestStore``: all n-best lists of a tuning run.
+
+They are added by iteration, and read in any combination.
+"""
 
 from __future__ import annotations
 
@@ -129,7 +132,7 @@ class NBestStore(StoreReader):
         threads: int = 1,
         ahead_bytes: int = 0,
     ) -> IngestReport:
-        """Store one iteration: its lists, the statistics of new hypotheses, and ``record``.
+        """Store one iteration: lists, statistics of new hypotheses, and ``record``.
 
         The last transaction makes it visible as a whole. Missing statistics of earlier iterations
         are written before, and so are most records of large lists: see ``writing``.
@@ -203,11 +206,11 @@ class NBestStore(StoreReader):
         progress: Mapping[str, Any],
         threads: int = 1,
     ) -> IngestReport:
-        """Store lists of some sentences of an iteration; the first part opens the iteration.
+        """Store lists of some sentences of an iteration.
 
-        Lists and ``progress`` are committed in one transaction, so both survive or neither. They
-        are invisible before ``finish_iteration``. The time depends on the part, on the earlier
-        lists of its sentences, and on the size of ``progress``.
+        The first part opens the iteration. Lists and ``progress`` are committed in one transaction,
+        so both survive or neither. They are invisible before ``finish_iteration``. The time depends
+        on the part, on the earlier lists of its sentences, and on the size of ``progress``.
 
         Args:
             iteration: the open iteration, or the next of the store if none is open.
@@ -370,7 +373,7 @@ class NBestStore(StoreReader):
         return ingest
 
     def record_result(self, iteration: int, result: Mapping[str, Any]) -> None:
-        """Add the optimizer's result to the record of an iteration, in its own transaction.
+        """Add the optimizer's result to an iteration's record, in one transaction.
 
         Raises:
             StoreError: the iteration does not exist.

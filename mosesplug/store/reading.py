@@ -58,7 +58,7 @@ class StoreReader:
 
     @property
     def is_open(self) -> bool:
-        """Whether the store can be used: it is not closed and was not opened before a fork."""
+        """Whether the store can be used: not closed, and not opened before a fork."""
         return self._environment.is_open
 
     @property
@@ -93,7 +93,7 @@ class StoreReader:
         references: Prepared | None = None,
         threads: int = 1,
     ) -> TuningSet:
-        """Return the merged lists of some iterations of every sentence, without duplicates.
+        """Return merged lists of some iterations, all sentences, without duplicates.
 
         Hypotheses of a sentence are in the order of their first appearance. Arrays are copies.
 
@@ -140,7 +140,7 @@ class StoreReader:
         memory: int = 1 << 30,
         threads: int = 1,
     ) -> MergedBatches:
-        """Return a fast source of random batches of some iterations, merged; see ``batch``.
+        """Return a fast source of random merged batches of iterations; see ``batch``.
 
         Args:
             iterations: as for ``batch``; None selects all iterations that exist now.
@@ -166,7 +166,9 @@ class StoreReader:
         return MergedBatches(read, n_sentences, space, memory)
 
     def hypotheses(self, sentence: int, iterations: Iterations = None) -> tuple[bytes, ...]:
-        """Return the texts of one sentence, byte for byte, in the order of the rows of ``batch``.
+        """Return the texts of one sentence, in the order of the rows of ``batch``.
+
+        Texts are stored byte for byte.
 
         Raises:
             DataError: the sentence does not exist.
@@ -185,7 +187,9 @@ class StoreReader:
         references: Prepared | None = None,
         threads: int = 1,
     ) -> IterationLists:
-        """Return all lists of one iteration in the decoder's order, with repeated hypotheses.
+        """Return all lists of one iteration in the decoder's order.
+
+        Repeated hypotheses are included.
 
         Raises:
             StoreError: the iteration is not in the store.
@@ -204,7 +208,7 @@ class StoreReader:
         metric: Metric | None = None,
         references: Prepared | None = None,
     ) -> NDArray[Any]:
-        """Return the statistics of the first hypothesis of each list, ``[n_sentences, n_stats]``.
+        """Return statistics of each list's first hypothesis, ``[n_sentences, n_stats]``.
 
         Rows of sentences without a list are 0.
 
@@ -223,7 +227,7 @@ class StoreReader:
         metric: Metric | None = None,
         references: Prepared | None = None,
     ) -> IterationList:
-        """Return one sentence's list of one iteration in the decoder's order, with its text.
+        """Return a sentence's list of one iteration in the decoder's order, with text.
 
         Raises:
             StoreError: the iteration is not in the store.
@@ -263,10 +267,11 @@ class StoreReader:
             return OpenIteration(iteration, reader.sentences(iteration), reader.progress(iteration))
 
     def open_batch(self, sentence_ids: ArrayLike) -> Batch:
-        """Return lists of the open iteration in the decoder's order, with repeated hypotheses.
+        """Return lists of the open iteration in the decoder's order.
 
-        Sentences are in the given order; a sentence without a list is empty. Columns include the
-        features that this iteration added. Statistics are those of its metric.
+        Repeated hypotheses are included. Sentences are in the given order; a sentence without a
+        list is empty. Columns include the features that this iteration added. Statistics are those
+        of its metric.
 
         Raises:
             StoreError: no iteration is open.
@@ -284,7 +289,9 @@ class StoreReader:
             return assemble(reader, open_lists.space, kind, sentences, selections)
 
     def graphs(self, iterations: Iterations = None, *, unfinished: bool = False) -> StoredGraphs:
-        """Return the current search graphs of some iterations, which are read without copies.
+        """Return the current search graphs of some iterations.
+
+        They are read without copies.
 
         Args:
             iterations: as for ``batch``.
@@ -334,7 +341,7 @@ class StoreReader:
             return check_iteration(transaction, self._environment, iteration, len(state.kinds))
 
     def snapshot(self) -> Snapshot:
-        """Return a snapshot of what is committed, a context manager; it reads without copies."""
+        """Return a context manager that reads what is committed, without copies."""
         return Snapshot(self._environment)
 
     @contextmanager

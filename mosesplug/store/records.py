@@ -1,4 +1,6 @@
-"""The record of one sentence's list: a small header, then raw arrays that need no decoding.
+"""The record of one sentence's list: a small header, then raw arrays.
+
+The arrays need no decoding.
 
 A record consists of the length of its header (uint32), the header (msgpack: the number of dense
 columns, then the size and the offset of each array), and the arrays, little-endian and padded to 8
@@ -174,7 +176,9 @@ class KbestRecord:
         return self.text[offsets[row] : offsets[row + 1]].tobytes()
 
     def hypotheses(self) -> list[bytes]:
-        """Return the texts of all hypotheses that the record holds; faster than one at a time.
+        """Return the texts of all hypotheses of the record.
+
+        This is faster than one text at a time.
 
         Raises:
             ValueError: the texts overlap.
@@ -263,7 +267,7 @@ def align(buffer: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def read_header(buffer: NDArray[np.uint8]) -> tuple[list[int], int]:
-    """Return the numbers in the header of a record, uint8, and the offset of its arrays.
+    """Return the numbers in a record's header, and the offset of its arrays.
 
     Raises:
         ValueError: the header is missing or invalid.
@@ -299,7 +303,9 @@ def encode_record(first: int, arrays: Sequence[NDArray[Any]]) -> bytes:
 
 
 def encode_value(value: Any) -> bytes:
-    """Encode plain data: None, numbers of any size, text, bytes, lists, mappings, arrays.
+    """Encode plain data.
+
+    Plain data are None, numbers of any size, text, bytes, lists, mappings and arrays.
 
     Raises:
         TypeError: a value of another type.
@@ -322,7 +328,7 @@ def decode_value(data: Any) -> Any:
 
 
 def _encode_extension(value: object) -> object:
-    """Encode arrays, NumPy numbers and integers over 64 bits, which msgpack does not support."""
+    """Encode what msgpack cannot: arrays, NumPy numbers, integers over 64 bits."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":

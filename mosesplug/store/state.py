@@ -1,4 +1,6 @@
-"""The state of a store without hypotheses: iterations, feature names, fingerprints.
+"""The state of a store without hypotheses.
+
+It has iterations, feature names and fingerprints.
 
 Keys are fixed-width and big-endian, so that an iteration is one sorted range, appended once::
 
@@ -232,7 +234,7 @@ class StoreState:
         return self.iterations[-1].n_sentences if self.iterations else 0
 
     def find_kind(self, signature: str, references: str) -> StatisticsKind | None:
-        """Return the stored kind of statistics with this signature and fingerprint, or None."""
+        """Return the kind with this signature and fingerprint, or None."""
         for kind in self.kinds:
             if (kind.signature, kind.references) == (signature, references):
                 return kind

@@ -1,7 +1,8 @@
-"""Statistics of stored hypotheses: one complete set for each metric signature and references.
+"""Statistics of stored hypotheses.
 
-New hypotheses are scored when they are added. Each combination of metric, settings and references
-is a kind of statistics. Missing statistics of a kind are computed once, from the stored text.
+There is one complete set for each metric signature and references. New hypotheses are scored when
+they are added. Each combination of metric, settings and references is a kind of statistics. Missing
+statistics of a kind are computed once, from the stored text.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def ensure_statistics(
     iterations: tuple[int, ...],
     threads: int,
 ) -> StatisticsKind:
-    """Return the kind of this metric and these references, complete for the given iterations.
+    """Return the kind of a metric and references, complete for these iterations.
 
     Raises:
         StoreError: statistics are missing and the store is open read-only; or the stored number of

@@ -1,4 +1,6 @@
-"""Detect a truncated data file: reading its map beyond the end would kill the process.
+"""Detect a truncated data file.
+
+Reading its map beyond the end would kill the process.
 
 LMDB does not check the length of its file. A file that was copied in part can be opened, and
 reading the first record beyond its end is a bus error. A valid file may be shorter than the map, if
@@ -35,7 +37,7 @@ _NOWHERE = 2**64 - 1
 
 
 def count_missing_pages(path: Path, page_size: int) -> int:
-    """Return the number of used pages beyond the end of a data file; 0 if it is complete.
+    """Return how many used pages are beyond a data file's end; 0 if it is complete.
 
     Args:
         path: the file.
@@ -59,7 +61,7 @@ def count_missing_pages(path: Path, page_size: int) -> int:
 
 
 def _newest(file: BinaryIO, page_size: int) -> tuple[int, int, int]:
-    """Return the root of the free pages, the last page and the number of the newer meta page."""
+    """Return the newer meta page: root of free pages, last page, and number."""
     found = []
     for number in (0, 1):
         file.seek(number * page_size + _HEADER)

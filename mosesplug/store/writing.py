@@ -1,4 +1,4 @@
-"""Write and delete the records of an iteration, which is stored as a whole or in parts.
+"""Write and delete the records of an iteration, whole or in parts.
 
 A part stores its lists, the sums of its iteration so far, and the caller's progress. Finishing an
 iteration replaces the sums by a commit record. An iteration that is stored as a whole is one part,
@@ -78,7 +78,9 @@ def check_next(
     n_sentences: int | None,
     references: Prepared,
 ) -> None:
-    """Check that lists of an iteration can be added; ``n_sentences`` is None if unknown.
+    """Check that lists of an iteration can be added.
+
+    ``n_sentences`` is None if it is unknown.
 
     Raises:
         StoreError: it is neither the open nor the next iteration, or the store is read-only.
@@ -135,7 +137,9 @@ def read_kind_of_parts(
 
 
 def reject_open_iteration(environment: Environment, state: StoreState, action: str) -> None:
-    """Reject an action (such as ``drop iteration 2 of``) on a store with an open iteration.
+    """Reject an action on a store with an open iteration.
+
+    The action is worded as in ``drop iteration 2 of``.
 
     Raises:
         StoreError: an iteration is open.
@@ -149,7 +153,10 @@ def reject_open_iteration(environment: Environment, state: StoreState, action: s
 
 
 def enlarge(state: StoreState, ingest: Ingest, metric: Metric) -> OpenLists:
-    """Return the open iteration of ``state``, or a new one, with the lists of ``ingest`` added."""
+    """Return the open iteration, or a new one, with the lists of ``ingest``.
+
+    ``state`` holds the open iteration.
+    """
     before = state.open_lists
     opened = before or state.open_graphs
     names = (opened or state).sparse
@@ -190,7 +197,7 @@ def put_lists(transaction: Any, environment: Environment, ingest: Ingest) -> Non
 def put_part(
     transaction: Any, environment: Environment, state: StoreState, grown: OpenLists, progress: bytes
 ) -> None:
-    """Store the sums, new names and progress of a part; ``state`` is the state before it."""
+    """Store sums, new names and progress of a part; ``state`` precedes it."""
     # Sets the schema, so that versions without parts reject the store.
     put_meta(transaction, environment)
     if state.open_graphs:
