@@ -60,7 +60,7 @@ class DerivationSource(Protocol):
         """Number of sentences that have graphs."""
 
     def best_lists(self, weights: Floats, k: int) -> TuningSet:
-        """Return lists of the best distinct translations at ``weights``, up to ``k`` a sentence.
+        """Return lists of up to ``k`` best distinct translations at ``weights``.
 
         Each translation has the features of its best derivation. Lists are shorter where the best
         translations have many derivations each. Sentences are counted from 0.
@@ -142,7 +142,7 @@ def choose_sentences(graphs: DerivationSource, updates: OracleUpdates) -> NDArra
 
 
 def count_reachable(graphs: DerivationSource, updates: OracleUpdates) -> tuple[str, ...]:
-    """Return how many sentences get bold updates, as a note for users; none for local updates."""
+    """Return how many sentences get bold updates, as a note; none for local updates."""
     if updates == "local":
         return ()
     found, other = int(graphs.reachable().sum()), {"bold": "left out", "hybrid": "local updates"}

@@ -1,4 +1,4 @@
-"""Weights for each domain of a mixed tuning set, by feature augmentation (Daume 2007).
+"""Weights for each domain of a tuning set, by feature augmentation (Daume 2007).
 
 Each feature has a copy for each domain, which is 0 in the sentences of other domains. The weight of
 a sentence's feature is then the sum of a shared weight and of its domain's deviation, and any
@@ -139,7 +139,7 @@ def add_copies(
 
 
 def count_domains(n_domains: int, domains: NDArray[np.int64], lists: TuningSet) -> Counts:
-    """Return the number of sentences with hypotheses of each domain, int64 ``[n_domains]``."""
+    """Return each domain's number of non-empty sentences, int64 ``[n_domains]``."""
     return np.bincount(domains[np.diff(lists.offsets) > 0], minlength=n_domains)
 
 

@@ -176,7 +176,7 @@ class Solution:
 
 
 def list_shards(problem: Problem) -> ListShards:
-    """Return the shards of the problem's lists: one of this process unless it has others."""
+    """Return the problem's shards, or its lists as one shard of this process."""
     if problem.shards is not None:
         return problem.shards
     return WholeLists(problem.tuning_set, problem.threads)
@@ -234,7 +234,7 @@ def normalise(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.floa
 
 
 def can_scale(problem: Problem) -> bool:
-    """Return whether all weights that are not fixed may be multiplied by a positive number."""
+    """Return whether weights that are not fixed may be scaled by a positive factor."""
     n_dense = problem.tuning_set.space.n_dense
     if problem.keeps_scale or not problem.has_free_scale:
         return False
@@ -268,7 +268,7 @@ def activate_sparse(problem: Problem) -> Problem:
 
 
 def check_weights(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return a float64 copy of the weights, moved into the bounds, if a search can start there.
+    """Return a float64 copy of the weights, projected into the bounds.
 
     Raises:
         OptimizerError: wrong number, NaN, infinite or enormous values, here, in the problem's
@@ -297,7 +297,10 @@ def check_weights(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.
 
 
 def _finite_columns(dense: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """Return which features have finite values only; a copy of all rows would be large."""
+    """Return which features have finite values only, bool ``[n_dense]``.
+
+    Some rows are tested at a time, because a copy of all rows would be large.
+    """
     finite = np.ones(dense.shape[1], dtype=np.bool_)
     for start in range(0, len(dense), _CHUNK):
         finite &= np.isfinite(dense[start : start + _CHUNK]).all(axis=0)

@@ -95,7 +95,9 @@ class Algorithm:
 
 @dataclass(frozen=True)
 class Optimizer:
-    """An algorithm with its settings. It can be pickled: the algorithm travels by its name.
+    """An algorithm with its settings.
+
+    It can be pickled: the algorithm travels by its name.
 
     Attributes:
         algorithm: from the registry.
@@ -239,7 +241,10 @@ class _Algorithms(Mapping[str, Algorithm]):
 
 
 def algorithms() -> Mapping[str, Algorithm]:
-    """Return all optimizers by name. Names alone import no optimizer but those of plug-ins."""
+    """Return all optimizers by name.
+
+    Reading only names imports no optimizer except those of plug-ins.
+    """
     return _Algorithms()
 
 

@@ -1,4 +1,4 @@
-"""What searches of the active weights share: where they start, and what they return.
+"""Starts and results of searches of the active weights.
 
 A search sees the active weights only, float64 ``[n_active]``.
 """

@@ -1,9 +1,9 @@
-"""Upper hull of a sentence's points ``(slope, intercept)``: the lines that are highest somewhere.
+"""Upper hull of a sentence's points ``(slope, intercept)``.
 
-A search looks at the same lines again and again while it moves a little, so the hull hardly
-changes. The rows of the last hull, at their new intercepts, are a chain below the new hull
-(``marking`` finds the points that are not below it, mostly none). These are inserted one by one,
-and each drops the neighbours that it covers.
+Its points are the lines that are highest somewhere. A search looks at the same lines again and
+again while it moves a little, so the hull hardly changes. The rows of the last hull, at their new
+intercepts, are a chain below the new hull (``marking`` finds the points that are not below it,
+mostly none). These are inserted one by one, and each drops the neighbours that it covers.
 
 Points that are nearly collinear are compared by rounding errors. There, ``wrapping`` has the last
 word, so that the hull never depends on what was known before.
@@ -183,7 +183,7 @@ def find_hull(
 
 @lean_kernel
 def _remember(hull: NDArray[np.int64], size: int, known: NDArray[np.int32]) -> None:
-    """Write the number of known rows, and rows of the hull with both of its ends, to ``known``."""
+    """Write rows of the hull, with both ends, to ``known``, after their number."""
     known[0] = min(size, KNOWN)
     for i in range(min(size, KNOWN)):
         known[1 + i] = hull[i if size <= KNOWN else i * (size - 1) // (KNOWN - 1)]

@@ -300,7 +300,7 @@ def _accumulate(
 
 
 class LineChanges(NamedTuple):
-    """Thresholds of some sentences along one line, and the changes of statistics there.
+    """Thresholds of some sentences along a line, and changes of statistics there.
 
     Attributes:
         thresholds: float64 ``[m]``; they rise within a sentence only.
@@ -380,7 +380,7 @@ def find_line_changes(
 
 
 def score_line(parts: Sequence[LineChanges], metric: Metric) -> Surface:
-    """Return the score along a line, of one or more groups of sentences in their order."""
+    """Return the score along a line from one or more groups of sentences in order."""
     first = parts[0]
     thresholds, changes, rows = first
     if len(parts) > 1:

@@ -1,8 +1,8 @@
-"""Mark the points that are not below a concave chain: few hypotheses can be on a new hull.
+"""Marking of the points that are not below a concave chain.
 
-This is the only step of a line search that looks at every hypothesis. It has no branches, computes
-in single precision, and errs on the safe side: a marked point may be below the chain, another one
-certainly is.
+Few hypotheses can be on a new hull. This is the only step of a line search that looks at every
+hypothesis. It has no branches, computes in single precision, and errs on the safe side: a marked
+point may be below the chain, another one certainly is.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Exact line search on shards of n-best lists: the results of the whole lists, to the last bit.
+"""Exact line search on shards: the results of the whole lists to the last bit.
 
 Each shard finds the thresholds of its sentences and the changes of their statistics. Put together
 in the order of the sentences, they are those that ``find_line_changes`` finds in the whole lists.
@@ -168,5 +168,8 @@ def _restore_changes(part: LineChanges) -> LineChanges:
 
 
 def _rows_to_add(rows: NDArray[Any]) -> NDArray[Any]:
-    """Return the sum of integers as one row; sums of other numbers depend on the order."""
+    """Return the sum of integers as one row, and other numbers' rows as they are.
+
+    Sums of floating-point numbers depend on their order.
+    """
     return rows.sum(axis=0, keepdims=True, dtype=np.float64) if rows.dtype.kind == "i" else rows

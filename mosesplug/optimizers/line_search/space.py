@@ -200,7 +200,7 @@ def best_point(
 def _wide_intervals(
     edges: Vector, intervals: NDArray[np.int64], low: float, high: float
 ) -> tuple[NDArray[np.int64], Vector, Vector]:
-    """Return those of the intervals that are wide enough, and their left and right ends.
+    """Return the intervals that are wide enough, and their left and right ends.
 
     Args:
         edges: float64 ``[m + 2]``, of all intervals.

@@ -26,7 +26,7 @@ __all__ = [
 
 @kernel
 def longest_sentence(offsets: NDArray[np.int64]) -> int:
-    """Return the largest number of rows of a sentence, from ``offsets`` ``[n_sentences + 1]``."""
+    """Return the most rows of a sentence, from ``offsets``, ``[n_sentences + 1]``."""
     longest = 0
     for sentence in range(len(offsets) - 1):
         longest = max(longest, offsets[sentence + 1] - offsets[sentence])

@@ -184,7 +184,10 @@ class BlockedLists:
             list(pool.map(work, firsts, lasts))
 
     def block_sums(self, size: int, work: Callable[[int, int, Floats], None]) -> Floats:
-        """Return what ``work(first, last, own)`` adds to ``own``, float64 ``[n_blocks, size]``."""
+        """Return the sums of ``work`` in each block, float64 ``[n_blocks, size]``.
+
+        ``work(first, last, own)`` adds those of its sentences to ``own``, float64 ``[size]``.
+        """
         parts = np.zeros((len(self.blocks) - 1, size))
 
         def on_own(first: int, last: int) -> None:

@@ -155,7 +155,7 @@ def row_score(rows: ActiveFeatures, row: int, weights: NDArray[np.float64]) -> f
 
 @kernel
 def row_scores(rows: ActiveFeatures, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ``weights . h`` of all rows, float64 ``[n_hyps]``; equal rows tie exactly."""
+    """Return ``weights . h`` of rows, float64 ``[n_hyps]``; equal rows tie exactly."""
     scores = np.empty(len(rows.dense))
     for row in range(len(scores)):
         scores[row] = row_score(rows, row, weights)

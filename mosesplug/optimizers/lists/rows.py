@@ -71,9 +71,10 @@ class CompactRows:
     data: NDArray[np.float64]
 
     def scores(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ``w . h`` of every row for ``weights``, ``[n_columns]``: float64 ``[n_rows]``.
+        """Return the model scores ``w . h`` of all rows, float64 ``[n_rows]``.
 
-        Summed in the order of the features, so that equal rows tie exactly.
+        ``weights`` is ``[n_columns]``. Products are summed in the order of the features, so that
+        equal rows tie exactly.
         """
         everything = np.ones(len(self.columns), dtype=np.bool_)
         arrays = CompactArrays(self.indptr, self.indices, self.data, everything)
@@ -110,7 +111,7 @@ def drop_empty_sentences(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def given_oracles(batch: Batch) -> NDArray[np.int64]:
-    """Return ``TuningSet.oracles`` of non-empty sentences, int64; -1 where none is given."""
+    """Return the given oracles of non-empty sentences, int64; -1 where none is given."""
     filled = np.diff(batch.offsets) > 0
     if batch.oracles is None:
         return np.full(int(filled.sum()), -1, dtype=np.int64)

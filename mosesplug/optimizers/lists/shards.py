@@ -1,9 +1,10 @@
-"""Lists in shards: an optimizer that needs only sums over sentences maps functions over them.
+"""Lists in shards, for optimizers that need only sums over sentences.
 
-A shard is some consecutive sentences. ``ListShards.prepare`` makes what the functions need of each
-shard once, such as another layout of its features; ``PreparedShards.map`` then calls a function on
-each shard and returns the results in order. Functions are pure, so that a shard may be in any
-thread, process or machine, and may be prepared again if its worker died.
+Such an optimizer maps functions over the shards. A shard is some consecutive sentences.
+``ListShards.prepare`` makes what the functions need of each shard once, such as another layout of
+its features; ``PreparedShards.map`` then calls a function on each shard and returns the results in
+order. Functions are pure, so that a shard may be in any thread, process or machine, and may be
+prepared again if its worker died.
 
 The lists of this process are one shard (``WholeLists``). Shards elsewhere are in
 ``tuning.parallel.list_shards``. An optimizer does not know which it has. Shards begin where blocks
@@ -80,7 +81,7 @@ class ListShards(Protocol):
 
     @property
     def bounds(self) -> NDArray[np.int64]:
-        """int64 ``[n_shards + 1]``, positions of sentences where shards begin and the last ends."""
+        """int64 ``[n_shards + 1]``; the sentences where shards begin and the last ends."""
 
     def prepare(
         self,
@@ -146,9 +147,10 @@ def map_states(
 
 
 def split_into_blocks(offsets: NDArray[np.int64], at_least: int = 1) -> NDArray[np.int64]:
-    """Return the sentences where blocks begin and the last one ends, int64 ``[n_blocks + 1]``.
+    """Return the sentences where blocks begin and the last ends, int64.
 
-    Blocks have about as many hypotheses each; there may be blocks without sentences.
+    The result is ``[n_blocks + 1]``. Blocks have about as many hypotheses each; there may be blocks
+    without sentences.
 
     Args:
         offsets: int64 ``[n_sentences + 1]``.

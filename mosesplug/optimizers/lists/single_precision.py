@@ -90,9 +90,9 @@ def _single_statistics(tuning_set: TuningSet, kept: NDArray[np.int64]) -> NDArra
 def _find_distinct(
     offsets: NDArray[np.int64], dense: NDArray[Any], sparse: SparseRows
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the first of all rows that are equal within a sentence, and numbers of all rows.
+    """Return the distinct rows of each sentence, and each row's equal among them.
 
-    Some sentences at a time, so that copies are small.
+    Of equal rows, the first is returned. Some sentences at a time, so that copies are small.
 
     Returns:
         int64 ``[n_distinct]``, rows; int64 ``[n_rows]``, for each row the place of its equal there.
@@ -216,7 +216,7 @@ def _first_equal_bytes(
 def _arrange(
     offsets: NDArray[np.int64], dense: NDArray[Any], rows: NDArray[np.int64]
 ) -> NDArray[np.float32]:
-    """Return values of rows sentence by sentence, feature by feature, as ``arrangement.arrange``.
+    """Return values of rows by sentence, then feature, as ``arrangement.arrange``.
 
     Args:
         offsets: int64 ``[n_sentences + 1]``, of ``rows``.

@@ -218,7 +218,9 @@ def _updates(options: OnlineOptions) -> OracleUpdates:
 def _search_line(
     problem: Problem, learner: Learner, old: NDArray[np.float64], state: LearnerState
 ) -> tuple[LearnerState, float]:
-    """Return the state at the best point through the old and the new weights, and the point.
+    """Return the state at the best point of the line through old and new weights.
+
+    Also return that point, 0 at the old and 1 at the new weights.
 
     Raises:
         OptimizerError: the new weights are not finite.

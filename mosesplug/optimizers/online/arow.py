@@ -1,10 +1,10 @@
-"""Adaptive regularisation of weights (Crammer et al. 2009), with hope and fear (Chiang 2012).
+"""Adaptive regularisation of weights (Crammer et al. 2009) on hope and fear.
 
-Each weight has a normal distribution with its own variance. In each sentence, the hope hypothesis
-(high model score and high metric) should outscore the fear hypothesis (high model score and low
-metric) by their difference in cost (Neubig & Watanabe 2016, eq. 35-36). With ``x`` the difference
-of their features,
-``loss = max(0, cost - w . x)``, diagonal ``S`` and ``r = 1 / (2 lambda)`` (eq. 64-67):
+Hope and fear are those of Chiang (2012). Each weight has a normal distribution with its own
+variance. In each sentence, the hope hypothesis (high model score and high metric) should outscore
+the fear hypothesis (high model score and low metric) by their difference in cost (Neubig & Watanabe
+2016, eq. 35-36). With ``x`` the difference of their features, ``loss = max(0, cost - w . x)``,
+diagonal ``S`` and ``r = 1 / (2 lambda)`` (eq. 64-67):
 
     w <- w + loss b S x,     S <- S - b (S x)(S x)' on the diagonal,     b = 1 / (x . S x + r)
 

@@ -1,6 +1,7 @@
-"""Shrinking and projection of all weights at a cost proportional to the batch's features.
+"""Shrinking and projection of all weights at the cost of a sparse update.
 
-Each update of Watanabe 2012 (Algorithm 2, after Pegasos: Shalev-Shwartz et al. 2007) is
+The cost is proportional to the features of the batch. Each update of Watanabe 2012 (Algorithm 2,
+after Pegasos: Shalev-Shwartz et al. 2007) is
 
     w <- (1 - lambda eta) w + step,     w <- min{1, (1 / sqrt(lambda)) / |w|} w
 
@@ -112,10 +113,11 @@ def take_step(
     regularization: float,
     from_zero: bool = False,
 ) -> LearnerState:
-    """Shrink by ``1 - lambda eta``, add the change, project into the ball of ``1 / sqrt(lambda)``.
+    """Shrink the weights, add the change, and project the weights into the ball.
 
-    The state is overwritten. If the change is empty, weights are not shrunk to 0, because weights
-    that are all 0 cannot decode.
+    Weights shrink by ``1 - lambda eta``; the radius of the ball is ``1 / sqrt(lambda)``. The state
+    is overwritten. If the change is empty, weights are not shrunk to 0, because weights that are
+    all 0 cannot decode.
 
     Args:
         state: the state before the update.
@@ -169,7 +171,7 @@ def take_step(
 def _apply_scale(
     weights: NDArray[np.float64], active: NDArray[np.bool_], scale: float
 ) -> tuple[float, float]:
-    """Multiply the active weights by their scale in place; return new scale and squared norm."""
+    """Multiply active weights by ``scale`` in place; return new scale, squared norm."""
     weights[active] *= scale
     moving = weights[active]
     # No dot product: for long vectors its rounding depends on the number of threads.

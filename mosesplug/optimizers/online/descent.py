@@ -71,7 +71,7 @@ Norm = Literal["l1", "l2"]
 def regularization_dose(
     rates: NDArray[np.float64], strength: float, norm: Norm
 ) -> NDArray[np.float64]:
-    """Return the dose of one step of regularisation, float64 of the shape of ``rates``.
+    """Return the dose of one step of regularisation, float64, shaped like ``rates``.
 
     Args:
         rates: learning rates of the step: one per feature, or one for all.
@@ -86,7 +86,9 @@ def regularization_dose(
 def shrink(
     weights: NDArray[np.float64], doses: NDArray[np.float64], norm: Norm
 ) -> NDArray[np.float64]:
-    """Return weights after a sum of doses, float64 ``[n]`` (for L1: Green et al. 2013, eq. 15).
+    """Return the weights after a sum of doses, float64 ``[n]``.
+
+    L1 is truncated as in Green et al. (2013), eq. 15.
 
     Args:
         weights: float64 ``[n]``.
@@ -165,7 +167,7 @@ class DescentOptions(CostOptions):
 
 @dataclass(frozen=True)
 class RateOptions(DescentOptions):
-    """Settings of gradient learners whose steps have a rate, which suits one scale of weights."""
+    """Settings of gradient learners whose rate suits only one scale of weights."""
 
     start_spread: float = option(
         0.5,
@@ -179,7 +181,9 @@ class RateOptions(DescentOptions):
 def make_change(
     options: DescentOptions, present: Present, *, summed: bool
 ) -> Callable[[LearnerState, Batch, Step], Change]:
-    """Return the ``change`` of a gradient learner: the gradient of the loss on the active features.
+    """Return the ``change`` of a gradient learner: the gradient of its loss.
+
+    The gradient has the active features only.
 
     Args:
         options: settings of loss, sampling and costs.
@@ -267,7 +271,7 @@ def _objective(
 
 
 def _sentences(rows: CompactRows, chosen: NDArray[np.int64], batch: Batch) -> NDArray[np.float64]:
-    """Return the number of sentences with each feature in a chosen row, float64 ``[n_columns]``."""
+    """Count the sentences with each feature in a chosen row, float64 ``[n_columns]``."""
     n_columns = len(rows.columns)
     sentence = np.searchsorted(batch.offsets, chosen, side="right") - 1
     keys = np.repeat(sentence, np.diff(rows.indptr)) * n_columns + rows.indices
@@ -276,14 +280,14 @@ def _sentences(rows: CompactRows, chosen: NDArray[np.int64], batch: Batch) -> ND
 
 
 def list_count_vectors(options: DescentOptions) -> dict[str, float]:
-    """Return the vectors needed to count features, with their values for unseen features."""
+    """Return the vectors that count features, with their values for unseen features."""
     return {"seen": 0.0, "seen_in": 0.0} if options.minimum_count else {}
 
 
 def initial_vectors(
     fills: Mapping[str, float], weights: NDArray[np.float64]
 ) -> dict[str, NDArray[np.float64]]:
-    """Return vectors ``[n_features]``: a copy of the weights, and the others' fill values."""
+    """Return a copy of the weights, and vectors of fill values, each ``[n_features]``."""
     vectors = {name: np.full(len(weights), fill) for name, fill in fills.items()}
     vectors["weights"] = np.array(weights, dtype=np.float64)
     return vectors
@@ -295,10 +299,10 @@ def ends_epoch(step: Step) -> bool:
 
 
 def drop_rare_features(state: LearnerState, change: Change, step: Step, minimum: int) -> Change:
-    """Drop features that too few sentences have; the counts of the batch are added in place.
+    """Drop features that too few sentences have.
 
-    Counts restart in every epoch, so that a rare feature does not become frequent by repetition.
-    An admitted feature stays admitted.
+    The counts of the batch are added in place. Counts restart in every epoch, so that a rare
+    feature does not become frequent by repetition. An admitted feature stays admitted.
 
     Args:
         state: the state with the vectors ``seen`` and ``seen_in``, which are updated.
@@ -333,7 +337,10 @@ def require_usable(weights: NDArray[np.float64]) -> NDArray[np.float64]:
 def ignore_overflow(
     apply: Callable[[LearnerState, Change, Step], LearnerState],
 ) -> Callable[[LearnerState, Change, Step], LearnerState]:
-    """Return ``apply`` without overflow warnings; ``require_usable`` raises an error instead."""
+    """Return ``apply`` without overflow warnings.
+
+    ``require_usable`` raises an error instead.
+    """
 
     def quiet(state: LearnerState, change: Change, step: Step) -> LearnerState:
         with np.errstate(over="ignore", invalid="ignore"):

@@ -1,4 +1,4 @@
-"""Epochs of an online learner: every sentence once, in mini-batches, in random order.
+"""Epochs of an online learner: every sentence once, in random mini-batches.
 
 The order of an epoch depends only on the seed and the epoch; the random numbers of a step depend
 only on seed, epoch and batch number. An interrupted epoch can therefore be resumed from its last
@@ -97,7 +97,7 @@ class Tally:
 
     @property
     def means(self) -> dict[str, float]:
-        """Return the learner's reports: means over the batches, but the sum of ``violations``."""
+        """Return means of the learner's reports over batches, but sums of ``violations``."""
         divisors = {name: 1 if name == "violations" else self.batches for name in self.sums}
         return {name: value / divisors[name] for name, value in self.sums.items()}
 
@@ -309,7 +309,10 @@ def add_averaging(learner: Learner) -> Learner:
 
 
 def mean_weights(learner: Learner, state: LearnerState) -> NDArray[np.float64]:
-    """Return the weights to decode with: the mean over updates if the state has their sum."""
+    """Return the weights to decode with.
+
+    They are the mean over updates if the state has their sum, and the current weights otherwise.
+    """
     updates = state.updates - int(state.memory.get(_AVERAGED_FROM, 0))
     if AVERAGE in state.vectors and updates:
         return state.vectors[AVERAGE] / updates
@@ -317,7 +320,10 @@ def mean_weights(learner: Learner, state: LearnerState) -> NDArray[np.float64]:
 
 
 def restart_averaging(state: LearnerState) -> LearnerState:
-    """Return the state with a mean over the updates that follow; a sum is set to 0 in place."""
+    """Return the state with a mean over the updates that follow.
+
+    A sum in the state is set to 0 in place.
+    """
     if AVERAGE not in state.vectors:
         return state
     state.vectors[AVERAGE][:] = 0.0

@@ -101,7 +101,7 @@ class Change:
 def _project_changed(
     state: LearnerState, change: Change, step: Step, bounds: Bounds
 ) -> LearnerState:
-    """Move the weights that an update changed into bounds; at the end of an epoch, all of them."""
+    """Move weights that an update changed into bounds; all at the end of an epoch."""
     weights = state.vectors["weights"]
     if step.number % step.per_epoch == 0:
         weights[:] = bounds.project(weights)
@@ -197,7 +197,7 @@ def apply_finite_sum(state: LearnerState, change: Change, step: Step) -> Learner
 
 
 def keep_bounds(learner: Learner, bounds: Bounds) -> Learner:
-    """Return a learner whose weights stay inside bounds: it projects them after each update.
+    """Return a learner that projects its weights into bounds after each update.
 
     Regularisation that is due is applied when weights are read, and moves them towards 0. So
     they are projected there, too.

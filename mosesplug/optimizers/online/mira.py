@@ -1,4 +1,4 @@
-"""Margin-infused relaxed algorithm (MIRA): the smallest step that reaches the margins.
+"""Margin-infused relaxed algorithm (MIRA): the smallest step to reach the margins.
 
 In each sentence, a surrogate reference (the hope or an oracle) should outscore other hypotheses by
 at least the difference of their gains (Neubig & Watanabe 2016, section 6.3; footnote 8: this is
@@ -71,7 +71,7 @@ class MiraTask(NamedTuple):
 
 @kernel
 def _reference(task: MiraTask, scores: NDArray[np.float64], sentence: int) -> int:
-    """Return the row of a sentence's hope, or of its oracle with the highest model score.
+    """Return the row of a sentence's hope, or its oracle with the highest model score.
 
     If the task gives an oracle, it is that one.
 
@@ -123,7 +123,7 @@ def solve_each_sentence(features: CompactArrays, task: MiraTask, walk: Walk) -> 
 
 @kernel
 def with_working_sets(features: CompactArrays, task: MiraTask, walk: Walk, together: int) -> None:
-    """Use all hypotheses as constraints, with one quadratic program per ``together`` sentences.
+    """Use all hypotheses as constraints, ``together`` sentences per quadratic program.
 
     ``walk`` is the output.
     """
@@ -142,7 +142,7 @@ def with_working_sets(features: CompactArrays, task: MiraTask, walk: Walk, toget
 def _cut(
     features: CompactArrays, task: MiraTask, walk: Walk, first: int, references: NDArray[np.int64]
 ) -> None:
-    """Solve for several sentences at once; each pass adds the worst constraint of each sentence.
+    """Solve for several sentences, adding each one's worst constraint in each pass.
 
     Args:
         features: the features of the batch.
@@ -182,7 +182,7 @@ def _cut(
 def _measure_violations(
     features: CompactArrays, task: MiraTask, walk: Walk, sentence: int, reference: int
 ) -> NDArray[np.float64]:
-    """Return by how much each hypothesis violates its margin, float64; negative if satisfied."""
+    """Return each hypothesis' violation of its margin, float64; negative if satisfied."""
     start, end = task.offsets[sentence], task.offsets[sentence + 1]
     scores = row_scores(features, walk.weights, start, end)
     missing = np.empty(end - start)

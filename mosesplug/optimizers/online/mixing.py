@@ -1,4 +1,4 @@
-"""Mixing of the weights of several shards (Watanabe 2012, section 4.2; survey 7.1.1).
+"""Mixing of the weights of shards (Watanabe 2012, section 4.2; survey 7.1.1).
 
 Each shard learns from its own sentences for an epoch. Then the shards' weights are averaged, over
 all features or over those with large weights in many shards. The mean may score badly, so a line
@@ -43,7 +43,7 @@ class MixResult:
 def average(
     vectors: Sequence[NDArray[np.float64]], counts: Sequence[int] | None = None
 ) -> NDArray[np.float64]:
-    """Return the weighted mean of the shards' weights (Neubig & Watanabe 2016, equation 75).
+    """Return the weighted mean of the shards (Neubig & Watanabe 2016, equation 75).
 
     If all shards have the same weight of a feature, the mean has exactly this weight.
 
@@ -72,10 +72,11 @@ def average(
 def select_features(
     vectors: Sequence[NDArray[np.float64]], keep: int, n_dense: int
 ) -> NDArray[np.float64]:
-    """Return the mean on the features with the largest columns, 0 elsewhere (Simianer et al. 2012).
+    """Return the mean on the features with the largest columns, 0 elsewhere.
 
-    The column of a feature has its weights in all shards, and its size is the L2 norm (survey
-    7.1.1). A feature that few shards have learned has a small column. Earlier features win ties.
+    This is the feature selection of Simianer et al. (2012). The column of a feature has its weights
+    in all shards, and its size is the L2 norm (survey 7.1.1). A feature that few shards have
+    learned has a small column. Earlier features win ties.
 
     Args:
         vectors: float64 ``[n_features]`` each, in the order of the shards.

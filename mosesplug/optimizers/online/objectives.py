@@ -141,7 +141,7 @@ def xbleu_objective(
     context: NDArray[np.float64],
     oracles: OracleSets,
 ) -> Objective:
-    """Return minus BLEU of the batch's expected statistics (Rosti et al. 2011; survey, eq. 54).
+    """Return 1 - BLEU of expected statistics (Rosti et al. 2011; survey, eq. 54).
 
     The unit is that of a sentence: BLEU of a corpus is multiplied by its number of sentences. The
     loss of a batch without a match of some n-gram length, and without a context, is constant.
@@ -170,7 +170,7 @@ def xbleu_objective(
 def _misses(
     offsets: NDArray[np.int64], oracles: OracleSets
 ) -> Callable[[NDArray[np.float64]], int]:
-    """Return a function of scores that counts the sentences whose 1-best is not an oracle."""
+    """Return a function that counts sentences whose 1-best by scores is not an oracle."""
     is_oracle = np.zeros(int(offsets[-1]), dtype=np.bool_)
     is_oracle[oracles.rows] = True
     starts = offsets[:-1][np.diff(offsets) > 0]

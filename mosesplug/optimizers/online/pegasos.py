@@ -1,4 +1,4 @@
-"""Pegasos (Shalev-Shwartz et al. 2007): sub-gradient steps of an SVM, projected into a ball.
+"""Pegasos (Shalev-Shwartz et al. 2007): projected sub-gradient steps of an SVM.
 
     w <- (1 - eta_k lambda) w - eta_k gradient,    eta_k = 1 / (lambda k)
     w <- min(1, 1 / (sqrt(lambda) |w|)) w

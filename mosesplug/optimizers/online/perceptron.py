@@ -90,7 +90,7 @@ def perceptron_learner(options: PerceptronOptions) -> Learner:
 def _pick_oracles(
     batch: Batch, gains: NDArray[np.float64], scores: NDArray[np.float64]
 ) -> NDArray[np.int64]:
-    """Return the oracle of highest model score of each sentence with hypotheses, int64."""
+    """Return the oracle of highest model score of each non-empty sentence, int64."""
     merits = np.full(batch.n_hyps, -np.inf)
     rows = sentence_oracles(batch.offsets, gains).rows
     merits[rows] = scores[rows]

@@ -1,4 +1,4 @@
-"""Regularised dual averaging (Xiao 2010): weights from the average of all gradients so far.
+"""Regularised dual averaging (Xiao 2010): weights from the mean of all gradients.
 
 After ``t`` updates with average gradient ``g``, the weights are those with the smallest
 

@@ -1,4 +1,4 @@
-"""Relative margin (Eidelman et al. 2013): a large margin, and a small spread of the scores.
+"""Relative margin (Eidelman et al. 2013): large margin, small spread of scores.
 
 The surrogate reference ``y+`` of a sentence has a high model score and a high metric. ``d(y)`` is
 its model score minus that of ``y``. The new weights are those nearest to the old ones that satisfy,
@@ -86,7 +86,9 @@ class RelativeMarginTask(NamedTuple):
 def step_once(
     features: CompactArrays, task: RelativeMarginTask, walk: Walk
 ) -> tuple[NDArray[np.float64], int]:
-    """Take a step for the most violated constraint of each kind (Algorithm 2); update ``walk``.
+    """Take a step for the most violated constraint of each kind (Algorithm 2).
+
+    ``walk`` is updated.
 
     Returns:
         The model score of each reference minus that of its lowest hypothesis, float64
@@ -139,7 +141,7 @@ def _step(
     least: float,
     most: float,
 ) -> float:
-    """Take a step towards ``sign d(other) >= least``, at most ``most``; return its size."""
+    """Step towards ``sign d(other) >= least`` by at most ``most``; return the size."""
     along = difference(features, reference, other)
     lead = (
         row_scores(features, walk.weights, reference, reference + 1)[0]
@@ -158,7 +160,7 @@ def _step(
 def solve_cutting_planes(
     features: CompactArrays, task: RelativeMarginTask, walk: Walk
 ) -> tuple[NDArray[np.float64], int]:
-    """Add constraints to working sets until no violation exceeds the slack (Algorithm 1).
+    """Collect constraints until no violation exceeds the slack (Algorithm 1).
 
     Updates ``walk``; returns the same as ``step_once``.
     """
@@ -173,11 +175,11 @@ def solve_cutting_planes(
 def _cut(
     features: CompactArrays, task: RelativeMarginTask, walk: Walk, sentence: int, reference: int
 ) -> int:
-    """Add a sentence's most violated constraint and solve the set again until convergence.
+    """Add the most violated constraint and solve the set again until convergence.
 
-    Algorithm 1 subtracts the slack from the violations of margins only. It would then end as soon
-    as the most violated constraint is a bound that ``D`` does not allow to satisfy, even if margins
-    are violated. Here the slack is subtracted from both.
+    The set is that of one sentence. Algorithm 1 subtracts the slack from the violations of margins
+    only. It would then end as soon as the most violated constraint is a bound that ``D`` does not
+    allow to satisfy, even if margins are violated. Here the slack is subtracted from both.
 
     Returns:
         The number of constraints with a multiplier.
@@ -354,7 +356,7 @@ def _learner(
 
 
 def _default_bound_slack(batch: Batch) -> float:
-    """Return ``D`` for small and large feature sets (Eidelman et al. 2013, section 4.1)."""
+    """Return ``D`` for small or large feature sets (Eidelman et al. 2013, sec. 4.1)."""
     return 0.1 if len(batch.space) > batch.space.n_dense else 0.01
 
 

@@ -1,4 +1,4 @@
-"""Stochastic gradient descent with a decreasing rate (Neubig & Watanabe 2016, section 6.5).
+"""Stochastic gradient descent at a falling rate (Neubig & Watanabe 2016, 6.5).
 
     w <- w - eta_k gradient,    eta_k = eta_1 / (1 + (k - 1) / T)
 

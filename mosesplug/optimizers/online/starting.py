@@ -1,4 +1,4 @@
-"""The states with which a learner begins to learn from stored lists: new ones, or kept ones.
+"""States with which a learner begins to learn from stored lists: new or kept.
 
 A run calls a learner once for each decoding. What the learner has learned about its features and
 its steps stays valid when hypotheses are added: learning rates, AdaGrad's sums of squares, AROW's
@@ -70,7 +70,7 @@ def start_states(
     options: OnlineOptions,
     shards: int = 1,
 ) -> list[LearnerState]:
-    """Return the states to start with, one for each shard; the learner may overwrite them.
+    """Return a state for each shard to start with; the learner may overwrite them.
 
     Args:
         problem: the n-best lists, and the states after earlier decodings.
@@ -102,7 +102,7 @@ def _has_vectors(vectors: Mapping[str, NDArray[np.float64]], learner: Learner) -
 def _resume(
     problem: Problem, initial: NDArray[np.float64], learner: Learner, state: LearnerState
 ) -> LearnerState:
-    """Return a kept state to go on from; it takes weights that were changed after it ended."""
+    """Return a kept state, with the initial weights if they are not its own."""
     expected = normalise(problem, mean_weights(learner, state))
     state = restart_averaging(state)
     if np.allclose(normalise(problem, initial), expected, rtol=1e-6, atol=1e-9):

@@ -1,4 +1,4 @@
-"""Working sets of violated constraints for cutting plane methods (Eidelman et al. 2013).
+"""Working sets of violated constraints, for cutting planes (Eidelman et al. 2013).
 
 A constraint is a lower or upper bound on the difference of two model scores:
 ``sign w . (h(reference) - h(other)) >= least``. The constraints of a group share their slack, and
@@ -42,7 +42,7 @@ class Walk(NamedTuple):
 
 
 class WorkingSet(NamedTuple):
-    """Constraints with their multipliers, in the order of their arrival; arrays have spare room.
+    """Constraints with multipliers, in order of arrival; arrays have spare room.
 
     Attributes:
         groups: int64 ``[room]``; the groups, which share a slack.
@@ -79,7 +79,10 @@ def empty_set(room: int) -> WorkingSet:
 
 @kernel
 def with_room(working: WorkingSet, size: int, more: int) -> WorkingSet:
-    """Return the first ``size`` constraints with room for ``more``; the same set if it has room."""
+    """Return the first ``size`` constraints with room for ``more``.
+
+    A set that has this room is returned as it is.
+    """
     room = len(working.others)
     if size + more <= room:
         return working

@@ -1,4 +1,4 @@
-"""Minimise a function inside a box: projected limited-memory BFGS, and a search for a scale.
+"""Minimisers in a box: projected limited-memory BFGS, and a search for a scale.
 
 Coordinates at a limit that the function would push further out are held; the others take the
 L-BFGS step of their own curvature, and what would leave the box stops at its limit (Bertsekas
@@ -194,7 +194,7 @@ def _free_part(x: Floats, gradient: Floats, box: Box) -> Floats:
 
 
 def _restrict(pairs: CurvaturePairs, free: NDArray[np.bool_]) -> CurvaturePairs:
-    """Return the curvature of the free coordinates; pairs without any there are left out."""
+    """Return the curvature of free coordinates, without pairs that have none there."""
     if free.all():
         return pairs
     own = ((np.where(free, step, 0.0), np.where(free, change, 0.0)) for step, change in pairs)

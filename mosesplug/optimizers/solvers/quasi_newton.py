@@ -1,4 +1,4 @@
-"""Minimise a function by limited-memory BFGS (Liu & Nocedal 1989), with an L1 penalty by OWL-QN.
+"""Limited-memory BFGS (Liu & Nocedal 1989), and OWL-QN for an L1 penalty.
 
 SciPy's version calls LAPACK on tiny matrices, and a threaded LAPACK may wake all its threads for
 each: with cheap functions, this takes many times as long as the function. Here are only sums of

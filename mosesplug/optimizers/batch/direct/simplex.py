@@ -144,7 +144,10 @@ class Plane:
         )
 
     def weights(self, coordinates: Vector) -> Vector:
-        """Return weights at ``coordinates``, float64 ``[m, n_coordinates]``: ``[m, n_active]``."""
+        """Return the weights at the coordinates, float64 ``[m, n_active]``.
+
+        ``coordinates`` is float64 ``[m, n_coordinates]``.
+        """
         moved = self.length * (coordinates @ self.basis.T)
         matters = self.spread > 0.0
         found = np.where(

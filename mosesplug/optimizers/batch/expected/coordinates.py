@@ -187,7 +187,7 @@ def _sparse_variances(tuning_set: TuningSet) -> Floats:
 
 
 def _mean_squares(tuning_set: TuningSet) -> Floats:
-    """Return the mean square of each sparse feature's values that are not 0, ``[n_sparse]``."""
+    """Return the mean square of each sparse feature's nonzero values, ``[n_sparse]``."""
     n_sparse = tuning_set.space.n_sparse
     if tuning_set.sparse is None:
         return np.zeros(n_sparse)

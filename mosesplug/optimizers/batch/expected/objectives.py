@@ -251,7 +251,7 @@ def _bleu_sums(
 
 
 def _average(lists: BlockedLists, found: Distribution, errors: Floats, temperature: float) -> _Sums:
-    """Return the expected errors of sentences minus the temperature times their entropies.
+    """Return expected errors of sentences minus the temperature times their entropies.
 
     The entropy of a sentence is ``log sum exp(s) - E[s]``, so the scores ``s`` act as errors too.
     """

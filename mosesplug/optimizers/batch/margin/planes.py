@@ -1,4 +1,4 @@
-"""Cutting planes for the worst violation of each sentence: few constraints at a time.
+"""Cutting planes for the worst violations of sentences: few constraints at a time.
 
 - ``solve_n_slack`` (Tsochantaridis et al. 2005, Algorithm 1): in each round the hypothesis that
   violates its margin most, by more than the sentence's slack and epsilon, joins the sentence's

@@ -1,4 +1,4 @@
-"""Tuning as linear regression (Bazrafshan et al. 2012): differences in score from features'.
+"""Tuning as linear regression on feature differences (Bazrafshan et al. 2012).
 
 The squared-error loss of the survey (Neubig & Watanabe 2016, eq. 33), over ``n`` pairs of
 hypotheses of a sentence,

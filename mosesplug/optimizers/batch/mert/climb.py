@@ -282,7 +282,7 @@ def climb_from_perturbation(
 
 
 def make_positive(weights: Vector, positive: NDArray[np.bool_] | None) -> Vector:
-    """Return the weights, ``[n_active]``, raising those that must be positive and are not."""
+    """Return the weights, ``[n_active]``, with those that must be positive raised."""
     if positive is None:
         return weights
     small = 1e-3 * (np.abs(weights).mean() or 1.0)
@@ -357,7 +357,7 @@ def _best_point(
     furthest: float,
     within: tuple[float, float],
 ) -> tuple[Vector, float] | None:
-    """Return the weights of the best point of a line and its merit; None if there is none."""
+    """Return the weights of the best point of a line and its merit, or None."""
     if settings.regulariser is not None:
         move = best_move(surface, place.weights, direction, settings.regulariser, furthest, within)
         return None if move is None else (move.weights, move.merit)

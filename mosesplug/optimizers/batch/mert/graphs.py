@@ -1,4 +1,4 @@
-"""MERT on search graphs: restarts on lists that are taken from the graphs, then one climb there.
+"""MERT on search graphs: restarts on lists of the graphs, then a climb on graphs.
 
 A climb on graphs takes a hundred times as long as one on their 100-best lists. So restarts and the
 polish search lists. New lists are taken from the graphs at the weights found, and merged with the

@@ -188,7 +188,10 @@ def mert(
 
 
 def _add_directions(settings: ClimbSettings) -> ClimbSettings:
-    """Return settings of climbs that leave optima of the axes by as many random directions."""
+    """Return settings with at least as many random directions as axes.
+
+    Climbs leave optima of the axes by them.
+    """
     directions = max(settings.random_directions, len(settings.minima))
     return replace(settings, random_directions=directions, symmetric=True)
 
@@ -196,10 +199,10 @@ def _add_directions(settings: ClimbSettings) -> ClimbSettings:
 def _sample_space(
     problem: Problem, initial: NDArray[np.float64], options: MertOptions
 ) -> SearchSpace | None:
-    """Return the space of some sentences, where further restarts begin; None to begin with all.
+    """Return the space of a sample of sentences to begin restarts in, or None.
 
-    Most climbs from random points end far below the best one. On a sample, that is seen in a
-    fraction of the time.
+    None means to begin with all sentences. Most climbs from random points end far below the best
+    one. On a sample, that is seen in a fraction of the time.
     """
     lists = problem.tuning_set
     if problem.source is not None or options.method != "powell" or options.give_up == 0.0:
@@ -218,7 +221,7 @@ def _choose_starts(
     settings: ClimbSettings,
     pool: ThreadPoolExecutor,
 ) -> list[NDArray[np.float64]]:
-    """Return the share of the starts with the best scores, the first in a tie, in their order."""
+    """Return the best-scoring share of the starts in their order; the first win ties."""
     scores = list(pool.map(lambda start: settings.score(space, start, space.at(start)), starts))
     best = np.argsort(-np.array(scores), kind="stable")[: -(-len(starts) // CONTINUED)]
     return [starts[number] for number in sorted(best.tolist())]

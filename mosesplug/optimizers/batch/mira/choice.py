@@ -1,4 +1,4 @@
-"""The choices of k-best MIRA: hope, fear and the 1-best of a sentence's hypotheses.
+"""Choices of k-best MIRA: hope, fear and 1-best of a sentence's hypotheses.
 
 Cherry & Foster (2012). Everything is computed in single precision and in the order of Moses'
 ``kbmira``. A background of thousands of words makes the worths so large that single precision ties
@@ -106,7 +106,7 @@ def _first_largest(
     worths: NDArray[np.float32],
     sums: NDArray[np.float32],
 ) -> int:
-    """Return the first row with the largest ``scale * score + sign * worth``; fill ``sums``."""
+    """Return the first row of largest ``scale * score + sign * worth``; fill ``sums``."""
     largest = -np.float32(np.inf)
     for row in range(len(scores)):
         sums[row] = scale * scores[row] + sign * worths[row]
@@ -137,7 +137,7 @@ def _find_first_best(
     buffer: NDArray[np.float32],
     best: NDArray[np.int64],
 ) -> None:
-    """Write the output ``best`` of its caller; ``buffer`` is as long as the longest sentence."""
+    """Write ``best`` for the caller; ``buffer`` is as long as the longest sentence."""
     for sentence in range(len(best)):
         start = offsets[sentence]
         scores = buffer[: offsets[sentence + 1] - start]

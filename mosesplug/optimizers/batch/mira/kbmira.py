@@ -208,7 +208,7 @@ class ListMiraLearner:
         return score_single(self._metric, self.statistics(weights))
 
     def statistics(self, weights: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Return the summed statistics of the 1-best at ``weights``, float64 ``[n_stats]``."""
+        """Return summed statistics of the 1-best at ``weights``, float64 ``[n_stats]``."""
         best = first_best(self.lists, weights)
         totals = self.lists.rows[self.lists.row_of[best]].sum(axis=0, dtype=np.float64)
         return np.asarray(totals)
@@ -217,7 +217,7 @@ class ListMiraLearner:
 def make_settings(
     options: KbmiraOptions, active: NDArray[np.bool_], bounds: Bounds | None
 ) -> MiraSettings:
-    """Return the settings of updates that change the active weights, bool ``[n_features]``."""
+    """Return settings of updates to ``active`` weights, bool ``[n_features]``."""
     low, high = (bounds or Bounds.none(len(active))).box
     return MiraSettings(
         np.float32(options.step_cap),
@@ -242,7 +242,10 @@ def start_state(weights: NDArray[np.float32], n_statistics: int) -> MiraState:
 
 
 def score_single(metric: Metric, totals: NDArray[np.float64]) -> float:
-    """Return the metric of summed statistics, ``[n_stats]``; BLEU in single precision, as Moses."""
+    """Return the metric of summed statistics, ``[n_stats]``.
+
+    BLEU is computed in single precision, as in Moses.
+    """
     if metric.has_bleu_statistics:
         return float(single_bleu(totals.astype(np.float32)))
     return float(metric.score(totals))

@@ -1,4 +1,4 @@
-"""Batch MIRA on shards: iterative parameter mixing (McDonald et al. 2010, Figure 3).
+"""Batch MIRA on shards: iterative parameter mixing (McDonald et al. 2010, Fig. 3).
 
 An update depends on all earlier ones, so an epoch cannot be computed in parallel with the same
 result. Instead each shard visits its own sentences, from the same weights and with a background of
@@ -60,7 +60,10 @@ class ShardedMiraLearner:
     def __init__(
         self, problem: Problem, initial: NDArray[np.float64], options: KbmiraOptions
     ) -> None:
-        """Start from the initial weights; arguments and errors are those of ``ListMiraLearner``."""
+        """Start from the initial weights.
+
+        Arguments and errors are those of ``ListMiraLearner``.
+        """
         problem = activate_sparse(problem)
         initial = check_weights(problem, initial)
         weights = single_weights(problem, initial)
@@ -89,7 +92,7 @@ class ShardedMiraLearner:
         return sum(int(each.state.updates[0]) for each in self._progress)
 
     def visit(self, order: NDArray[np.int64]) -> ShardedVisits:
-        """Let each shard learn from its sentences, in the order of ``order``, int64 ``[n]``."""
+        """Let each shard learn from its sentences in the given order, int64 ``[n]``."""
         ends = zip(self._firsts[:-1].tolist(), self._firsts[1:].tolist(), strict=True)
         orders = [order[(order >= first) & (order < last)] - first for first, last in ends]
         results = self._prepared.map(_visit_shard, self._progress, orders)

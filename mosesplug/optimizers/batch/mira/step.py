@@ -100,7 +100,7 @@ def visit_sentences(
     decisions: MiraDecisions,
     worths: NDArray[np.float32] | None = None,
 ) -> None:
-    """Visit sentences in the given order: choose hope and fear, and update the weights.
+    """Visit sentences in order: choose hope and fear, and update the weights.
 
     Args:
         lists: the hypotheses.
@@ -161,7 +161,7 @@ def _visit(
     changed: NDArray[np.int32],
     changes: NDArray[np.float32],
 ) -> None:
-    """Do what ``visit_sentences`` does, with the arrays of its arguments in order, and buffers.
+    """Run ``visit_sentences`` on the arrays of its arguments, in order, and buffers.
 
     Args:
         is_bleu: whether to compute ``worths``.
@@ -300,7 +300,7 @@ def _move_weights(
     n: int,
     margin: np.float32,
 ) -> np.float32:
-    """Do what ``update_weights`` does, with the first ``n`` of ``columns`` and ``values``."""
+    """Run ``update_weights`` on the first ``n`` of ``columns`` and ``values``."""
     score, norm = np.float32(0.0), np.float32(0.0)
     for entry in range(n):
         score += weights[columns[entry]] * values[entry]

@@ -93,7 +93,10 @@ def feature_rows(tuning_set: TuningSet, columns: NDArray[np.bool_]) -> Any:
 
 
 def scale_list_sums(offsets: NDArray[np.int64], rows: Any) -> Any:
-    """Return sums of each list's rows over the root of their number, ``[n_lists, n_columns]``."""
+    """Return the sum of each list's rows over the root of their number.
+
+    The result is ``[n_lists, n_columns]``.
+    """
     from scipy.sparse import csr_array
 
     widths = np.diff(offsets)
@@ -346,7 +349,7 @@ def fit_score_loss(
     initial: Floats,
     fit: Callable[..., WeightFit],
 ) -> tuple[Floats, WeightFit]:
-    """Return the weights that minimise a loss of all hypotheses' scores, and their fit.
+    """Return the weights that minimise a loss of all model scores, and their fit.
 
     Args:
         problem: hypotheses and active features.

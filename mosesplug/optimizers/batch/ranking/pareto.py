@@ -1,9 +1,10 @@
-"""Several metrics at a time: Pareto-optimal hypotheses above dominated ones (Duh et al. 2012).
+"""Several metrics at a time: Pareto-optimal hypotheses (Duh et al. 2012).
 
-A weighted sum of metrics says how much of one may be paid for the other, and never prefers what
-lies in a dent between two extremes. Here a hypothesis is good if no other one of its list is better
-by all metrics (``fronts``), and pairs of a good one and one that is not are learnt from as PRO
-learns from pairs (PMO-PRO). With one metric, the good hypotheses are the best ones.
+Pareto-optimal hypotheses should have higher model scores than dominated ones. A weighted sum of
+metrics says how much of one may be paid for the other, and never prefers what lies in a dent
+between two extremes. Here a hypothesis is good if no other one of its list is better by all metrics
+(``fronts``), and pairs of a good one and one that is not are learnt from as PRO learns from pairs
+(PMO-PRO). With one metric, the good hypotheses are the best ones.
 
 The algorithm finds several weights, one for each draw of pairs. Those that the weighted sum of
 ``--metric BLEU,TER`` likes best are the result; the history has all of them, and says which are

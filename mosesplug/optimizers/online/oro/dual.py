@@ -1,4 +1,4 @@
-"""The quadratic programs of optimized online rank learning (Watanabe 2012, section 4.1).
+"""Quadratic programs of optimized online rank learning (Watanabe 2012, sec. 4.1).
 
 Constraints ``w . phi_i >= goal_i - slack`` move weights ``w`` by ``sum tau_i phi_i``, where the
 multipliers ``tau >= 0`` minimise
@@ -95,9 +95,10 @@ def solve_simplex(
     bound: float,
     start: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
-    """Find the exact multipliers with ``sum tau <= bound`` of few constraints, float64 ``[n]``.
+    """Find the exact multipliers of few constraints with ``sum tau <= bound``.
 
-    The rest of the bound is the multiplier of a slack constraint, without features and gain.
+    The result is float64 ``[n]``. The rest of the bound is the multiplier of a slack constraint,
+    without features and gain.
 
     Args:
         gram: float64 ``[n, n]``, ``phi_i . phi_j``.
@@ -168,7 +169,7 @@ def _descend(
     seed: np.uint64,
     multipliers: NDArray[np.float64],
 ) -> None:
-    """Run dual coordinate descent on few constraints, without shrinking; fill ``multipliers``."""
+    """Run dual coordinate descent without shrinking; fill ``multipliers``."""
     size = len(gains)
     order = np.arange(size)
     slopes = -gains.copy()
@@ -204,9 +205,10 @@ def solve_pairs_in_box(
     sweeps: int,
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.float64], float]:
-    """Find multipliers ``0 <= tau <= bound`` of pairs with margins of 1, summed by hypothesis.
+    """Find multipliers ``0 <= tau <= bound`` of pairs with margins of 1.
 
-    Pairs that satisfy the margin by ``scores`` are ignored, and so are pairs with equal features.
+    They are summed by hypothesis. Pairs that satisfy the margin by ``scores`` are ignored, and so
+    are pairs with equal features.
 
     Args:
         pairs: the hypotheses.
@@ -231,7 +233,7 @@ def solve_pairs_in_box(
 def solve_pairs_in_simplex(
     pairs: OraclePairs, weights: NDArray[np.float64], bound: float
 ) -> NDArray[np.float64]:
-    """Find the exact multipliers of all pairs with ``sum tau <= bound``, for margins of 1.
+    """Find exact multipliers of all pairs with margins of 1, ``sum tau <= bound``.
 
     Args:
         pairs: the hypotheses.
@@ -284,7 +286,7 @@ def _extend_gram(
     worse: NDArray[np.int64],
     n_columns: int,
 ) -> NDArray[np.float64]:
-    """Return the products of the pairs' differences; ``gram`` has those of the first pairs."""
+    """Return products of the pairs' differences; ``gram`` has those of earlier pairs."""
     known, size = len(gram), len(better)
     larger = np.empty((size, size))
     larger[:known, :known] = gram

@@ -1,12 +1,13 @@
-"""Online rank learning with the hinge loss (Watanabe 2012): plain, and with optimized updates.
+"""Online rank learning with the hinge loss (Watanabe 2012).
 
-In each sentence of a batch, every oracle should outscore every other hypothesis by a margin: by 1
-(equation 5), or by the difference of their costs, as in the author's published program (cicada).
-Oracles maximise the corpus score of the batch. N-gram orders without a match count as a fraction of
-one match, so that small batches have oracles, too (``few_sentences``). The plain learner
-descends the sub-gradient of the pairs that violate the margin, all with the same coefficient
-(equations 8 and 9). The optimized learner first shrinks the weights, and then finds the coefficient
-of each pair with the quadratic program of equation 14.
+There are a plain learner and one with optimized updates. In each sentence of a batch, every oracle
+should outscore every other hypothesis by a margin: by 1 (equation 5), or by the difference of their
+costs, as in the author's published program (cicada). Oracles maximise the corpus score of the
+batch. N-gram orders without a match count as a fraction of one match, so that small batches have
+oracles, too (``few_sentences``). The plain learner descends the sub-gradient of the pairs that
+violate the margin, all with the same coefficient (equations 8 and 9). The optimized learner first
+shrinks the weights, and then finds the coefficient of each pair with the quadratic program of
+equation 14.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ __all__ = ["ALGORITHMS", "o_oro_learner", "oro_learner", "rank_mira_learner"]
 
 
 def oro_learner(options: HingeOptions) -> Learner:
-    """Return sub-gradient descent on the pairwise hinge loss (Watanabe 2012, Algorithm 2).
+    """Return sub-gradient descent on pairwise hinge loss (Watanabe 2012, Algorithm 2).
 
     The sub-gradient is divided by ``M'``, the number of pairs that violate the margin.
     """
@@ -58,7 +59,7 @@ def oro_learner(options: HingeOptions) -> Learner:
 
 
 def o_oro_learner(options: OOroOptions) -> Learner:
-    """Return optimized updates for the pairwise hinge loss (Watanabe 2012, equations 12 to 15).
+    """Return optimized updates for the pairwise hinge loss (Watanabe 2012, eq. 12-15).
 
     Equation 12 has all pairs. The author's published program (cicada) omits those that satisfy the
     margin before the update; so does this learner unless ``all_pairs`` is set.
@@ -97,9 +98,10 @@ def o_oro_learner(options: OOroOptions) -> Learner:
 
 
 def rank_mira_learner(options: RankMiraOptions) -> Learner:
-    """Return MIRA on the pairs of a batch (Watanabe 2012, equation 13), the paper's baseline.
+    """Return MIRA on the pairs of a batch (Watanabe 2012, equation 13).
 
-    It is the optimized update with a constant rate of ``1 / lambda``, without a regulariser.
+    This baseline of the paper is the optimized update with a constant rate of ``1 / lambda``,
+    without a regulariser.
     """
     same = {each.name: getattr(options, each.name) for each in fields(PairSolverOptions)}
     update = OOroOptions(**same, rate=options.slack, rate_decay=1.0, regularization=0.0)
@@ -107,7 +109,7 @@ def rank_mira_learner(options: RankMiraOptions) -> Learner:
 
 
 def _leads(options: HingeOptions | OOroOptions, view: BatchView) -> NDArray[np.float64]:
-    """Return what to add to the scores so that each pair's required margin is 1, ``[n_hyps]``.
+    """Return what to add to scores so that each pair's margin is 1, ``[n_hyps]``.
 
     With costs as margins, ``s_o - s_e >= gain_o - gain_e`` is ``(s_o - gain_o + 1) - (s_e - gain_e)
     >= 1``.
@@ -120,7 +122,7 @@ def _leads(options: HingeOptions | OOroOptions, view: BatchView) -> NDArray[np.f
 
 
 def _pairs(view: BatchView, batch: Batch, leads: NDArray[np.float64]) -> OraclePairs:
-    """Return the pairs of the batch; ``base`` has leads and the scores of inactive features."""
+    """Return the batch's pairs; ``base`` has leads and scores of inactive features."""
     n_dense = batch.dense.shape[1]
     rows, active = view.rows, view.active
     base = leads

@@ -1,9 +1,10 @@
-"""Online rank learning with the softmax loss (Watanabe 2012): plain, and with optimized updates.
+"""Online rank learning with the softmax loss (Watanabe 2012).
 
-The loss of a sentence is ``-L = -log(Z_O / Z_N)``, the negative log-probability of its oracles
-(equation 6). ``Psi``, the gradient of ``L``, is the mean features of the oracles minus
-those of the whole list. The plain learner follows the mean ``Psi`` of a batch (equation 10). The
-optimized learner finds the coefficient of each sentence, with one constraint per sentence,
+There are a plain learner and one with optimized updates. The loss of a sentence is
+``-L = -log(Z_O / Z_N)``, the negative log-probability of its oracles (equation 6). ``Psi``, the
+gradient of ``L``, is the mean features of the oracles minus those of the whole list. The plain
+learner follows the mean ``Psi`` of a batch (equation 10). The optimized learner finds the
+coefficient of each sentence, with one constraint per sentence,
 
     w . Psi >= -L - slack
 
@@ -66,7 +67,7 @@ class OOroSoftmaxOptions(DualOptions):
 
 
 def oro_softmax_learner(options: OroSoftmaxOptions) -> Learner:
-    """Return gradient descent on the softmax loss (Watanabe 2012, Algorithm 2, equation 10).
+    """Return gradient descent on softmax loss (Watanabe 2012, Algorithm 2, eq. 10).
 
     The mean is over the sentences with hypotheses; ``violations`` counts those in which some
     hypothesis is not an oracle.

@@ -95,7 +95,7 @@ def _find_oracles(
     *,
     needs_gains: bool,
 ) -> tuple[OracleSets, NDArray[np.float64] | None, Mapping[str, NDArray[np.float64]]]:
-    """Return the best hypotheses, the gains if they are needed, and the memory after the batch."""
+    """Return the best hypotheses, gains if needed, and the memory after the batch."""
     if options.cost == "corpus":
         metric = FewSentences(step.metric)
         oracles = corpus_oracles(batch, metric, step.rng)
@@ -118,10 +118,10 @@ def _find_oracles(
 def make_change(
     view: BatchView, coefficients: NDArray[np.float64], loss: float, violations: int
 ) -> Change:
-    """Return the change of active features by ``coefficients``, ``[n_hyps]``, times hypotheses.
+    """Return the change by ``coefficients``, ``[n_hyps]``, times the hypotheses.
 
-    Values that cancel out give exactly 0, without rounding errors: features that all hypotheses of
-    a sentence share do not change.
+    Only active features change. Values that cancel out give exactly 0, without rounding errors:
+    features that all hypotheses of a sentence share do not change.
     """
     rows = view.rows
     values = rows.combine_exactly(coefficients)[view.active]
@@ -132,7 +132,7 @@ def make_change(
 def make_learner(
     options: OroOptions, change: Callable[[LearnerState, Batch, Step], Change]
 ) -> Learner:
-    """Return a learner that shrinks the weights, adds the change and projects into the ball."""
+    """Return a learner that shrinks weights, adds the change and projects into a ball."""
 
     def apply(state: LearnerState, change: Change, step: Step) -> LearnerState:
         return take_step(
