@@ -1,4 +1,4 @@
-"""The search graphs of a tuning set as optimizers see them: lists, distributions and searches.
+"""Search graphs of a tuning set for optimizers: lists, distributions, searches.
 
 ``GraphDerivations`` is an ``optimizers.derivations.DerivationSource``.
 """
@@ -251,7 +251,7 @@ class GraphDerivations:
 
 @dataclass(frozen=True)
 class _Rows:
-    """The translations of one sentence; see ``TuningSet``. ``widths`` are those of sparse rows."""
+    """The translations of a sentence (see ``TuningSet``); sparse rows have ``widths``."""
 
     dense: NDArray[np.float32]
     widths: NDArray[np.int64]
@@ -264,7 +264,9 @@ class _Rows:
 def choose_oracles(
     graph: ScoredGraph, gains: Floats, tolerance: float | None
 ) -> tuple[NDArray[np.bool_], float]:
-    """Return the edges of oracle derivations, bool ``[n_split_edges]``, and the highest gain.
+    """Return the edges of oracle derivations, and the highest gain.
+
+    The edges are bool ``[n_split_edges]``.
 
     Args:
         graph: the graph of the sentence.

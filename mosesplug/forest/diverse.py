@@ -1,4 +1,4 @@
-"""Lists of diverse translations: each one is penalised for n-grams of the earlier ones.
+"""Lists of diverse translations, penalised for n-grams of the earlier ones.
 
 Neighbours in a k-best list differ by only a few words. Gimpel et al. (2013) find the translations
 one after the other. Each maximises the model score minus ``penalty`` times its overlap with the
@@ -44,7 +44,7 @@ def find_diverse(
     beam: int | None = None,
     most_alike: int = MOST_ALIKE,
 ) -> Derivations:
-    """Return up to ``k`` different translations, in the order in which they were found.
+    """Return up to ``k`` different translations in the order of their discovery.
 
     If a search finds a translation that is in the list already, its n-grams are penalised once
     more and the search is repeated. With a small penalty, a new translation may need several
@@ -85,7 +85,7 @@ def find_diverse(
 def choose_diverse(
     graph: Hypergraph, pool: Derivations, k: int, penalty: float, *, order: int = ORDER
 ) -> Derivations:
-    """Choose up to ``k`` distinct derivations of a list by the criterion of ``find_diverse``.
+    """Choose up to ``k`` distinct derivations by the criterion of ``find_diverse``.
 
     Args:
         graph: the graph of the derivations.
@@ -162,7 +162,7 @@ def _chosen(
     penalty: float,
     order: int,
 ) -> NDArray[np.int64]:
-    """Return the numbers of the chosen translations in order of choice; the first wins ties."""
+    """Return the chosen translations' numbers in order of choice; the first win ties."""
     children, summed, _ = ngram_tree(words, offsets, order, n_words)
     # The n-gram that begins at each word, -1 where too few words follow.
     ngrams = np.full(len(words), -1, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Expectations over all derivations and their gradients by edge scores (Li & Eisner 2009).
+"""Expectations over derivations and gradients by edge scores (Li & Eisner 2009).
 
 An additive quantity ``R(d)`` = sum of ``r(e)`` over the edges of derivation ``d`` has an
 expectation under the posterior. Li & Eisner compute it, and covariances, with expectation

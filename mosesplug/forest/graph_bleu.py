@@ -22,7 +22,7 @@ CONTEXT = ORDER - 1
 
 @kernel
 def partial_length(covered: int, total: int, length: np.float32) -> np.float32:
-    """Return the reference length of a part of the sentence, in proportion to the source words."""
+    """Return the reference length of a part, in proportion to covered source words."""
     if total == 0:
         return length
     return np.float32(covered) / np.float32(total) * length
@@ -39,7 +39,7 @@ def count_edge(
     counts: NDArray[np.int32],
     statistics: NDArray[np.float32],
 ) -> None:
-    """Add the statistics of the n-grams that an edge creates, without those inside its tails.
+    """Add the statistics of n-grams that an edge creates, not those inside its tails.
 
     Args:
         graph: the graph of the sentence.
@@ -143,7 +143,7 @@ def edge_context(
     context: NDArray[np.int32],
     backwards: bool,
 ) -> int:
-    """Write the first or the last words of an edge's translation and return their number.
+    """Write the first or last words of an edge's translation; return their number.
 
     Args:
         graph: the graph of the sentence.
@@ -178,7 +178,9 @@ def edge_context(
 
 @kernel
 def translation_statistics(tree: NgramTree, words: NDArray[np.int32]) -> NDArray[np.float32]:
-    """Return the ``metrics.Bleu`` statistics of a translation with the shortest reference length.
+    """Return the ``metrics.Bleu`` statistics of a translation.
+
+    The reference length is that of the shortest reference.
 
     Args:
         tree: the n-grams of the references.

@@ -1,4 +1,4 @@
-"""Sums over all derivations of a search graph: inside, outside and posteriors (Goodman 1999).
+"""Sums over all derivations: inside, outside and posteriors (Goodman 1999).
 
 The weight of a derivation is ``exp`` of the sum of its edge scores. The inside score of a node is
 the log of the summed weights of its derivations, computed bottom-up. The *share* of an edge is the
@@ -73,7 +73,9 @@ class Posterior:
 
 
 def posterior(graph: GraphEdges, scores: NDArray[np.float64]) -> Posterior:
-    """Return the distribution over a graph's derivations, each as likely as ``exp`` of its score.
+    """Return the distribution over a graph's derivations.
+
+    The probability of a derivation is proportional to ``exp`` of its score.
 
     Args:
         graph: a graph whose goal can be built.
@@ -108,7 +110,7 @@ def log_inside(
     tails: NDArray[np.int32],
     scores: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the inside scores of the nodes and the shares of the edges; see ``Posterior``."""
+    """Return inside scores of the nodes and shares of the edges; see ``Posterior``."""
     n_nodes = len(edge_offsets) - 1
     inside = np.full(n_nodes, -np.inf)
     shares = np.zeros(len(scores))
@@ -141,7 +143,7 @@ def _count_uses(
     tails: NDArray[np.int32],
     shares: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the expected number of uses of each node and each edge, computed top-down."""
+    """Return the expected number of uses of each node and edge, computed top-down."""
     n_nodes = len(edge_offsets) - 1
     nodes = np.zeros(n_nodes)
     edges = np.zeros(len(shares))
@@ -210,7 +212,7 @@ def best_outside(
     scores: NDArray[np.float64],
     inside: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Find for each node the best derivation of the goal that uses it, without the node's part.
+    """Find the best derivation of the goal through each node, without its own part.
 
     Args:
         edge_offsets, tail_offsets, tails: arrays of the graph.

@@ -1,4 +1,4 @@
-"""The derivations of a search graph that yield a reference, as a graph of their own.
+"""Derivations of a search graph that yield a reference, as a graph of their own.
 
 This is the product of the graph with an automaton that accepts the references (Bar-Hillel
 intersection). In a decoder, the same search is forced decoding (Neubig & Watanabe 2016, sections
@@ -215,7 +215,7 @@ def _numbers(size: int) -> NDArray[np.int64]:
 def _read_words(
     targets: NDArray[np.int32], place: int, last: int, text: NDArray[np.int32], position: int
 ) -> tuple[int, int]:
-    """Read words of an edge's target from ``place`` on as long as they are those of the text.
+    """Read words of a target from ``place`` on as long as they are those of the text.
 
     Returns:
         The place of a tail or of another word, or ``last``; and the position in the text.
@@ -239,7 +239,7 @@ def _keep_needed(
     origins: NDArray[np.int64],
     tails: NDArray[np.int64],
 ) -> _Product:
-    """Return the product without items that no derivation uses; all goals become one item.
+    """Return the product without items that are not used; all goals become one item.
 
     Args:
         tail_offsets: array of the original graph.

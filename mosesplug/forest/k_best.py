@@ -24,7 +24,7 @@ MOST_ALIKE = 1000
 
 @dataclass(frozen=True)
 class Derivations:
-    """A list of derivations of a graph's goal; k-best lists have the highest score first.
+    """Derivations of a graph's goal; k-best lists have the highest score first.
 
     Attributes:
         scores: float64 ``[n]``; the sum of the edge scores of each derivation.
@@ -175,9 +175,10 @@ def _with_edges(
     edges: NDArray[np.int64],
     place: int,
 ) -> tuple[NDArray[np.int64], int]:
-    """Write the edges of a derivation from ``place`` on, depth first; return array and end.
+    """Write the edges of a derivation from ``place`` on; return the array and the end.
 
-    The stack has derivations, and nodes (as ``-2 - node``) that stand for their best derivation.
+    The order is depth first. The stack has derivations, and nodes (as ``-2 - node``) that stand for
+    their best derivation.
     """
     stack = np.empty(64, dtype=np.int64)
     stack[0] = entry
@@ -227,7 +228,7 @@ def _with_words(
     words: NDArray[np.int32],
     place: int,
 ) -> tuple[NDArray[np.int32], int]:
-    """Write the words of a derivation from ``place`` on; return the array and their end."""
+    """Write the words of a derivation from ``place`` on; return the array and the end."""
     stack = np.empty((len(edges), 2), dtype=np.int64)
     height, used = 0, 0
     while used < len(edges) or height > 0:
@@ -277,7 +278,7 @@ def concatenate_words(
 
 @kernel
 def _is_new(seen: _Seen, words: NDArray[np.int32], count: int, end: int) -> bool:
-    """Return whether no earlier derivation has the words of the last one, number ``count``."""
+    """Return whether no earlier derivation has the words of the last one, ``count``."""
     start = seen.offsets[count]
     code = np.uint64(14695981039346656037)
     for place in range(start, end):

@@ -88,7 +88,10 @@ def _meld(entries: Entries, one: int, other: int) -> int:
 
 @kernel
 def _without_root(entries: Entries, root: int) -> int:
-    """Remove the root and return the new one: meld children in pairs, then pairs from the last."""
+    """Remove the root and return the new one.
+
+    The children are melded in pairs, and then the pairs, from the last one on.
+    """
     pairs = NONE
     child = entries.links[root, 1]
     while child >= 0:
@@ -132,7 +135,7 @@ def _with_room(entries: Entries, used: int, needed: int) -> Entries:
 def _begun(
     graph: Graph, nodes: Nodes, entries: Entries, used: int, node: int
 ) -> tuple[Entries, int]:
-    """Create a node's first candidates: every edge with the best derivation of each tail."""
+    """Create a node's first candidates: edges with the best derivation of each tail."""
     first, last = graph.edge_offsets[node], graph.edge_offsets[node + 1]
     entries = _with_room(entries, used, used + last - first)
     nodes.counts[node] = 0
@@ -153,7 +156,7 @@ def _begun(
 
 @kernel
 def _missing(graph: Graph, nodes: Nodes, entries: Entries, parent: int) -> tuple[int, int]:
-    """Return a tail and the rank that a successor needs but no search has found; -1 if none."""
+    """Return a tail and rank that a successor needs and no search has found, or -1."""
     low = graph.tail_offsets[entries.links[parent, 0]]
     n_tails = graph.tail_offsets[entries.links[parent, 0] + 1] - low
     for k in range(n_tails - 1, -1, -1):
@@ -181,7 +184,7 @@ def _with_successors(
     node: int,
     parent: int,
 ) -> tuple[Entries, int]:
-    """Put the successors of a derivation into its node's heap once their tails are known."""
+    """Put a derivation's successors into its node's heap once their tails are known."""
     edge = entries.links[parent, 0]
     low = graph.tail_offsets[edge]
     n_tails = graph.tail_offsets[edge + 1] - low
@@ -241,7 +244,7 @@ def find_derivation(
     node: int,
     rank: int,
 ) -> tuple[Entries, int, NDArray[np.int64], int]:
-    """Find derivation ``rank`` (from 0) of a node, and the tail derivations that it needs."""
+    """Find derivation ``rank`` (from 0) of a node and the tail derivations it needs."""
     stack = np.empty((64, 2), dtype=np.int64)
     stack[0, 0], stack[0, 1] = node, rank
     height = 1

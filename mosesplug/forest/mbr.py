@@ -150,7 +150,7 @@ def linear_gain(
 def best_linear_gain(
     graph: SplitGraph, occurs: NDArray[np.float64], gains: LinearBleu
 ) -> NDArray[np.int64]:
-    """Return the derivation with the highest linear gain in a graph; see ``linear_gain``.
+    """Return the derivation with the highest linear gain; see ``linear_gain``.
 
     Args:
         graph: a graph split by ``split``, in which all n-grams have numbers.
@@ -342,7 +342,7 @@ def decide_by_utility(
 def _choose_from_list(
     graph: Hypergraph, weights: NDArray[np.float64], criterion: Criterion
 ) -> tuple[bytes, ...]:
-    """Choose from a graph's best translations by the probabilities of their best derivations."""
+    """Choose from a graph's best translations by their best derivations' probability."""
     derivations = k_best(graph, graph.edge_scores(weights), criterion.size, distinct=True)
     listed = [_strip_boundaries(words) for words in translations(graph, derivations)]
     return listed[decide_in_list(listed, derivations.scores, criterion)]

@@ -75,7 +75,7 @@ def make_nbest_list(
     *,
     source: str = "search graph",
 ) -> NBestList | None:
-    """Return the ``k`` best distinct translations of a sentence in the union of its graphs.
+    """Return the ``k`` best distinct translations in the union of a sentence's graphs.
 
     Each translation has the features of its best derivation. If scores are equal, translations of
     earlier graphs come first.
@@ -236,7 +236,7 @@ def sum_features(
     n_dense: int,
     hidden: NDArray[np.bool_],
 ) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
-    """Return the dense features, row offsets, sparse columns and sparse values of derivations.
+    """Return dense features, row offsets, sparse columns and values of derivations.
 
     Values are summed in float64, in the order of the edges.
     """

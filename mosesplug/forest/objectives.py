@@ -82,7 +82,7 @@ def softmax_margin(
     *,
     threads: int = 1,
 ) -> tuple[float, NDArray[np.float64]]:
-    """Return the negative mean log-probability of oracles, with costs of the other derivations.
+    """Return the negative mean log-probability of oracles, with costs of the others.
 
     Costs are added to model scores (Gimpel & Smith 2010). Oracles have no cost.
 
@@ -134,7 +134,9 @@ def risk(
     temperature: float = 0.0,
     threads: int = 1,
 ) -> tuple[float, NDArray[np.float64]]:
-    """Return the mean expected error by linear BLEU (survey, equations 24 and 52) minus entropy.
+    """Return the mean expected error by linear BLEU minus entropy, and its gradient.
+
+    The error is that of the survey's equations 24 and 52. The gradient is float64 ``[n_columns]``.
 
     Args:
         graphs: the graphs of the sentences.
@@ -167,12 +169,13 @@ def xbleu(
     temperature: float = 0.0,
     threads: int = 1,
 ) -> tuple[float, NDArray[np.float64]]:
-    """Return BLEU of expected statistics (Rosti et al. 2010, 2011) plus entropy, to maximise.
+    """Return BLEU of expected statistics plus entropy, to maximise, and its gradient.
 
-    Expected n-gram counts are summed over sentences. Matches are clipped as expectations,
-    ``min(E[count], limit)``, because clipping each derivation is not a sum over edges. If both are
-    equal, the derivative is 0, as for more occurrences. The brevity penalty is smooth
-    (``metrics.expected_bleu``) and uses the shortest references.
+    The objective is that of Rosti et al. (2010, 2011). Expected n-gram counts are summed over
+    sentences. Matches are clipped as expectations, ``min(E[count], limit)``, because clipping each
+    derivation is not a sum over edges. If both are equal, the derivative is 0, as for more
+    occurrences. The brevity penalty is smooth (``metrics.expected_bleu``) and uses the shortest
+    references.
 
     Args:
         graphs: the graphs of the sentences.
@@ -230,7 +233,7 @@ def xbleu(
 def _oracle_posterior(
     split: SplitGraph, oracles: NDArray[np.bool_] | ReferenceGraph, scores: NDArray[np.float64]
 ) -> tuple[float, NDArray[np.float64]]:
-    """Return the log of the sum over oracles, and their expected uses of the split's edges."""
+    """Return the log sum over oracles, and their expected uses of the split's edges."""
     if isinstance(oracles, ReferenceGraph):
         found = posterior(oracles, scores[oracles.origins])
         uses = np.bincount(oracles.origins, weights=found.edges, minlength=len(scores))
@@ -242,7 +245,7 @@ def _oracle_posterior(
 def _average(
     graph: ScoredGraph, found: Posterior, values: NDArray[np.float64]
 ) -> tuple[float, NDArray[np.float64]]:
-    """Return an average over the split graph and its derivatives by the original edge scores."""
+    """Return an average of the split graph and derivatives by original edge scores."""
     value, change = expectation_and_gradient(graph.split, found, values)
     return value, graph.split.on_graph(change, graph.graph.n_edges)
 

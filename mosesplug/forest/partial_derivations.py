@@ -68,7 +68,7 @@ def double_room(partials: Partials) -> Partials:
 
 @kernel
 def copy_row(partials: Partials, row: int, others: Partials, place: int) -> None:
-    """Copy a row to row ``place`` of the same or another table (``others`` is an output).
+    """Copy a row to row ``place`` of the output ``others``, which may be ``partials``.
 
     The copy is made number by number because slices would take seconds to compile.
     """
@@ -83,7 +83,7 @@ def copy_row(partials: Partials, row: int, others: Partials, place: int) -> None
 
 @kernel
 def select_best_rows(values: NDArray[np.float64], beam: int) -> NDArray[np.int64]:
-    """Return the indices of the ``beam`` highest values, ascending; the last one wins ties."""
+    """Return indices of the ``beam`` highest values, ascending; the last win ties."""
     threshold = np.sort(values)[len(values) - beam]
     missing = beam
     for value in values:
@@ -103,7 +103,7 @@ def select_best_rows(values: NDArray[np.float64], beam: int) -> NDArray[np.int64
 def advance_choice(
     tails: NDArray[np.int32], first: NDArray[np.int64], chosen: NDArray[np.int64]
 ) -> bool:
-    """Advance to the next combination of one row per tail; return False after the last.
+    """Advance to the next choice of one row per tail; return False after the last.
 
     Args:
         tails: int32; the tail nodes.

@@ -35,9 +35,10 @@ SMALLEST = np.float32(1e-8)
 
 
 def prune_to_edges(graph: Hypergraph, weights: NDArray[np.float32], edges: int) -> Hypergraph:
-    """Prune a graph to the edges of its best derivations, like Moses' ``kbmira --hg-prune``.
+    """Prune a graph to the edges of its best derivations.
 
-    Scores are in single precision, and features are summed in the order of their columns.
+    This is Moses' ``kbmira --hg-prune``. Scores are in single precision, and features are summed in
+    the order of their columns.
 
     Args:
         graph: a graph whose goal can be built.
@@ -71,7 +72,7 @@ def prune_to_beam(
     *,
     over: Literal["best", "all"] = "best",
 ) -> Hypergraph:
-    """Prune a graph to the edges whose log-probability is within a beam of the best edge.
+    """Prune a graph to edges whose log-probability is within a beam of the best one's.
 
     Args:
         graph: a graph whose goal can be built.
@@ -160,7 +161,9 @@ def score_in_single_precision(
     values: NDArray[np.float32],
     weights: NDArray[np.float32],
 ) -> NDArray[np.float32]:
-    """Return ``w . h`` of every edge, summed in single precision in the order of the features.
+    """Return ``w . h`` of every edge, summed in single precision.
+
+    The sums are in the order of the features.
 
     Args:
         indptr: int64 ``[n_edges + 1]``; row offsets into ``columns`` and ``values``.
@@ -221,7 +224,7 @@ def score_best_through_edges(
     tails: NDArray[np.int32],
     scores: NDArray[np.float32],
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return the score of the best derivation through each edge, and the nodes' inside scores.
+    """Return the best derivation's score through each edge, and nodes' inside scores.
 
     Args:
         edge_offsets, tail_offsets, tails: arrays of the graph.
@@ -268,7 +271,7 @@ def _complete(
     inside: NDArray[np.float32] | NDArray[np.float64],
     kept: NDArray[np.bool_],
 ) -> None:
-    """Keep an edge into the goal and into every tail of a kept edge (``kept`` is an output).
+    """Keep an edge into the goal and each tail of kept edges; ``kept`` is an output.
 
     The score of a derivation depends on the order in which its edges are summed. Rounding can
     therefore drop an edge that a kept edge needs.
@@ -302,7 +305,7 @@ def score_through_edges(
     inside: NDArray[np.float64],
     outside: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Return the sum of the inside and outside score of each edge, float64 ``[n_edges]``."""
+    """Return the inside plus outside score of each edge, float64 ``[n_edges]``."""
     through = np.empty(len(scores))
     for node in range(len(edge_offsets) - 1):
         for edge in range(edge_offsets[node], edge_offsets[node + 1]):
@@ -320,7 +323,7 @@ def _connect(
     above: NDArray[np.int64],
     kept: NDArray[np.bool_],
 ) -> None:
-    """Keep edges that connect the head of every kept edge to the goal (``kept`` is an output).
+    """Keep edges that connect kept edges' heads to the goal; ``kept`` is an output.
 
     An edge can have a high posterior because many improbable derivations use it.
 

@@ -44,7 +44,7 @@ def sample_derivations(
     *,
     scale: float = 1.0,
 ) -> Derivations:
-    """Draw independent derivations and return them in the order in which they were drawn.
+    """Draw independent derivations and return them in the order of the draws.
 
     Args:
         graph: a graph whose goal can be built.
@@ -103,7 +103,7 @@ def _draw(
     n: int,
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return scores, offsets and edges of the draws; no scores if one has too many edges."""
+    """Return scores, offsets and edges of the draws; no scores if one is too large."""
     sums = np.zeros(n)
     offsets = np.zeros(n + 1, dtype=np.int64)
     edges = np.empty(1024, dtype=np.int64)

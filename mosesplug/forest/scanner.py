@@ -52,7 +52,7 @@ _HASH, _OPENED, _CLOSED = ord("#"), ord("["), ord("]")
 
 
 class _Arrays(NamedTuple):
-    """The arrays of ``HypergraphFile``, some with more room than needed, and what is left to do.
+    """Arrays of ``HypergraphFile``, some with spare room, and what is left to do.
 
     Attributes:
         odd: int64 ``[_MOST_ODD, 3]``; values that are not parsed: their places in
@@ -77,7 +77,10 @@ class _Arrays(NamedTuple):
 
     @classmethod
     def empty(cls, n_nodes: int, n_edges: int, n_bytes: int) -> _Arrays:
-        """Return arrays with room for any graph of so many bytes; memory not written costs none."""
+        """Return arrays with room for any graph of ``n_bytes`` bytes.
+
+        Pages that are not written take no memory.
+        """
         n_features = n_bytes // _SHORTEST_FEATURE
         return cls(
             np.zeros(n_nodes + 1, np.int64),
@@ -96,7 +99,7 @@ class _Arrays(NamedTuple):
 
 
 def scan_graph(path: str, text: bytes) -> HypergraphFile | None:
-    """Parse the text of a graph in Moses' hypergraph format; return None if it is unusual.
+    """Parse a graph in Moses' hypergraph format; return None if it is unusual.
 
     None can mean an error, or only a spelling that Moses does not use: give the text to
     ``formats.graphs.hypergraph_reader`` then.
@@ -188,7 +191,7 @@ def _scan(text: Bytes, chunks: Words, at: int, arrays: _Arrays, words: Names, na
 def _scan_target(
     text: Bytes, chunks: Words, start: int, arrays: _Arrays, words: Names, node: int, edge: int
 ) -> int:
-    """Write the target of an edge; return the position behind its bars, or ``REFUSED``."""
+    """Write an edge's target; return the position behind its bars, or ``REFUSED``."""
     n_targets, n_tails = arrays.target_offsets[edge], arrays.tail_offsets[edge]
     at = skip_blanks(text, start)
     while text[at] != _BAR:

@@ -107,13 +107,13 @@ def sentence_graph(graph: Hypergraph) -> SentenceGraph:
 
 
 def _copy(array: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
-    """Return a copy, so that kernels see one array type and no view keeps its base alive."""
+    """Return a copy: kernels see one array type, and no view keeps its base alive."""
     return read_only(np.array(array, dtype=dtype, order="C"))
 
 
 @kernel
 def score_edges(graph: SentenceGraph, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ``w . h`` of every edge, float64 ``[n_edges]``, from the weights of its columns."""
+    """Return ``w . h`` of every edge from weights of columns, float64 ``[n_edges]``."""
     scores = np.zeros(len(graph.tail_offsets) - 1)
     for column in range(len(weights)):
         weight = weights[column]

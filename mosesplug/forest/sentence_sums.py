@@ -36,7 +36,10 @@ def mean_objective(
 def sum_objective(
     part: Callable[[int], Slope], n_sentences: int, n_columns: int, threads: int, value: float
 ) -> tuple[float, NDArray[np.float64]]:
-    """Return ``value`` plus those of the sentences, and the gradient, float64 ``[n_columns]``."""
+    """Return ``value`` plus the sentences' values, and the gradient.
+
+    The gradient is float64 ``[n_columns]``.
+    """
     gradient = np.zeros(n_columns)
     for own, graph, by_scores in map_in_order(part, n_sentences, threads):
         value += own

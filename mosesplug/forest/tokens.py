@@ -1,4 +1,4 @@
-"""Scan the tokens of a text with compiled code: blanks, numbers, and words that are numbered.
+"""Compiled scanner of tokens: blanks, numbers, and words that it numbers.
 
 A text is given as its bytes and, for comparing and hashing eight bytes at a time, as the little-
 endian words from each position on (``formats.words.view_words``). It ends with a newline, at which
@@ -111,7 +111,7 @@ def find_equals(text: Bytes, at: int) -> int:
 
 @lean_kernel
 def parse_integer(text: Bytes, at: int) -> tuple[int, int]:
-    """Return an integer of up to nine digits, -1 if there is none; and the position behind it."""
+    """Return an integer of up to nine digits, or -1, and the position behind it."""
     first, value = at, 0
     while _ZERO <= text[at] < _ZERO + 10 and at - first < 9:
         value = 10 * value + (int(text[at]) - _ZERO)
@@ -121,10 +121,11 @@ def parse_integer(text: Bytes, at: int) -> tuple[int, int]:
 
 @lean_kernel
 def parse_decimal(text: Bytes, chunks: Words, at: int) -> tuple[float, int]:
-    """Return a decimal number and the position behind it, ``REFUSED`` if it is not of usual form.
+    """Return a decimal number and the position behind it.
 
-    Most numbers have one digit, a point and six digits, as C prints them by ``%f``. They are parsed
-    as a word (see ``formats.decimals.parse_six_decimals``), others digit by digit.
+    The position is ``REFUSED`` if the number is not of usual form. Most numbers have one digit, a
+    point and six digits, as C prints them by ``%f``. They are parsed as a word (see
+    ``formats.decimals.parse_six_decimals``), others digit by digit.
     """
     negative = text[at] == _MINUS
     if negative:
@@ -157,7 +158,7 @@ def parse_decimal(text: Bytes, chunks: Words, at: int) -> tuple[float, int]:
 
 @lean_kernel
 def are_equal(chunks: Words, one: int, other: int, length: int) -> bool:
-    """Return whether the same bytes stand at two positions; not at the end of the text."""
+    """Return whether equal bytes stand at two positions; False at the end of the text."""
     if one + length >= len(chunks):
         return False
     while length >= 8:
@@ -169,7 +170,7 @@ def are_equal(chunks: Words, one: int, other: int, length: int) -> bool:
 
 @lean_kernel
 def number_token(chunks: Words, start: int, end: int, names: Names) -> int:
-    """Return the number of a token, a new one if need be; ``REFUSED`` if there is no room."""
+    """Return a token's number, a new one if needed; ``REFUSED`` if there is no room."""
     if end >= len(chunks):
         return REFUSED
     key, at = _U64(end - start), start

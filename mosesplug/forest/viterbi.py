@@ -35,7 +35,7 @@ class Derivation:
 
 
 def viterbi(graph: GraphEdges, scores: NDArray[np.float64]) -> Derivation:
-    """Return the best derivation; the later of two tied edges of a node wins, as in Moses.
+    """Return the best derivation; of tied edges, the later one wins, as in Moses.
 
     Args:
         graph: a graph whose goal can be built.
@@ -60,7 +60,10 @@ def inside_best(
     tails: NDArray[np.int32],
     scores: NDArray[np.float64],
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Find each node's best edge (-1 if none), its score and its derivation's number of edges."""
+    """Find each node's best edge, its score and its derivation's number of edges.
+
+    The edge is -1 if the node has no derivation.
+    """
     n_nodes = len(edge_offsets) - 1
     best = np.full(n_nodes, -1, dtype=np.int64)
     inside = np.full(n_nodes, -np.inf)

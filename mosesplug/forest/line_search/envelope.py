@@ -1,4 +1,4 @@
-"""Upper envelopes of search graphs: every derivation that wins somewhere along a line.
+"""Upper envelopes of search graphs: derivations that win somewhere along a line.
 
 Along ``w + x d`` the score of an edge is ``intercept + slope x``. The score of a derivation is a
 line too, the sum over its edges. The derivations that win somewhere form the upper envelope of all
@@ -49,7 +49,7 @@ class Envelope:
         return len(self.intercepts)
 
     def derivation(self, number: int) -> NDArray[np.int64]:
-        """Return the edges of derivation ``number``, int64, each before those of its tails."""
+        """Return the edges of a derivation, int64, each before those of its tails."""
         begin, end = self.derivations[number]
         return self.edges[begin:end]
 

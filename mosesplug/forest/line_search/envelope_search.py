@@ -96,7 +96,7 @@ class _Found(NamedTuple):
 
 @kernel
 def find_winners(graph: LineGraph) -> Winners:
-    """Return the upper envelope over all derivations, for use inside kernels; see ``envelope``."""
+    """Return the upper envelope over all derivations, for kernels; see ``envelope``."""
     inside = np.empty((len(graph.edge_offsets) - 1, _LANES))
     goal = inside[-1]
     # Lane k decodes with shares[0, k] of the intercepts and shares[1, k] of the slopes.
@@ -166,7 +166,7 @@ def _first_shares(
 
 @kernel
 def _decode(graph: LineGraph, shares: NDArray[np.float64], inside: NDArray[np.float64]) -> None:
-    """Write the inside scores of all nodes to ``inside``, -inf for nodes without a derivation.
+    """Write the inside scores of all nodes, -inf for nodes without a derivation.
 
     ``inside`` is an output, float64 ``[n_nodes, _LANES]``. The processor runs the loops over lanes
     as vector instructions.
@@ -331,7 +331,7 @@ def _ask(
     asked: NDArray[np.int64],
     shares: NDArray[np.float64],
 ) -> tuple[int, int]:
-    """Take one waiting pair per lane and set ``shares`` to decode at the pairs' intersections.
+    """Take one waiting pair per lane and set ``shares`` for the pairs' intersections.
 
     Write the left line of each pair to ``asked``. Unused lanes repeat the first lane.
 
@@ -353,7 +353,10 @@ def _ask(
 
 @kernel
 def _place(found: _Found, left: int, new: int) -> int:
-    """Insert ``new``, found where ``left`` meets its successor, between them or replace one."""
+    """Insert ``new`` between ``left`` and its successor, or replace one of them.
+
+    ``new`` was found where the two lines meet.
+    """
     right = found.after[left]
     from_left = found.lines[new, 1] - found.lines[left, 1]
     to_right = found.lines[right, 1] - found.lines[new, 1]
@@ -372,7 +375,7 @@ def _place(found: _Found, left: int, new: int) -> int:
 
 @kernel
 def _by_slope(found: _Found, head: int, count: int, edges: NDArray[np.int64]) -> Winners:
-    """Return the derivations by slope, without those that win nowhere because of rounding."""
+    """Return derivations by slope, without those that win nowhere, due to rounding."""
     lines = np.empty((count, 2))
     starts = np.empty(count)
     derivations = np.empty((count, 2), dtype=np.int64)

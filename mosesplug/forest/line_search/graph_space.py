@@ -135,7 +135,7 @@ def graph_source(
 
 @dataclass(frozen=True)
 class GraphSpace:
-    """The search space of the active weights; see ``optimizers.line_search.space.SearchSpace``.
+    """The search space of the active weights; see ``line_search.space.SearchSpace``.
 
     Attributes:
         source: the graphs.
@@ -225,7 +225,7 @@ def _along(sentence: _Sentence, point: Vector, directions: Vector) -> _Envelopes
 
 
 def _first_best(sentence: _Sentence, weights: Vector) -> NDArray[np.int32]:
-    """Return the statistics of the best derivation's translation, int32 ``[n_statistics]``."""
+    """Return the statistics of the best derivation, int32 ``[n_statistics]``."""
     words = _best_translation(sentence.graph, weights[sentence.graph.columns])
     if words[0] < 0:
         raise DataError(explain_failure(int(words[0])))
@@ -255,7 +255,10 @@ def _reach(graph: SentenceGraph, weights: NDArray[np.float64]) -> float:
 
 @kernel
 def _best_translation(graph: SentenceGraph, weights: NDArray[np.float64]) -> NDArray[np.int32]:
-    """Return 0 and the words of the best derivation, or an error code (see ``explain_failure``)."""
+    """Return 0 and the words of the best derivation, or an error code.
+
+    ``explain_failure`` explains the code.
+    """
     scores = score_edges(graph, weights)
     best, _, sizes = inside_best(graph.edge_offsets, graph.tail_offsets, graph.tails, scores)
     words, top = np.zeros(64, dtype=np.int64), 1

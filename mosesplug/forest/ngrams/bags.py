@@ -97,7 +97,10 @@ def _count(
     count: NDArray[np.int64],
     grow: bool,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
-    """Return offsets, n-grams and counts; with ``grow``, ``table`` and ``count`` are outputs."""
+    """Return offsets, n-grams and counts.
+
+    With ``grow``, ``table`` and ``count`` are outputs.
+    """
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     ngrams = np.empty(ORDER * len(words), dtype=np.int32)
     counts = np.zeros(ORDER * len(words), dtype=np.int32)

@@ -1,4 +1,4 @@
-"""Contexts: first and last words of partial translations that further n-grams can include."""
+"""Contexts: outer words of partial translations that further n-grams can include."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def write_context(
     backwards: bool,
     context: NDArray[np.int32],
 ) -> int:
-    """Write the first or the last words of an edge's translation and return their number.
+    """Write the first or last words of an edge's translation; return their number.
 
     Args:
         graph: the graph of the sentence.
@@ -96,7 +96,7 @@ def context_size(contexts: NDArray[np.int32], state: int) -> int:
 def forget_unused(
     table: NgramTable, context: NDArray[np.int32], size: int, backwards: bool
 ) -> None:
-    """Replace words of a context by ``OTHER`` if no n-gram of the table can include them.
+    """Replace words that no n-gram of the table can include by ``OTHER``.
 
     A last word is kept if the words from it to the end of the context are an n-gram of the table.
     A first word is kept if the words from the start of the context to it are one.

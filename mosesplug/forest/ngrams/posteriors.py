@@ -1,8 +1,9 @@
-"""Expected counts and occurrence probabilities of n-grams under the posterior of a search graph.
+"""Expected counts and occurrence probabilities of n-grams in a search graph.
 
-In a split graph (``forest.ngrams.split``) the n-gram counts of a derivation are sums over its
-edges. The expected count of an n-gram is therefore the sum of the posteriors of the edges that
-create it (DeNero et al. 2009, section 3). One pass computes it for all n-grams.
+Both are under the posterior of derivations. In a split graph (``forest.ngrams.split``) the n-gram
+counts of a derivation are sums over its edges. The expected count of an n-gram is therefore the sum
+of the posteriors of the edges that create it (DeNero et al. 2009, section 3). One pass computes it
+for all n-grams.
 
 The probability that an n-gram occurs at least once (Tromble et al. 2008) equals its expected count
 if no derivation has it twice. A pass with bit sets at the nodes checks this for 64 n-grams at a
@@ -104,7 +105,7 @@ def _sum_values(
 def _makers(
     offsets: NDArray[np.int64], ngrams: NDArray[np.int32], chosen: NDArray[np.int32], n_ngrams: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return offsets and edges: the edges that create each n-gram, once per occurrence."""
+    """Return offsets and edges: those that create each n-gram, once per occurrence."""
     places = np.full(n_ngrams, -1, dtype=np.int64)
     for place in range(len(chosen)):
         places[chosen[place]] = place
@@ -142,7 +143,9 @@ def _possible_twice(
     makers: NDArray[np.int64],
     n_chosen: int,
 ) -> NDArray[np.bool_]:
-    """Return whether a derivation of edges with non-zero posterior can have each n-gram twice.
+    """Return whether a derivation can have each n-gram twice, bool ``[n_chosen]``.
+
+    Only edges with non-zero posterior count.
 
     Args:
         edge_offsets, tail_offsets, tails: arrays of the split graph.

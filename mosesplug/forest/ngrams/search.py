@@ -1,4 +1,4 @@
-"""Search for the best derivation of a graph when n-grams of the translation have values.
+"""Search for the best derivation when n-grams of the translation have values.
 
 The objective is the sum of the edge scores plus the value of every n-gram occurrence. Given the
 states of ``ngrams.states``, this is a sum over edges, so the best derivation of each node and
@@ -68,7 +68,10 @@ def _search(
     values: NDArray[np.float64],
     beam: int,
 ) -> tuple[Partials, int]:
-    """Return all partial derivations, at most ``beam`` per node (0: no limit); the goal's row."""
+    """Return all partial derivations, at most ``beam`` per node, and the goal's row.
+
+    A ``beam`` of 0 is no limit.
+    """
     n_nodes = len(graph.edge_offsets) - 1
     open_left, open_right = open_sides(graph)
     most_tails = count_most_tails(graph)
@@ -126,7 +129,7 @@ def _search(
 
 @kernel
 def _slot(partials: Partials, table: NDArray[np.int64], first: int, left: int, right: int) -> int:
-    """Return the slot of the partial derivation with these sides, or the free slot for it.
+    """Return the slot of the partial derivation with these sides, or its free slot.
 
     Rows below ``first`` belong to earlier nodes; a slot with such a row is free.
     """

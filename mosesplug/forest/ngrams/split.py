@@ -60,7 +60,7 @@ ROOM = 4
 
 @dataclass(frozen=True)
 class SplitGraph:
-    """A split graph; its derivations correspond one to one to those of the original graph.
+    """A split graph; its derivations correspond one to one to the original ones.
 
     Attributes:
         edge_offsets, tail_offsets, tails: as in ``Hypergraph``; the last node is the goal.
@@ -103,7 +103,7 @@ class SplitGraph:
 def split(
     graph: Hypergraph, order: int = ORDER, *, most_edges: int = MOST_EDGES, room: int = ROOM
 ) -> SplitGraph:
-    """Split a graph so that the n-grams of each edge are fixed, and number all n-grams.
+    """Split a graph so that each edge has fixed n-grams, and number all n-grams.
 
     Args:
         graph: a graph whose goal can be built. ``<s>`` and ``</s>`` do not count as words.

@@ -1,4 +1,4 @@
-"""Kernels of ``forest.ngrams.split`` that find the states of nodes and the n-grams of edges.
+"""Kernels of ``ngrams.split`` that find states of nodes and n-grams of edges.
 
 Kernels fill arrays of fixed size. When an array is full, the search stops before the current node
 and resumes there with larger arrays.
@@ -79,7 +79,7 @@ class Sizes(NamedTuple):
 
 @kernel
 def worst_edge(source: SplitSource) -> tuple[int, int]:
-    """Return the maximum number of tails of an edge, and of words that its n-grams can include."""
+    """Return the maximum number of tails of an edge, and of words its n-grams include."""
     most_tails, most_words = 1, 1
     for edge in range(len(source.graph.tail_offsets) - 1):
         n_tails = source.graph.tail_offsets[edge + 1] - source.graph.tail_offsets[edge]
@@ -165,7 +165,7 @@ def _has_room(
 def _first_choice(
     source: SplitSource, edge: int, states: States, chosen: NDArray[np.int64]
 ) -> bool:
-    """Write the first state of each tail to ``chosen``; return False if a tail has no state."""
+    """Write the first state of each tail to ``chosen``; return False if one has none."""
     for number in range(source.graph.tail_offsets[edge + 1] - source.graph.tail_offsets[edge]):
         tail = source.graph.tails[source.graph.tail_offsets[edge] + number]
         if states.firsts[tail] == states.firsts[tail + 1]:
@@ -198,7 +198,7 @@ def _write_contexts(
     grow: bool,
     contexts: NDArray[np.int32],
 ) -> None:
-    """Write the first and last words of an edge's translation, if needed, to ``contexts``."""
+    """Write the needed first and last words of an edge's translation to ``contexts``."""
     contexts[:] = NOTHING
     width = order - 1
     if source.preceded[node]:
@@ -287,7 +287,7 @@ def _write_ngrams(
 
 @kernel
 def _reopen(states: States, state: int, table: NgramTable, open_ngrams: NDArray[np.int64]) -> int:
-    """Write the n-grams at the end of a tail that later words extend; return their number."""
+    """Write a tail's last n-grams that later words extend; return their number."""
     size = context_size(states.right, state)
     for length in range(1, size + 1):
         ngram = 0

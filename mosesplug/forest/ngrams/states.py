@@ -1,4 +1,4 @@
-"""Search states of partial translations that suffice to find the n-grams of given texts.
+"""States of partial translations that suffice to find the n-grams of given texts.
 
 The n-grams form a tree whose nodes are the states of an automaton that reads a translation word by
 word (Aho & Corasick 1975). The state is the longest n-gram of the texts that ends at the current

@@ -1,4 +1,4 @@
-"""A table that numbers n-grams: a tree in which a child extends its parent by one word.
+"""A table that numbers n-grams: a tree whose children extend parents by one word.
 
 Kernels find an n-gram from its parent with one hash lookup, for any length, and add new n-grams
 during the search.
@@ -132,6 +132,6 @@ def measure_orders(table: NgramTable, count: int) -> NDArray[np.int32]:
 
 @kernel
 def _measure(parents: NDArray[np.int32], lengths: NDArray[np.int32]) -> None:
-    """Write the ``lengths`` (output); parents have smaller numbers than their children."""
+    """Write the ``lengths``; parents have smaller numbers than their children."""
     for ngram in range(1, len(lengths)):
         lengths[ngram] = lengths[parents[ngram]] + 1

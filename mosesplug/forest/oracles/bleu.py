@@ -171,7 +171,7 @@ def _statistics(matches: NDArray[np.int32], words: int, graph: OracleGraph) -> N
 def _matches(
     states: NgramStates, limits: NDArray[np.int32], words: NDArray[np.int32]
 ) -> NDArray[np.int32]:
-    """Return the clipped matches of each order, int32 ``[4]``, of a translation's words."""
+    """Return the clipped matches of each order of a translation, int32 ``[4]``."""
     counts = np.zeros(len(limits), dtype=np.int32)
     matches = np.zeros(ORDER, dtype=np.int32)
     state = 0

@@ -1,4 +1,4 @@
-"""Hopes, fears and best derivations of a graph, for learners that choose among listed hypotheses.
+"""Hopes, fears and best derivations of a graph, for learners that choose in lists.
 
 The hope has the maximum of model score plus gain, the fear that of model score minus gain. Here the
 gain is sentence BLEU (BLEU+1). A search with a beam keeps several partial derivations per node, and
@@ -55,7 +55,7 @@ def find_candidates(
     beam: int,
     references: ReferenceGraph | None = None,
 ) -> tuple[Derivations, int]:
-    """Return the ``k`` best by model score, then of hope and of fear, without repetitions.
+    """Return the ``k`` best by model score, by hope and by fear, without repetitions.
 
     With ``references``, the best derivation of a reference follows those by model score.
 
@@ -103,7 +103,7 @@ def list_by_value(
     background: NDArray[np.float64] | Sequence[float] = BLEU_PLUS_ONE,
     per_word: bool = False,
 ) -> list[NDArray[np.int64]]:
-    """Return derivations with the highest ``model * score + gain * BLEU``, the best first.
+    """Return derivations of highest ``model * score + gain * BLEU``, the best first.
 
     Args:
         graph: the graph of the sentence with its references.

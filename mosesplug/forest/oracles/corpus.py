@@ -77,7 +77,7 @@ def sentence_oracles(
     Args:
         graphs: at least one graph.
         beam: see ``oracles.bleu.oracle``.
-        told: callback for progress.
+        on_progress: callback for progress.
 
     Raises:
         ValueError, DataError: as ``oracle``, with the sentence id.
@@ -109,7 +109,7 @@ def greedy_oracles(
         rng: random generator of the orders.
         beam: see ``oracles.bleu.oracle``.
         passes: maximum number of passes.
-        told: callback for progress.
+        on_progress: callback for progress.
 
     Raises:
         ValueError, DataError: as ``oracle``, with the sentence id.
@@ -139,7 +139,7 @@ def linear_oracles(
     passes: int = PASSES,
     on_progress: OnProgress = lambda done, total, what: None,
 ) -> CorpusOracle:
-    """Return the derivations with the highest linear BLEU, linearised anew in each pass.
+    """Return the derivations with the highest linear BLEU, linearised in each pass.
 
     Each pass linearises BLEU at the statistics of the previous choices; the first one uses the
     model's choices. The search ends when corpus BLEU no longer rises.
@@ -148,7 +148,7 @@ def linear_oracles(
         graphs: at least one graph.
         beam: see ``linear_bleu.linear_oracle``.
         passes: maximum number of passes.
-        told: callback for progress.
+        on_progress: callback for progress.
 
     Raises:
         ValueError, DataError: as ``linear_oracle``, with the sentence id.

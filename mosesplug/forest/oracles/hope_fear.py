@@ -1,4 +1,4 @@
-"""Hope and fear derivations of a search graph: the best by model score plus or minus BLEU.
+"""Hope and fear derivations: the best by model score plus or minus BLEU.
 
 The search is bottom-up and keeps one derivation per node, as Moses' ``kbmira`` does: the one with
 the highest model score plus or minus the BLEU of its translation so far.
@@ -126,7 +126,9 @@ def find(
     sign: float = 0.0,
     scale: float = 1.0,
 ) -> Found:
-    """Find the derivation with the highest ``scale * score + sign * worth``; the last wins ties.
+    """Find the derivation of highest ``scale * score + sign * worth``.
+
+    The last one wins ties.
 
     Args:
         graph: the graph of the sentence.
@@ -150,7 +152,7 @@ def find(
 
 
 def describe_derivation(graph: SearchGraph, edges: NDArray[np.int64], score: np.float32) -> Found:
-    """Return a derivation with its features, its BLEU statistics and the given model score."""
+    """Return a derivation with its features, BLEU statistics and given model score."""
     columns, values = _features(graph, edges)
     statistics = translation_statistics(graph.tree, _words(graph, edges))
     return Found(edges, columns, values, statistics, score)
@@ -164,7 +166,10 @@ def _search(
     scale: np.float32,
     sign: np.float32,
 ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float64]]:
-    """Find each node's best edge (-1 if none), its score and its derivation's number of edges."""
+    """Find each node's best edge, its score and its derivation's number of edges.
+
+    The edge is -1 if the node has no derivation.
+    """
     n_nodes = len(graph.edge_offsets) - 1
     best = np.full(n_nodes, -1, dtype=np.int64)
     inside = np.full(n_nodes, np.float32(-np.inf), dtype=np.float32)
@@ -223,7 +228,10 @@ def weigh(statistics: NDArray[np.float32], background: NDArray[np.float32]) -> n
 def _features(
     graph: SearchGraph, edges: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Return columns and sums of a derivation's features: each edge first, then its tails."""
+    """Return columns and sums of a derivation's features.
+
+    Each edge is summed first, then its tails.
+    """
     size = 0
     for edge in edges:
         size += graph.indptr[edge + 1] - graph.indptr[edge]
@@ -251,7 +259,7 @@ def _features(
 
 @kernel
 def _height(graph: SearchGraph, edges: NDArray[np.int64]) -> int:
-    """Return the maximum stack size when the derivation's edges are processed backwards."""
+    """Return the maximum stack size for processing a derivation's edges backwards."""
     height, highest = 0, 0
     for edge in edges[::-1]:
         height += 1 - (graph.tail_offsets[edge + 1] - graph.tail_offsets[edge])

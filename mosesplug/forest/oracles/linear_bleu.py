@@ -1,4 +1,4 @@
-"""The oracle derivation of a search graph by linear BLEU (``metrics.linear_bleu``).
+"""Oracle derivations of search graphs by linear BLEU (``metrics.linear_bleu``).
 
 As in Tromble et al. (2008), matches are not clipped. Given the states of ``ngrams.states``, the
 gain of a derivation is then a sum over its edges, and the search for the best one is exact.

@@ -1,4 +1,4 @@
-"""Search for derivations with the highest BLEU over partial derivations with statistics.
+"""Search for derivations of highest BLEU among partial ones with statistics.
 
 The value of a derivation is BLEU, alone for an oracle, and with the model score for hope and fear.
 
@@ -159,7 +159,7 @@ def search_partials(
 def rank_rows(
     partials: Partials, known: Matches, begin: int, end: int, k: int
 ) -> NDArray[np.int64]:
-    """Return the ``k`` best rows from ``begin`` to ``end``, the best first; the last wins ties."""
+    """Return the ``k`` best rows of ``begin:end``, best first; the last wins ties."""
     rows = np.arange(begin, end)
     size = min(k, len(rows))
     for place in range(size):
@@ -193,7 +193,7 @@ def _double_room(known: Matches) -> Matches:
 
 @kernel
 def _copy_row(known: Matches, row: int, others: Matches, place: int) -> None:
-    """Copy a row to row ``place`` of the same or another table (``others`` is an output)."""
+    """Copy a row to row ``place`` of the output ``others``, which may be ``known``."""
     others.codes[place] = known.codes[row]
     others.words[place] = known.words[row]
     others.values[place] = known.values[row]
@@ -213,7 +213,7 @@ def _count(
     states: NgramStates,
     limits: NDArray[np.int32],
 ) -> None:
-    """Fill a row: sum words and n-grams of its tails' rows, its own words and new n-grams."""
+    """Fill a row with the words and n-grams of its tails' rows, and with its own."""
     counts, matches = known.counts[row], known.matches[row]
     words, code = own, np.uint64(0)
     counts[:], matches[:] = 0, 0
@@ -249,7 +249,7 @@ def _code(number: int) -> np.uint64:
 
 @kernel
 def _worth(known: Matches, row: int, judge: Judge, share: float) -> float:
-    """Return BLEU with the background, times the reference length if ``judge.per_word``.
+    """Return BLEU with the background, times the reference length if ``per_word``.
 
     The shorter of equally close reference lengths wins.
     """

@@ -35,7 +35,7 @@ __all__ = ["WideGraphSearch"]
 
 @dataclass(frozen=True, eq=False)
 class WideGraphSearch:
-    """Finds hypotheses in the search graphs of the sentences; see ``hope_fear.GraphSearch``.
+    """A search for hypotheses in search graphs; see ``hope_fear.GraphSearch``.
 
     Attributes:
         graphs: one search graph per sentence.
