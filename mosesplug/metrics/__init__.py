@@ -1,4 +1,4 @@
-"""Metrics: compute statistics of each hypothesis once, and scores of their sums often."""
+"""Metrics: statistics of hypotheses, computed once, and scores of their sums."""
 
 from __future__ import annotations
 

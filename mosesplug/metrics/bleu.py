@@ -1,4 +1,4 @@
-"""BLEU (Papineni et al. 2002) as summed statistics, equal to Moses' scorer and to sacrebleu.
+"""BLEU (Papineni et al. 2002) of summed statistics, equal to Moses and sacrebleu.
 
 Statistics of a hypothesis, in Moses' order: for each n-gram order 1 to 4 the clipped matches and
 the n-grams, then the reference length. The score of their sum is
@@ -66,7 +66,7 @@ ReferenceLength = Literal["closest", "shortest", "average"]
 
 @kernel
 def bleu_score_row(totals: NDArray[Any]) -> float:
-    """Return BLEU of one row of summed statistics, any number type; for use inside other kernels.
+    """Return BLEU of one row of summed statistics of any number type, inside kernels.
 
     Args:
         totals: ``[9]``: match1, total1, ..., match4, total4, reference length; not negative.
@@ -100,9 +100,9 @@ def bleu_score_row(totals: NDArray[Any]) -> float:
 
 @kernel
 def bleu_scores(totals: NDArray[Any]) -> NDArray[np.float64]:
-    """Return BLEU of each row of ``totals`` ``[m, 9]``, any number type: float64 ``[m]``.
+    """Return BLEU of each row of ``totals``, float64 ``[m]``; see ``bleu_score_row``.
 
-    See ``bleu_score_row``.
+    ``totals`` is ``[m, 9]`` of any number type.
     """
     scores = np.empty(len(totals), dtype=np.float64)
     for row in range(len(totals)):
@@ -114,7 +114,7 @@ _allowance = Allowance(ROWS)
 
 
 def score_rows(totals: NDArray[Any]) -> NDArray[np.float64]:
-    """Return ``bleu_scores``, without a kernel if the process has scored only a few rows."""
+    """Return ``bleu_scores``, without a kernel if the process scored only a few rows."""
     if _allowance.take(len(totals) + CALL):
         return bleu_of_rows(totals)
     return bleu_scores(read_only(totals, totals.dtype))
@@ -122,7 +122,10 @@ def score_rows(totals: NDArray[Any]) -> NDArray[np.float64]:
 
 @kernel
 def _floored(totals: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return a copy of ``totals`` ``[m, 9]``; ``2 ** -n`` replaces 0 matches of order n."""
+    """Return a copy of ``totals [m, 9]``; ``2 ** -n`` replaces 0 matches of order n.
+
+    Totals of n-grams of two or more words become at least 1.
+    """
     floored = totals.copy()
     for row in range(len(floored)):
         least = 1.0
@@ -234,7 +237,7 @@ class Bleu:
         *,
         threads: int = 1,
     ) -> NDArray[np.int32]:
-        """Return statistics of ``n`` hypotheses, int32 ``[n, 9]``; see ``Metric.statistics``."""
+        """Return statistics of hypotheses, int32 ``[n, 9]``; see ``Metric.statistics``."""
         references = self._own(prepared)
         tokenization = self._tokenization()
         hypotheses = tokenization.hypotheses(
@@ -263,7 +266,7 @@ class Bleu:
         statistics: NDArray[np.int32],
         threads: int,
     ) -> None:
-        """Write matches and totals of hypotheses to ``statistics`` ``[n, 9]``, with a kernel."""
+        """Write matches and totals of hypotheses to ``statistics [n, 9]`` with a kernel."""
         words, ngrams, fold = references.words, references.ngrams, references.lines.fold
 
         def fill(rows: slice) -> None:
@@ -300,7 +303,7 @@ class Bleu:
     def sentence_scores(
         self, stats: NDArray[np.float64], smoothing: Smoothing = "lin-och"
     ) -> NDArray[np.float64]:
-        """Return the smoothed BLEU of each row of ``stats``; see ``Metric.sentence_scores``."""
+        """Return smoothed BLEU of each row of ``stats``; see ``Metric.sentence_scores``."""
         smoothed = {
             "lin-och": sentence_bleu_lin_och,
             "moses": sentence_bleu_moses,
@@ -311,7 +314,7 @@ class Bleu:
         return np.asarray(smoothed[smoothing](np.ascontiguousarray(stats)), dtype=np.float64)
 
     def floor_matches(self, totals: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return a copy of ``totals`` with no zero match count; see ``metrics.few_sentences``."""
+        """Return a copy of ``totals`` with no zero match counts; see ``few_sentences``."""
         return _floored(totals)
 
     def _own(self, prepared: Prepared) -> BleuReferences:

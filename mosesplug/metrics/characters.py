@@ -21,7 +21,7 @@ GAP = 10
 
 @kernel
 def _character(text: NDArray[np.uint8], position: int, end: int) -> tuple[int, int]:
-    """Return the byte length and code point of the character at ``position``; -1 if invalid."""
+    """Return the byte length and code point (-1 if invalid) of a character."""
     lead = int(text[position])
     if lead < 0x80:
         return 1, lead
@@ -62,7 +62,7 @@ def _write_spaced(
     spaced: NDArray[np.uint8],
     bounds: NDArray[np.int64],
 ) -> None:
-    """Write every character, followed by a blank, to ``spaced``; write line ends to bounds."""
+    """Write each character and a blank to ``spaced``, and line ends to ``bounds``."""
     place = 0
     for line in range(len(starts)):
         bounds[line] = place
@@ -87,7 +87,7 @@ def _write_spaced(
 
 
 def space_out(hypotheses: HypothesisRanges, *, blanks: bool = False) -> HypothesisRanges:
-    """Return the hypotheses with a blank after each character, and no other whitespace.
+    """Return hypotheses with a blank after each character, and no other whitespace.
 
     Args:
         hypotheses: the caller has checked their ranges.

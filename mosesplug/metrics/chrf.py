@@ -1,4 +1,4 @@
-"""chrF (Popovic 2015): F-score of character n-grams up to six, equal to sacrebleu's.
+"""chrF (Popovic 2015): F-score of n-grams of 1 to 6 characters, as in sacrebleu.
 
 Statistics of a hypothesis, in the order of Moses' ``CHRF``: for each order the matching n-grams,
 the n-grams of the hypothesis and those of the reference; then both lengths in characters. The
@@ -109,7 +109,7 @@ _allowance = Allowance(ROWS)
 
 
 def _characters(line: bytes, fold: bool = False) -> str:
-    """Return the characters that are no whitespace; a byte that is not UTF-8 is one, too."""
+    """Return the characters without whitespace; a byte that is not UTF-8 is one, too."""
     text = (line.lower() if fold else line).decode("utf-8", "surrogateescape")
     return "".join(text.split())
 
@@ -212,7 +212,7 @@ class Chrf(UnsmoothedMetric):
         *,
         threads: int = 1,
     ) -> NDArray[np.int32]:
-        """Return statistics of ``n`` hypotheses, int32 ``[n, 20]``; see ``Metric.statistics``."""
+        """Return statistics of hypotheses, int32 ``[n, 20]``; see ``Metric.statistics``."""
         expected = f"CHRF|nrefs:{prepared.n_references}|{self._settings()}"
         if not isinstance(prepared, ChrfReferences) or prepared.signature != expected:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Encode the words of hypotheses as integers, with the numbering of their references.
+"""Encode the words of hypotheses as the integers of the words of references.
 
 Metrics that compare whole sentences read each word many times; here each is looked up once.
 """

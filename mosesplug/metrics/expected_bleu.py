@@ -22,7 +22,10 @@ _STEEPNESS = 10_000.0
 
 
 def smooth_brevity(x: float) -> tuple[float, float]:
-    """Return the smooth brevity penalty of ``x = 1 - r / c``, and its derivative (survey, A.2)."""
+    """Return the smooth brevity penalty of ``x = 1 - r / c``, and its derivative.
+
+    See the survey, equation A.2.
+    """
     # 1 / (1 + exp(10000 x)), which must not overflow.
     brief = 1.0 / (1.0 + math.exp(min(_STEEPNESS * x, 700.0)))
     value = (math.exp(x) - 1.0) * brief + 1.0
@@ -31,7 +34,9 @@ def smooth_brevity(x: float) -> tuple[float, float]:
 
 
 def expected_bleu(totals: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-    """Return xBLEU and its derivatives by the statistics (survey, equations 54, A.3 to A.13).
+    """Return xBLEU and its derivatives by the statistics.
+
+    See the survey, equations 54 and A.3 to A.13.
 
     Args:
         totals: float64 ``[9]``; expected statistics of ``metrics.Bleu``, summed over sentences.

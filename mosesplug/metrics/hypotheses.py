@@ -44,9 +44,10 @@ class HypothesisRanges(NamedTuple):
 
 
 def read_only(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
-    """Return a contiguous, aligned, read-only view of ``array``; copy only if necessary.
+    """Return a contiguous, aligned, read-only view of ``array``.
 
-    With one kind of array, each kernel is compiled only once.
+    The array is copied only if necessary. With one kind of array, each kernel is compiled only
+    once.
     """
     view = np.require(array, dtype, ["C", "A"]).view()
     view.flags.writeable = False
@@ -117,7 +118,7 @@ def check_hypotheses(
 
 
 def run_in_threads(work: Callable[[slice], None], n: int, threads: int) -> None:
-    """Call ``work`` on ranges that together are ``range(n)``, in at most ``threads`` threads."""
+    """Call ``work`` on all parts of ``range(n)``, in at most ``threads`` threads."""
     shares = max(1, min(threads, n // SMALLEST_SHARE))
     bounds = [n * share // shares for share in range(shares + 1)]
     parts = [slice(first, last) for first, last in itertools.pairwise(bounds)]

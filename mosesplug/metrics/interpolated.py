@@ -1,7 +1,8 @@
-"""Weighted sums of metrics, such as Moses' ``--sctype BLEU,TER --scconfig weights:0.6+0.4``.
+"""Weighted sums of metrics, such as Moses' ``--sctype BLEU,TER``.
 
-Statistics of a hypothesis are those of the first metric, then those of the second, and so on. The
-score of their sum is the weighted sum of the metrics' scores; the weights are normalised to sum 1.
+Moses sets the weights by ``--scconfig weights:0.6+0.4``. Statistics of a hypothesis are those of
+the first metric, then those of the second, and so on. The score of their sum is the weighted sum of
+the metrics' scores; the weights are normalised to sum 1.
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ class Interpolated:
         threads: int = 1,
         outside: NDArray[np.float64] | None = None,
     ) -> NDArray[Any]:
-        """Return statistics of ``n`` hypotheses; see ``metrics.outside.compute_statistics``."""
+        """Return statistics of hypotheses; see ``metrics.outside.compute_statistics``."""
         fits = isinstance(prepared, InterpolatedReferences) and prepared.signature == (
             self._signature([part.signature for part in prepared.parts])
         )

@@ -60,7 +60,7 @@ class ReferenceNgrams(NamedTuple):
 def _find_child(
     ngrams: ReferenceNgrams, first_slot: int, mask: int, first_node: int, parent: int, word: int
 ) -> tuple[int, int]:
-    """Return the node of ``parent`` followed by ``word``, or -1; and the last slot probed."""
+    """Return the node of ``parent`` and ``word``, or -1; and the last slot probed."""
     key = (np.int64(parent) << 32) | np.int64(word)
     slot = int(np.int64((np.uint64(key) * GOLDEN) >> HALF) & mask)
     while True:
@@ -230,7 +230,7 @@ def _count_matches(
 def _occurrence(
     seen: NDArray[np.int32], stamps: NDArray[np.int64], row: int, node: int, limit: int
 ) -> int:
-    """Return 1 if this occurrence of ``node`` in hypothesis ``row`` still counts, else 0."""
+    """Return 1 if this occurrence of ``node`` in ``row`` still counts, else 0."""
     if stamps[node] != row:
         stamps[node] = row
         seen[node] = 0

@@ -1,11 +1,11 @@
-"""Changes of text before it is scored: ``normalize:lower+punct+nfkc``, and selected factors.
+"""Changes of text before it is scored: normalisations and selected factors.
 
-Normalisations are for error rates. They are applied to hypotheses and references alike, in this
-order: ``nfkc`` composes characters as Unicode's normalisation form KC (full-width letters become
-plain ones), ``lower`` lower-cases all letters of Unicode, and ``punct`` deletes every character of
-the Unicode categories ``P*``. Deleted characters leave nothing behind: ``don't`` becomes ``dont``,
-and a word that is punctuation only disappears. Factors are the parts of tokens such as
-``houses|house|NNS``.
+A setting is, for example, ``normalize:lower+punct+nfkc``. Normalisations are for error rates. They
+are applied to hypotheses and references alike, in this order: ``nfkc`` composes characters as
+Unicode's normalisation form KC (full-width letters become plain ones), ``lower`` lower-cases all
+letters of Unicode, and ``punct`` deletes every character of the Unicode categories ``P*``. Deleted
+characters leave nothing behind: ``don't`` becomes ``dont``, and a word that is punctuation only
+disappears. Factors are the parts of tokens such as ``houses|house|NNS``.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _punctuation() -> re.Pattern[str]:
 
 
 def parse_factors(text: str) -> tuple[int, ...]:
-    """Parse Moses' ``--factors``: ``"0|2"`` becomes ``(0, 2)``, empty text becomes ``()``.
+    """Parse Moses' ``--factors``: ``"0|2"`` is ``(0, 2)``, empty text is ``()``.
 
     Raises:
         UsageError: a factor is not a non-negative integer.

@@ -1,7 +1,8 @@
-"""Metrics whose statistics come with the hypotheses, such as scores of COMET, not from texts.
+"""Metrics whose statistics come with the hypotheses, not from texts.
 
-An n-best list carries such numbers in ``NBestList.outside``. A metric names the columns that it
-reads and a formula of their sums over the chosen hypotheses, one of each sentence:
+Scores of COMET are an example. An n-best list carries such numbers in ``NBestList.outside``. A
+metric names the columns that it reads and a formula of their sums over the chosen hypotheses, one
+of each sentence:
 
 - ``mean``: one column; its sum divided by the number of hypotheses;
 - ``ratio``: two columns; the sum of the first divided by that of the second (Travatar's
@@ -45,7 +46,7 @@ WIDTHS: Mapping[str, int] = {"mean": 1, "ratio": 2}
 
 
 class OutsideReader(Metric, Protocol):
-    """A metric with ``needs_outside``: its statistics may depend on scores from outside."""
+    """A metric with ``needs_outside``: its statistics may need scores from outside."""
 
     def statistics(
         self,
@@ -94,7 +95,7 @@ def compute_statistics(
 
 
 def divide_sums(totals: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the first of two sums divided by the second, ``[..., 2]`` to float64 ``[...]``.
+    """Return the first of two sums over the second, ``[..., 2]`` to float64 ``[...]``.
 
     The quotient is 0 where the second is 0: nothing was counted.
     """

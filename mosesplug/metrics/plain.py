@@ -1,4 +1,4 @@
-"""Count the matches of a few hypotheses in plain Python, before any kernel is compiled.
+"""Count matches of a few hypotheses in plain Python before kernels are compiled.
 
 Compiling the kernels of a metric takes seconds, as long as plain Python takes for thousands of
 sentences. An ``Allowance`` says how much of that a process may do before it compiles. Counts are
@@ -64,7 +64,10 @@ def kernels_only(wanted: bool = True) -> Iterator[None]:
 
 
 class Allowance:
-    """Work that this process may still do without kernels. Threads can exceed it slightly."""
+    """Work that this process may still do without kernels.
+
+    Threads can exceed it slightly.
+    """
 
     def __init__(self, amount: float) -> None:
         self._left = amount
@@ -100,7 +103,7 @@ class ReferenceLines:
         return [split_words(lines[sentence], self.fold) for lines in self.references]
 
     def count_words(self) -> NDArray[np.int64]:
-        """Return the number of words of each reference, int64 ``[n_sentences, n_references]``."""
+        """Count the words of each reference, int64 ``[n_sentences, n_references]``."""
         counts = [[_count_words(line) for line in lines] for lines in self.references]
         return np.array(counts, dtype=np.int64).T
 
@@ -129,7 +132,7 @@ def count_ngrams(
     references: Callable[[int], Iterable[Sequence[Hashable]]],
     longest: int,
 ) -> list[list[int]]:
-    """Count the clipped matches and the n-grams of each order, as ``ngrams.count_matches``.
+    """Count clipped matches and n-grams of each order, as ``ngrams.count_matches``.
 
     Args:
         hypotheses: the number of the references, and the tokens of each hypothesis.
@@ -169,7 +172,7 @@ def _ngrams(tokens: Sequence[Hashable], longest: int) -> Iterator[Any]:
 
 
 def bleu_of_rows(totals: NDArray[Any]) -> NDArray[np.float64]:
-    """Return BLEU of each row of ``totals`` ``[m, 9]``: float64 ``[m]``; see ``bleu_score_row``."""
+    """Return BLEU of each row of ``totals [m, 9]``, float64; see ``bleu_score_row``."""
     columns = np.asarray(totals, dtype=np.float64).T
     matches = columns[0] * columns[2] * columns[4] * columns[6]
     ngrams = columns[1] * columns[3] * columns[5] * columns[7]
@@ -182,5 +185,5 @@ def bleu_of_rows(totals: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def exponentials(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return exponentials, ``[n]``, as kernels compute them; NumPy's may differ by a bit."""
+    """Return exponentials, ``[n]``, as kernels do; NumPy's may differ by a bit."""
     return np.array([math.exp(value) for value in values.tolist()], dtype=np.float64)

@@ -55,7 +55,7 @@ class Prepared:
 
 
 class Metric(Protocol):
-    """A corpus metric that is a function of summed statistics; larger scores are better.
+    """A corpus metric: a function of summed statistics; larger scores are better.
 
     Algorithms check ``has_bleu_statistics``, ``can_search_graphs`` and ``has_smoothing`` before
     they use a metric, and readers of lists ``needs_texts`` and ``needs_outside``.
@@ -75,7 +75,10 @@ class Metric(Protocol):
         """Name of each statistic, in column order."""
 
     def signature(self) -> str:
-        """Name, settings and version; ``Prepared.signature`` adds the number of references."""
+        """Return the name, settings and version.
+
+        ``Prepared.signature`` adds the number of references.
+        """
 
     def prepare(self, references: Sequence[Sequence[bytes]]) -> Prepared:
         """Compile ``references[k][line]``, tokens separated by blanks.
@@ -112,7 +115,7 @@ class Metric(Protocol):
         """
 
     def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the score of summed statistics: ``[..., n_statistics]`` to float64 ``[...]``.
+        """Return scores of summed statistics, ``[..., n_statistics]`` to ``[...]``.
 
         Larger is better, and 1 is perfect. The score of an error rate is 1 minus the rate, as in
         Moses; it is below 0 if there are more errors than reference words.
@@ -120,7 +123,7 @@ class Metric(Protocol):
 
     @property
     def has_bleu_statistics(self) -> bool:
-        """Whether the statistics are BLEU's, so that expected n-gram counts give its score."""
+        """Whether statistics are BLEU's, so that expected n-gram counts give its score."""
 
     @property
     def can_search_graphs(self) -> bool:
@@ -136,7 +139,7 @@ class Metric(Protocol):
 
     @property
     def needs_outside(self) -> bool:
-        """Whether it reads scores from outside; see ``metrics.outside.compute_statistics``."""
+        """Whether it reads scores from outside; see ``outside.compute_statistics``."""
 
     @property
     def sentence_metric(self) -> str:
@@ -145,7 +148,9 @@ class Metric(Protocol):
     def sentence_scores(
         self, stats: NDArray[np.float64], smoothing: Smoothing = "lin-och"
     ) -> NDArray[np.float64]:
-        """Return the score of each hypothesis as a corpus of one sentence, smoothed if supported.
+        """Return the score of each hypothesis as a corpus of one sentence.
+
+        The score is smoothed if the metric supports this.
 
         Args:
             stats: float64 ``[n, n_statistics]``.
@@ -156,7 +161,7 @@ class Metric(Protocol):
         """
 
     def floor_matches(self, totals: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the totals of a few sentences with zero match counts replaced by small ones.
+        """Return totals of a few sentences with small numbers for zero match counts.
 
         See ``metrics.few_sentences``; totals of other statistics are returned as they are.
 
@@ -210,10 +215,10 @@ def needs_outside(metric: Metric) -> bool:
 
 
 def score_sentences(metric: Metric, stats: NDArray[np.number]) -> NDArray[np.float64]:
-    """Return the score of each sentence as people see it, float64 ``[n]``; larger is better.
+    """Return the score of each sentence as people see it, float64 ``[n]``.
 
-    For BLEU it is BLEU+1 (Lin & Och 2004), since BLEU of one sentence is mostly 0. Other metrics
-    score the sentence as a corpus of one.
+    Larger is better. For BLEU it is BLEU+1 (Lin & Och 2004), since BLEU of one sentence is mostly
+    0. Other metrics score the sentence as a corpus of one.
 
     Args:
         metric: the metric.
@@ -244,7 +249,7 @@ def check_references(references: Sequence[Sequence[bytes]]) -> int:
 
 
 def reference_fingerprint(references: Sequence[Sequence[bytes]]) -> str:
-    """Return a hexadecimal digest (BLAKE2b, 128 bits) of ``references[k][line]`` in order."""
+    """Return a hexadecimal digest (BLAKE2b, 128 bits) of ``references[k][line]``."""
     digest = hashlib.blake2b(digest_size=16)
     for lines in references:
         # Lengths precede the bytes, so different lines never give the same stream.

@@ -69,7 +69,7 @@ def metric(name: str, settings: str = "", outside: Sequence[OutsideMetric] = ())
 
 
 def _split_sum(name: str) -> tuple[list[str], tuple[float, ...]]:
-    """Split ``A,B``, ``A+B`` or ``A:0.7+B:0.3`` into names and weights, which may be none."""
+    """Split ``A,B``, ``A+B`` or ``A:0.7+B:0.3`` into names and weights, if any."""
     if "+" not in name and ":" not in name:
         return name.split(","), ()
     pieces = [piece.partition(":") for piece in name.split("+")]
@@ -149,12 +149,12 @@ def built_in_names() -> tuple[str, ...]:
 
 
 def metric_names() -> tuple[str, ...]:
-    """Return the names of single metrics that ``metric`` knows, with those of plug-ins; sorted."""
+    """Return the sorted names of single metrics, with those of plug-ins."""
     return tuple(sorted({*_ENTRIES, *metric_plugin_names()}))
 
 
 def parse_settings(settings: str) -> dict[str, str]:
-    """Parse ``"case:false,reflen:shortest"`` to ``{"case": "false", "reflen": "shortest"}``.
+    """Parse settings such as ``case:false,reflen:shortest`` to values by name.
 
     Raises:
         UsageError: a piece is not ``name:value``, or a name has two values.

@@ -67,7 +67,7 @@ _ADDED = {"lin-och": (0.0, 1.0, 0.0), "moses": (1.0, 1.0, 0.0), "nakov": (1.0, 1
 
 
 def smoothed_rows(statistics: NDArray[Any], smoothing: str) -> NDArray[np.float64]:
-    """Return what the kernels return for ``statistics`` ``[m, 9]``, without compiling them."""
+    """Return what kernels return for ``statistics [m, 9]``, without compiling them."""
     words, longer, added = _ADDED[smoothing]
     columns = np.asarray(statistics, dtype=np.float64).T
     product = np.ones(len(statistics))
@@ -90,7 +90,7 @@ def smoothed_rows(statistics: NDArray[Any], smoothing: str) -> NDArray[np.float6
 
 @kernel
 def sentence_bleu_lin_och(statistics: NDArray[Any]) -> NDArray[np.float64]:
-    """Return BLEU+1 of each row of ``statistics`` ``[m, 9]``, float64 ``[m]``, in 0 to 1.
+    """Return BLEU+1 of each row of ``statistics [m, 9]``, float64 ``[m]``, in 0 to 1.
 
     Lin and Och (2004), "ORANGE: a method for evaluating automatic evaluation metrics for machine
     translation": one is added to match and total of the orders above 1. A sentence
@@ -118,12 +118,12 @@ def sentence_bleu_moses(statistics: NDArray[Any], smoothing: float = 1.0) -> NDA
 
 @kernel
 def sentence_bleu_nakov(statistics: NDArray[Any]) -> NDArray[np.float64]:
-    """Return BLEU+1 with smoothed brevity, each row of ``statistics`` ``[m, 9]``: float64 ``[m]``.
+    """Return BLEU+1 with smoothed brevity of each row of ``statistics [m, 9]``.
 
-    Nakov, Guzmán and Vogel (2012), "Optimizing for sentence-level BLEU+1 yields short
-    translations": smoothing the precisions alone favours short output, so one is also added to
-    the reference length. Moses' ``pro --smooth-brevity-penalty`` ranks by it. A perfect
-    translation scores below 1.
+    The result is float64 ``[m]``. Nakov, Guzmán and Vogel (2012), "Optimizing for sentence-level
+    BLEU+1 yields short translations": smoothing the precisions alone favours short output, so one
+    is also added to the reference length. Moses' ``pro --smooth-brevity-penalty`` ranks by it. A
+    perfect translation scores below 1.
     """
     scores = np.empty(len(statistics), dtype=np.float64)
     for row in range(len(statistics)):
@@ -133,7 +133,7 @@ def sentence_bleu_nakov(statistics: NDArray[Any]) -> NDArray[np.float64]:
 
 @kernel
 def single_bleu(totals: NDArray[np.float32]) -> float:
-    """Return BLEU of float32 ``[9]``, statistics of ``metrics.Bleu``, in single precision.
+    """Return BLEU of statistics of ``metrics.Bleu``, ``[9]``, in single precision.
 
     With a background of thousands of words, the scores of hypotheses become so large that some tie
     in single precision but not in double precision. Only the arithmetic of Moses' ``kbmira``, in

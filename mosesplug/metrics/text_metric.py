@@ -1,4 +1,4 @@
-"""A base for metrics in plain Python: count one hypothesis, and score sums of counts.
+"""A base for metrics in plain Python: count a hypothesis, score sums of counts.
 
 Metrics of large lists should be kernels over arrays, as those of this package. This base calls
 Python once for each distinct hypothesis of a sentence, which is enough for most plug-ins.
@@ -38,7 +38,7 @@ class TextReferences(Prepared):
 
 
 class TextMetric(UnsmoothedMetric):
-    """A metric whose statistics of a hypothesis are a few integers that plain Python counts.
+    """A metric of a few integers per hypothesis, which plain Python counts.
 
     A subclass is a frozen dataclass whose fields are its settings, with texts as values. It defines
     the attributes below, ``count`` and ``score_totals``.
@@ -60,7 +60,7 @@ class TextMetric(UnsmoothedMetric):
 
     @abstractmethod
     def score_totals(self, totals: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return scores of summed statistics, float64 ``[..., n_statistics]`` to ``[...]``."""
+        """Return scores of summed statistics, ``[..., n_statistics]`` to ``[...]``."""
 
     @property
     def n_statistics(self) -> int:

@@ -1,4 +1,4 @@
-"""The words that metrics compare: pieces between blanks, or tokens of sacrebleu's tokenizers.
+"""Words that metrics compare: pieces between blanks, or tokens of sacrebleu.
 
 With ``tokenize:none``, text is taken as it is, tokens separated by blanks. Any other tokenizer is
 sacrebleu's own, called as its metrics call it: the text is decoded from UTF-8 (U+FFFD replaces
@@ -105,7 +105,7 @@ class Tokenization:
         return [tokenize_lines(self.tokenizer, lines, self.lowercase) for lines in references]
 
     def hypotheses(self, hypotheses: HypothesisRanges) -> HypothesisRanges:
-        """Return hypotheses with their tokens separated by blanks; equal ones share their text.
+        """Return hypotheses with tokens separated by blanks; equal ones share a text.
 
         Raises:
             UsageError: the tokenizer needs a package or a model that is not installed.
@@ -176,7 +176,7 @@ def _load(name: str) -> _LoadedTokenizer:
 
 
 def _check_installed(name: str) -> None:
-    """Check packages and model; sacrebleu would download the model in the middle of a run."""
+    """Check packages and the model; sacrebleu would download it during a run."""
     from sacrebleu.tokenizers.tokenizer_spm import SPM_MODELS
     from sacrebleu.utils import SACREBLEU_DIR
 

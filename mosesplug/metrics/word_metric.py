@@ -32,7 +32,7 @@ __all__ = ["Splitting", "WordMetric", "WordReferences", "check_totals", "divide_
 
 
 class Splitting(Protocol):
-    """How text becomes words: ``tokenizers.Tokenization``, or one that makes characters words."""
+    """How text becomes words: ``tokenizers.Tokenization``, or characters as words."""
 
     @property
     def fold(self) -> bool:

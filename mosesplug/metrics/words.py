@@ -108,7 +108,7 @@ def find_word(
     code: np.uint64,
     fold: bool,
 ) -> tuple[int, int]:
-    """Return the word id of ``buffer[start:end]`` or ``UNKNOWN``, and the last slot probed."""
+    """Return the id of ``buffer[start:end]`` or ``UNKNOWN``, and the last slot probed."""
     slot = int(np.int64(code) & mask)
     while True:
         word = int(words.slots[first_slot + slot])
@@ -135,7 +135,7 @@ def find_word(
 def count_tokens(
     buffer: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
 ) -> NDArray[np.int32]:
-    """Return the number of tokens in each range ``buffer[starts[i]:ends[i]]``, int32 ``[n]``."""
+    """Count the tokens of each range ``buffer[starts[i]:ends[i]]``, int32 ``[n]``."""
     counts = np.zeros(len(starts), dtype=np.int32)
     for line in range(len(starts)):
         inside = False
@@ -154,7 +154,7 @@ def _fill(
     line_ends: NDArray[np.int64],
     n_references: int,
 ) -> None:
-    """Number the words of every sentence; fill the ids, hashes, bounds and slots of ``words``."""
+    """Number the words of sentences; fill ids, hashes, bounds and slots of ``words``."""
     for line in range(len(line_starts)):
         sentence = line // n_references
         first_token = words.token_offsets[sentence * n_references]
@@ -190,7 +190,9 @@ def size_tables(capacities: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def compile_words(references: Sequence[Sequence[bytes]], *, fold: bool) -> ReferenceWords:
-    """Number the words of ``references[k][line]``; all references have the same number of lines.
+    """Number the words of ``references[k][line]``.
+
+    All references have the same number of lines.
 
     Args:
         references: at least one; tokens separated by blanks.

@@ -1,1 +1,1 @@
-"""Error rates by edit distance: WER and CDER as Moses computes them, MER and CER as jiwer does."""
+"""Error rates by edit distance: WER and CDER as in Moses, MER and CER as in jiwer."""

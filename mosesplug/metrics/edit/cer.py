@@ -1,4 +1,4 @@
-"""CER, character error rate: edit distance of characters per character of the reference.
+"""CER, character error rate: edits of characters per character of the reference.
 
 A character is a Unicode code point in UTF-8, or a byte that is not part of valid UTF-8. Blanks
 count, as in jiwer, NeMo and ESPnet: several in sequence as one, and none at the ends of a sentence.

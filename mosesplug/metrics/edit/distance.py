@@ -1,4 +1,4 @@
-"""Levenshtein's distance, 64 characters of the reference at a time (Myers 1999, Hyyro 2003).
+"""Levenshtein's distance, 64 characters at a time (Myers 1999, Hyyro 2003).
 
 A column of the table of distances is kept as the signs of its differences, which are two bits for
 each character of the reference. One word of the hypothesis updates a whole column by a dozen
@@ -79,7 +79,7 @@ def _distance(
 
 @kernel
 def is_closer(errors: int, length: int, best_errors: int, best_length: int) -> bool:
-    """Return whether the first error rate is below the second; a reference may be empty."""
+    """Return whether the first error rate is lower; a reference may be empty."""
     if length == 0 or best_length == 0:
         return (errors == 0 and best_errors > 0) or (best_length == 0 and best_errors > 0 < length)
     return errors * best_length < best_errors * length

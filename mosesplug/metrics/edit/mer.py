@@ -1,4 +1,4 @@
-"""MER, match error rate (Morris, Maier & Green 2004): errors per aligned pair of words.
+"""MER, match error rate (Morris et al. 2004): errors per aligned pair of words.
 
     MER = (S + D + I) / (H + S + D + I)
 
@@ -37,7 +37,7 @@ def _align(
     errors: NDArray[np.int32],
     hits: NDArray[np.int32],
 ) -> tuple[int, int]:
-    """Return the fewest errors, and the hits of the alignment that the module describes.
+    """Return the fewest errors, and the hits of the alignment that the module defines.
 
     ``errors`` and ``hits`` are memory for ``len(hypothesis) + 1`` values: of the best alignment of
     the first ``j`` words of the hypothesis with the words of the reference so far.
@@ -80,7 +80,7 @@ def _count_edits(
     hypotheses: EncodedHypotheses,
     counts: NDArray[np.int32],
 ) -> None:
-    """Write hits, substitutions, deletions and insertions to ``counts``, int32 ``[n, 4]``.
+    """Write hits, substitutions, deletions and insertions to ``counts [n, 4]``.
 
     With several references, those of the lowest rate count; the first of several equal ones.
     """
@@ -106,7 +106,7 @@ def _count_edits(
 
 @dataclass(frozen=True)
 class Mer(WordMetric):
-    """1 - MER; with several references, the one with the lowest rate of a hypothesis counts."""
+    """1 - MER; the reference with the lowest rate of a hypothesis counts."""
 
     name: ClassVar[str] = "MER"
     n_statistics: ClassVar[int] = 4

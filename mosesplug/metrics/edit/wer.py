@@ -1,4 +1,4 @@
-"""WER and CDER: edit distance of words, without and with long jumps (Leusch et al. 2006).
+"""WER and CDER: word edit distance without and with jumps (Leusch et al. 2006).
 
 WER counts the insertions, deletions and substitutions that turn the hypothesis into the
 reference. CDER also allows jumps to any position of the hypothesis, each for the cost of one error.
@@ -36,10 +36,10 @@ def _errors(
     jumps: bool,
     row: NDArray[np.int32],
 ) -> int:
-    """Return the minimum number of errors; ``row`` is memory for ``len(hypothesis) + 1`` values.
+    """Return the minimum number of errors.
 
-    ``row[i]`` is the cost after ``i`` words of the hypothesis; each turn of the outer loop adds
-    one word of the reference.
+    ``row`` is memory for ``len(hypothesis) + 1`` values. ``row[i]`` is the cost after ``i`` words
+    of the hypothesis; each turn of the outer loop adds one word of the reference.
     """
     length = len(hypothesis)
     for i in range(length + 1):
@@ -148,7 +148,7 @@ class Wer(WordMetric):
         return counts
 
     def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
-        """Return 1 minus the error rate of ``[..., 2]`` totals: float64 ``[...]``, at most 1."""
+        """Return 1 minus error rates of ``[..., 2]`` totals, float64 ``[...]``, at most 1."""
         totals = check_totals(self.name, self.n_statistics, totals)
         errors, reference_length = np.moveaxis(totals, -1, 0)
         return np.asarray(1.0 - divide_errors(errors, reference_length))

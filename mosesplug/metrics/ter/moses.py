@@ -45,7 +45,7 @@ def _as_moses_writes(values: NDArray[np.float64]) -> NDArray[np.int32]:
 
 @dataclass(frozen=True)
 class Ter(WordMetric):
-    """1 - TER as Moses computes it; the module's docstring lists differences to sacrebleu."""
+    """1 - TER as Moses computes it; the module lists differences to sacrebleu."""
 
     name: ClassVar[str] = "TER"
     n_statistics: ClassVar[int] = 3

@@ -52,7 +52,7 @@ class TerSacrebleu(WordMetric):
     def _count_few(
         self, references: WordReferences, hypotheses: HypothesisRanges
     ) -> NDArray[np.int32] | None:
-        """Count with sacrebleu itself, unless the kernels are faster with their compilation."""
+        """Count with sacrebleu itself, unless compiling and running kernels is faster."""
         lines = references.lines
         lengths = np.array([[len(text) for text in reference] for reference in lines.references])
         sizes = lengths.max(axis=0, initial=0)[hypotheses.sentence_ids]

@@ -1,4 +1,4 @@
-"""Functions that both searches for TER shifts use (``shifts_moses``, ``shifts_sacrebleu``)."""
+"""Functions of both searches for TER shifts, that of Moses and that of sacrebleu."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FAR = 1 << 29
 
 @kernel
 def longest_sentence(offsets: NDArray[np.int64]) -> int:
-    """Return the length of the longest of ``n`` sentences, given ``offsets`` ``[n + 1]``."""
+    """Return the length of the longest sentence, given ``offsets``, ``[n + 1]``."""
     longest = 0
     for line in range(len(offsets) - 1):
         longest = max(longest, offsets[line + 1] - offsets[line])
@@ -31,7 +31,7 @@ def move_block(
     place: int,
     result: NDArray[np.int32],
 ) -> None:
-    """Copy ``words[:n_words]`` to ``result`` with a block moved from ``start`` to ``place``.
+    """Copy ``words[:n_words]`` to ``result`` and move a block to ``place``.
 
     The block has ``length`` words; ``place`` is from 0 to ``n_words - length``.
     """

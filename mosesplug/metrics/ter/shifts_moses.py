@@ -139,7 +139,10 @@ def _align(n_moved: int, n_fixed: int, scratch: MosesScratch) -> None:
 
 @kernel
 def _within_reach(start: int, place: int, slack: int) -> bool:
-    """Return whether a block may move from ``start`` to ``place``, with ``slack`` to the left."""
+    """Return whether a block may move from ``start`` to ``place``.
+
+    To the left, it may move ``slack`` words further than to the right.
+    """
     return place != start and place - start <= FURTHEST_SHIFT >= start - place - slack
 
 
@@ -230,10 +233,10 @@ def _shift(
 def _best_shift(
     n_moved: int, fixed: NDArray[np.int32], distance: int, n_shifts: int, scratch: MosesScratch
 ) -> int:
-    """Try shifts of ``scratch.now``, longer blocks first; return the smallest distance or -1.
+    """Try shifts of ``scratch.now``; return the smallest distance, or -1.
 
-    Writes the sentence after the best shift to ``scratch.best``; returns -1 if no shift saves its
-    cost.
+    Longer blocks are tried first. Writes the sentence after the best shift to ``scratch.best``;
+    returns -1 if no shift saves its cost.
     """
     least = -1
     # The distance to beat includes the cost of the shift; the first shift may equal it.
@@ -282,7 +285,7 @@ def _count(
     hypotheses: EncodedHypotheses,
     edits: NDArray[np.int32],
 ) -> None:
-    """Write the edits to the closest reference of each hypothesis to ``edits``, int32 ``[n]``."""
+    """Write each hypothesis' edits to its closest reference to ``edits``, ``[n]``."""
     scratch = _scratch(longest_sentence(words.token_offsets), longest_sentence(hypotheses.offsets))
     for row in range(len(edits)):
         hypothesis = hypotheses.ids[hypotheses.offsets[row] : hypotheses.offsets[row + 1]]
@@ -296,7 +299,7 @@ def _count(
 def count_edits(
     words: ReferenceWords, n_references: int, hypotheses: EncodedHypotheses
 ) -> NDArray[np.int32]:
-    """Return the edits to the closest reference of each of ``n`` hypotheses, int32 ``[n]``."""
+    """Return each hypothesis' edits to its closest reference, int32 ``[n]``."""
     edits = np.empty(len(hypotheses.sentence_ids), dtype=np.int32)
     _count(words, n_references, hypotheses, edits)
     return edits

@@ -1,4 +1,4 @@
-"""Kernels of sacrebleu's greedy search for TER shifts; ``sacrebleu.py`` describes it.
+"""Kernels of sacrebleu's greedy search for TER shifts; see ``sacrebleu.py``.
 
 Its limits are those of sacrebleu 2, which follows Tercom. Sentences are arrays of word ids; words
 in no reference are negative and match nothing.
@@ -70,10 +70,10 @@ def _scratch(longest: int, longest_reference: int) -> SacrebleuScratch:
 def _distance(
     words: NDArray[np.int32], length: int, reference: NDArray[np.int32], scratch: SacrebleuScratch
 ) -> int:
-    """Return the edit distance of ``words[:length]`` and ``reference``; fill costs and steps.
+    """Return the edit distance of ``words[:length]`` and ``reference``.
 
-    Only cells near the diagonal are used. Among equal costs, a step in both sentences is preferred,
-    then one in the hypothesis, then one in the reference.
+    Costs and steps are filled. Only cells near the diagonal are used. Among equal costs, a step in
+    both sentences is preferred, then one in the hypothesis, then one in the reference.
     """
     costs, steps = scratch.costs, scratch.steps
     n_reference = len(reference)
@@ -155,10 +155,11 @@ def _best_shift(
     n_tried: int,
     scratch: SacrebleuScratch,
 ) -> tuple[int, int]:
-    """Try shifts of ``scratch.now``; return errors saved by the best, and shifts tried so far.
+    """Try shifts of ``scratch.now``; return errors that the best saves.
 
-    Writes the best to ``scratch.best``. Ties go to the longest block, then to the one that starts
-    first, then to the one that moves furthest to the left.
+    Also returns the number of shifts tried so far. Writes the best to ``scratch.best``. Ties go to
+    the longest block, then to the one that starts first, then to the one that moves furthest to the
+    left.
     """
     now, aligned = scratch.now, scratch.aligned
     n_reference = len(reference)
@@ -234,7 +235,7 @@ def _count(
     hypotheses: EncodedHypotheses,
     edits: NDArray[np.int32],
 ) -> None:
-    """Write the edits to the closest reference of each hypothesis to ``edits``, int32 ``[n]``."""
+    """Write each hypothesis' edits to its closest reference to ``edits``, ``[n]``."""
     scratch = _scratch(longest_sentence(hypotheses.offsets), longest_sentence(words.token_offsets))
     for row in range(len(edits)):
         hypothesis = hypotheses.ids[hypotheses.offsets[row] : hypotheses.offsets[row + 1]]
@@ -248,7 +249,7 @@ def _count(
 def count_edits(
     words: ReferenceWords, n_references: int, hypotheses: EncodedHypotheses
 ) -> NDArray[np.int32]:
-    """Return the edits to the closest reference of each of ``n`` hypotheses, int32 ``[n]``."""
+    """Return each hypothesis' edits to its closest reference, int32 ``[n]``."""
     edits = np.empty(len(hypotheses.sentence_ids), dtype=np.int32)
     _count(words, n_references, hypotheses, edits)
     return edits
