@@ -1,1 +1,1 @@
-"""Decoders: Moses and its like, run once or kept as servers, and the small bundled one."""
+"""Decoders: Moses and its like, run once or as servers, and a small bundled one."""

@@ -54,7 +54,7 @@ class ModelWeights:
 
 
 class BatchDecoder(Protocol):
-    """Decodes sentences with weights that change from call to call; one thread at a time."""
+    """A decoder whose weights change from call to call; one thread at a time."""
 
     def decode(
         self, sentences: Sequence[tuple[int, bytes]], weights: ModelWeights

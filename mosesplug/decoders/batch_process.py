@@ -1,4 +1,4 @@
-"""Run the decoder for each mini-batch: slow with a large model, but exact with any decoder."""
+"""Run the decoder per mini-batch: slow with large models, exact with any decoder."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ class CommandRecipe:
 
 
 def _check_missing_lists(numbers: Sequence[int], lists: Sequence[NBestList], stdout: Path) -> None:
-    """Check that sentences without a list have an empty translation, as without a parse."""
+    """Check that sentences without a list have an empty translation, as if unparsed."""
     listed = {int(found.sentence_ids[0]) for found in lists}
     missing = [place for place, number in enumerate(numbers) if number not in listed]
     if not missing:

@@ -85,7 +85,7 @@ class DecoderCommand:
     def call(
         self, *, weights: Path, input_file: Path, nbest_file: Path, nbest: int, iteration: int
     ) -> tuple[str, ...]:
-        """Return the command line: each placeholder is replaced, and stays within its word.
+        """Return the command line with each placeholder replaced within its word.
 
         Args:
             weights: file with the weights.

@@ -62,7 +62,9 @@ def require_exact(
     flags: Sequence[str] = (),
     strict: bool = False,
 ) -> Exactness:
-    """Decode both ways with changed weights; rewrite the configuration or let the server restart.
+    """Decode both ways with changed weights, and make an inexact server exact.
+
+    Rewrite the configuration or let the server restart.
 
     Args:
         server: is started with ``weights`` if needed, and keeps running.
@@ -114,7 +116,10 @@ def _is_exact_with(
     weights: ModelWeights,
     expected: Sequence[NBestList],
 ) -> bool:
-    """Let the server have its tables by sentence; if that fails, let it have them as before."""
+    """Give the server its tables by sentence; return whether that makes it exact.
+
+    If not, the server gets its tables as before.
+    """
     server.tables = tables
     try:
         if not _count_differing(server, sentences, weights, expected):
@@ -131,21 +136,21 @@ def _count_differing(
     weights: ModelWeights,
     expected: Sequence[NBestList],
 ) -> int:
-    """Decode twice, so that tables have kept what they keep, and compare the second lists."""
+    """Decode twice, so that tables keep scores, and compare the second lists."""
     server.expect(text for _, text in sentences)
     server.decode(sentences, weights)
     return count_differing_lists(server.decode(sentences, change_weights(weights)), expected)
 
 
 def _is_binary(program: Path) -> bool:
-    """Return whether a program is an executable file of its own, as Moses is, not a script."""
+    """Return whether a program is an executable of its own, like Moses, not a script."""
     with contextlib.suppress(OSError), program.open("rb") as file:
         return file.read(4) == b"\x7fELF"
     return False
 
 
 def change_weights(weights: ModelWeights) -> ModelWeights:
-    """Return other weights of about the same size: alternately times 0.5 and times 1.5."""
+    """Return other weights of similar size: alternately times 0.5 and times 1.5."""
     place = 0
     groups = []
     for group in weights.groups:
@@ -159,7 +164,7 @@ def change_weights(weights: ModelWeights) -> ModelWeights:
 
 
 def count_differing_lists(first: Sequence[NBestList], second: Sequence[NBestList]) -> int:
-    """Count sentences whose lists differ in texts, features or order, or are missing in one."""
+    """Count sentences whose lists differ in texts, features or order, or are missing."""
     one, other = ({int(part.sentence_ids[0]): part for part in lists} for lists in (first, second))
     return sum(
         number not in one or number not in other or not _equal(one[number], other[number])

@@ -17,7 +17,7 @@ __all__ = ["arrange_groups", "choose_layout"]
 def choose_layout(
     line: bytes, groups: Sequence[tuple[str, int]]
 ) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
-    """Return the ``names`` and ``dense`` that readers of ``formats.nbest`` need for a list.
+    """Return the ``names`` and ``dense`` that ``formats.nbest`` needs to read a list.
 
     Args:
         line: the first line of the list.
@@ -35,7 +35,7 @@ def choose_layout(
 
 
 def arrange_groups(block: NBestList, groups: tuple[tuple[str, int], ...]) -> NBestList:
-    """Return lists with their dense features in another order, if they are the same features.
+    """Return lists with dense features in another order, if they are the same ones.
 
     Args:
         block: the lists.

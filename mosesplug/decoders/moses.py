@@ -46,7 +46,7 @@ class Queue:
     def make_submission(
         self, wrapper: Path, command: Sequence[str], stdout: Path, stderr: Path
     ) -> tuple[str, ...]:
-        """Return the command that submits ``command`` through ``wrapper`` and waits for it."""
+        """Return the command that submits ``command`` by ``wrapper`` and waits for it."""
         old = ("-old-sge",) if self.old_sge else ()
         return (
             str(wrapper),
@@ -212,7 +212,7 @@ class MosesDecoder:
         nbest_file: str,
         nbest: int,
     ) -> tuple[str, ...]:
-        """Return the command for ``moses-parallel.pl``, which takes lists of words as one word."""
+        """Return the ``moses-parallel.pl`` command, which takes word lists as one word."""
         command = [str(queue.command), *(["-old-sge"] if queue.old_sge else [])]
         command += ["-config", str(config), *self._input_type()]
         if queue.cache is not None:

@@ -1,4 +1,4 @@
-"""Run a server in a network namespace of its own, which only the process that started it reaches.
+"""Run a server in a network namespace that only the starting process reaches.
 
 Moses' server listens on all network interfaces. In a new namespace there is only the loopback
 interface, and nobody else is there. This file is run by path, with the standard library only:
@@ -58,7 +58,7 @@ def explain_unavailable() -> str | None:
 
 
 def wrap_command(command: tuple[str, ...], control: socket.socket) -> tuple[str, ...]:
-    """Return the command that runs ``command`` in its own network, with this end of a socket."""
+    """Return a command that runs ``command`` in its own network, with a socket's end."""
     return (sys.executable, "-I", "-S", __file__, str(control.fileno()), *command)
 
 

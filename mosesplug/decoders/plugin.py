@@ -151,7 +151,7 @@ def _failure(named: NamedDecoder, error: Exception) -> DecoderError:
 
 
 def _entry(sentence: int, hypothesis: Hypothesis, weights: ModelWeights) -> NBestEntry:
-    """Return a hypothesis as an entry of a list, with its dense features in the usual order."""
+    """Return a hypothesis as a list's entry, with dense features in the usual order."""
     text, features, score = hypothesis
     values = {
         name: (float(value),) if isinstance(value, int | float) else tuple(map(float, value))

@@ -58,7 +58,7 @@ class FinishedProcess:
 
 
 def find_executable(program: str) -> Path | None:
-    """Return the absolute path of a program, or None if it is missing or not executable.
+    """Return the absolute path of a program; None if missing or not executable.
 
     A name with a ``/`` is a path relative to the current directory. A name without one is a file
     there, or is searched on ``PATH``.
@@ -179,12 +179,15 @@ def describe_silence(what: str, limit: float) -> str:
 
 
 def leash_command(command: Sequence[str]) -> list[str]:
-    """Return a command whose process group dies with this thread; start it as a new session."""
+    """Return a command whose process group dies with this thread.
+
+    Start it as a new session.
+    """
     return [sys.executable, "-I", "-S", leash.__file__, str(os.getpid()), *command]
 
 
 def make_error(problem: str, command: Sequence[str], stderr: Path) -> DecoderError:
-    """Return the error for a child that failed, with its command and its last messages."""
+    """Return the error of a failed child, with its command and its last messages."""
     words = read_tail(stderr)
     messages = f"last messages:\n{words}" if words else "it wrote no messages"
     text = f"{problem}\ncommand: {shlex.join(command)}\n{messages}\n(in {stderr})"

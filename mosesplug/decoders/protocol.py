@@ -51,7 +51,10 @@ class DecodedInput:
 
 
 class DecoderRecipe(Protocol):
-    """A factory of decoders for shards and workers that can be sent to other processes."""
+    """A factory of decoders for shards and workers.
+
+    It can be sent to other processes.
+    """
 
     def make(
         self,
@@ -79,7 +82,10 @@ class Decoder(Protocol):
 
     @property
     def version(self) -> str | None:
-        """Further data that determine the hypotheses, besides model, weights and flags, or None."""
+        """Further data that determine the hypotheses, or None.
+
+        Model, weights and flags are not part of them.
+        """
 
     def nbest_lists(self, iteration: int, weights: ModelWeights) -> DecodedInput:
         """Decode the whole input into n-best lists.

@@ -48,7 +48,7 @@ _ARGUMENTS = re.compile(rb"\S+")
 
 
 def describe_tables(config: Path) -> str | None:
-    """Say which phrase tables keep scores in a server, and of which weights; None if none does."""
+    """Return which tables keep scores in a server, and of which weights, or None."""
     lines = read_moses_ini(config).features
     found = [f"{line.kind} {_CAUSES[line.kind]}" for line in lines if line.kind in _CAUSES]
     return ", and ".join(dict.fromkeys(found)) or None
@@ -56,7 +56,7 @@ def describe_tables(config: Path) -> str | None:
 
 @dataclass(frozen=True)
 class SentenceTables:
-    """The phrase tables of a configuration, and what a server must have in their place.
+    """Phrase tables of a configuration, and what a server must have in their place.
 
     Attributes:
         ini: the configuration.
@@ -232,7 +232,7 @@ def _spans(words: Sequence[bytes], longest: int) -> Iterator[bytes]:
 
 
 def _rewrite(line: bytes, kind: str, changes: Mapping[bytes, bytes]) -> bytes:
-    """Return a line of ``[feature]`` with another kind and other arguments, without its comment."""
+    """Return a line of ``[feature]`` with other kind and arguments, without comment."""
     words = _ARGUMENTS.findall(line.partition(b"#")[0])[1:]
     kept = [word for word in words if word.partition(b"=")[0] not in changes]
     return b" ".join([kind.encode(), *kept, *(b"%b=%b" % item for item in changes.items())]) + b"\n"

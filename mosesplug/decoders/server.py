@@ -45,10 +45,11 @@ _NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 
 
 class ServerDecoder(BatchDecoder):
-    """A ``BatchDecoder`` of one or more servers; the lists do not depend on their number.
+    """A ``BatchDecoder`` of one or more servers.
 
-    Servers start with the first mini-batch. If one died, it is restarted and the mini-batch decoded
-    again; a second death is an error. They end with ``close``, and when this process ends.
+    The lists do not depend on the number of servers. Servers start with the first mini-batch. If
+    one died, it is restarted and the mini-batch decoded again; a second death is an error. They end
+    with ``close``, and when this process ends.
     """
 
     def __init__(
@@ -139,7 +140,7 @@ class ServerDecoder(BatchDecoder):
 
     @property
     def tables(self) -> SentenceTables | None:
-        """Phrase tables that servers get one sentence at a time; setting them ends the servers."""
+        """Phrase tables that servers get by sentence; setting them ends the servers."""
         return self._tables
 
     @tables.setter
@@ -209,7 +210,7 @@ class ServerDecoder(BatchDecoder):
     def _lines(
         self, server: ServerProcess, place: int, number: int, text: str, weights: str | None
     ) -> bytes:
-        """The n-best lines of one sentence, with its place in the mini-batch as sentence id."""
+        """Return a sentence's n-best lines; its id is its place in the mini-batch."""
         request = translate_request(text, self._nbest, weights)
         try:
             answer = server.call(request, self._timeout)

@@ -1,4 +1,4 @@
-"""Requests to a translation server and its replies, in the XML-RPC of Moses' server.
+"""Requests to a translation server and its replies, in Moses' XML-RPC.
 
 The method ``translate`` takes one structure: ``text``, ``nbest`` (how many), ``nbest-distinct``,
 ``add-score-breakdown``, and ``weights``, which stay in force until the next ones. The reply has the
@@ -159,7 +159,7 @@ def _only(element: ElementTree.Element, path: str) -> ElementTree.Element:
 
 
 def _value(element: ElementTree.Element) -> Any:
-    """The content of a ``<value>``, which is a string unless an inner element has its type."""
+    """Return the content of a ``<value>``, a string unless an inner element types it."""
     if not len(element):
         return element.text or ""
     (content,) = element

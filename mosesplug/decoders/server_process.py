@@ -1,4 +1,4 @@
-"""Run one translation server as a child process: choose its port, start it, end it."""
+"""Run a translation server as a child process: choose its port, start it, end it."""
 
 from __future__ import annotations
 
@@ -155,7 +155,9 @@ class ServerProcess:
         raise make_error(problem, self.command, self.stderr)
 
     def call(self, body: bytes, timeout: float) -> bytes:
-        """Return the answer to a request, as ``post_request``. A server that gives none is ended.
+        """Return the answer to a request, as ``post_request``.
+
+        A server that gives no answer is ended.
 
         Raises:
             ServerLost: it died or hung up.
@@ -195,11 +197,11 @@ class ServerProcess:
 
 
 def reserve_port() -> socket.socket:
-    """Return a socket that reserves a free port of the loopback interface, and never listens.
+    """Return a socket that reserves a free port of the loopback interface.
 
-    While it is open, the system gives this port to no process that asks for any free port, so two
-    servers that load their models at the same time do not collide. A server that asks for this very
-    port gets it.
+    The socket never listens. While it is open, the system gives this port to no process that asks
+    for any free port, so two servers that load their models at the same time do not collide. A
+    server that asks for this very port gets it.
     """
     held = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     held.bind((HOST, 0))

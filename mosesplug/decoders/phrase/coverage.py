@@ -1,4 +1,4 @@
-"""Coverage of source words: its extensions, and estimated scores of the uncovered words.
+"""Coverage of source words: its extensions, and estimates for uncovered words.
 
 A coverage is a pair: the first word not yet translated (the gap), and a bit for each word after
 it. The distortion limit keeps those bits few, however long the sentence is.
@@ -65,7 +65,7 @@ def find_phrase_pairs(model: Model, words: Sequence[bytes]) -> Options:
 
 
 def _future_costs(model: Model, options: Options, length: int) -> list[list[float]]:
-    """Return the best estimate of each span ``[start][end + 1]``, as one phrase or two parts."""
+    """Return best estimates of spans ``[start][end + 1]``, as one phrase or two parts."""
     future = np.full((length + 1, length + 1), -math.inf)
     np.fill_diagonal(future, 0.0)
     if len(options.pairs):

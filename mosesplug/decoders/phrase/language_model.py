@@ -250,7 +250,10 @@ def _section_start(path: str, lines: Iterator[tuple[int, bytes]], order: int) ->
 def _parse_rows(
     rows: list[list[bytes]], order: int, vocabulary: dict[bytes, int]
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Parse words int32 ``[n, order]``, log10 probability and backoff float64 ``[n, 2]``."""
+    """Parse words, int32 ``[n, order]``, and their values, float64 ``[n, 2]``.
+
+    The values are the log10 probability and the backoff weight.
+    """
     unknown = {b"<UNK>": 0}
     words = np.empty((len(rows), order), dtype=np.int32)
     for column in range(order):
@@ -363,7 +366,10 @@ def _check_duplicates(path: str, keys: NDArray[np.int64], order: int, first_line
 
 
 def _link_states(first: list[int], model: LanguageModel, has_children: NDArray[np.bool_]) -> None:
-    """Fill ``model.state``: a node without backoff weight and children equals its suffix."""
+    """Fill ``model.state``.
+
+    A node without backoff weight and children has the state of its suffix.
+    """
     matters = has_children | (model.backoff != 0.0)
     bounds = [1, *first]
     for begin, end in pairwise(bounds):

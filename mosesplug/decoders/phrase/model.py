@@ -236,7 +236,7 @@ def _values(
     lengths: NDArray[np.int64],
     inner: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Return feature values that depend only on a pair; from ``n_known`` on, words are copied."""
+    """Return values of features of a pair alone; pairs from ``n_known`` on copy words."""
     values = np.zeros((len(pairs), len(features.weights)))
     for feature in features.features:
         columns = slice(feature.columns.start, feature.columns.stop)
@@ -257,7 +257,10 @@ def _values(
 def _best_options(
     pairs: Sequence[PhrasePair], estimate: NDArray[np.float64], limit: int
 ) -> dict[bytes, NDArray[np.int64]]:
-    """Return the best ``limit`` pairs (0: all) of each source phrase; ties in file order."""
+    """Return the best ``limit`` pairs (0: all) of each source phrase.
+
+    Ties are in file order.
+    """
     rows: dict[bytes, list[int]] = {}
     for row, pair in enumerate(pairs):
         rows.setdefault(pair.source, []).append(row)
@@ -290,7 +293,7 @@ def _reordering(
 def _first_words(
     words: NDArray[np.int32], offsets: NDArray[np.int64], width: int
 ) -> NDArray[np.int32]:
-    """Return the first words of each phrase, int32 ``[n_pairs, width]``, padded with -1."""
+    """Return each phrase's first words, int32 ``[n_pairs, width]``, padded with -1."""
     positions = offsets[:-1, None] + np.arange(width)
     inside = positions < offsets[1:, None]
     padded = np.append(words, np.int32(-1))

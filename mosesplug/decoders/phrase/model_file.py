@@ -30,7 +30,7 @@ REORDERING_TYPES = (
 
 @dataclass(frozen=True)
 class _Kind:
-    """The arguments of a Moses feature function; a ``width`` of None means ``num-features``."""
+    """Arguments of a Moses feature function; ``width`` None means ``num-features``."""
 
     stateful: bool
     width: int | None = 1
@@ -100,7 +100,7 @@ class ModelFeatures:
         return next((feature for feature in self.features if feature.kind == kind), None)
 
     def weights_of(self, kind: str, width: int = 1) -> NDArray[np.float64]:
-        """Return the weights of that feature, float64; zeros ``[width]`` without the feature."""
+        """Return a feature's weights, float64; zeros ``[width]`` without the feature."""
         feature = self.of_kind(kind)
         if feature is None:
             return np.zeros(width)

@@ -42,7 +42,7 @@ class PhraseDerivation:
 def find_best_derivations(
     graph: PhraseGraph, size: int, *, distinct: bool
 ) -> list[PhraseDerivation]:
-    """Return the ``size`` best derivations; with ``distinct``, one for each translation.
+    """Return the ``size`` best derivations; if ``distinct``, one per translation.
 
     The list is shorter if the graph has fewer, and empty if no hypothesis covers the sentence.
     """
@@ -77,7 +77,10 @@ def _values(graph: PhraseGraph, paths: list[list[int]]) -> NDArray[np.float64]:
 
 @dataclass
 class _Node:
-    """Paths to a node: those found (score, words, edge, rank of the tail's path), and a heap."""
+    """Paths to a node: those found, and a heap.
+
+    A path has its score, its words, its edge, and the rank of the tail's path.
+    """
 
     found: list[tuple[float, int, int, int]] = field(default_factory=list)
     heap: list[tuple[float, int, int]] = field(default_factory=list)

@@ -87,7 +87,7 @@ def read_phrase_table(
 def read_reordering(
     path: str | PathLike[str], n_scores: int, wanted: set[tuple[bytes, bytes]] | None
 ) -> ReorderingTable:
-    """Read ``source ||| target ||| score score ...`` for the wanted phrase pairs, None for all.
+    """Read ``source ||| target ||| score ...`` for the wanted pairs (None: all).
 
     Raises:
         FormatError: see ``read_phrase_table``.

@@ -1,4 +1,4 @@
-"""Beam search for phrase-based translations of one sentence; it returns the search graph.
+"""Beam search for phrase-based translations of one sentence, as a search graph.
 
 Hypotheses cover source words in any order and produce the target from left to right. Hypotheses
 that cover the same number of words compete in one stack, by score plus an estimate for the
@@ -101,7 +101,7 @@ def search(model: Model, words: Sequence[bytes], limits: Limits) -> PhraseGraph:
 
 
 class _Search:
-    """The state of one search: options, pending stacks, and the nodes and edges so far."""
+    """The state of one search: options, pending stacks, and nodes and edges so far."""
 
     def __init__(self, model: Model, words: Sequence[bytes], limits: Limits) -> None:
         self.model = model

@@ -1,4 +1,4 @@
-"""The search graph of a sentence: values of its edges, and its file in Moses' format."""
+"""Search graphs of sentences: values of their edges, and files in Moses' format."""
 
 from __future__ import annotations
 

@@ -114,7 +114,9 @@ class TranslationService:
 
 
 def make_server(port: int, service: TranslationService) -> SimpleXMLRPCServer:
-    """Return a server that listens on a local port (0: any free one) but answers nothing yet.
+    """Return a server that listens on a local port but answers nothing yet.
+
+    Port 0 means any free one.
 
     Raises:
         OSError: the port is in use or not permitted.
@@ -129,7 +131,10 @@ def make_server(port: int, service: TranslationService) -> SimpleXMLRPCServer:
 
 
 class _Server(SimpleXMLRPCServer):
-    """Exits when it is interrupted in a request; Python's own class replies and continues."""
+    """A server that exits when it is interrupted in a request.
+
+    Python's own class replies and continues.
+    """
 
     def _marshaled_dispatch(self, data: Any, dispatch_method: Any = None, path: Any = None) -> Any:
         """Return the reply to a request, both as bytes of XML."""

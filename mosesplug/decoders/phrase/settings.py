@@ -37,7 +37,7 @@ TRUE_WORDS = {"true", "t", "1", "yes", "y"}
 
 @dataclass(frozen=True)
 class DecoderOption:
-    """An option: its short name (or ""), minimum and maximum number of values, and help."""
+    """An option: its short name (or ""), least and most number of values, and help."""
 
     short: str
     least: int
@@ -208,7 +208,7 @@ def read_settings(given: Mapping[str, Sequence[str]], ini: MosesIni) -> Settings
 
 
 def _hypergraph_target(words: list[str], n_best: list[str]) -> tuple[str | None, str]:
-    """Return the directory (None for no search graphs) and file suffix, by Moses' rules."""
+    """Return directory (None: no search graphs) and file suffix, by Moses' rules."""
     if not words or words[0].lower() in FALSE_WORDS:
         return None, ""
     if words[0].lower() not in TRUE_WORDS:

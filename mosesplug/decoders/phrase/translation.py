@@ -82,7 +82,7 @@ def search_sentence(model: Model, settings: Settings, words: Sequence[bytes]) ->
 
 
 def list_derivations(graph: PhraseGraph, settings: Settings) -> list[PhraseDerivation]:
-    """Return the n-best list of the settings, or the best derivation if they have no list."""
+    """Return the n-best list of the settings, or else the best derivation."""
     return find_best_derivations(
         graph, max(1, settings.n_best_size), distinct=settings.n_best_distinct
     )
