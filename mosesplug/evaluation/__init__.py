@@ -1,1 +1,1 @@
-"""Scores of finished translations, confidence intervals, and comparisons of systems."""
+"""Scores of finished translations, confidence intervals, comparisons of systems."""

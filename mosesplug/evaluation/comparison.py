@@ -1,4 +1,4 @@
-"""Compare systems with a baseline: scores, intervals, and significance of differences."""
+"""Compare systems with a baseline: scores, intervals and significance."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class System:
 
 
 def parse_systems(words: Sequence[str]) -> list[System]:
-    """Return the systems that the words name: ``FILE[,FILE...]`` or ``NAME=FILE[,FILE...]``.
+    """Return the systems that words name: ``FILE[,FILE...]`` or ``NAME=FILE[,...]``.
 
     A working directory stands for its tuned translations, see ``find_tuned_translations``.
 
@@ -78,7 +78,7 @@ def parse_systems(words: Sequence[str]) -> list[System]:
 
 
 def find_tuned_translations(directory: Path) -> list[Path]:
-    """Return the translations of the tuning set with the result's weights, one file for each run.
+    """Return translations of the tuning set with the result's weights, a file a run.
 
     Args:
         directory: a working directory, which may hold several runs.
@@ -91,7 +91,7 @@ def find_tuned_translations(directory: Path) -> list[Path]:
 
 
 def _find_in_run(directory: Path) -> Path:
-    """Return ``runN.out`` of the iteration that was decoded with the weights of the result."""
+    """Return ``runN.out`` of the iteration decoded with the weights of the result."""
     workspace = Workspace(directory, 0)
     try:
         decoded = StoredSummary.read(workspace.summary).decoded_in_iteration
@@ -174,7 +174,7 @@ def compare_systems(
 
 
 def measure_systems(systems: Sequence[System], metric: PreparedMetric) -> list[list[NDArray[Any]]]:
-    """Return the statistics of each run of each system, ``[n_sentences, n_statistics]``.
+    """Return statistics of each run of each system, ``[n_sentences, n_statistics]``.
 
     Raises:
         FormatError: a translation cannot be read, or does not fit the references.

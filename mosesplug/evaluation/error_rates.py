@@ -34,7 +34,7 @@ def display_score(metric: str, score: float) -> float:
 
 
 def explain_signature(signature: str) -> str:
-    """Return a metric's signature; for error rates, add that scores are 1 minus the rate."""
+    """Return a signature; for error rates, add that scores are 1 minus the rate."""
     names = signature.partition("|")[0].split(",")
     rates = _find_rates(signature)
     if not rates:

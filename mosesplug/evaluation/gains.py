@@ -1,4 +1,4 @@
-"""What learning weights has gained, by the objective and by metrics that it did not optimise.
+"""Gains of learned weights by the objective and by metrics not optimised.
 
 Optimising a metric games it: its score rises more than the output improves (Kovacs et al. 2024,
 "Mitigating metric bias in minimum Bayes risk decoding"). Metrics that are only watched, sentences
@@ -195,7 +195,7 @@ def _measure_metric(
 
 
 def find_gaming(gains: Sequence[Gain]) -> str | None:
-    """Return a warning if the objective rises and every watched metric falls; else None.
+    """Return a warning if the objective rises and each watched metric falls, or None.
 
     It is judged on the last of the gains, sentences that were not learned from if there are any.
     """

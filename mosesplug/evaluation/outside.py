@@ -1,4 +1,7 @@
-"""Attach scores from outside to translations: numbers for each sentence of each run of a system."""
+"""Attach scores from outside to translations.
+
+Scores are numbers for each sentence of each run of a system.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ __all__ = ["attach_arrays", "attach_scores", "read_sentence_scores"]
 
 
 def attach_scores(systems: Sequence[System], sources: Sequence[ScoreSource]) -> list[System]:
-    """Return systems with the scores of files, in the columns of ``make_outside_metrics``.
+    """Return systems with scores of files, in columns of ``make_outside_metrics``.
 
     Args:
         systems: the systems.
@@ -57,7 +60,7 @@ def attach_scores(systems: Sequence[System], sources: Sequence[ScoreSource]) -> 
 def attach_arrays(
     systems: Sequence[System], columns: Sequence[Sequence[Sequence[NDArray[np.float64]]]]
 ) -> list[System]:
-    """Return systems with arrays of scores ``columns[metric][system][run]``, each ``[n, k]``.
+    """Return systems with scores ``columns[metric][system][run]``, each ``[n, k]``.
 
     Raises:
         DataError: arrays have different numbers of sentences.

@@ -64,7 +64,10 @@ def find_learned(result: OptimizeResult) -> ScoredSentences:
 
 
 def find_held_out(result: OptimizeResult) -> ScoredSentences | None:
-    """Return the held-out sentences: a share of the lists, or other lists; None without any."""
+    """Return the held-out sentences, or None without any.
+
+    They are a share of the lists, or other lists.
+    """
     learned = result.learning
     if len(learned.away):
         return find_learned(result).take(learned.away)

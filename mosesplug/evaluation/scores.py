@@ -1,4 +1,4 @@
-"""Read translations, and score them as Moses' ``evaluator`` and ``sentence-bleu`` do."""
+"""Read translations; score them as Moses' ``evaluator`` and ``sentence-bleu`` do."""
 
 from __future__ import annotations
 
@@ -94,9 +94,10 @@ def corpus_score(metric: Metric, statistics: NDArray[np.int32]) -> float:
 def bootstrap(
     metric: Metric, statistics: NDArray[np.int32], samples: int, random: CRand
 ) -> Interval:
-    """Score sentences drawn with replacement (Koehn 2004, "Statistical significance tests").
+    """Score sentences drawn with replacement.
 
-    Draws and bounds are those of Moses' ``evaluator``, so a seed gives the same interval.
+    See Koehn (2004), "Statistical significance tests". Draws and bounds are those of Moses'
+    ``evaluator``, so a seed gives the same interval.
 
     Args:
         metric: the metric.
@@ -115,9 +116,10 @@ def bootstrap(
 
 
 def sentence_bleu(statistics: NDArray[np.int32]) -> NDArray[np.float32]:
-    """Return what ``sentence-bleu`` prints: ``metrics.sentence_bleu_moses`` in single precision.
+    """Return what ``sentence-bleu`` prints: sentence BLEU in single precision.
 
-    Each step is rounded as in Moses, since the last digits differ from double precision.
+    The formula is that of ``metrics.sentence_bleu_moses``. Each step is rounded as in Moses, since
+    the last digits differ from double precision.
 
     Args:
         statistics: int32 ``[n, 9]``.
@@ -140,6 +142,9 @@ def sentence_bleu(statistics: NDArray[np.int32]) -> NDArray[np.float32]:
 
 
 def _log(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return logarithms rounded to the nearest float32, as in C; NumPy's float32 may differ."""
+    """Return logarithms rounded to the nearest float32; NumPy's float32 may differ.
+
+    C rounds so, too.
+    """
     logarithms: NDArray[np.float32] = np.log(values.astype(np.float64)).astype(np.float32)
     return logarithms

@@ -1,4 +1,4 @@
-"""Score finished translations, or one hypothesis of each n-best list, by several metrics."""
+"""Score translations, or one hypothesis of each n-best list, by several metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Translations and references whose lines begin with sentence ids, as Kaldi's ``text`` files.
+"""Translations and references whose lines begin with sentence ids, as in Kaldi.
 
 Lines may also be JSON objects with a text, as those of NeMo's manifests, with or without an id.
 """

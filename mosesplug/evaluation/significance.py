@@ -132,12 +132,12 @@ def approximate_randomisation(
     trials: int,
     rng: np.random.Generator,
 ) -> float:
-    """Return how often systems differ as much after their translations are swapped at random.
+    """Return the p-value of a difference between systems.
 
-    Riezler & Maxwell (2005), "On some pitfalls in automatic evaluation and significance testing for
-    MT". With several runs, mean scores are compared and sentences are swapped within pairs of runs
-    (Clark et al. 2011, section 4.2). If one system has fewer runs, its runs are used again, in
-    order.
+    It is how often systems differ as much after their translations are swapped at random: Riezler &
+    Maxwell (2005), "On some pitfalls in automatic evaluation and significance testing for MT". With
+    several runs, mean scores are compared and sentences are swapped within pairs of runs (Clark et
+    al. 2011, section 4.2). If one system has fewer runs, its runs are used again, in order.
 
     Args:
         metric: the metric.
@@ -191,7 +191,7 @@ def _score(metric: Metric, statistics: Statistics) -> float:
 
 
 def _draws(n_sentences: int, samples: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
-    """Draw sentences with replacement, int64 ``[rows, n_sentences]``, some rows at a time."""
+    """Draw sentences with replacement in parts, int64 ``[rows, n_sentences]``."""
     at_once = _rows(n_sentences)
     for start in range(0, samples, at_once):
         yield rng.choice(n_sentences, size=(min(at_once, samples - start), n_sentences))
@@ -221,7 +221,7 @@ def _sums(drawn: NDArray[np.int64], statistics: Statistics) -> NDArray[np.float6
 
 
 def _sums_where(chosen: NDArray[np.bool_], values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sum the values of the sentences chosen in each row, float64 ``[rows, n_statistics]``."""
+    """Sum values of sentences chosen in each row, float64 ``[rows, n_statistics]``."""
     if not _are_exact(values, chosen.shape[1]):
         return _add_chosen(chosen, values)
     return np.asarray(chosen.astype(np.float64) @ values, dtype=np.float64)

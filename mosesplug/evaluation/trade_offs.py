@@ -1,4 +1,4 @@
-"""What weights near the learned ones trade between the objective and the watched metrics.
+"""Trade-offs of objective and watched metrics by weights near the learned ones.
 
 The weights on the way from the starting weights to the learned ones, and the learned ones with one
 weight changed, are scored by every metric. Those that no other weights beat by two metrics at once
@@ -77,7 +77,7 @@ class TradeOffs:
 
 
 def measure_trade_offs(result: OptimizeResult) -> TradeOffs | None:
-    """Return the trade-offs on held-out sentences if there are any, else on those learned from.
+    """Return the trade-offs on held-out sentences, or else on those learned from.
 
     None if no metric is watched.
     """
@@ -139,7 +139,7 @@ def _score(
 
 
 def find_front(scores: NDArray[np.float64]) -> list[int]:
-    """Return the rows that no other row exceeds in one column without being less in the other.
+    """Return rows that no row exceeds in one column without being less in the other.
 
     Args:
         scores: float64 ``[n, 2]``, larger is better. Of equal rows, the first counts.

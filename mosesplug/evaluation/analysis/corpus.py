@@ -1,4 +1,7 @@
-"""References and translations as word numbers of one vocabulary, and counts of their items."""
+"""Texts as word numbers of one vocabulary, and counts of their items.
+
+Texts are references and translations.
+"""
 
 from __future__ import annotations
 
@@ -129,7 +132,7 @@ def find_limits(references: Sequence[SentenceCounts]) -> SentenceCounts:
 
 
 def match_counts(counts: SentenceCounts, limits: SentenceCounts) -> NDArray[np.int64]:
-    """Return ``min(count, limit)`` for each key of ``counts``, int64; unknown keys have 0."""
+    """Return ``min(count, limit)`` for each key of ``counts``, int64; 0 if unknown."""
     if not len(limits.keys):
         return np.zeros(len(counts.keys), dtype=np.int64)
     places = np.searchsorted(limits.keys, counts.keys)

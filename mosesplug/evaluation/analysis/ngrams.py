@@ -68,7 +68,7 @@ class NgramCounts(NamedTuple):
 
 
 def count_ngrams(corpus: NumberedCorpus, longest: int = 4) -> NgramCounts:
-    """Count the n-grams of up to ``longest`` words that each system has right and wrong."""
+    """Count n-grams of up to ``longest`` words that each system has right and wrong."""
     texts = [*corpus.references, *(run for runs in corpus.systems.values() for run in runs)]
     words = np.concatenate([text.words for text in texts])
     parts = list(_count_orders(corpus, texts, words, longest))

@@ -77,7 +77,7 @@ _Assignment = Sequence[Sequence[NDArray[np.int64]]]
 def bucket_by_length(
     corpus: NumberedCorpus, metrics: Sequence[SystemStatistics], buckets: Buckets = LENGTHS
 ) -> tuple[SentenceBucket, ...]:
-    """Return the scores of sentences by the length of their references, then those of all."""
+    """Return scores of sentences by length of their references, then those of all."""
     lengths = np.mean([reference.lengths for reference in corpus.references], axis=0)
     places = buckets.assign(lengths)
     assignment = [[places] * len(runs) for runs in corpus.systems.values()]
@@ -102,7 +102,10 @@ def bucket_by_difference(
 
 
 def _find_difference(corpus: NumberedCorpus, run: NumberedText) -> NDArray[np.int64]:
-    """Return the difference from the closest reference length; of two, from the shorter one."""
+    """Return the difference from the closest reference length.
+
+    Of two equally close lengths, the shorter one counts.
+    """
     differences = np.array([run.lengths - reference.lengths for reference in corpus.references])
     order = np.lexsort((-differences, np.abs(differences)), axis=0)
     closest: NDArray[np.int64] = np.take_along_axis(differences, order[:1], axis=0)[0]

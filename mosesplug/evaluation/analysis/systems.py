@@ -1,4 +1,4 @@
-"""Read the systems of a comparison, and measure them by a metric, for their analysis."""
+"""Read the systems of a comparison, and measure them by a metric."""
 
 from __future__ import annotations
 

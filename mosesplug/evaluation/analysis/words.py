@@ -56,10 +56,10 @@ def measure_words(
     frequencies: Mapping[bytes, int] | None = None,
     buckets: Buckets = FREQUENCIES,
 ) -> tuple[WordAccuracy, ...]:
-    """Return precision and recall of words by their frequency (Neubig et al. 2019, compare-mt).
+    """Return precision and recall of words by their frequency, as in compare-mt.
 
-    A translation is compared with the reference of its sentence that shares most words with it,
-    by F1; the first of several equal ones.
+    See Neubig et al. (2019). A translation is compared with the reference of its sentence that
+    shares most words with it, by F1; the first of several equal ones.
 
     Args:
         corpus: the texts.
@@ -122,7 +122,7 @@ def _count_occurrences(
 def _count_run(
     corpus: NumberedCorpus, run: NumberedText, bucket_of: NDArray[np.int64], n_buckets: int
 ) -> NDArray[np.float64]:
-    """Return the expected, produced and correct words of each bucket, ``[3, n_buckets]``."""
+    """Return expected, produced and correct words of each bucket, ``[3, n_buckets]``."""
     n_words = max(1, len(corpus.vocabulary))
     own = count_items(run.sentences, run.words, n_words)
     sentences, words = np.divmod(own.keys, n_words)
