@@ -1,1 +1,1 @@
-"""Learn weights from existing n-best lists, stores or search graphs, without a decoder."""
+"""Learn weights from n-best lists, stores or search graphs, without a decoder."""

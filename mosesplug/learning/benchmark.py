@@ -1,4 +1,4 @@
-"""Compare algorithms on the same data: scores over seeds, CPU time, number of active weights.
+"""Compare algorithms on the same data: scores of seeds, CPU time, active weights.
 
 All algorithms get the same hypotheses, starting weights and seeds. The score on the sentences
 learned from favours algorithms that optimise this very score; the score on held-out sentences does
@@ -100,7 +100,7 @@ class BenchmarkTask:
         return corpus_score(self.problem, weights), held_out
 
     def learn(self, optimizer: Optimizer, seed: int) -> NDArray[np.float64]:
-        """Return the weights that an optimizer learns, decoding by decoding, as a run does."""
+        """Return the weights that an optimizer learns, decoding by decoding, as in a run."""
         space, weights = self.problem.tuning_set.space, self.start
         states: tuple[LearnerState, ...] = ()
         for number, problem in enumerate((*self.earlier, self.problem), start=1):
@@ -293,7 +293,9 @@ def measure_optimizer(
 def score_tasks(
     tasks: Sequence[BenchmarkTask], found: Sequence[NDArray[np.float64]] | None = None
 ) -> tuple[float, float | None]:
-    """Return the mean score on the sentences learned from, and one of all held-out sentences.
+    """Return the mean score on the sentences learned from, and the held-out score.
+
+    The held-out score is one score of all held-out sentences, or None without any.
 
     Args:
         tasks: one task, or one for each fold.

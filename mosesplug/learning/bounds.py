@@ -71,7 +71,7 @@ def parse_bounds(
 def describe_moves(
     bounds: Bounds, weights: NDArray[np.float64], labels: Sequence[str]
 ) -> list[str]:
-    """Return a message about starting weights, float64 ``[n]``, that are outside the bounds."""
+    """Return a message about starting weights, ``[n]``, that are outside the bounds."""
     moved = bounds.project(weights)
     changes = [
         f"{labels[column]} from {weights[column]:g} to {moved[column]:g}"

@@ -153,7 +153,9 @@ def cross_validate(
 
 
 def split_folds(sentences: NDArray[np.int64], count: int, seed: int) -> list[NDArray[np.int64]]:
-    """Assign sentences to folds at random, as evenly as possible; each fold is ascending.
+    """Assign sentences to folds at random, as evenly as possible.
+
+    Each fold is ascending.
 
     Args:
         sentences: int64, distinct.

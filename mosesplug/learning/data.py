@@ -1,4 +1,4 @@
-"""Read what weights are learned from: n-best lists, search graphs, or the store of a run."""
+"""Read the data to learn from: n-best lists, search graphs, or a run's store."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def read_data(
 
 
 def _check_start(settings: LearningSettings) -> None:
-    """Reject starting weights of divided scores, if these scores are not to be divided.
+    """Reject starting weights of divided scores if scores are not to be divided.
 
     Raises:
         UsageError: the file of the weights records a length exponent, and settings have none.
@@ -117,7 +117,7 @@ def _check_start(settings: LearningSettings) -> None:
 
 
 def _add_domains(data: LearningData, settings: LearningSettings, given: GivenData) -> LearningData:
-    """Return the data with copies of features for each domain, if settings name domains."""
+    """Return the data with copies of features for each domain, if there are domains."""
     domains = given.domains
     if domains is None and settings.domains is not None:
         domains = read_domains(settings.domains)
@@ -244,7 +244,7 @@ def _find_held_out_features(
 
 
 def _list_settings(settings: LearningSettings, given: GivenData) -> ListSettings:
-    """Return how lists are read; names that a caller has outweigh those of the settings."""
+    """Return how lists are read; names of a caller outweigh those of the settings."""
     lists = settings.lists
     return replace(
         lists,
@@ -307,7 +307,7 @@ def _read_graphs(
 
 
 def _move_to_space(lists: TuningSet, space: FeatureSpace) -> TuningSet:
-    """Return lists in another feature space, without the sparse features that it lacks."""
+    """Return lists in another feature space, without sparse features that it lacks."""
     if lists.space.groups != space.groups:
         raise DataError(
             f"the held-out lists have the features {' '.join(lists.space.names)[:200]}, but the "

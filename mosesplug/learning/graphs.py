@@ -1,4 +1,4 @@
-"""Read the search graphs of a tuning set, and make the problem that an optimizer solves on them.
+"""Read the search graphs of a tuning set, and make an optimizer's problem of them.
 
 A directory (``0.gz``, ``1.gz``, ... and ``weights``, as Moses writes it) or a file is one decoding
 of the tuning set. The graphs of several decodings are used together.

@@ -1,4 +1,4 @@
-"""Data to learn from: hypotheses with their starting weights, and what a caller has in memory."""
+"""Data to learn from: hypotheses, starting weights, and data of a caller."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class LearningData:
         bounds: Sequence[str] = (),
         lengths: LengthRange | None = None,
     ) -> LearningData:
-        """Return the same data with some features active, and limits of starts and weights.
+        """Return the data with some features active, and limits of starts and weights.
 
         Starting weights are moved into the bounds.
 

@@ -1,4 +1,4 @@
-"""Model scores divided by a power of the length: ``w . h / len^x``, with ``x`` learned, too.
+"""Model scores over a power of the length, ``w . h / len^x``, with learned ``x``.
 
 For each ``x``, the score is linear in the weights, with features divided by ``len^x``. So an outer
 search tries values of ``x``, and the algorithm finds the weights of each: first on an even grid,

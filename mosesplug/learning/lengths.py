@@ -1,4 +1,4 @@
-"""Divide features by a power of the length of their hypothesis, and carry the exponent along."""
+"""Divide features by a power of their hypothesis' length; record the exponent."""
 
 from __future__ import annotations
 
@@ -244,7 +244,10 @@ def with_recorded_length(weights: WeightFile) -> WeightFile:
 
 
 def spell_exponent(found: LengthRange) -> str:
-    """Return an exponent as files record it: ``[NAME,...:]X``, and a length other than words."""
+    """Return an exponent as files record it: ``[NAME,...:]X``.
+
+    A length other than words follows.
+    """
     return f"{found}{'' if found.by == WORDS else f' {found.by}'}"
 
 
@@ -254,7 +257,7 @@ def record_length(changes: ListChanges, found: LengthRange | None) -> ListChange
 
 
 def write_length_range(weights: Path, found: LengthRange | None) -> None:
-    """Write ``WEIGHTS.length`` beside weights; without an exponent, remove that of earlier ones."""
+    """Write ``WEIGHTS.length``; without an exponent, remove that of earlier weights."""
     path = Path(f"{weights}.length")
     if found is None:
         path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Learn weights from data: with one or several seeds, held-out data, and cross-validation."""
+"""Learn weights with one or several seeds, held-out data, and cross-validation."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class OptimizeResult:
     cpu_seconds: float
 
     def score_domains(self) -> list[DomainScore]:
-        """Return the scores of each domain, learned from and held out; empty without domains."""
+        """Return each domain's scores, learned from and held out; empty without domains."""
         data, learning = self.data, self.learning
         if data.domains is None:
             return []
@@ -193,7 +193,9 @@ def validate(
     progress: Progress = no_progress,
     given: GivenData = NOTHING_GIVEN,
 ) -> tuple[LearningData, CrossValidation]:
-    """Cross-validate the learning of weights; arguments and errors as for ``optimize``.
+    """Cross-validate the learning of weights.
+
+    Arguments and errors are those of ``optimize``.
 
     Returns:
         The data, and the scores of the folds.
@@ -218,7 +220,7 @@ def validate(
 def _learner_of(
     data: LearningData, optimizer: Optimizer, settings: LearningSettings
 ) -> LearnFunction:
-    """Return a function that finds the weights, and the length exponent if there is one."""
+    """Return a function that finds the weights, and the length exponent if any."""
 
     def learn(start: NDArray[np.float64] | None) -> LearnFunction:
         given = data.start.weights if start is None else start
@@ -326,7 +328,7 @@ def learn_weights(
 
 
 def find_warnings(lists: TuningSet, result: LearningResult) -> list[str]:
-    """Return what a user should check about n-best lists and the weights learned from them."""
+    """Return what to check about n-best lists and the weights learned from them."""
     weights, score = result.solution.weights, result.solution.score
     findings = [
         *find_list_signs(lists),
@@ -363,7 +365,7 @@ def _score(data: LearningData, problem: Problem | None, solution: Solution) -> f
 
 
 def _select_from_runs(learn: LearnFunction, runs: int, select: SelectRun) -> LearnFunction:
-    """Return a function that learns several times, and selects the weights of these runs."""
+    """Return a function that learns several times, and selects weights of these runs."""
 
     def learn_and_select(
         problem: Problem, rng: np.random.Generator, progress: Progress

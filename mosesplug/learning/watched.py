@@ -1,4 +1,4 @@
-"""Metrics that are reported and never optimised, on the same hypotheses as the objective.
+"""Metrics that are reported, not optimised, on the objective's hypotheses.
 
 A weighted sum of all metrics gives their statistics side by side in one pass over the lists;
 ``split_statistics`` separates those of the objective, which is all that an optimizer sees.
@@ -112,6 +112,6 @@ def split_statistics(
 
 
 def _narrow(statistics: NDArray[Any], metric: Metric) -> NDArray[Any]:
-    """Return statistics in the type that the metric itself has: counts of texts are int32."""
+    """Return statistics in the metric's own type: counts of texts are int32."""
     kind = statistics.dtype if needs_outside(metric) else np.int32
     return np.ascontiguousarray(statistics, dtype=kind)

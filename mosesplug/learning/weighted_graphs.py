@@ -135,9 +135,10 @@ def _read_configured(features: ConfiguredFeatures, sparse: Mapping[str, float]) 
 def read_weighted_graphs(
     places: Sequence[Path], weights: GraphWeights | None
 ) -> Iterator[WeightedGraph]:
-    """Yield the graphs of all sentences in ascending order, with one graph a place in memory.
+    """Yield the graphs of all sentences in ascending order.
 
-    Several graphs of one sentence are united. A sparse feature without a weight gets 0.
+    Memory holds one graph a place. Several graphs of one sentence are united. A sparse feature
+    without a weight gets 0.
 
     Args:
         places: directories or files.

@@ -1,4 +1,4 @@
-"""Read starting weights of any format for a feature space, and write learned weights."""
+"""Read starting weights of any format for a feature space; write learned ones."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class StartingWeights:
 
 
 def arrange_weights(file: WeightFile, space: FeatureSpace) -> StartingWeights:
-    """Return the weights of a file in the order of ``space``; a missing sparse weight is 0.
+    """Return a file's weights in the order of ``space``; missing sparse ones are 0.
 
     Raises:
         FormatError: the file lacks the weight of a dense feature, or a file of sparse weights that
@@ -121,7 +121,7 @@ def find_graph_weights(places: Sequence[Path]) -> Path | None:
 def score_hypotheses(
     block: NBestList, weights: WeightFile, lengths: LengthRange | None = None
 ) -> NDArray[np.float64]:
-    """Return the model scores of a list's hypotheses, float64 ``[n]``, as a tuning set has them.
+    """Return model scores of a list's hypotheses, float64 ``[n]``, as in a tuning set.
 
     Args:
         block: the list.
@@ -179,9 +179,9 @@ def _find_by_name(file: WeightFile, space: FeatureSpace) -> list[float]:
 def format_weights(
     space: FeatureSpace, weights: NDArray[np.float64], fixed: NDArray[np.bool_] | None = None
 ) -> tuple[bytes, bytes]:
-    """Return learned weights as texts of a dense and a sparse weight file, in full precision.
+    """Return learned weights as texts of a dense and a sparse weight file.
 
-    Sparse weights of 0 and those of fixed features are left out.
+    Numbers have full precision. Sparse weights of 0 and those of fixed features are left out.
 
     Args:
         space: the features.
@@ -205,7 +205,7 @@ def format_weights(
 
 
 def write_weights(path: Path, dense: bytes, sparse: bytes) -> None:
-    """Write a dense weight file, and beside it ``PATH.sparse`` if there are sparse weights.
+    """Write a dense weight file, and ``PATH.sparse`` if there are sparse weights.
 
     Without sparse weights, a ``PATH.sparse`` of an earlier run is removed.
     """

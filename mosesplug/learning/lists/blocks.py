@@ -1,4 +1,4 @@
-"""Read n-best lists of any format into blocks, and change the blocks in one list of steps.
+"""Read n-best lists of any format into blocks, and change these in steps.
 
 Everything that reads lists goes through ``read_list_blocks``: parse, then each step of
 ``make_steps`` in order.
@@ -151,7 +151,9 @@ def read_list_blocks(
     ids: SentenceIds | None = None,
     steps: Sequence[Step] | None = None,
 ) -> Iterator[Iterator[NBestList]]:
-    """Yield the blocks of each file; read those of one file before you ask for the next.
+    """Yield the blocks of each file.
+
+    Read those of one file before you ask for the next.
 
     Args:
         files: n-best lists: files, or lists that have been read, which are one block each.
@@ -181,9 +183,10 @@ def read_list_blocks(
 def read_lists_ahead(
     lists: Iterator[Iterator[NBestList]], most_bytes: int
 ) -> Iterator[Iterator[NBestList]]:
-    """Yield the same blocks; before the first file ends, read so many bytes of text of later ones.
+    """Yield the same blocks, but read the beginning of later files earlier.
 
-    So errors in later files come before the work that begins when the first file is read.
+    Before the first file ends, ``most_bytes`` bytes of text of later ones are read. So errors in
+    later files come before the work that begins when the first file is read.
     """
     ahead = deque[tuple[deque[NBestList], Iterator[NBestList]]]()
 
@@ -259,7 +262,7 @@ def _apply_steps(blocks: Iterator[NBestList], steps: Sequence[Step]) -> Iterator
 
 
 def describe_formats(files: Sequence[StrPath | NBestList], settings: ListSettings) -> Iterator[str]:
-    """Yield which format was found where it is not that of Moses, once for each format.
+    """Yield which formats other than Moses' were found, once for each format.
 
     Raises:
         FormatError: a file cannot be read, or has no known format.
@@ -309,7 +312,9 @@ class ListScan:
 def scan_lists(
     files: Sequence[StrPath], settings: ListSettings, ids: SentenceIds | None = None
 ) -> ListScan:
-    """Read lists once for what they hold; features of lists without names are not counted.
+    """Read lists once and return what they hold.
+
+    Features of lists without names are not counted.
 
     Args:
         files: the lists.

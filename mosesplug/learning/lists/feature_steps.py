@@ -1,4 +1,4 @@
-"""Add features to lists: values from files or arrays, and expressions of other features."""
+"""Add features to lists: from files, arrays, or expressions of other features."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class AddFeatures:
 
 
 class DeriveFeatures:
-    """Appends features that are computed from others to the dense ones, in their order.
+    """A step that appends dense features computed from others, in their order.
 
     Expressions are evaluated in double precision, and may use features that were derived before.
     """
@@ -176,7 +176,7 @@ def evaluate(feature: DerivedFeature, expression: Expression, known: _Columns) -
 
 
 class _Columns:
-    """What expressions can use: dense features, derived ones, and the sizes of the texts.
+    """Values that expressions can use: dense and derived features, sizes of texts.
 
     Attributes:
         derived: float64 ``[n]``, by name.
@@ -232,7 +232,7 @@ class _Columns:
 
 
 def count_words(block: NBestList) -> NDArray[np.int64]:
-    """Return the number of words of each hypothesis, int64 ``[n]``: what blanks separate."""
+    """Count the words of hypotheses, separated by blanks, int64 ``[n]``."""
     is_word = block.buffer > 32
     begins = is_word.copy()
     begins[1:] &= ~is_word[:-1]
@@ -245,7 +245,7 @@ def count_words(block: NBestList) -> NDArray[np.int64]:
 
 
 def count_chars(block: NBestList) -> NDArray[np.int64]:
-    """Return the number of characters of each hypothesis in UTF-8, int64 ``[n]``, with blanks."""
+    """Count the UTF-8 characters of hypotheses, with blanks, int64 ``[n]``."""
     return _count((block.buffer & 0xC0) != 0x80, block)
 
 

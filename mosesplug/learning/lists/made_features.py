@@ -19,7 +19,7 @@ _CONFIGURATIONS = ("moses.ini", "show-weights", "overwrite")
 
 
 def check_derived_features(weights: WeightFile, settings: ListSettings) -> None:
-    """Check that settings derive features as those that a file of weights was learned with.
+    """Check that settings derive features as a file of weights records.
 
     Raises:
         UsageError: an expression differs.
@@ -35,7 +35,7 @@ def check_derived_features(weights: WeightFile, settings: ListSettings) -> None:
 
 
 def check_made_features(weights: WeightFile, known: Collection[str], lists: str) -> None:
-    """Check that lists have the features that a file of weights records as added or derived.
+    """Check that lists have the features that weights record as added or derived.
 
     Args:
         weights: the file.

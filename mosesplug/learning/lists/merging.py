@@ -187,7 +187,7 @@ def store_lists(
 def _check_first(
     blocks: Iterator[NBestList], check: Callable[[FeatureSpace], object]
 ) -> Iterator[NBestList]:
-    """Yield the blocks; call ``check`` with the dense features of the first, if it has any."""
+    """Yield the blocks; call ``check`` with the first one's dense features, if any."""
     for number, block in enumerate(blocks):
         if number == 0 and block.groups:
             check(FeatureSpace(block.groups))
@@ -195,7 +195,7 @@ def _check_first(
 
 
 def read_lines_of(references: References) -> Sequence[Sequence[bytes]]:
-    """Return references as ``[reference][line]``; see ``formats.references.read_references``."""
+    """Return references as ``[reference][line]``; see ``read_references``."""
     if isinstance(references, str | PathLike):
         return read_references(references)
     return references
@@ -209,7 +209,9 @@ def name_references(references: References) -> str:
 def select_dense_features(
     path: Path, weights: WeightFile, settings: ListSettings = NO_SETTINGS
 ) -> tuple[str, ...] | None:
-    """Return the dense features of a list by the names of its weights; see ``find_dense_features``.
+    """Return the dense features of a list by the names of its weights.
+
+    See ``find_dense_features``.
 
     Raises:
         FormatError: the list cannot be read, has none of the features of these weights, or has one

@@ -1,4 +1,4 @@
-"""Attach scores from outside to the hypotheses of lists, and make the metrics of these scores.
+"""Attach scores from outside to hypotheses, and make the metrics of these scores.
 
 The scores of all lists of a command are one sequence: those of the first list in the order of its
 lines, then those of the second. ``ScoreStep`` takes as many as each block has hypotheses, checks
@@ -37,7 +37,7 @@ _FORMULA_OF_WIDTH: dict[int, Formula] = {1: "mean", 2: "ratio"}
 def make_outside_metrics(
     sources: Sequence[ScoreSource], *, fingerprints: bool = False
 ) -> tuple[OutsideMetric, ...]:
-    """Return the metric of each source; its columns are those that ``ScoreStep`` attaches.
+    """Return the metric of each source; its columns are those of ``ScoreStep``.
 
     Args:
         sources: the scores, in the order of their columns.

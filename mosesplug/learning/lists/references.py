@@ -40,7 +40,7 @@ _Lines = Sequence[Sequence[bytes]]
 
 
 class MatchedReferences(NamedTuple):
-    """References, ``[reference][line]``, and the ids that their lines are of, as far as known."""
+    """References, ``[reference][line]``, and the known ids of their lines."""
 
     lines: _Lines
     ids: SentenceIds
@@ -76,7 +76,7 @@ def match_references(
 
 
 def arrange_lines(lines: _Lines, ids: Sequence[str], what: str) -> _Lines:
-    """Return references in the order of ids; those that do not begin with ids are left as they are.
+    """Return references in the order of ids; those without ids stay as they are.
 
     Raises:
         DataError: an id has no reference, or two.
@@ -108,7 +108,10 @@ def check_reference_count(ids: SentenceIds, lines: _Lines, what: str) -> None:
 
 
 def _read_first_ids(files: Sequence[StrPath | NBestList], settings: ListSettings) -> set[str]:
-    """Return ids of the first block; none if ids are integers or the list can be read once only."""
+    """Return the ids of the first block.
+
+    The set is empty if ids are integers, or if the list can be read only once.
+    """
     path = next(iter(files), None)
     if path is None or isinstance(path, NBestList):
         return set()
@@ -143,12 +146,17 @@ def split_id(line: bytes, keys: Sequence[str] = REFERENCE_KEYS) -> tuple[bytes, 
 
 
 def _are_ids(keys: Sequence[str], ids: set[str]) -> bool:
-    """Return whether most ids are keys, or most keys ids: one that is missing is an error then."""
+    """Return whether most ids are keys, or most keys ids.
+
+    If so, one that is missing is an error.
+    """
     return 2 * len(ids.intersection(keys)) > min(len(ids), len(keys))
 
 
 def _check_other_ids(keys: Sequence[str], ids: set[str], what: str) -> None:
-    """Check that references do not begin with ids of other lists, which would count as words.
+    """Check that references do not begin with ids of other lists.
+
+    Such ids would count as words.
 
     Raises:
         DataError: they do: all first words differ, and each has digits and something else.

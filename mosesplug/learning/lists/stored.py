@@ -142,7 +142,7 @@ def _score_again(
     threads: int,
     progress: Progress,
 ) -> tuple[TuningSet, str]:
-    """Return lists with statistics of the stored texts and of scores, and the signature."""
+    """Return lists with statistics of stored texts and scores, and the signature."""
     if needs_outside(metric) and not sources:
         raise UsageError(
             f"the store at {path} holds texts, but no scores to compute {metric.name} again: add "

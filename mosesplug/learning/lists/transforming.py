@@ -58,7 +58,7 @@ class Transform:
             yield from _take_ready(waiting, command)
 
     def pair(self, blocks: Iterator[NBestList]) -> Iterator[tuple[NBestList, NBestList]]:
-        """Yield blocks, each with the same block with changed texts; errors as for ``stream``."""
+        """Yield each block with its copy of changed texts; errors as for ``stream``."""
         waiting: deque[NBestList] = deque()
 
         def note() -> Iterator[NBestList]:
@@ -76,7 +76,7 @@ class Transform:
 def pair_transformed(
     blocks: Iterator[NBestList], command: str | None
 ) -> Iterator[tuple[NBestList, NBestList]]:
-    """Yield blocks, each with the same block with the texts that a command makes of it.
+    """Yield each block with its copy that has the texts that a command makes of it.
 
     Args:
         blocks: of one list.

@@ -1,4 +1,4 @@
-"""Numbers from outside for each hypothesis, taken block by block in the order of the lists.
+"""Numbers from outside for hypotheses, block by block in the order of the lists.
 
 The numbers of all lists of a command are one sequence: those of the first list in the order of its
 lines, then those of the second. The reader of a format may put the sentences of a list into another
@@ -184,7 +184,7 @@ class ValueColumn:
 
 
 class _HeldRows:
-    """The rows of one list, in the order of its file, and which of them have been given away."""
+    """Rows of one list, in the order of its file, and which of them were given away."""
 
     def __init__(self, path: str) -> None:
         self.path = path
