@@ -1,4 +1,4 @@
-"""Checks for the authors of plug-ins: what mosesplug expects of a metric, format and so on.
+"""Checks for authors of plug-ins: what mosesplug expects of metrics and so on.
 
 Each ``check_*`` raises ``AssertionError`` with a message for the first check that fails; call it in
 a test of any framework. ``*_CHECKS`` have the single checks by name, to run each as a test of its

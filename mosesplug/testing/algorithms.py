@@ -1,4 +1,4 @@
-"""The checks of algorithms: planted weights, seeds, odd arrays, errors, declared settings."""
+"""Checks of algorithms: planted weights, seeds, odd arrays, errors, settings."""
 
 from __future__ import annotations
 

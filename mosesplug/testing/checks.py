@@ -27,7 +27,9 @@ def require_equal(found: Any, expected: Any, what: str) -> None:
 def require_error(
     kind: type[Exception] | tuple[type[Exception], ...], call: Callable[[], object], what: str
 ) -> Exception:
-    """Call, and return the error; raise ``AssertionError`` if there is none or another one.
+    """Return the error that ``call`` raises.
+
+    Raise ``AssertionError`` if it raises none or another one.
 
     Args:
         kind: the expected error.

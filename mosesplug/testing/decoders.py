@@ -1,4 +1,4 @@
-"""The checks of decoders: lists of the right sentences, features and order, for any weights."""
+"""Checks of decoders: the right sentences, features and order, for any weights."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def check_decoder(
 
 
 def check_batch_decoder(case: DecoderCase, name: str = "decoder") -> None:
-    """Check that an open decoder behaves as ``mosesplug.decoders.batch.BatchDecoder`` says.
+    """Check that an open decoder behaves as ``decoders.batch.BatchDecoder`` says.
 
     Raises:
         AssertionError: a check fails.

@@ -1,4 +1,4 @@
-"""The checks of list formats: blocks of whole sentences, archives, and malformed files."""
+"""Checks of list formats: blocks of whole sentences, archives, malformed files."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ListFormatCase:
 
     @property
     def files(self) -> list[Path]:
-        """The valid lists that are files: only these can be recognised, packed and damaged."""
+        """Valid lists that are files; only these can be recognised, packed and damaged."""
         return [path for path in self.valid if path.is_file()]
 
     def read(self, path: Path) -> tuple[list[NBestList], tuple[str, ...]]:

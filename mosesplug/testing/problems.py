@@ -46,7 +46,10 @@ def tuning_set(
     sparse_names: tuple[str, ...] = (),
     possible: int = 10,
 ) -> TuningSet:
-    """Hypotheses in sentences of the given sizes, a point a word; every array is read-only."""
+    """Return hypotheses in sentences of the given sizes; every array is read-only.
+
+    Each hypothesis has ``possible`` words, and a point for each of ``won`` of them.
+    """
     dense = np.ascontiguousarray(dense, dtype=np.float32)
     stats = np.stack([np.asarray(won), np.full(len(won), possible)], axis=1).astype(np.int32)
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -70,9 +73,10 @@ def tuning_set(
 def planted(
     seed: int, n_sentences: int = 60, n_hyps: int = 15, n_features: int = 5, noise: float = 0.0
 ) -> tuple[Problem, NDArray[np.float64]]:
-    """A problem that hidden weights solve: each sentence's best hypothesis scores highest there.
+    """Return a problem that hidden weights solve, and these weights.
 
-    Returns the problem and the hidden weights, whose score is 1 where ``noise`` is 0.
+    Without ``noise``, they give the best hypothesis of each sentence the highest model score, and
+    their score is 1.
     """
     rng = np.random.default_rng(seed)
     hidden = rng.uniform(-1.0, 1.0, n_features)
@@ -87,7 +91,7 @@ def planted(
 def planted_bleu(
     seed: int, n_sentences: int = 60, n_hyps: int = 15, n_features: int = 5, noise: float = 0.0
 ) -> tuple[Problem, NDArray[np.float64]]:
-    """The same as ``planted``, with statistics of BLEU for points won, for those who need them.
+    """Return ``planted`` with statistics of BLEU instead of points won.
 
     Translations are as long as their references, and of n-grams of any length the same share
     matches: the share of points.
