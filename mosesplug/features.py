@@ -63,13 +63,13 @@ class FeatureSpace:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Names of all columns: ``LM0_0`` for dense ones (as in ``features.dat``), then sparse."""
+        """Names of all columns: dense as ``LM0_0`` (as in ``features.dat``), then sparse."""
         dense = (f"{name}_{i}" for name, width in self.groups for i in range(width))
         return (*dense, *self.sparse)
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """Names of all columns for messages: ``LM0`` for a single dense value, else ``TM0_1``."""
+        """Names of columns for messages: ``LM0`` for a single dense value, else ``TM0_1``."""
         dense = (
             name if width == 1 else f"{name}_{i}"
             for name, width in self.groups

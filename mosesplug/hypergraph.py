@@ -93,7 +93,10 @@ class Hypergraph:
         return self.targets[self.target_offsets[edge] : self.target_offsets[edge + 1]]
 
     def translation(self, edges: NDArray[np.int64]) -> list[bytes]:
-        """Return the words of a derivation; ``edges`` lists each edge before those of its tails."""
+        """Return the words of a derivation.
+
+        ``edges`` lists each edge before those of its tails.
+        """
         rest = iter(edges.tolist())
         waiting = [iter(self.target(next(rest)).tolist())]
         words: list[bytes] = []
@@ -117,7 +120,7 @@ class Hypergraph:
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a read-only view, like those on a memory map, so kernels compile only once."""
+    """Return a read-only view, as of memory maps, so that kernels compile only once."""
     view = array.view()
     view.flags.writeable = False
     return view

@@ -43,7 +43,7 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 
 def kernel(function: Function) -> Function:
-    """Compile ``function`` in Numba's nopython mode: ``nogil``, cached, IEEE arithmetic.
+    """Compile ``function`` in nopython mode: ``nogil``, cached, IEEE arithmetic.
 
     Numba itself is imported when the first kernel is called: commands that call none start sooner.
     """
@@ -68,7 +68,7 @@ def lean_kernel(function: Function) -> Function:
 
 
 def fused_kernel(function: Function) -> Function:
-    """Compile like ``lean_kernel`` and ``finite_kernel``, where last bits do not matter.
+    """Compile like ``lean_kernel`` and ``finite_kernel``; last bits may differ.
 
     One instruction may round a product and a sum together. That is faster, and exacter, but the
     last bits depend on the processor.
@@ -78,7 +78,10 @@ def fused_kernel(function: Function) -> Function:
 
 
 class _Kernel:
-    """A function whose Numba dispatcher is made when it is first called, by Python or a kernel."""
+    """A function whose Numba dispatcher is made when it is first called.
+
+    The caller is Python or another kernel.
+    """
 
     def __init__(self, function: Callable[..., object], flags: dict[str, Any]) -> None:
         update_wrapper(self, function)
@@ -110,7 +113,7 @@ _making = threading.Lock()
 
 
 def _compile(function: Callable[..., object], flags: dict[str, Any]) -> Any:
-    """Return Numba's dispatcher for ``function``, cached if a directory can be written."""
+    """Return a Numba dispatcher for ``function``, cached if a directory is writable."""
     numba = _load_numba()
     # A wrapper for callers in C, which kernels do not have, takes a tenth of the compilation.
     options = {"nogil": True, "no_cfunc_wrapper": True, **flags}
@@ -127,10 +130,11 @@ def _compile(function: Callable[..., object], flags: dict[str, Any]) -> Any:
 
 
 def _extend_cache(kept: Any, modules: Path) -> None:
-    """Let Numba compile what it cannot read from its cache, and run what it cannot write there.
+    """Let Numba work with a cache that it cannot read or write.
 
-    Its files are replaced as a whole, but a crash of the machine may leave them empty. What is not
-    in this cache is read from the one beside the modules.
+    Numba compiles what it cannot read, and runs what it cannot write. The files of the cache are
+    replaced as a whole, but a crash of the machine may leave them empty. What is not in this cache
+    is read from the one beside the modules.
     """
     load, save = kept.load_overload, kept.save_overload
 
@@ -173,7 +177,7 @@ _PATIENCE = 60.0
 
 
 def _take_turns(dispatcher: Any) -> None:
-    """Let one process compile what others want at the same time: they wait and load it.
+    """Let one process compile what others want at the same time; they load it.
 
     Each kernel has a byte of a file in its cache directory, which the process that compiles it
     locks. The system unlocks the bytes of a process that dies, and forks do not inherit them.
@@ -205,9 +209,10 @@ def _take_turns(dispatcher: Any) -> None:
 
 
 def _lock(kept: Any, byte: int) -> int | None:
-    """Lock a byte of the file of locks in a cache; return the file, or None if it stays unlocked.
+    """Lock a byte of the file of locks in a cache; return the file, or None.
 
-    Kernels do not call each other in circles, so that processes do not wait for each other.
+    None means that the byte stays unlocked. Kernels do not call each other in circles, so that
+    processes do not wait for each other.
     """
     end = time.monotonic() + _PATIENCE
     with contextlib.suppress(OSError):
@@ -224,7 +229,10 @@ def _lock(kept: Any, byte: int) -> int | None:
 
 @cache
 def _open_locks(directory: str) -> int:
-    """Open the file of locks of a cache; it stays open, since closing it unlocks all its bytes."""
+    """Open the file of locks of a cache.
+
+    The file stays open, since closing it unlocks all its bytes.
+    """
     return os.open(Path(directory, "kernels.lock"), os.O_RDWR | os.O_CREAT, 0o666)
 
 
@@ -241,7 +249,7 @@ _compiled: list[str] = []
 
 
 def count_compiled() -> int:
-    """Return the number of kernels that this process has compiled, and not read from the cache."""
+    """Return the number of kernels that this process compiled, not read from a cache."""
     return len(_compiled)
 
 
@@ -306,7 +314,10 @@ def _postpone_blas() -> None:
 
 @cache
 def _has_home() -> bool:
-    """Return whether the user's cache directory is known; else Numba creates one named ``~``."""
+    """Return whether the user's cache directory is known.
+
+    If it is not, Numba creates one named ``~``.
+    """
     config: Any = _load_numba().config
     if config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME"):
         return True
@@ -318,7 +329,7 @@ def _has_home() -> bool:
 
 @cache
 def _use_private_cache() -> bool:
-    """Let Numba cache kernels in a private temporary directory; log a warning if there is none."""
+    """Let Numba use a private temporary cache; warn and return False without one."""
     config: Any = _load_numba().config
     for place in _temporary_directories():
         directory = Path(place, f"mosesplug-kernels-{os.geteuid()}")
@@ -333,13 +344,13 @@ def _use_private_cache() -> bool:
 
 
 def _temporary_directories() -> Iterator[str]:
-    """Yield the system's temporary directories, as ``tempfile``, but not the current directory."""
+    """Yield the directories of ``tempfile``, except the current directory."""
     named = (os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP"))
     yield from (place for place in (*named, "/tmp", "/var/tmp") if place)
 
 
 def _is_private(directory: Path) -> bool:
-    """Create the directory if it is missing; return whether only this user can write to it.
+    """Create a missing directory; return whether only this user can write to it.
 
     Numba executes what it finds in its cache, so the directory of another user is no cache.
     """
@@ -356,7 +367,7 @@ def _is_private(directory: Path) -> bool:
 
 
 def _once_for_all_constants(dispatcher: Any) -> Any:
-    """Compile ``dispatcher`` once for each argument type, not for each constant argument.
+    """Compile ``dispatcher`` once per argument type, not per constant argument.
 
     Numba compiles a kernel three times if others call it with 0, with 1 and with a variable. LLVM
     inlines the kernel and finds the constants anyway.

@@ -80,7 +80,7 @@ def _map_file(size: int) -> mmap.mmap:
 def concatenate(
     arrays: Sequence[NDArray[Any]], dtype: DTypeLike, heap_bytes: int | None = None
 ) -> NDArray[Any]:
-    """Return the rows of all arrays, of which there is at least one, in one of ``allocate``."""
+    """Return the rows of one or more arrays, in an array of ``allocate``."""
     shape = (sum(map(len, arrays)), *arrays[0].shape[1:])
     result = allocate(shape, dtype, heap_bytes)
     np.concatenate(arrays, out=result)

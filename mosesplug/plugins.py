@@ -46,7 +46,7 @@ def load_plugin(group: str, name: str, kind: type[T]) -> T | None:
 
 
 def plugin_names(group: str, built_in: Collection[str] = ()) -> list[str]:
-    """Return the names that packages register, without those of mosesplug's own; sorted."""
+    """Return the sorted names that packages register, without those of mosesplug."""
     return sorted({each.name for each in list_plugins(group)} - set(built_in))
 
 

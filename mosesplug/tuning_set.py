@@ -128,7 +128,7 @@ class TuningSet:
         return linear_scores(self.dense, self.sparse, weights)
 
     def first_best(self, weights: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the row of the 1-best of each non-empty sentence; the first row wins ties.
+        """Return the row of each non-empty sentence's 1-best; the first row wins ties.
 
         Returns int64 ``[number of non-empty sentences]``.
         """
@@ -144,7 +144,7 @@ class TuningSet:
         return rows[first].astype(np.int64)
 
     def view_sentences(self, start: int, stop: int) -> TuningSet:
-        """Return the sentences at positions ``start`` to ``stop - 1``, as views of the arrays."""
+        """Return sentences at positions ``start`` to ``stop - 1``, as views of the arrays."""
         first, last = int(self.offsets[start]), int(self.offsets[stop])
         return TuningSet(
             space=self.space,
