@@ -1,4 +1,4 @@
-"""The tuning loop: decode, store, optimise, write weights, and again until nothing moves."""
+"""The tuning loop: decode, store, optimize and write weights until they settle."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ class _Chosen:
 
 
 def _list_results(context: Context, chosen: _Chosen) -> Iterator[tuple[Path, Weights, Path | None]]:
-    """Yield each file of the result with its weights, and the file that has the sparse ones."""
+    """Yield each file of the result, its weights, and its file of sparse ones."""
     workspace, domains = context.files.workspace, context.data.domains
     path = result_path(context.data.configuration, workspace)
     if domains is None:
@@ -169,7 +169,7 @@ def _score_in_lists(context: Context, weights: Weights) -> float | None:
 def _best_heldout(
     context: Context, records: Sequence[IterationRecord], best: Evaluation, weights: Weights
 ) -> _Chosen:
-    """Return the best weights on the held-out set; the starting weights if none are better."""
+    """Return the best weights on the held-out set, which may be the starting ones."""
     if not best.updates:
         context.files.watch(
             Note(
@@ -184,7 +184,7 @@ def _best_heldout(
 
 
 def _mean(context: Context, records: Sequence[IterationRecord]) -> Weights:
-    """Return the mean of the weights of all iterations, normalised unless their scale matters."""
+    """Return the mean of all iterations' weights, normalised if their scale is free."""
     return average_weights(
         [read_result(record).weights for record in records],
         normalise=has_free_scale(context.data.configuration, context.data.fixed),
@@ -204,7 +204,7 @@ def has_free_scale(configuration: Configuration, fixed: Mapping[str, float]) -> 
 def _best_decoded(
     context: Context, records: Sequence[IterationRecord], last: IterationResult
 ) -> _Chosen:
-    """Return the weights of the iteration with the best 1-best score on the tuning set.
+    """Return the weights of the iteration with the best 1-best on the tuning set.
 
     Nothing was decoded with the optimum of the last iteration. Unless the run converged, its score
     is unknown, so it is not selected.

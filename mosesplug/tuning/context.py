@@ -1,4 +1,4 @@
-"""What the steps of a run share: its data, its files and events, and its optimizer."""
+"""The data, files, events and optimizer that the steps of a run share."""
 
 from __future__ import annotations
 
@@ -136,7 +136,9 @@ class Context:
 
 
 def learns_from_graphs(configuration: Configuration, algorithm: Algorithm) -> bool:
-    """Return whether a run learns from search graphs, not from lists that are taken from them.
+    """Return whether a run learns from search graphs, rather than from lists.
+
+    Lists may be taken from search graphs.
 
     Mini-batches of a decoder and shards are lists.
     """

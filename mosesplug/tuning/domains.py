@@ -75,7 +75,7 @@ class DomainLearning:
 
     @property
     def text(self) -> str:
-        """Labels and a checksum of their sentences, which the store compares at ``--continue``."""
+        """Labels, and a checksum of each sentence's label; ``--continue`` compares them."""
         code = zlib.crc32(self.domains.of_sentence.tobytes())
         return f"{' '.join(self.domains.names)} {code:08x}"
 
@@ -84,7 +84,7 @@ class DomainLearning:
         return add_copies(problem, self.domains.names, self._numbers(problem), sparse=self.sparse)
 
     def centre(self, problem: Problem, space: DomainSpace, solution: Solution) -> Solution:
-        """Return the solution with shared weights that are the mean of those of the domains."""
+        """Return the solution with shared weights that are the mean of the domains'."""
         counts = count_domains(len(self.domains.names), self._numbers(problem), problem.tuning_set)
         return replace(solution, weights=space.centre(solution.weights, counts))
 
@@ -94,7 +94,10 @@ class DomainLearning:
 
 @dataclass(frozen=True)
 class _PartWorkspace(Workspace):
-    """Files of the decoding of one domain: ``run1.news.best100.out`` for ``run1.best100.out``."""
+    """Files of one domain's decoding: ``run1.news.best100.out``.
+
+    In a run without domains, this is ``run1.best100.out``.
+    """
 
     part: str
 

@@ -83,9 +83,10 @@ class OptimizerProgress:
 
 @dataclass(frozen=True)
 class IterationFinished:
-    """An iteration ended: score of its 1-best, score of the new weights on the lists, change.
+    """The end of an iteration: scores of its 1-best and of the new weights.
 
-    ``graphs`` if the new weights were scored on search graphs.
+    ``optimum`` is the score of the new weights on the lists, or on search graphs if ``graphs``.
+    ``largest_change`` is the largest change of a weight.
     """
 
     iteration: int
@@ -99,7 +100,7 @@ class IterationFinished:
 
 @dataclass(frozen=True)
 class EpochProgress:
-    """If online, the number of mini-batches of an epoch that are decoded and learned from."""
+    """Progress of an online epoch: mini-batches decoded and learned from."""
 
     iteration: int
     batches: int

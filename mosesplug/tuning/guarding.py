@@ -1,4 +1,6 @@
-"""Check a run for signs that it goes wrong: before decoding, after it, and at the end.
+"""Check a run for signs that it goes wrong.
+
+The checks come before decoding, after it, and at the end.
 
 Each sign is reported once and recorded in ``summary.json``; with ``--strict`` it ends the run. The
 signs follow from the store and the input files, so a resumed run reports the same.
@@ -271,7 +273,7 @@ def _is_text(configuration: Configuration) -> bool:
 
 
 def _first_list_signs(context: Context, start: Mapping[str, Any]) -> list[WarningSign]:
-    """Signs in the n-best lists of the first iteration; those that explain others come first."""
+    """Return signs in the first iteration's lists, those that explain others first."""
     lists = _read_first_lists(context, start, _SENTENCES)
     texts = _text_signs(context, lists.outputs) if _is_text(context.data.configuration) else []
     return [*texts, *find_list_signs(*lists.parts)]

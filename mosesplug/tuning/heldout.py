@@ -62,7 +62,9 @@ class HeldOutScorer:
     threads: int
 
     def score(self, weights: Weights) -> float:
-        """Return the corpus score with these weights. A missing translation counts as empty.
+        """Return the corpus score with these weights.
+
+        A missing translation counts as empty.
 
         Raises:
             DecoderError: the decoder failed.

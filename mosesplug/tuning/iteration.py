@@ -1,4 +1,4 @@
-"""The steps of an iteration: decode, store and score the lists, optimize, write the result.
+"""The steps of an iteration: decode, store and score, optimize, write.
 
 Files are written atomically, and only from what the store holds, so each step can be repeated after
 a kill.
@@ -75,7 +75,7 @@ _FIRST_INTERPOLATED = 3
 
 
 def finish_iteration(context: Context, judge: HeldOutScorer | None) -> None:
-    """Optimize on the lists of the newest iteration and those before it; store the result.
+    """Optimize on the lists of all iterations so far; store the result.
 
     Raises:
         OptimizerError: there are no usable weights.
@@ -128,7 +128,7 @@ def write_decoding_files(
 
 
 def decode_input(context: Context, iteration: int, weights: Weights, *, skip: bool) -> DecodedInput:
-    """Decode the input, or take the n-best list or search graphs of an earlier decoding."""
+    """Decode the input, or take the lists or search graphs of an earlier decoding."""
     release_memory()  # the decoder's models need the memory
     if skip:
         graphs = context.data.configuration.decoding.graphs is not None
@@ -141,7 +141,7 @@ def decode_input(context: Context, iteration: int, weights: Weights, *, skip: bo
 
 
 def decoded_weights(context: Context, iteration: int, weights: Weights) -> Weights:
-    """Return the weights as the decoder gets them; the starting weights are normalised."""
+    """Return weights as the decoder gets them; starting weights are normalised."""
     if iteration > 1 or context.data.configuration.decoding.config_weights_first:
         return weights
     return weights.normalise()
@@ -266,7 +266,7 @@ def _solution(
 
 
 def _plain_curve(history: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
-    """The numbers and strings in the optimizer's report; a number that is not finite is None."""
+    """Return numbers and strings of the optimizer's report; None if not finite."""
     return tuple(
         {name: _plain(value) for name, value in step.items() if np.ndim(value) == 0}
         for step in history
@@ -347,7 +347,7 @@ def _active(names: tuple[str, ...] | None, space: FeatureSpace) -> NDArray[np.bo
 
 
 def make_graphs(context: Context) -> None:
-    """Make the search graphs of an online epoch before it, if they are due and missing.
+    """Make the search graphs of an online epoch, if they are due and missing.
 
     ``--redecode-every N`` makes them before epochs 1, N+1, 2N+1, ...; all mini-batches are decoded
     from the graphs so far (Watanabe 2012, section 5.1, made his once). They are stored before the

@@ -103,7 +103,7 @@ def _failures_name_the_iteration(store: NBestStore) -> Iterator[None]:
 
 
 def _drop_unrecorded_epoch(store: NBestStore) -> None:
-    """Drop an epoch of shards without its result: the shards have what is needed to repeat it."""
+    """Drop an epoch of shards without a result; the shards can repeat it."""
     records = store.iterations()
     if records and records[-1].result is None and not records[-1].n_lists:
         store.drop_last(records[-1].iteration)

@@ -1,4 +1,6 @@
-"""The tuning loop turned inside out: ask what must be decoded, tell the n-best lists.
+"""The tuning loop by ask and tell.
+
+Ask what must be decoded, and tell the n-best lists.
 
 ``tune`` is ``while (request := ask(...)) is not None: tell(..., request, decode(request))``. The
 store alone tells how far a run is: a request without an answer is asked again, and lists are stored

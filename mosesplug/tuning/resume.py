@@ -1,4 +1,4 @@
-"""Decide whether to continue an earlier run in the working directory, or to replace it.
+"""Decide whether to continue or replace a run in the working directory.
 
 A run without a store is continued from its files: what ``mert-moses.pl`` leaves, or what is left
 after a store was lost. The lists and weights of its finished iterations are all that is needed.
@@ -68,7 +68,7 @@ def has_earlier_run(workspace: Workspace) -> bool:
 
 
 def _has_lists(workspace: Workspace) -> bool:
-    """Return whether an earlier run left lists; it left none if its first decoding failed."""
+    """Return whether an earlier run left lists; a failed first decoding leaves none."""
     if any(workspace.directory.glob("shard.*")):
         return True
     if not workspace.store.exists():
@@ -125,7 +125,7 @@ def report_changed_settings(context: Context) -> None:
 
 
 def find_unstored_iterations(workspace: Workspace, store: NBestStore) -> range:
-    """Return the iterations that are finished according to the files, and not in the store.
+    """Return the iterations that files call finished but the store lacks.
 
     A run of this program stores an iteration before its files say that it is finished.
 

@@ -1,4 +1,4 @@
-"""Prepare a run: check its settings and data, and collect what its iterations share."""
+"""Prepare a run: check settings and data; collect what iterations share."""
 
 from __future__ import annotations
 
@@ -66,10 +66,11 @@ _CONFUSION_NETWORK = 1
 
 
 def _find_starting_weights(show: ShowWeights, configuration: Configuration) -> Weights:
-    """Return the starting weights: the announced dense ones or a former run's, and sparse ones.
+    """Return the starting weights.
 
-    Sparse weights come from the ``weight-file`` in the configuration, or in the former run's
-    result, and on top of them those of the file that is given.
+    Dense ones are the decoder's, or those of a former run. Sparse weights come from the
+    ``weight-file`` in the configuration, or in the former run's result, and on top of them those of
+    the file that is given.
 
     Args:
         show: the decoder's features.
@@ -314,7 +315,7 @@ def _report_idle_settings(
 
 
 def _input_lines(configuration: Configuration) -> int | None:
-    """Number of source sentences; None if there is no input with one sentence per line."""
+    """Return the number of source sentences; None without one sentence per line."""
     source = configuration.input
     if source is None or configuration.decoding.decoder.input_type == _CONFUSION_NETWORK:
         return None

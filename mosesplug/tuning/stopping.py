@@ -46,7 +46,7 @@ def find_reason_to_stop(context: Context) -> str:
 
 
 def _find_stale_decodings(context: Context) -> str:
-    """Return a reason to stop if the last decodings scored no higher than one before them."""
+    """Return a reason to stop if the last decodings scored no higher than before."""
     configuration, store = context.data.configuration, context.files.store
     limit, records = configuration.stop_after, store.iterations()
     if not limit or configuration.online is not None or len(records) <= limit:
@@ -73,7 +73,7 @@ def _find_stale_decodings(context: Context) -> str:
 def find_last_gain(
     metric: Metric, scores: Sequence[float], read: Callable[[int], NDArray[Any]]
 ) -> int:
-    """Return the position of the last decoding that scored higher than the last gain before it.
+    """Return the position of the last decoding that beat the last gain before it.
 
     A score is higher if it exceeds the other one by more than the noise of their difference, so a
     slow rise counts as soon as it has added up to that much. The first decoding counts as a gain.
@@ -92,9 +92,10 @@ def find_last_gain(
 
 
 def estimate_noise(metric: Metric, first: NDArray[Any], second: NDArray[Any]) -> float:
-    """Return the standard error of the difference of two corpus scores on the same sentences.
+    """Return the standard error of the difference of two corpus scores.
 
-    It is the jackknife's: each score is computed again without one sentence, for all sentences.
+    Both are scores of the same sentences. The standard error is the jackknife's: each score is
+    computed again without one sentence, for all sentences.
 
     Args:
         metric: the metric.

@@ -48,7 +48,9 @@ class _StoppedError(SystemExit):
 
 @contextmanager
 def compile_while_decoding(context: Context) -> Iterator[None]:
-    """Compile kernels in a thread while the block decodes, and let them be when it ends.
+    """Compile kernels in a thread while the block decodes.
+
+    When the block ends, the thread stops at its next step, and nothing waits for it.
 
     At an interrupt, the thread is stopped wherever it is: the end of the process does not wait
     until kernels are compiled.

@@ -1,9 +1,9 @@
-"""Signs that a tuning run goes wrong although nothing failed: pure functions over its data.
+"""Signs that a tuning run goes wrong although nothing failed.
 
-Each sign has a name and a message with observation and remedy. They come from public
-reports: weights of 1 and 1e-39 (a component that nothing depends on takes all of the norm), or
-zeros with a score of 0 (lists of empty hypotheses), which other tools write into ``moses.ini``
-without a warning. The thresholds are far from the values of sound systems.
+The functions are pure. Each sign has a name and a message with observation and remedy. They come
+from public reports: weights of 1 and 1e-39 (a component that nothing depends on takes all of the
+norm), or zeros with a score of 0 (lists of empty hypotheses), which other tools write into
+``moses.ini`` without a warning. The thresholds are far from the values of sound systems.
 """
 
 from __future__ import annotations

@@ -40,7 +40,10 @@ class Weights:
         vector: NDArray[np.float64],
         fixed: Mapping[str, float] = NO_WEIGHTS,
     ) -> Weights:
-        """Return the weights of a vector, float64 ``[len(space)]``, without ``fixed`` features."""
+        """Return the weights of a vector, float64 ``[len(space)]``.
+
+        Sparse features whose weight is 0 or that are ``fixed`` are left out.
+        """
         values = vector.tolist()
         pairs = zip(space.sparse, values[space.n_dense :], strict=True)
         sparse = {name: w for name, w in pairs if w != 0.0 and name not in fixed}
@@ -93,7 +96,10 @@ class Weights:
         return Weights(tuple(factor * weight for weight in self.dense), sparse)
 
     def mix(self, earlier: Weights, share: float) -> Weights:
-        """Return ``share`` of these and the rest of earlier ones (Hopkins & May 2011, 5.4.3)."""
+        """Return ``share`` of these and the rest of earlier ones.
+
+        Source: Hopkins & May (2011), section 5.4.3.
+        """
         pairs = zip(self.dense, earlier.dense, strict=True)
         names = [*self.sparse, *(name for name in earlier.sparse if name not in self.sparse)]
         return Weights(
@@ -137,7 +143,7 @@ def average_weights(every: Sequence[Weights], *, normalise: bool) -> Weights:
 def parse_ranges(
     texts: tuple[str, ...], group_names: tuple[str, ...]
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Parse the bounds of random starting weights: minima and maxima per dense feature.
+    """Parse bounds of random starting weights: minima, maxima per dense feature.
 
     Args:
         texts: ``name:min..max,min..max``, the bounds of a group's features in order. A name holds

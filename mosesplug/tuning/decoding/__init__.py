@@ -1,1 +1,4 @@
-"""One decoding of the tuning set: prepare the model, run the decoder, check its lists."""
+"""One decoding of the tuning set.
+
+Prepare the model, run the decoder, and check its lists.
+"""

@@ -41,7 +41,10 @@ def follow_list(
 
 
 class ListFollower:
-    """Reads a growing list; ``advance`` is called while it grows, and ``finish`` at its end."""
+    """Reader of a list that grows.
+
+    Call ``advance`` while it grows, and ``finish`` at its end.
+    """
 
     def __init__(
         self, path: Path, packed: Path, groups: Sequence[tuple[str, int]], stack: ExitStack
@@ -86,7 +89,7 @@ class ListFollower:
         return True
 
     def take_lists(self) -> Iterator[NBestList] | None:
-        """Return the parsed lists of a finished archive; None if they must be read from it.
+        """Return the parsed lists of a finished archive; None if it must be read.
 
         They are freed one by one.
         """

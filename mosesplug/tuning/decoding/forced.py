@@ -1,8 +1,8 @@
-"""Add the derivation of each reference to the n-best lists, as far as the decoder finds one.
+"""Add the derivation of each reference to the n-best lists, if one is found.
 
-With them in the lists, a learner whose oracles are the best hypotheses makes bold updates towards
-references (Liang et al. 2006; survey of Neubig & Watanabe 2016, section 4.1). Liang, Zhang & Zhao
-(2012) add them to the lists of other algorithms.
+The decoder searches for it. With them in the lists, a learner whose oracles are the best hypotheses
+makes bold updates towards references (Liang et al. 2006; survey of Neubig & Watanabe 2016, section
+4.1). Liang, Zhang & Zhao (2012) add them to the lists of other algorithms.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def add_forced_derivations(
 def prepare_forced(
     configuration: Configuration, workspace: Workspace, config: Path, n_sentences: int
 ) -> Path:
-    """Write the configuration with constraints and its references; return the configuration.
+    """Write references and a configuration constrained by them; return the latter.
 
     Raises:
         FormatError: the configuration cannot be constrained.

@@ -1,4 +1,4 @@
-"""The n-best lists that a decoding leaves: rewrite, merge, compress and check them."""
+"""Rewrite, merge, compress and check the n-best lists of a decoding."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def keep_list(
 def follow_decoder(
     configuration: Configuration, workspace: Workspace, iteration: int, features: ShowWeights
 ) -> Iterator[ListFollower | None]:
-    """Follow the list that a decoder writes; None if it is rewritten before it is stored."""
+    """Follow the list that a decoder writes; None if it is rewritten before storing."""
     decoding = configuration.decoding
     if decoding.transform is not None or decoding.lattice_samples or decoding.forced:
         yield None
@@ -118,7 +118,7 @@ def check_written(nbest: Path, finished: FinishedProcess) -> None:
 
 
 def count_listed(nbest: Path) -> int:
-    """Return the number of sentences up to the last whole line of a list that is being written."""
+    """Return the number of sentences up to the last whole line of a growing list."""
     try:
         with nbest.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
@@ -130,7 +130,9 @@ def count_listed(nbest: Path) -> int:
 
 
 def read_decoded(path: Path, groups: tuple[tuple[str, int], ...]) -> Iterator[NBestList]:
-    """Yield the blocks of a decoder's n-best list, in any format that can have these features.
+    """Yield the blocks of a decoder's n-best list.
+
+    The list may have any format that can hold these features.
 
     Args:
         path: the list.

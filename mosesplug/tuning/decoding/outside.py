@@ -1,4 +1,7 @@
-"""Runs by ask and tell: a decoder that cannot decode, and the check of lists that are told."""
+"""Runs by ask and tell.
+
+``AbsentDecoder`` cannot decode; ``check_answer`` checks the lists that are told.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +69,7 @@ def _refuse() -> NoReturn:
 def check_answer(
     blocks: Iterable[NBestList], groups: tuple[tuple[str, int], ...], n_sentences: int, what: str
 ) -> Iterator[NBestList]:
-    """Yield blocks with the features in order; raise an error unless all sentences have lists.
+    """Yield blocks with the features in order; require lists of all sentences.
 
     Args:
         blocks: the lists, sentences in ascending order.

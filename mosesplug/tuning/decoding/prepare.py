@@ -48,7 +48,7 @@ def prepare_config(configuration: Configuration, workspace: Workspace, watch: Wa
 def announce_features(
     decoder: MosesDecoder, workspace: Workspace, config: Path, watch: Watcher
 ) -> ShowWeights:
-    """Return the announced features and weights, from ``features.list`` or the decoder.
+    """Return the announced features and weights, cached in ``features.list``.
 
     Raises:
         DecoderError: the decoder failed, or announced nothing to tune; its answer cannot be read.
@@ -121,7 +121,7 @@ def require_constraints(
 
 
 def read_features(configuration: Configuration, workspace: Workspace) -> ShowWeights:
-    """Return the features and weights in a file of weights; write them to ``features.list``.
+    """Return features and weights of a weight file; write ``features.list``.
 
     Raises:
         FormatError: the file cannot be read.
@@ -157,7 +157,7 @@ def _with_hint(error: DecoderError, config: Path, workspace: Workspace) -> Decod
 def _filter_tables(
     configuration: Configuration, filtering: ModelFilter, workspace: Workspace, watch: Watcher
 ) -> Path:
-    """The configuration of the filtered model, which is made again if its sources changed."""
+    """Return the filtered model's configuration; filter again if sources changed."""
     target = workspace.filtered
     made_from = {
         "command": shlex.join(filtering.command),

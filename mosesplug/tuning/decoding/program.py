@@ -42,7 +42,9 @@ _COMPARING = "compared"
 
 @dataclass(frozen=True)
 class ProgramDecoder:
-    """A ``Decoder`` that runs a program: Moses, one of its wrappers, or the bundled decoder.
+    """A ``Decoder`` that runs a program.
+
+    The program is Moses, one of its wrappers, or the bundled decoder.
 
     Attributes:
         program: how to call it.
@@ -113,7 +115,9 @@ class ProgramDecoder:
         )
 
     def search_graphs(self, iteration: int, weights: ModelWeights) -> DecodedInput:
-        """Decode the input into search graphs, which replace those of the iteration before.
+        """Decode the input into search graphs.
+
+        They replace those of the iteration before.
 
         Raises:
             DecoderError: the program failed.
@@ -137,7 +141,9 @@ class ProgramDecoder:
 
     @contextmanager
     def serve(self, sentences: Sequence[bytes], weights: ModelWeights) -> Iterator[BatchDecoder]:
-        """Keep the program running as a server if it can, else start it for each mini-batch.
+        """Keep the program running as a server, or start it for each mini-batch.
+
+        A server is used if the program can be one.
 
         Raises:
             UsageError: a server is required, and the program cannot be one.

@@ -65,7 +65,7 @@ def open_shared_store(path: Path) -> NBestStore:
 
 
 def share_store(store: NBestStore, path: Path) -> None:
-    """Share a store that is open for writing with the readers of graphs in this process."""
+    """Share a store that is open for writing with this process' readers of graphs."""
     with _SHARED.lock:
         _SHARED.stores[path.resolve()] = store
 
@@ -105,7 +105,7 @@ class KeptGraphs:
 
 
 class GrowingGraphs:
-    """The search graphs of a store that the run is writing, as they are at each mini-batch.
+    """The search graphs of a store that the run writes, anew at each mini-batch.
 
     They include those of an iteration that has no lists yet. No transaction stays open between
     mini-batches, or the store could not grow.
@@ -131,7 +131,7 @@ class GrowingGraphs:
 
 
 def find_graph_store(path: Path) -> Path | None:
-    """Return the store at a path, which is a store or a working directory; None if missing."""
+    """Return the store at a path or in that working directory; None if missing."""
     for candidate in (Workspace(path, 1).store, path):
         if (candidate / "data.mdb").is_file():
             return candidate
@@ -156,7 +156,7 @@ def check_input(store: NBestStore, path: Path, text: Path) -> None:
 
 
 class ForestDecoder(BatchDecoder):
-    """A ``BatchDecoder`` that lists the best translations in the search graphs of each sentence.
+    """A ``BatchDecoder`` that lists the best translations in search graphs.
 
     Its lists depend only on the graphs and the weights, not on the number of threads.
     """

@@ -1,7 +1,8 @@
-"""Import search graphs from a decoder's files into a store in the working directory.
+"""Import a decoder's files of search graphs into a store.
 
-The graphs of a tuning set are gigabytes of text. They are read once and stored as memory-mapped
-arrays; a later run with the same files uses the store as it is.
+The store is in the working directory. The graphs of a tuning set are gigabytes of text. They are
+read once and stored as memory-mapped arrays; a later run with the same files uses the store as it
+is.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ def import_graphs(
 
 
 def _files(place: Path) -> Mapping[int, Path]:
-    """Return the files of a directory by sentence id, or the single file as that of sentence 0."""
+    """Return a directory's files by sentence id; a single file is sentence 0's."""
     if place.is_file():
         return {0: place}
     try:

@@ -1,4 +1,4 @@
-"""Stored search graphs as a decoder: find, check and open them, and list hypotheses."""
+"""Stored search graphs as a decoder: find, check, open, and list hypotheses."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def open_graph_decoder(
     references: Prepared,
     watch: Watcher,
 ) -> GraphDecoder:
-    """Open the search graphs that replace the decoder; write their features to ``features.list``.
+    """Open the search graphs that replace the decoder; write ``features.list``.
 
     Raises:
         DataError: there are no graphs, or their features differ from those of the configuration.
@@ -223,7 +223,9 @@ def use_own_graphs(
     store: NBestStore,
     watch: Watcher,
 ) -> Decoder:
-    """Return a decoder that takes n-best lists from the run's own search graphs, if it uses them.
+    """Return a decoder of the run's own search graphs, if it uses them.
+
+    The decoder takes n-best lists from them.
 
     Args:
         decoder: makes the search graphs.

@@ -62,7 +62,7 @@ def check_graphs(configuration: Configuration, algorithm: Algorithm) -> None:
 def read_fixed_weights(
     configuration: Configuration, config: Path, algorithm: Algorithm
 ) -> Mapping[str, float]:
-    """Return the weights of features that are not tuned, if search graphs are learned from.
+    """Return weights of untuned features, if search graphs are learned from.
 
     MIRA uses them, too, although Moses' ``kbmira`` has 0 there: derivations of one sentence differ
     in unknown words (a word may be known in longer phrases only), and the decoder scores that.

@@ -1,4 +1,7 @@
-"""The problem that an algorithm solves on search graphs, in a run and without a decoder."""
+"""The problem that an algorithm solves on search graphs.
+
+It is solved in a run, or without a decoder.
+"""
 
 from __future__ import annotations
 

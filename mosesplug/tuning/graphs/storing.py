@@ -1,4 +1,4 @@
-"""From the search graphs of one decoding to the store, and to the n-best list of the iteration.
+"""Store the search graphs of a decoding, and make n-best lists of them.
 
 Several processes read the graphs. What they return is small: a list as text, and a graph that is
 pruned to the edges of its best derivations.
@@ -54,7 +54,9 @@ class PrunedGraph:
 
 @dataclass(frozen=True)
 class GraphFiles:
-    """Reads and prunes the search graphs of one decoding; called with the index of a file.
+    """Reader of one decoding's search graphs, which it prunes.
+
+    Call it with the index of a file.
 
     Attributes:
         sentences: ids of those that have a graph, ascending.
@@ -127,7 +129,7 @@ def _as_file(path: str, graph: Hypergraph, names: tuple[str, ...]) -> Hypergraph
 
 
 def store_graphs(context: Context, iteration: int, weights: Weights, lists: DecodedInput) -> None:
-    """Store the search graphs of an iteration, and write its n-best list to ``lists.path``.
+    """Store an iteration's search graphs, and write its list to ``lists.path``.
 
     Args:
         context: of the run.

@@ -312,7 +312,7 @@ def make_result(
 def mean_of_epochs(
     result: IterationResult, last: IterationResult | None, iteration: int
 ) -> Weights:
-    """Return the mean of the weights after each epoch, with the previous epoch's result."""
+    """Return the mean of the weights after each epoch, given the last one's mean."""
     if last is None or last.average is None:
         return result.weights
     return result.weights.mix(last.average, 1.0 / iteration)

@@ -196,7 +196,7 @@ class EpochLists:
             self._store.finish_iteration(self.iteration, record)
 
     def complete_report(self, report: EpochReport, learner: Learner) -> EpochReport:
-        """Return a finished epoch's report, completed with facts about its features and lists."""
+        """Return a finished epoch's report with facts about its features and lists."""
         space, record = self.numbering.space, self._store.iterations()[-1]
         return replace(
             report,

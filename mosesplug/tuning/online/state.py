@@ -1,4 +1,4 @@
-"""The state of the learner between epochs and decodings, and how the store keeps it."""
+"""The learner's state between epochs and decodings, and how it is stored."""
 
 from __future__ import annotations
 

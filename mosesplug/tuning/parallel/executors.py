@@ -33,7 +33,9 @@ __all__ = ["StopSignal", "open_cluster", "open_executor", "open_processes", "ope
 
 
 class StopSignal:
-    """Asks threads, which cannot be killed, to stop, and closes the resources they wait for.
+    """A request to threads to stop, since threads cannot be killed.
+
+    It also closes the resources that they wait for.
 
     Attributes:
         soon: if set, threads stop before they start on anything else.

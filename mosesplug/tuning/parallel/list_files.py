@@ -1,4 +1,7 @@
-"""Lists as files that worker processes map: written once, to a directory that all of them see."""
+"""Lists as files that worker processes map.
+
+They are written once, to a directory that all workers see.
+"""
 
 from __future__ import annotations
 

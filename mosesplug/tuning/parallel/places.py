@@ -1,4 +1,4 @@
-"""Places where shards are: each task of a shard goes to the worker that has its lists.
+"""Places of shards: a shard's tasks go to the worker that has its lists.
 
 Workers prepare a shard when its first task arrives, and keep it. So the tasks of a shard should run
 in one worker, as long as it lives. Any other can run them, too, and prepares the shard first.
@@ -57,7 +57,7 @@ def open_places(sharding: Sharding, n_places: int, at_once: int) -> Iterator[Pla
 
 @dataclass(frozen=True)
 class _LocalPlaces:
-    """Places in executors: executor ``k`` of ``n`` has the places whose number modulo n is k."""
+    """Places in executors: place ``p`` is in executor ``p % n`` of ``n``."""
 
     executors: Sequence[Executor]
 
@@ -85,7 +85,9 @@ class _ClusterPlaces:
 
 
 def assign_places(earlier: Sequence[str | None], workers: Sequence[str]) -> list[str | None]:
-    """Return the worker of each place: the earlier one unless it is gone or has too many.
+    """Return the worker of each place.
+
+    A place keeps its earlier worker unless that is gone or has too many.
 
     Args:
         earlier: the worker of each place so far; None: it has none.

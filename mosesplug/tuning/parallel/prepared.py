@@ -89,7 +89,7 @@ def _kept() -> _Kept:
 
 
 def work_on_shard(recipe: ShardRecipe, work: Callable[..., Any], *arguments: Any) -> Any:
-    """Return ``work(state, *arguments)`` of a shard, preparing it unless that was done."""
+    """Return ``work(state, *arguments)`` of a shard; prepare it if necessary."""
     kept, key = _kept(), (recipe.directory, recipe.number)
     with kept.lock:
         entry = kept.entries.get(key)

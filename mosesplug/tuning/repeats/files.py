@@ -26,7 +26,7 @@ def run_directory(directory: Path, number: int) -> Path:
 
 
 def find_run_directories(directory: Path) -> tuple[Path, ...]:
-    """Return the directories of the runs that have begun; none in that of a single run."""
+    """Return the directories of runs that have begun; empty for a single run's."""
     if not (directory / PLAN).is_file():
         return ()
     found = (
@@ -38,7 +38,7 @@ def find_run_directories(directory: Path) -> tuple[Path, ...]:
 
 
 def share_filtered(config: Path, first: Path, other: Path) -> None:
-    """Link the filtered model of the first run into another run that would filter the same files.
+    """Link the first run's filtered model into a run that filters the same files.
 
     Relative names in the configuration name other files in another directory.
 

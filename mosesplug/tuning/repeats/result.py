@@ -136,7 +136,7 @@ def conclude_several(
 
 
 def _compare(runs: Sequence[FinishedRun], watch: Watcher) -> None:
-    """Check that the runs are comparable, and warn of other settings than those of the first."""
+    """Check that runs are comparable; warn if settings differ from the first run's."""
     first = runs[0]
     for run in runs[1:]:
         if (run.names, run.signature) != (first.names, first.signature):
@@ -196,7 +196,7 @@ def _write_mean(
 
 
 def _features(run: FinishedRun) -> ShowWeights:
-    """Return the features that the decoder announced, or those in the run's configuration."""
+    """Return the decoder's features, or those of the run's configuration."""
     workspace = Workspace(run.directory, 0)
     if workspace.features_list.is_file():
         show = read_show_weights(workspace.features_list)

@@ -76,7 +76,7 @@ def tune_several(
     began: Callable[[int, int], None] = lambda run, seed: None,
     ended: Callable[[FinishedRun], None] = lambda run: None,
 ) -> SeveralResult:
-    """Tune several times; the result is ``moses.ini`` in the working directory, as of one run.
+    """Tune several times; write ``moses.ini`` as a single run does.
 
     With ``existing="continue"``, finished runs are kept, and the first unfinished one is continued.
 
@@ -236,7 +236,7 @@ def _finish_run(
 
 
 def _clear(directory: Path, count: int) -> None:
-    """Remove the result of earlier runs, and all of them but the first, which is new already."""
+    """Remove the result of earlier runs, and all runs but the first, which is new."""
     workspace = Workspace(directory, 0)
     for path in (*workspace.results, workspace.tuned_sparse, workspace.summary):
         path.unlink(missing_ok=True)

@@ -88,7 +88,7 @@ def measure_spread(scores: Sequence[float | None]) -> Spread | None:
 
 
 def select_scores(runs: Sequence[FinishedRun]) -> tuple[str, tuple[float, ...]]:
-    """Return the scores by which runs are selected: held-out scores, or else dev scores.
+    """Return the scores that select a run: held-out scores, or else dev scores.
 
     Returns:
         ``heldout`` or ``dev``, and one score per run.
@@ -108,9 +108,10 @@ def select_scores(runs: Sequence[FinishedRun]) -> tuple[str, tuple[float, ...]]:
 
 
 def find_median_run(runs: Sequence[FinishedRun]) -> FinishedRun:
-    """Return the run with the median score; of an even number, the lower of the middle two.
+    """Return the run with the median score.
 
-    Of equal scores, that of the earlier run counts as lower.
+    Of an even number of runs, it is the lower of the middle two. Of equal scores, that of the
+    earlier run counts as lower.
 
     Raises:
         DataError: some runs have no score.

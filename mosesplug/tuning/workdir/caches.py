@@ -71,7 +71,7 @@ def describe_size_and_time(path: Path) -> str:
 
 
 def describe_model_files(config: Path, directory: Path) -> str:
-    """Return size and time of all model files that a ``moses.ini`` names, one per line.
+    """Return sizes and times of the model files that a ``moses.ini`` names, as lines.
 
     A ``path=`` may be a prefix of the real names; relative ones count from ``directory``, the
     decoder's current directory.
@@ -83,7 +83,7 @@ def describe_model_files(config: Path, directory: Path) -> str:
 
 
 def find_lost_models(config: Path, directory: Path) -> tuple[str, ...]:
-    """Return relative model files missing in ``directory``, but not in that of ``config``."""
+    """Return relative model files that are beside ``config``, not in ``directory``."""
     names = _MODEL_PATH.findall(config.read_text("utf-8", "surrogateescape"))
     return tuple(
         name

@@ -1,4 +1,4 @@
-"""Read and write the files of an iteration, as ``mert-moses.pl`` names and spells them.
+"""Read and write the files of an iteration, as ``mert-moses.pl`` does.
 
 ``tune`` writes them with all digits. They follow from the content of the store, so each can be
 written again; only the date in the header of a ``moses.ini`` differs. Whoever needs weights or
@@ -152,7 +152,7 @@ def write_decoding_config(
     decoded: Weights,
     score: float | None,
 ) -> None:
-    """Write ``runN.dense``, and ``runN.moses.ini`` or another file of weights of an iteration.
+    """Write ``runN.dense``, and ``runN.moses.ini`` or another file of weights.
 
     Args:
         configuration: of the run.
@@ -193,7 +193,7 @@ def weights_path(configuration: Configuration, workspace: Workspace, iteration: 
 
 
 def result_path(configuration: Configuration, workspace: Workspace) -> Path:
-    """Return the file with the resulting weights: ``moses.ini``, or one in another format."""
+    """Return the file of the result: ``moses.ini``, or one in another format."""
     return workspace.directory / WEIGHT_FILES[_weights_format(configuration)]
 
 
@@ -208,10 +208,10 @@ def write_config(
     score: float | None,
     heldout: float | None = None,
 ) -> None:
-    """Write a configuration with other weights and the decoder's flags, otherwise unchanged.
+    """Write a configuration with other weights and the decoder's flags.
 
-    A decoder that reads another format gets only the weights, in that format. ``score`` is of the
-    tuning set, ``heldout`` of the held-out set, if they are known.
+    All else is unchanged. A decoder that reads another format gets only the weights, in that
+    format. ``score`` is of the tuning set, ``heldout`` of the held-out set, if they are known.
     """
     decoder = configuration.decoding.decoder
     if not writes_moses_ini(configuration):
@@ -308,7 +308,7 @@ def write_extractor_files(
 def write_optimizer_files(
     workspace: Workspace, iteration: int, weights: Weights, score: float
 ) -> None:
-    """Write ``runN.mert.log`` and ``runN.mert.out``, which ``mert-moses.pl --continue`` reads.
+    """Write ``runN.mert.log`` and ``.mert.out`` for ``mert-moses.pl --continue``.
 
     It takes the result of ``mert`` from the first, and that of ``kbmira`` and PRO from the second.
     """
@@ -327,5 +327,5 @@ def write_finished_step(workspace: Workspace, iteration: int) -> None:
 
 
 def format_date() -> str:
-    """Return the current time as ``format_date`` prints it, in the C locale and in UTC."""
+    """Return the current time as ``date`` prints it in the C locale and in UTC."""
     return time.strftime("%a %b %d %H:%M:%S UTC %Y", time.gmtime())

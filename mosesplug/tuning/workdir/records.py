@@ -1,4 +1,7 @@
-"""The records that the store keeps with each iteration, from which a killed run resumes."""
+"""The records that the store keeps with each iteration.
+
+A killed run resumes from them.
+"""
 
 from __future__ import annotations
 

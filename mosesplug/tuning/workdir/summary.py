@@ -95,7 +95,10 @@ class Result:
     warnings: tuple[str, ...] = ()
 
     def as_json(self, finished: str, version: str) -> bytes:
-        """Return ``summary.json``. Only ``finished`` and ``seconds`` differ between equal runs."""
+        """Return ``summary.json``.
+
+        Only ``finished`` and ``seconds`` differ between equal runs.
+        """
         document = {
             "program": f"mosesplug {version}",
             "finished": finished,
@@ -203,7 +206,9 @@ class StoredSummary:
             return decoded
 
     def weights(self, n_dense: int) -> tuple[tuple[str, ...], Weights]:
-        """Return the names of the dense weights, which come first, and the resulting weights.
+        """Return the names of the dense weights, and the resulting weights.
+
+        Dense weights come first in the file.
 
         Raises:
             DataError: there are fewer than ``n_dense``.
@@ -217,7 +222,7 @@ class StoredSummary:
             return tuple(name for name, _ in pairs[:n_dense]), Weights(dense, dict(pairs[n_dense:]))
 
     def dev_score(self) -> tuple[float | None, str | None]:
-        """Return the score of the result on the tuning set, and the data it was computed on."""
+        """Return the result's score on the tuning set, and the data it was scored on."""
         with _require_well_formed(self.path):
             result, iterations = self.document["result"], self.document["iterations"]
             if decoded := result["decoded_in_iteration"]:

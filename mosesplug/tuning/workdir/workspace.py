@@ -70,7 +70,7 @@ class Workspace:
         return self.directory / "hypergraph"
 
     def remove_graphs(self) -> None:
-        """Remove the search graphs, but no other files in their directory and no link target."""
+        """Remove the search graphs, but no other files beside them and no link target."""
         if self.graphs.is_symlink():
             self.graphs.unlink()
         ParsedGraphs.remove(self.graphs)
@@ -206,7 +206,7 @@ class Workspace:
                 raise
 
     def _withdraw(self, made: Sequence[Path]) -> None:
-        """Remove files written before the first iteration, and the new directories ``made``."""
+        """Remove files from before the first iteration, and new directories ``made``."""
         if self.store.is_dir():
             shutil.rmtree(self.store)
         for path in self.directory.iterdir():
