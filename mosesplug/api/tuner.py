@@ -413,7 +413,7 @@ def _make_table(space: FeatureSpace, weights: Weights) -> WeightTable:
 def _add_earlier(
     workspace: Workspace, given: Mapping[str, Any], *, overwrite: bool
 ) -> dict[str, Any]:
-    """Add settings to those of a tuner's earlier run in the directory."""
+    """Overlay settings on those of a tuner's earlier run in the directory."""
     values = {**given, "decoder": ASK}
     if overwrite or not workspace.settings.is_file():
         return values

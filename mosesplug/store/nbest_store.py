@@ -373,7 +373,7 @@ class NBestStore(StoreReader):
         return ingest
 
     def record_result(self, iteration: int, result: Mapping[str, Any]) -> None:
-        """Add the optimizer's result to an iteration's record, in one transaction.
+        """Add the optimizer's result to an iteration's record, in its own transaction.
 
         Raises:
             StoreError: the iteration does not exist.

@@ -73,7 +73,7 @@ def _decode(line: bytes, place: Place) -> Any:
 
 
 def _integer(digits: str) -> int:
-    """Return an integer; one with too many digits for Python is cut to 400 digits."""
+    """Return an integer; cut it to 400 characters, as Python limits the digits."""
     return int(digits[:400])
 
 
