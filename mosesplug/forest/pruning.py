@@ -37,8 +37,8 @@ SMALLEST = np.float32(1e-8)
 def prune_to_edges(graph: Hypergraph, weights: NDArray[np.float32], edges: int) -> Hypergraph:
     """Prune a graph to the edges of its best derivations.
 
-    This is Moses' ``kbmira --hg-prune``. Scores are in single precision, and features are summed in
-    the order of their columns.
+    This follows Moses' ``kbmira --hg-prune``. Scores are in single precision, and features are
+    summed in the order of their columns.
 
     Args:
         graph: a graph whose goal can be built.

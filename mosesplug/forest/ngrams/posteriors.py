@@ -145,7 +145,7 @@ def _possible_twice(
 ) -> NDArray[np.bool_]:
     """Return whether a derivation can have each n-gram twice, bool ``[n_chosen]``.
 
-    Only edges with non-zero posterior count.
+    The derivation may use only edges whose posterior is not 0.
 
     Args:
         edge_offsets, tail_offsets, tails: arrays of the split graph.
