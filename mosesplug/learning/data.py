@@ -225,7 +225,7 @@ def _read_lists(
         loaded=lambda done: progress(done, len(files), "lists"),
         check=find_start if given.start is None else lambda space: None,
     )
-    return make_list_data(
+    data = make_list_data(
         lists.tuning_set,
         metric,
         find_start(lists.tuning_set.space),
@@ -234,6 +234,13 @@ def _read_lists(
         settings.threads,
         lists.watched,
     )
+    if missing := lists.tuning_set.n_sentences - len(data.sentences):
+        note = (
+            f"{missing} of {lists.tuning_set.n_sentences} sentences have no hypotheses; they do not "
+            "count. Check that the lists are complete and belong to these references"
+        )
+        data = replace(data, notes=(*data.notes, note))
+    return data
 
 
 def _find_held_out_features(

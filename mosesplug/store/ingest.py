@@ -247,10 +247,10 @@ class Ingest:
         ):
             if not 0 <= sentence < known:
                 raise FormatError(
-                    f"sentence {sentence} does not exist: the input has {known}",
+                    f"sentence {sentence} does not exist: the input has {known}, counted from 0",
                     path=block.path,
                     line=int(block.lines[begin]),
-                    remedy="Use lists of this input",
+                    remedy="Use lists of this input, and references of all its sentences",
                 )
             if sentence in self.checked:
                 raise FormatError(

@@ -165,7 +165,9 @@ def test_the_number_of_sentences_with_a_list_is_reported(
     with (lists / "refs").open("a") as references:
         references.write("one more\n")
     assert run("--nbest", lists / "lists", "--refs", lists / "refs") == 0
-    assert "8 of 9 sentences, 32 distinct" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "8 of 9 sentences, 32 distinct" in said
+    assert "warning: 1 of 9 sentences have no hypotheses; they do not count. " in said
 
 
 def test_sparse_weights_of_an_earlier_run_do_not_stay(lists: Path) -> None:
