@@ -236,8 +236,8 @@ def _read_lists(
     )
     if missing := lists.tuning_set.n_sentences - len(data.sentences):
         note = (
-            f"{missing} of {lists.tuning_set.n_sentences} sentences have no hypotheses; they do not "
-            "count. Check that the lists are complete and belong to these references"
+            f"{missing} of {lists.tuning_set.n_sentences} sentences have no hypotheses; they do "
+            "not count. Check that the lists are complete and belong to these references"
         )
         data = replace(data, notes=(*data.notes, note))
     return data
