@@ -18,7 +18,7 @@ from mosesplug.optimizers import algorithm, algorithms
 from mosesplug.settings.algorithm_options import describe_options
 
 _MARK = re.compile(r"^<!-- generated: (\S+)(.*?) -->$", re.MULTILINE)
-_BENCHMARKS = Path(__file__).parents[1] / "benchmarks.md"
+_MEASURED = Path(__file__).parents[1] / "benchmarks" / "learners.md"
 
 
 def expand(text: str) -> str:
@@ -80,8 +80,8 @@ def _algorithm(name: str) -> Iterator[str]:
     yield f"- Learns from: {', '.join(learns_from)}"
     yield f"- Tunes: {'dense and sparse' if entry.tunes_sparse else 'dense'} features"
     yield f"- Metric: {'BLEU' if entry.needs_bleu else 'any'}"
-    on_lists, seconds, first, third = read_measured(_BENCHMARKS.read_text("utf-8"))[name]
-    link = "[Measured](../benchmarks.md#learners)"
+    on_lists, seconds, first, third = read_measured(_MEASURED.read_text("utf-8"))[name]
+    link = "[Measured](../benchmarks/learners.md#learners)"
     yield f"- {link} on seven lists: BLEU {on_lists}, {seconds} CPU s"
     if first:
         yield f"- Measured online on the demo: BLEU {first} after one epoch, {third} after three"
