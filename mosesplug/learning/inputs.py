@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from formats.nbest.block import NBestList
 from formats.weights.any_format import WeightFile
-from mosesplug.errors import UsageError
+from mosesplug.errors import UsageError, suggest
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.bounds import describe_moves, parse_bounds
 from mosesplug.learning.domains import LearningDomains
@@ -107,9 +107,10 @@ class LearningData:
             try:
                 mask = space.select(active)
             except KeyError as error:
+                name = str(error.args[0])
                 raise UsageError(
-                    f"--active: unknown feature {error.args[0]}; known: "
-                    f"{', '.join(space.names[:30])}"
+                    f"--active: unknown feature {name}; known: {', '.join(space.names[:30])}"
+                    f"{suggest(name, dict.fromkeys([*space.group_names, *space.names]))}"
                 ) from error
         minima, maxima = self.start.minima, self.start.maxima
         if ranges:

@@ -311,10 +311,11 @@ def _split_names(metric: str) -> list[str]:
 def _check_names(metric: str, scores: Sequence[str]) -> None:
     """Raise ``UsageError`` if a metric is neither of these scores nor a known one."""
     from mosesplug.metrics import metric as find_metric  # loads every metric
+    from mosesplug.metrics.outside import OutsideMetric
 
+    outside = [OutsideMetric(name) for name in scores]
     for name in _split_names(metric):
-        if name not in scores:
-            find_metric(name)
+        find_metric(name, outside=outside)
 
 
 def make_learning_settings(

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from mosesplug.errors import UsageError
+from mosesplug.errors import UsageError, suggest
 
 __all__ = ["CommandLine", "Kind", "Specification", "Value", "parse"]
 
@@ -171,7 +171,8 @@ def _look_up(typed: str, prefix: str, tables: Sequence[Mapping[str, _Key]]) -> t
         if len({table[hit].meaning for hit in hits}) > 1:
             raise _Complaint(f"Option {wanted} is ambiguous ({', '.join(hits)})")
         return hits[0], table[hits[0]]
-    raise _Complaint(f"Unknown option: {wanted}")
+    hint = suggest(wanted, [spelling for table in tables for spelling in table])
+    raise _Complaint(f"Unknown option: {wanted}{hint}")
 
 
 def _value_of(name: str, key: _Key, attached: str | None, waiting: list[str]) -> Value:

@@ -103,7 +103,7 @@ def make_steps(
     if derived := parse_derived_features(settings.derive):
         steps.append(DeriveFeatures(derived))
     if sources := parse_score_sources(settings.scores):
-        steps.append(ScoreStep(sources, ids))
+        steps.append(ScoreStep(sources, ids, "--heldout-scores" if is_held_out else "--scores"))
     # The last, since files of values may repeat the texts of the lists.
     if (command := check_transform(settings.transform, "--transform")) is not None:
         steps.append(Transform(command))

@@ -144,7 +144,9 @@ def _find_widths(sources: Sequence[ScoreSource]) -> list[int]:
 class ScoreStep:
     """Attaches the columns of several sources to blocks, in their order."""
 
-    def __init__(self, sources: Sequence[ScoreSource], ids: SentenceIds) -> None:
+    def __init__(
+        self, sources: Sequence[ScoreSource], ids: SentenceIds, option: str = "--scores"
+    ) -> None:
         self._columns = [
             ValueColumn(
                 source.paths,
@@ -152,7 +154,7 @@ class ScoreStep:
                 ids,
                 place=source.place,
                 what="score",
-                option=f"--scores {source.name}",
+                option=f"{option} {source.name}",
                 check=_check_divisors,
             )
             for source in sources

@@ -278,6 +278,12 @@ def test_an_unwritable_directory_fails_at_once(
         (["--nbest", "lists"], 2, "use --refs"),
         (["--nbest", "lists", "--refs", "refs", "--algorithm", "nothing"], 2, "known: "),
         (["--nbest", "lists", "--refs", "refs", "--active", "C"], 2, "unknown feature C"),
+        (["--nbest", "lists", "--refs", "refs", "--active", "A_2"], 2, "Did you mean A_"),
+        (
+            ["--nbest", "lists", "--scores", "COMET=refs", "--metric", "COMMET"],
+            2,
+            "known metrics: COMET, BLEU",
+        ),
         (["--nbest", "lists", "--refs", "refs", "--restarts", "-1"], 2, "at least 0"),
         (["--nbest", "lists", "--refs", "refs", "--method", "magic"], 2, "powell"),
         (["--nbest", "lists", "--refs", "refs", "--option", "method=x"], 2, "powell"),

@@ -222,3 +222,15 @@ def test_metrics_that_are_neither_scores_nor_known(
 ) -> None:
     assert run("--nbest", files / "one", "--scores", "A=scores", "--metric", "A:0.5+B:0.5") == 2
     assert "unknown metric 'B'; known metrics: BLEU" in capsys.readouterr().err
+
+
+def test_too_few_held_out_scores_name_their_option(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [f"{number}\n" for number in range(len((files / "one").read_text().splitlines()))]
+    (files / "scores").write_text("".join(lines))
+    (files / "short").write_text("".join(lines[:-1]))
+    words = ("--nbest", files / "one", "--scores", f"C={files}/scores", "--restarts", 1)
+    held_out = ("--heldout-nbest", files / "one", "--heldout-scores", f"C={files}/short")
+    assert run(*words, *held_out) == 1
+    assert "Give --heldout-scores C one line for each hypothesis" in capsys.readouterr().err

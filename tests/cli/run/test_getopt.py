@@ -61,6 +61,7 @@ def test_spellings(arguments: list[str], values: dict[str, Value], positionals: 
     ("arguments", "words"),
     [
         (["--frobnicate"], "Unknown option: frobnicate"),
+        (["--nbests", "9"], "Unknown option: nbests. Did you mean nbest?"),
         (["--random", "3"], "Option random is ambiguous (random-directions, random-restarts)"),
         (["--nbest"], "Option nbest requires an argument"),
         (["--nbest="], "Option nbest requires an argument"),
