@@ -38,6 +38,9 @@ def _score(
         list[Path] | None,
         typer.Argument(metavar="REF...", help="References: files, or one prefix."),
     ] = None,
+    refs: Annotated[
+        Path | None, typer.Option("--refs", help="References, as other commands name them: REF.")
+    ] = None,
     metric: Metrics = None,
     scores: OutsideScores = None,
     nbest: Annotated[
@@ -92,6 +95,10 @@ def _score(
         selection = "oracle" if oracle else rank or 1
         print_formats([translation], settings, quiet=json)
     sources = parse_score_sources(scores or ())
+    if refs is not None:
+        if references:
+            raise UsageError("REF... and --refs exclude each other")
+        references = [refs]
     if not references and not sources:
         raise UsageError("there are no references: give REF..., or --scores NAME=FILE")
     found = score_translation(

@@ -43,11 +43,13 @@ def texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("references", [("ref0",), ("ref",), ("ref0", "ref1")])
+@pytest.mark.parametrize(
+    "references", [("ref0",), ("ref",), ("ref0", "ref1"), ("--refs", "ref0"), ("--refs", "ref")]
+)
 def test_scores_are_sacrebleus(references: tuple[str, ...], run: Run, texts: Path) -> None:
     from sacrebleu.metrics import BLEU, CHRF, TER
 
-    lines = REFERENCES[:1] if references == ("ref0",) else REFERENCES
+    lines = REFERENCES[:1] if references[-1] == "ref0" else REFERENCES
     expected = [
         BLEU(tokenize="none", smooth_method="none").corpus_score(ONE, lines).score,
         TER(case_sensitive=True).corpus_score(ONE, lines).score,
@@ -174,6 +176,7 @@ def test_empty_files(words: tuple[str, ...], message: str, run: Run, texts: Path
         (("score", "one", "ref0", "--metric", "METEOR"), 2),
         (("score", "one", "ref0", "--metric", "CHRF gamma:1"), 2),
         (("score", "one", "ref0", "--oracle"), 2),
+        (("score", "one", "ref0", "--refs", "ref1"), 2),
         (("score", "none", "ref0"), 1),
         (("score", "ref0", "list"), 1),
     ],
