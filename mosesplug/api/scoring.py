@@ -331,8 +331,10 @@ def load_systems(systems: Mapping[str, Any], n_sentences: int | None) -> list[Sy
     """Return the systems of ``compare``.
 
     Raises:
-        UsageError: there are fewer than two, or one is no translation.
+        UsageError: they have no names, there are fewer than two, or one is no translation.
     """
+    if not isinstance(systems, Mapping):
+        raise UsageError("systems must be a mapping of names to translations, the baseline first")
     if len(systems) < 2:
         raise UsageError("systems: give two systems or more, the baseline first")
     return [

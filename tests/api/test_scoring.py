@@ -153,6 +153,7 @@ def test_empty_lists() -> None:
         (lambda: mosesplug.score("lists", "references", select=0), "select is 0: give a rank"),
         (lambda: mosesplug.score("a", {0: "a"}), "references must be a file"),
         (lambda: mosesplug.compare({"a": ["a"]}, ["a"]), "give two systems or more"),
+        (lambda: mosesplug.compare(["first", "second"], ["a"]), "must be a mapping of names to"),
         (lambda: mosesplug.compare({"a": 1, "b": 2}, ["a"]), r"systems\['a'\] must be a file"),
         (lambda: mosesplug.compare({"a": ["a"], "b": []}, ["a"]), r"systems\['b'\] must be a file"),
         (lambda: mosesplug.compare({"a": ["a"], "b": ["b"]}, ["a"], samples=0), "at least 1"),
