@@ -216,7 +216,7 @@ def _score_system(
             metric.metric, base_runs, runs, trials, np.random.default_rng(seed)
         )
         if len(runs) == len(base_runs) == 1:
-            p_bootstrap, wins = paired_bootstrap(
+            p_bootstrap, wins, *_ = paired_bootstrap(
                 metric.metric, base_runs[0], runs[0], samples, np.random.default_rng(seed)
             )
     return SystemScore(

@@ -55,6 +55,8 @@ class MetricGain:
         is_objective: whether the weights were optimised for it.
         is_error_rate: whether less is better. ``start`` and ``end`` are rates, then.
         start, end: corpus scores.
+        interval: the 95 % interval of ``difference`` by the paired bootstrap; NaN for fewer than 2
+            sentences.
         p_bootstrap: p-value of the paired bootstrap; NaN for fewer than 2 sentences.
         p_randomisation: p-value of approximate randomisation; NaN likewise.
     """
@@ -65,6 +67,7 @@ class MetricGain:
     is_error_rate: bool
     start: float
     end: float
+    interval: tuple[float, float]
     p_bootstrap: float
     p_randomisation: float
 
@@ -179,10 +182,10 @@ def _measure(
 def _measure_metric(
     metric: Metric, start: NDArray[Any], end: NDArray[Any], is_objective: bool
 ) -> MetricGain:
-    bootstrap = randomisation = float("nan")
+    low = high = bootstrap = randomisation = float("nan")
     if len(start) > 1:
         rng = np.random.default_rng(_SEED)
-        bootstrap, _ = paired_bootstrap(metric, start, end, _SAMPLES, rng)
+        bootstrap, _, low, high = paired_bootstrap(metric, start, end, _SAMPLES, rng)
         rng = np.random.default_rng(_SEED)
         randomisation = approximate_randomisation(metric, [start], [end], _SAMPLES, rng)
     signature = metric.signature()
@@ -190,7 +193,15 @@ def _measure_metric(
     scores = [float(metric.score(rows.sum(axis=0, dtype=np.float64))) for rows in (start, end)]
     before, after = (1.0 - score if is_rate else score for score in scores)
     return MetricGain(
-        metric.name, signature, is_objective, is_rate, before, after, bootstrap, randomisation
+        metric=metric.name,
+        signature=signature,
+        is_objective=is_objective,
+        is_error_rate=is_rate,
+        start=before,
+        end=after,
+        interval=(-high, -low) if is_rate else (low, high),
+        p_bootstrap=bootstrap,
+        p_randomisation=randomisation,
     )
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from mosesplug.kernels import kernel
 from mosesplug.metrics.protocol import Metric
 
 __all__ = [
+    "PairedBootstrap",
     "ScoreVariation",
     "approximate_randomisation",
     "bootstrap_interval",
@@ -90,13 +91,28 @@ def estimate_variation(
     return ScoreVariation(float(scores.mean()), low, high, selection, optimizer)
 
 
+class PairedBootstrap(NamedTuple):
+    """The comparison of two systems on the same samples of sentences.
+
+    Attributes:
+        p_value: how often samples differ by as much beyond their mean difference.
+        wins: share of samples in which the system is better (ties are half).
+        low, high: the 95 % interval of the difference, system minus baseline.
+    """
+
+    p_value: float
+    wins: float
+    low: float
+    high: float
+
+
 def paired_bootstrap(
     metric: Metric,
     baseline: Statistics,
     system: Statistics,
     samples: int,
     rng: np.random.Generator,
-) -> tuple[float, float]:
+) -> PairedBootstrap:
     """Compare two systems on the same samples of sentences (Koehn 2004, section 4).
 
     The p-value is that of Riezler & Maxwell (2005), table 2: how often the samples' differences
@@ -107,9 +123,6 @@ def paired_bootstrap(
         baseline, system: ``[n_sentences, n_statistics]`` each.
         samples: number of samples drawn with replacement.
         rng: draws the samples.
-
-    Returns:
-        The p-value, and the share of samples in which the system is better (ties are half).
     """
     real = abs(_score(metric, system) - _score(metric, baseline))
     differences = np.concatenate(
@@ -122,7 +135,8 @@ def paired_bootstrap(
     extreme = int((sizes - sizes.mean() >= real - _ROUNDING).sum())
     ties = np.abs(differences) <= _ROUNDING
     wins = float(((differences > 0.0) & ~ties).mean() + 0.5 * ties.mean())
-    return _p_value(extreme, samples), wins
+    low, high = np.percentile(differences, [2.5, 97.5]).tolist()
+    return PairedBootstrap(_p_value(extreme, samples), wins, low, high)
 
 
 def approximate_randomisation(

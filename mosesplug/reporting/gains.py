@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 __all__ = ["render_gains", "tabulate_gain"]
 
-_GAIN_HEAD = ("metric", "start", "end", "difference", "p(boot)", "p(AR)", "")
+_GAIN_HEAD = ("metric", "start", "end", "difference", "95 % interval", "p(boot)", "p(AR)", "")
 
 _SIGNIFICANT = 0.05
 
 _TESTS = (
-    "p(boot): paired bootstrap; p(AR): approximate randomisation; 1,000 samples each. Not "
-    "significant: p(AR) is 0.05 or more. Scores on sentences that weights were learned from are "
-    "optimistic."
+    "95 % interval of the difference and p(boot): paired bootstrap; p(AR): approximate "
+    "randomisation; 1,000 samples each. Not significant: p(AR) is 0.05 or more. Scores on "
+    "sentences that weights were learned from are optimistic."
 )
 
 _LEGEND = (
@@ -60,12 +60,18 @@ def _list_gain_rows(metrics: Sequence[MetricGain]) -> list[tuple[str, ...]]:
             f"{each.start:.4f}",
             f"{each.end:.4f}",
             f"{each.difference:+.4f}",
+            _format_interval(each.interval),
             _format_p(each.p_bootstrap),
             _format_p(each.p_randomisation),
             _judge(each),
         )
         for each in metrics
     ]
+
+
+def _format_interval(interval: tuple[float, float]) -> str:
+    low, high = interval
+    return "" if math.isnan(low) else f"{low:+.4f} to {high:+.4f}"
 
 
 def _format_p(value: float) -> str:

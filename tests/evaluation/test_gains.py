@@ -82,8 +82,8 @@ def test_scores_that_are_not_optimised_are_watched(lists: Path) -> None:
         assert found.end == pytest.approx(values[end].mean(), abs=1e-12)
         rows = [np.column_stack([values[each], np.ones(SENTENCES)]) for each in (start, end)]
         mean = OutsideMetric(found.metric)
-        p, _ = paired_bootstrap(mean, rows[0], rows[1], 1000, np.random.default_rng(1))
-        assert found.p_bootstrap == p
+        boot = paired_bootstrap(mean, rows[0], rows[1], 1000, np.random.default_rng(1))
+        assert (found.p_bootstrap, found.interval) == (boot.p_value, (boot.low, boot.high))
         p = approximate_randomisation(mean, rows[:1], rows[1:], 1000, np.random.default_rng(1))
         assert found.p_randomisation == p
 
@@ -112,6 +112,8 @@ def test_watched_metrics_of_texts_are_those_of_the_registry(lists: Path) -> None
     )
     assert gain.metrics[2].is_error_rate
     assert gain.metrics[2].start == pytest.approx(errors / sum(map(len, references)))
+    for each in gain.metrics:
+        assert each.interval[0] < each.difference < each.interval[1]
 
 
 def _distance(one: list[str], other: list[str]) -> int:
@@ -211,7 +213,7 @@ def _gain(objective: float, *watched: float) -> Gain:
         "folds",
         5,
         tuple(
-            MetricGain(f"M{n}", f"M{n}", n == 0, False, 0.5, 0.5 + change, 0.1, 0.1)
+            MetricGain(f"M{n}", f"M{n}", n == 0, False, 0.5, 0.5 + change, (0.0, 0.1), 0.1, 0.1)
             for n, change in enumerate((objective, *watched))
         ),
     )

@@ -70,7 +70,7 @@ def test_p_values_are_sacrebleus(systems: tuple[list[str], list[str], list[str]]
         if kind == "ar":
             found = approximate_randomisation(judge, [one], [two], 1000, rng)
         else:
-            found, _ = paired_bootstrap(judge, one, two, 1000, rng)
+            found = paired_bootstrap(judge, one, two, 1000, rng).p_value
         assert 0.0 < expected < 1.0
         assert found == pytest.approx(expected, abs=1.5e-3)
 
@@ -100,7 +100,7 @@ def test_equal_systems_are_not_significantly_different(
     one = statistics(judge, systems[0], systems[1])
     rng = np.random.default_rng(5)
     assert approximate_randomisation(judge, [one], [one], 200, rng) == 1.0
-    assert paired_bootstrap(judge, one, one, 200, rng) == (1.0, 0.5)
+    assert paired_bootstrap(judge, one, one, 200, rng) == (1.0, 0.5, 0.0, 0.0)
 
 
 @pytest.mark.parametrize("name", ["BLEU", "TER", "CHRF"])
@@ -110,7 +110,8 @@ def test_a_clear_difference_is_found(name: str) -> None:
     _, bad = texts(7, 0.6)
     one, two = (statistics(judge, references, each) for each in (good, bad))
     rng = np.random.default_rng(2)
-    p_value, wins = paired_bootstrap(judge, two, one, 500, rng)
+    p_value, wins, low, high = paired_bootstrap(judge, two, one, 500, rng)
+    assert 0.0 < low < high
     assert p_value < 0.01
     assert wins == 1.0
     assert approximate_randomisation(judge, [one], [two], 500, rng) == pytest.approx(1 / 501)

@@ -23,6 +23,7 @@ from mosesplug.reporting.gains import tabulate_gain
 def test_differences_that_may_be_chance_are_not_significant(
     is_error_rate: bool, is_objective: bool, end: float, p: float, words: str
 ) -> None:
-    each = MetricGain("M", "M|", is_objective, is_error_rate, 0.5, end, 0.01, p)
+    each = MetricGain("M", "M|", is_objective, is_error_rate, 0.5, end, (-0.1, 0.2), 0.01, p)
     row = tabulate_gain(Gain("folds", 20, (each,)))[-1]
     assert row.endswith(f"  {words}")
+    assert "  -0.1000 to +0.2000  " in row
