@@ -221,7 +221,7 @@ def test_metrics_that_are_neither_scores_nor_known(
     files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("--nbest", files / "one", "--scores", "A=scores", "--metric", "A:0.5+B:0.5") == 2
-    assert "unknown metric 'B'; known metrics: BLEU" in capsys.readouterr().err
+    assert "unknown metric 'B'; known metrics: A, BLEU" in capsys.readouterr().err
 
 
 def test_too_few_held_out_scores_name_their_option(
