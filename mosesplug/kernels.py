@@ -264,6 +264,7 @@ def _load_numba() -> Any:
     from numba.core import event
 
     _postpone_blas()
+    _compile_nothing_at_forks()
 
     class Collector(event.Listener):
         """Stops the collector while anything is compiled."""
@@ -291,6 +292,24 @@ def _load_numba() -> Any:
     register: Any = event.register
     register("numba:compile", Collector())
     return numba
+
+
+def _compile_nothing_at_forks() -> None:
+    """Let a fork wait until no thread compiles.
+
+    The child would inherit the locks of that thread, but not the thread, and wait for ever.
+    """
+    from numba.core.compiler_lock import global_compiler_lock
+
+    def stop() -> None:
+        global_compiler_lock.acquire()  # first, since compiling makes dispatchers
+        _making.acquire()
+
+    def go_on() -> None:
+        _making.release()
+        global_compiler_lock.release()
+
+    os.register_at_fork(before=stop, after_in_parent=go_on, after_in_child=go_on)
 
 
 def _postpone_blas() -> None:

@@ -9,6 +9,9 @@ import pickle
 import shutil
 import subprocess
 import sys
+import threading
+import time
+import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -17,9 +20,11 @@ from typing import Any
 import numba
 import pytest
 from numba.core import event
+from numba.core.compiler_lock import global_compiler_lock
 
 import mosesplug
 from mosesplug import kernels
+from tests.waiting import LIMIT
 
 USER = 54321
 AS_USER = [
@@ -198,6 +203,7 @@ HOLDS = """
 import sys
 import mosesplug.kernels as kernels
 from numba.core import event
+from numba.core.compiler_lock import global_compiler_lock
 class Holding(event.Listener):
     def on_start(self, event):
         print("compiles", flush=True)
@@ -405,3 +411,25 @@ assert "scipy.linalg" in sys.modules
 
 def test_kernels_are_pickled_by_name() -> None:
     assert pickle.loads(pickle.dumps(kernels._nothing)) is kernels._nothing
+
+
+def test_a_fork_inherits_no_lock_of_the_compiler() -> None:
+    kernels.load_compiler()
+    compiling = threading.Event()
+
+    def compile_slowly() -> None:
+        with global_compiler_lock, kernels._making:
+            compiling.set()
+            time.sleep(0.5)
+
+    thread = threading.Thread(target=compile_slowly)
+    thread.start()
+    assert compiling.wait(LIMIT)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
+        child = os.fork()
+    if not child:
+        free = kernels._making.acquire(timeout=1) and global_compiler_lock._lock.acquire(timeout=1)
+        os._exit(0 if free else 3)
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
