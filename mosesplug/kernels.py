@@ -301,13 +301,15 @@ def _compile_nothing_at_forks() -> None:
     """
     from numba.core.compiler_lock import global_compiler_lock
 
+    compiler: Any = global_compiler_lock
+
     def stop() -> None:
-        global_compiler_lock.acquire()  # first, since compiling makes dispatchers
+        compiler.acquire()  # first, since compiling makes dispatchers
         _making.acquire()
 
     def go_on() -> None:
         _making.release()
-        global_compiler_lock.release()
+        compiler.release()
 
     os.register_at_fork(before=stop, after_in_parent=go_on, after_in_child=go_on)
 
