@@ -12,15 +12,22 @@ from numpy.typing import NDArray
 
 from mosesplug.forest.ngrams.reference_ngrams import BOUNDARY, ORDER, NgramTree
 from mosesplug.forest.search_graph import SearchGraph
-from mosesplug.kernels import kernel
+from mosesplug.kernels import kernel, lean_kernel
 
-__all__ = ["CONTEXT", "count_edge", "edge_context", "partial_length", "translation_statistics"]
+__all__ = [
+    "CONTEXT",
+    "count_edge",
+    "edge_context",
+    "most_touched",
+    "partial_length",
+    "translation_statistics",
+]
 
 CONTEXT = ORDER - 1
 """Maximum number of final words of a translation in an n-gram that continues after it."""
 
 
-@kernel
+@lean_kernel
 def partial_length(covered: int, total: int, length: np.float32) -> np.float32:
     """Return the reference length of a part, in proportion to covered source words."""
     if total == 0:
@@ -28,7 +35,12 @@ def partial_length(covered: int, total: int, length: np.float32) -> np.float32:
     return np.float32(covered) / np.float32(total) * length
 
 
-@kernel
+def most_touched(graph: SearchGraph) -> int:
+    """Return the maximum number of n-grams that an edge of the graph creates."""
+    return ORDER * CONTEXT * int(np.diff(graph.target_offsets).max(initial=0))
+
+
+@lean_kernel
 def count_edge(
     graph: SearchGraph,
     edge: int,
@@ -37,6 +49,8 @@ def count_edge(
     right: NDArray[np.int32],
     n_right: NDArray[np.int64],
     counts: NDArray[np.int32],
+    ngrams: NDArray[np.int32],
+    touched: NDArray[np.int32],
     statistics: NDArray[np.float32],
 ) -> None:
     """Add the statistics of n-grams that an edge creates, not those inside its tails.
@@ -47,46 +61,41 @@ def count_edge(
         left, right: int32 ``[n_nodes, 3]``; first and last words of each node.
         n_left, n_right: int64 ``[n_nodes]``; number of these words.
         counts: int32 ``[n_ngrams]``, zeros; scratch space, reset to zeros on return.
+        ngrams: int32 ``[3]``; scratch space for the open n-grams.
+        touched: int32 ``[most_touched(graph)]``; scratch space for the n-grams that occur.
         statistics: output, float32 ``[9]``; matches and totals of each order are added.
     """
     tree = graph.tree
-    # Places in the tree of the n-grams that the next word makes longer, the shortest first.
-    ngrams = np.empty(CONTEXT, dtype=np.int32)
     size = 0
-    touched = np.empty(64, dtype=np.int32)
     n_touched = 0
     tail = graph.tail_offsets[edge]
     for place in range(graph.target_offsets[edge], graph.target_offsets[edge + 1]):
-        node = -1
-        n_words = 1
+        node, n_first, n_last = -1, 1, 0
         if graph.targets[place] == -1:
             node = graph.tails[tail]
             tail += 1
-            n_words = n_left[node]
-        for position in range(n_words):
-            word = graph.targets[place] if node < 0 else left[node, position]
+            n_first = n_left[node]
+            n_last = n_right[node] if n_first == CONTEXT else 0
+        for position in range(n_first + n_last):
             # N-grams that lie within the tail were counted there.
-            least = 1 if node < 0 else position + 2
+            if node < 0:
+                word, least = graph.targets[place], 1
+            elif position < n_first:
+                word, least = left[node, position], position + 2
+            else:
+                word, least = right[node, position - n_first], ORDER + 1
+                size = 0 if position == n_first else size
             if word == BOUNDARY:
                 continue
-            if n_touched + ORDER > len(touched):
-                touched = np.append(touched, np.empty_like(touched))
             n_touched = _extend(
                 tree, ngrams, size, word, least, counts, touched, n_touched, statistics
             )
             size = min(size + 1, CONTEXT)
-        if n_words == CONTEXT and node >= 0:
-            size = 0
-            for position in range(n_right[node]):
-                word = right[node, position]
-                if word != BOUNDARY:
-                    _extend(tree, ngrams, size, word, ORDER + 1, counts, touched, 0, statistics)
-                    size = min(size + 1, CONTEXT)
     for place in range(n_touched):
         counts[touched[place]] = 0
 
 
-@kernel
+@lean_kernel
 def _extend(
     tree: NgramTree,
     ngrams: NDArray[np.int32],
@@ -134,7 +143,7 @@ def _extend(
     return n_touched
 
 
-@kernel
+@lean_kernel
 def edge_context(
     graph: SearchGraph,
     edge: int,
@@ -172,7 +181,9 @@ def edge_context(
             context[size] = word
             size += 1
     if backwards:
-        context[:size] = context[:size][::-1].copy()
+        for place in range(size // 2):
+            other = size - 1 - place
+            context[place], context[other] = context[other], context[place]
     return size
 
 

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.kernels import kernel
+from mosesplug.kernels import kernel, lean_kernel
 from mosesplug.metrics.plain import ORDER, exponentials
 
 __all__ = [
@@ -131,7 +131,7 @@ def sentence_bleu_nakov(statistics: NDArray[Any]) -> NDArray[np.float64]:
     return scores
 
 
-@kernel
+@lean_kernel
 def single_bleu(totals: NDArray[np.float32]) -> float:
     """Return BLEU of statistics of ``metrics.Bleu``, ``[9]``, in single precision.
 

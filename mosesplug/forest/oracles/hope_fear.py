@@ -18,22 +18,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
 from mosesplug.forest.graph_bleu import (
+    CONTEXT,
     count_edge,
     edge_context,
+    most_touched,
     partial_length,
     translation_statistics,
 )
 from mosesplug.forest.pruning import score_in_single_precision
 from mosesplug.forest.search_graph import SearchGraph
 from mosesplug.forest.viterbi import MOST_EDGES, derivation_edges
-from mosesplug.kernels import kernel
+from mosesplug.kernels import kernel, lean_kernel
 from mosesplug.metrics.sentence_bleu import single_bleu
 
 if TYPE_CHECKING:
@@ -158,7 +160,6 @@ def describe_derivation(graph: SearchGraph, edges: NDArray[np.int64], score: np.
     return Found(edges, columns, values, statistics, score)
 
 
-@kernel
 def _search(
     graph: SearchGraph,
     scores: NDArray[np.float32],
@@ -172,16 +173,61 @@ def _search(
     """
     n_nodes = len(graph.edge_offsets) - 1
     best = np.full(n_nodes, -1, dtype=np.int64)
-    inside = np.full(n_nodes, np.float32(-np.inf), dtype=np.float32)
+    inside = np.full(n_nodes, -np.inf, dtype=np.float32)
     sizes = np.zeros(n_nodes)
-    statistics = np.zeros((n_nodes, 9), dtype=np.float32)
-    # First and last words of each node's translation, and how many there are of each.
-    left, right = np.empty((n_nodes, 3), dtype=np.int32), np.empty((n_nodes, 3), dtype=np.int32)
-    n_left, n_right = np.zeros(n_nodes, dtype=np.int64), np.zeros(n_nodes, dtype=np.int64)
-    counts = np.zeros(len(graph.tree.summed), dtype=np.int32)
-    trial, kept = np.zeros(9, dtype=np.float32), np.zeros(9, dtype=np.float32)
-    totals = np.empty(9, dtype=np.float32)
-    for node in range(n_nodes):
+    scratch = _Scratch(
+        np.zeros((n_nodes, 9), dtype=np.float32),
+        np.empty((n_nodes, CONTEXT), dtype=np.int32),
+        np.empty((n_nodes, CONTEXT), dtype=np.int32),
+        np.zeros(n_nodes, dtype=np.int64),
+        np.zeros(n_nodes, dtype=np.int64),
+        np.zeros(len(graph.tree.summed), dtype=np.int32),
+        np.empty(CONTEXT, dtype=np.int32),
+        np.empty(most_touched(graph), dtype=np.int32),
+        np.zeros((3, 9), dtype=np.float32),
+    )
+    _choose_edges(graph, scores, background, scale, sign, scratch, best, inside, sizes)
+    return best, inside, sizes
+
+
+class _Scratch(NamedTuple):
+    """Working memory of a search.
+
+    Attributes:
+        statistics: float32 ``[n_nodes, 9]``, zeros; of each node's translation.
+        left, right: int32 ``[n_nodes, 3]``; its first and last words.
+        n_left, n_right: int64 ``[n_nodes]``, zeros; number of these words.
+        counts, ngrams, touched: of ``count_edge``.
+        rows: float32 ``[3, 9]``; statistics of an edge, of the best edge, and with the background.
+    """
+
+    statistics: NDArray[np.float32]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    n_left: NDArray[np.int64]
+    n_right: NDArray[np.int64]
+    counts: NDArray[np.int32]
+    ngrams: NDArray[np.int32]
+    touched: NDArray[np.int32]
+    rows: NDArray[np.float32]
+
+
+@lean_kernel
+def _choose_edges(
+    graph: SearchGraph,
+    scores: NDArray[np.float32],
+    background: NDArray[np.float32],
+    scale: np.float32,
+    sign: np.float32,
+    scratch: _Scratch,
+    best: NDArray[np.int64],
+    inside: NDArray[np.float32],
+    sizes: NDArray[np.float64],
+) -> None:
+    """Write ``best``, ``inside`` and ``sizes``, the results of ``_search``."""
+    statistics, left, right, n_left, n_right, counts, ngrams, touched, rows = scratch
+    trial, kept, totals = rows[0], rows[1], rows[2]
+    for node in range(len(best)):
         highest = np.float32(-np.inf)
         length = partial_length(graph.covered[node], graph.covered[-1], graph.tree.length)
         for edge in range(graph.edge_offsets[node], graph.edge_offsets[node + 1]):
@@ -193,9 +239,12 @@ def _search(
             value = scale * score
             if sign != 0.0:
                 trial[:] = 0.0
-                count_edge(graph, edge, left, n_left, right, n_right, counts, trial)
+                count_edge(
+                    graph, edge, left, n_left, right, n_right, counts, ngrams, touched, trial
+                )
                 for entry in range(graph.tail_offsets[edge], graph.tail_offsets[edge + 1]):
-                    trial += statistics[graph.tails[entry]]
+                    for column in range(9):
+                        trial[column] += statistics[graph.tails[entry], column]
                 trial[8] = length
                 for column in range(9):
                     totals[column] = trial[column] + background[column]
@@ -203,7 +252,8 @@ def _search(
             if value >= highest:
                 highest = value
                 best[node], inside[node] = edge, score
-                kept[:] = trial
+                for column in range(9):
+                    kept[column] = trial[column]
         if best[node] < 0:
             continue
         edge = best[node]
@@ -211,10 +261,10 @@ def _search(
         for entry in range(graph.tail_offsets[edge], graph.tail_offsets[edge + 1]):
             sizes[node] += sizes[graph.tails[entry]]
         if sign != 0.0:
-            statistics[node] = kept
+            for column in range(9):
+                statistics[node, column] = kept[column]
             n_left[node] = edge_context(graph, edge, left, n_left, left[node], False)
             n_right[node] = edge_context(graph, edge, right, n_right, right[node], True)
-    return best, inside, sizes
 
 
 @kernel
