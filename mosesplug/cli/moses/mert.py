@@ -94,9 +94,6 @@ PROGRAM = Program(
 WEIGHTS_FILE = "weights.txt"
 """Written to the current directory, where mert-moses.pl expects it."""
 
-_POLISH = 20
-"""Consecutive climbs in addition to the 20 restarts of Moses' mert: a tenth of its time."""
-
 _INTERVALS = {"none": "best", "average": "average", "min": "minimum"}
 
 
@@ -194,7 +191,6 @@ def _search(given: Arguments) -> tuple[str, dict[str, object]]:
     kept: list[str] = []
     options: dict[str, object] = {
         "restarts": given["ntry"],
-        "polish": _POLISH,
         "random_directions": given["nrandom"],
         "method": given["type"],
     }
