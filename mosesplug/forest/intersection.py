@@ -25,7 +25,7 @@ from formats.graphs.hypergraph_reader import TAIL
 from mosesplug.forest.growing import double_length
 from mosesplug.forest.ngrams.reference_ngrams import BOUNDARY
 from mosesplug.forest.ngrams.split import SplitGraph
-from mosesplug.forest.ngrams.states import TextGraph, count_most_tails, open_sides, renumber_words
+from mosesplug.forest.ngrams.states import TextGraph, count_most, open_sides, renumber_words
 from mosesplug.forest.viterbi import viterbi
 from mosesplug.hypergraph import Hypergraph, read_only
 from mosesplug.kernels import kernel
@@ -147,7 +147,7 @@ def _multiply(graph: TextGraph, words: _Words) -> _Product:
     numbers = np.full((n_places, n_places), -1)
     heads, origins, tails = _numbers(64), _numbers(64), _numbers(64)
     n_items = n_edges = n_tails = 0
-    most_tails = count_most_tails(graph)
+    most_tails = count_most(graph.tail_offsets)
     # The item, the place before it and the rest of the target, for each tail of an edge.
     chosen, before, rest = _numbers(most_tails), _numbers(most_tails), _numbers(most_tails)
     is_end = np.zeros(n_places, dtype=np.bool_)

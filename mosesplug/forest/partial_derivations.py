@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
 from mosesplug.forest.viterbi import MOST_EDGES, Derivation
-from mosesplug.kernels import kernel
+from mosesplug.kernels import kernel, lean_kernel
 
 __all__ = [
     "Partials",
@@ -66,7 +66,7 @@ def double_room(partials: Partials) -> Partials:
     return larger
 
 
-@kernel
+@lean_kernel
 def copy_row(partials: Partials, row: int, others: Partials, place: int) -> None:
     """Copy a row to row ``place`` of the output ``others``, which may be ``partials``.
 
@@ -99,7 +99,7 @@ def select_best_rows(values: NDArray[np.float64], beam: int) -> NDArray[np.int64
     return rows
 
 
-@kernel
+@lean_kernel
 def advance_choice(
     tails: NDArray[np.int32], first: NDArray[np.int64], chosen: NDArray[np.int64]
 ) -> bool:

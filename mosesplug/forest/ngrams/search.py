@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mosesplug.forest.ngrams.states import (
     NgramStates,
     TextGraph,
-    count_most_tails,
+    count_most,
     join_words,
     open_sides,
 )
@@ -74,13 +74,14 @@ def _search(
     """
     n_nodes = len(graph.edge_offsets) - 1
     open_left, open_right = open_sides(graph)
-    most_tails = count_most_tails(graph)
+    most_tails = count_most(graph.tail_offsets)
     partials = make_partials(1024, most_tails)
     first = np.zeros(n_nodes + 1, dtype=np.int64)
     table = np.full(64, -1)
     chosen = np.zeros(most_tails, dtype=np.int64)
     lefts, rights = np.zeros_like(chosen), np.zeros_like(chosen)
-    hits = np.empty(64, dtype=np.int64)
+    most_hits = count_most(graph.target_offsets) * states.texts.shape[1] ** 2
+    hits = np.empty(most_hits, dtype=np.int64)
     used = 0
     for node in range(n_nodes):
         first[node] = used
@@ -97,7 +98,7 @@ def _search(
                     score += partials.scores[row]
                     size += partials.sizes[row]
                     lefts[number], rights[number] = partials.sides[row]
-                left, right, n_hits, hits = join_words(graph, states, edge, lefts, rights, hits)
+                left, right, n_hits = join_words(graph, states, edge, lefts, rights, hits)
                 for hit in hits[:n_hits]:
                     score += values[hit]
                 left, right = left if open_left[node] else 0, right if open_right[node] else 0

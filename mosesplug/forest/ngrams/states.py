@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 
 from mosesplug.forest.ngrams.reference_ngrams import BOUNDARIES, BOUNDARY, OTHER
 from mosesplug.hypergraph import Hypergraph
-from mosesplug.kernels import kernel
+from mosesplug.kernels import kernel, lean_kernel
 
 __all__ = [
     "NgramStates",
     "TextGraph",
-    "count_most_tails",
+    "count_most",
     "join_words",
     "ngram_states",
     "open_sides",
@@ -127,11 +127,11 @@ def ngram_states(children: NDArray[np.int32], order: int) -> NgramStates:
 
 
 @kernel
-def count_most_tails(graph: TextGraph) -> int:
-    """Return the maximum number of tails of an edge, at least 1."""
+def count_most(offsets: NDArray[np.int64]) -> int:
+    """Return the maximum number of tails or words of an edge, at least 1, given their offsets."""
     most = 1
-    for edge in range(len(graph.tail_offsets) - 1):
-        most = max(most, graph.tail_offsets[edge + 1] - graph.tail_offsets[edge])
+    for edge in range(len(offsets) - 1):
+        most = max(most, offsets[edge + 1] - offsets[edge])
     return most
 
 
@@ -159,7 +159,7 @@ def open_sides(graph: TextGraph) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     return left, right
 
 
-@kernel
+@lean_kernel
 def join_words(
     graph: TextGraph,
     states: NgramStates,
@@ -167,7 +167,7 @@ def join_words(
     lefts: NDArray[np.int64],
     rights: NDArray[np.int64],
     hits: NDArray[np.int64],
-) -> tuple[int, int, int, NDArray[np.int64]]:
+) -> tuple[int, int, int]:
     """Concatenate the words of an edge and the partial translations of its tails.
 
     Args:
@@ -177,11 +177,11 @@ def join_words(
         lefts: int64; the left state of each tail: twice the n-gram at its beginning, plus 1 if
             that n-gram is the tail's whole translation.
         rights: int64; the right state of each tail.
-        hits: output, int64; replaced by a larger array if it is too small.
+        hits: output, int64, ``order ** 2`` for each target of an edge; begins with the n-grams
+            of the result that are not within a tail.
 
     Returns:
-        The left and the right state of the result; the number of its n-grams that are not within
-        a tail; and ``hits``, which begins with these n-grams.
+        The left and the right state of the result, and the number of ``hits``.
     """
     longest = states.texts.shape[1] - 1
     state, left, whole, size = 0, 0, True, 0
@@ -205,8 +205,6 @@ def join_words(
             least = position + 1 if inside else 0
             found = state
             while states.depths[found] > least:
-                if size == len(hits):
-                    hits = np.append(hits, np.empty_like(hits))
                 hits[size] = found
                 size += 1
                 found = states.shorter[found]
@@ -216,4 +214,4 @@ def join_words(
             tail += 1
     if states.depths[state] > longest:
         state = states.shorter[state]
-    return 2 * left + (1 if whole else 0), state, size, hits
+    return 2 * left + (1 if whole else 0), state, size

@@ -21,7 +21,7 @@ from mosesplug.forest.ngrams.reference_ngrams import BOUNDARY, ORDER
 from mosesplug.forest.ngrams.states import (
     NgramStates,
     TextGraph,
-    count_most_tails,
+    count_most,
     join_words,
     open_sides,
 )
@@ -33,7 +33,7 @@ from mosesplug.forest.partial_derivations import (
     make_partials,
     select_best_rows,
 )
-from mosesplug.kernels import kernel
+from mosesplug.kernels import kernel, lean_kernel
 from mosesplug.metrics.bleu import bleu_score_row
 
 __all__ = ["Judge", "Matches", "rank_rows", "search_partials"]
@@ -98,61 +98,127 @@ def search_partials(
     """
     n_nodes = len(graph.edge_offsets) - 1
     open_left, open_right = open_sides(graph)
-    most_tails = count_most_tails(graph)
+    most_tails = count_most(graph.tail_offsets)
     partials = make_partials(1024, most_tails)
     known = _matches_for(1024, len(states.depths))
     first = np.zeros(n_nodes + 1, dtype=np.int64)
     table = np.full(64, -1)
-    chosen = np.zeros(most_tails, dtype=np.int64)
-    lefts, rights = np.zeros_like(chosen), np.zeros_like(chosen)
-    hits = np.empty(64, dtype=np.int64)
+    scratch = _Scratch(
+        np.zeros((3, most_tails), dtype=np.int64),
+        np.empty(count_most(graph.target_offsets) * ORDER**2, dtype=np.int64),
+        np.empty(len(judge.background)),
+    )
     used = 0
     for node in range(n_nodes):
         first[node] = used
-        for edge in range(graph.edge_offsets[node], graph.edge_offsets[node + 1]):
-            tails = graph.tails[graph.tail_offsets[edge] : graph.tail_offsets[edge + 1]]
-            own = 0
-            for place in range(graph.target_offsets[edge], graph.target_offsets[edge + 1]):
-                own += graph.targets[place] != -1 and graph.targets[place] != BOUNDARY
-            more = scores[edge] > -np.inf
-            for number in range(len(tails)):
-                chosen[number] = first[tails[number]]
-                more &= first[tails[number]] < first[tails[number] + 1]
-            while more:
-                # Made in the next free row, and left there if no row is like it.
-                if used == len(partials.edges):
-                    partials, known = double_room(partials), _double_room(known)
-                partials.edges[used] = edge
-                partials.scores[used], partials.sizes[used] = scores[edge], 1.0
-                for number in range(len(tails)):
-                    row = chosen[number]
-                    partials.tails[used, number] = row
-                    partials.scores[used] += partials.scores[row]
-                    partials.sizes[used] += partials.sizes[row]
-                    lefts[number], rights[number] = partials.sides[row]
-                left, right, n_hits, hits = join_words(graph, states, edge, lefts, rights, hits)
-                partials.sides[used, 0] = left if open_left[node] else 0
-                partials.sides[used, 1] = right if open_right[node] else 0
-                _count(known, used, chosen[: len(tails)], own, hits[:n_hits], states, judge.limits)
-                slot = _slot(partials, known, table, first[node], used)
-                row = table[slot]
-                if row < first[node]:
-                    worth = _worth(known, used, judge, judge.shares[node])
-                    known.values[used] = judge.gain * worth + judge.model * partials.scores[used]
-                    table[slot] = used
-                    used += 1
-                elif partials.scores[used] >= partials.scores[row]:
-                    gained = partials.scores[used] - partials.scores[row]
-                    known.values[row] += judge.model * gained
-                    copy_row(partials, used, partials, row)
-                if 2 * (used - first[node]) > len(table):
-                    table = _larger(partials, known, table, first[node], used)
-                more = advance_choice(tails, first, chosen)
+        edge, begun = graph.edge_offsets[node], False
+        while edge < graph.edge_offsets[node + 1]:
+            if used == len(partials.edges):
+                partials, known = double_room(partials), _double_room(known)
+            if 2 * (used - first[node]) > len(table):
+                table = _larger(partials, known, table, first[node], used)
+            edge, used = _extend(
+                graph, scores, states, judge, partials, known, first, table, scratch,
+                node, open_left[node], open_right[node], edge, begun, used,
+            )  # fmt: skip
+            begun = True
         if beam > 0 and used - first[node] > beam:
             used = _prune(partials, known, first[node], used, beam)
             table[:] = -1
         first[node + 1] = used
     return partials, known, int(first[n_nodes - 1]), used
+
+
+class _Scratch(NamedTuple):
+    """Working memory of a search.
+
+    Attributes:
+        tails: int64 ``[3, most_tails]``; the row of each tail, and its left and right state.
+        hits: of ``join_words``.
+        totals: float64 ``[9]``.
+    """
+
+    tails: NDArray[np.int64]
+    hits: NDArray[np.int64]
+    totals: NDArray[np.float64]
+
+
+@lean_kernel
+def _extend(
+    graph: TextGraph,
+    scores: NDArray[np.float64],
+    states: NgramStates,
+    judge: Judge,
+    partials: Partials,
+    known: Matches,
+    first: NDArray[np.int64],
+    table: NDArray[np.int64],
+    scratch: _Scratch,
+    node: int,
+    open_left: bool,
+    open_right: bool,
+    edge: int,
+    begun: bool,
+    used: int,
+) -> tuple[int, int]:
+    """Add the partial derivations of a node until ``partials`` or ``table`` is full.
+
+    Args:
+        graph, scores, states, judge: see ``search_partials``.
+        partials, known: outputs; their first ``used`` rows are filled.
+        first: the rows of node ``v`` are ``first[v]:first[v + 1]``.
+        table: output; the rows of the node by hash code.
+        scratch: holds the tails' rows of the next partial derivation between calls.
+        node: the node.
+        open_left, open_right: whether words can precede and follow its translation.
+        edge: the edge to begin with.
+        begun: whether an earlier call stopped at this edge.
+        used: number of rows.
+
+    Returns:
+        The edge to continue with, and the new ``used``.
+    """
+    chosen, lefts, rights = scratch.tails[0], scratch.tails[1], scratch.tails[2]
+    for current in range(edge, graph.edge_offsets[node + 1]):
+        tails = graph.tails[graph.tail_offsets[current] : graph.tail_offsets[current + 1]]
+        own = 0
+        for place in range(graph.target_offsets[current], graph.target_offsets[current + 1]):
+            own += graph.targets[place] != -1 and graph.targets[place] != BOUNDARY
+        more = scores[current] > -np.inf
+        for number in range(len(tails)):
+            if not (begun and current == edge):
+                chosen[number] = first[tails[number]]
+            more &= first[tails[number]] < first[tails[number] + 1]
+        while more:
+            if used == len(partials.edges) or 2 * (used - first[node]) > len(table):
+                return current, used
+            # Made in the next free row, and left there if no row is like it.
+            partials.edges[used] = current
+            partials.scores[used], partials.sizes[used] = scores[current], 1.0
+            for number in range(len(tails)):
+                row = chosen[number]
+                partials.tails[used, number] = row
+                partials.scores[used] += partials.scores[row]
+                partials.sizes[used] += partials.sizes[row]
+                lefts[number], rights[number] = partials.sides[row, 0], partials.sides[row, 1]
+            left, right, n_hits = join_words(graph, states, current, lefts, rights, scratch.hits)
+            partials.sides[used, 0] = left if open_left else 0
+            partials.sides[used, 1] = right if open_right else 0
+            hits = scratch.hits[:n_hits]
+            _count(known, used, chosen[: len(tails)], own, hits, states, judge.limits)
+            slot = _slot(partials, known, table, first[node], used)
+            row = table[slot]
+            if row < first[node]:
+                worth = _worth(known, used, judge, judge.shares[node], scratch.totals)
+                known.values[used] = judge.gain * worth + judge.model * partials.scores[used]
+                table[slot] = used
+                used += 1
+            elif partials.scores[used] >= partials.scores[row]:
+                gained = partials.scores[used] - partials.scores[row]
+                known.values[row] += judge.model * gained
+                copy_row(partials, used, partials, row)
+            more = advance_choice(tails, first, chosen)
+    return graph.edge_offsets[node + 1], used
 
 
 @kernel
@@ -191,7 +257,7 @@ def _double_room(known: Matches) -> Matches:
     return larger
 
 
-@kernel
+@lean_kernel
 def _copy_row(known: Matches, row: int, others: Matches, place: int) -> None:
     """Copy a row to row ``place`` of the output ``others``, which may be ``known``."""
     others.codes[place] = known.codes[row]
@@ -203,7 +269,7 @@ def _copy_row(known: Matches, row: int, others: Matches, place: int) -> None:
         others.matches[place, order] = known.matches[row, order]
 
 
-@kernel
+@lean_kernel
 def _count(
     known: Matches,
     row: int,
@@ -239,7 +305,7 @@ def _count(
     known.words[row], known.codes[row] = words, code
 
 
-@kernel
+@lean_kernel
 def _code(number: int) -> np.uint64:
     """Return a 64-bit hash of a number; the hashes of many n-grams are summed."""
     code = np.uint64(number) * np.uint64(0x9E3779B97F4A7C15)
@@ -247,13 +313,16 @@ def _code(number: int) -> np.uint64:
     return np.uint64(code ^ (code >> np.uint64(29)))
 
 
-@kernel
-def _worth(known: Matches, row: int, judge: Judge, share: float) -> float:
+@lean_kernel
+def _worth(
+    known: Matches, row: int, judge: Judge, share: float, totals: NDArray[np.float64]
+) -> float:
     """Return BLEU with the background, times the reference length if ``per_word``.
 
-    The shorter of equally close reference lengths wins.
+    The shorter of equally close reference lengths wins. ``totals`` is scratch space.
     """
-    totals = judge.background.copy()
+    for column in range(len(totals)):
+        totals[column] = judge.background[column]
     words = known.words[row]
     for order in range(ORDER):
         totals[2 * order] += known.matches[row, order]
@@ -266,7 +335,7 @@ def _worth(known: Matches, row: int, judge: Judge, share: float) -> float:
     return bleu_score_row(totals) * (totals[2 * ORDER] if judge.per_word else 1.0)
 
 
-@kernel
+@lean_kernel
 def _before(partials: Partials, known: Matches, row: int, other: int) -> bool:
     """Return whether a row is better than another one; the other one wins ties."""
     if known.values[row] != known.values[other]:
@@ -274,7 +343,7 @@ def _before(partials: Partials, known: Matches, row: int, other: int) -> bool:
     return bool(partials.scores[row] > partials.scores[other])
 
 
-@kernel
+@lean_kernel
 def _slot(
     partials: Partials, known: Matches, table: NDArray[np.int64], first: int, row: int
 ) -> int:
@@ -294,7 +363,7 @@ def _slot(
     return int(slot)
 
 
-@kernel
+@lean_kernel
 def _alike(partials: Partials, known: Matches, row: int, other: int) -> bool:
     """Return whether two rows are equivalent for all continuations."""
     if known.words[row] != known.words[other] or known.codes[row] != known.codes[other]:
