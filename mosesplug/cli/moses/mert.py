@@ -94,6 +94,9 @@ PROGRAM = Program(
 WEIGHTS_FILE = "weights.txt"
 """Written to the current directory, where mert-moses.pl expects it."""
 
+_POLISH = 20
+"""Climbs in addition to the 20 restarts: a small set scored lower than Moses' mert with 8."""
+
 _INTERVALS = {"none": "best", "average": "average", "min": "minimum"}
 
 
@@ -191,6 +194,7 @@ def _search(given: Arguments) -> tuple[str, dict[str, object]]:
     kept: list[str] = []
     options: dict[str, object] = {
         "restarts": given["ntry"],
+        "polish": _POLISH,
         "random_directions": given["nrandom"],
         "method": given["type"],
     }

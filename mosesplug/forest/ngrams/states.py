@@ -128,7 +128,7 @@ def ngram_states(children: NDArray[np.int32], order: int) -> NgramStates:
 
 @kernel
 def count_most(offsets: NDArray[np.int64]) -> int:
-    """Return the maximum number of tails or words of an edge, at least 1, given their offsets."""
+    """Return the maximum number of tails or words of an edge, at least 1."""
     most = 1
     for edge in range(len(offsets) - 1):
         most = max(most, offsets[edge + 1] - offsets[edge])
