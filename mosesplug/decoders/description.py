@@ -25,7 +25,7 @@ __all__ = [
 
 
 class _WithoutProgram:
-    """What descriptions of decoders share that no command line of the settings starts."""
+    """The part that is common to decoders that the settings start by no command line."""
 
     @property
     def flags(self) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ __all__ = ["Splitting", "WordMetric", "WordReferences", "check_totals", "divide_
 
 
 class Splitting(Protocol):
-    """How text becomes words: ``tokenizers.Tokenization``, or characters as words."""
+    """Splits text into words: ``tokenizers.Tokenization``, or one word per character."""
 
     @property
     def fold(self) -> bool:

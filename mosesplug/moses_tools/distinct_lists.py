@@ -31,11 +31,11 @@ FEW_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class DistinctBlock:
-    """A part of one of several n-best lists.
+    """A block of lines of one of several n-best lists.
 
     Attributes:
-        new: its lines that no part before has, in their order; None if there are none.
-        rows: int64 ``[n]``; the place of each of its lines among the new lines of all parts.
+        new: the lines that appear here first, in their order; None if all appeared before.
+        rows: int64 ``[n]``; for each line of the block, its number among all distinct lines.
     """
 
     new: NBestList | None

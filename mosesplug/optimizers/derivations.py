@@ -21,7 +21,7 @@ __all__ = [
     "LIST_SIZE",
     "DerivationSource",
     "Objective",
-    "OracleSettings",
+    "OracleChoice",
     "OracleUpdates",
     "choose_sentences",
     "count_reachable",
@@ -40,7 +40,7 @@ else the best hypotheses (``hybrid``)."""
 
 
 @runtime_checkable
-class OracleSettings(Protocol):
+class OracleChoice(Protocol):
     """Settings of an algorithm that has several kinds of oracles."""
 
     @property

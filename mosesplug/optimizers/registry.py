@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError, suggest
-from mosesplug.optimizers.derivations import OracleSettings, require_local
+from mosesplug.optimizers.derivations import OracleChoice, require_local
 from mosesplug.optimizers.online.options import OnlineOptions
 from mosesplug.optimizers.problem import Problem, Progress, Solution, no_progress
 from mosesplug.plugins import ALGORITHMS, load_plugin, load_plugins, plugin_names
@@ -161,7 +161,7 @@ class Optimizer:
         Raises:
             UsageError: they ask for updates towards references in search graphs.
         """
-        if isinstance(self.options, OracleSettings):
+        if isinstance(self.options, OracleChoice):
             require_local(self.options.oracles)
 
     def learner(self) -> Learner:

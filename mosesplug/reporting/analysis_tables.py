@@ -128,7 +128,7 @@ def tabulate_ngrams(analysis: SystemAnalysis) -> Iterator[AnalysisTable]:
     """Yield tables of n-grams for pairs of systems.
 
     There is one for each pair, kind of n-grams, and system that has more of them. The first one
-    has a note on all tables. Without references there are none.
+    has a note on all tables. Without references, nothing is yielded.
     """
     if not analysis.words:
         return

@@ -24,7 +24,7 @@ __all__ = ["LearningSettings", "make_learning_settings"]
 
 @dataclass(frozen=True)
 class LearningSettings:
-    """What to learn weights from, and how.
+    """The settings of learning: input, metric, algorithm, and held-out data.
 
     Settings that a run also has are declared with those of the run.
 
@@ -280,9 +280,9 @@ class LearningSettings:
 
     @property
     def needs_references(self) -> bool:
-        """Whether part of the metric compares texts with references.
+        """Whether the metric, or a metric of its sum, compares texts with references.
 
-        Parts that ``--scores`` names do not.
+        Metrics that ``--scores`` names compare nothing.
         """
         known = list_score_names(self.lists.scores)
         if not known or self.metric is None:

@@ -58,7 +58,7 @@ class StoreReader:
 
     @property
     def is_open(self) -> bool:
-        """Whether the store can be used: not closed, and not opened before a fork."""
+        """Whether the store can be read: it is closed by ``close`` and by a fork."""
         return self._environment.is_open
 
     @property

@@ -43,7 +43,7 @@ DENSE_LIMIT = 1000
 
 
 def list_path(name: str) -> Path:
-    """Return the file of a list, or if there is none, its name with ``.gz``."""
+    """Return the path of a list: ``NAME.gz`` if only that file exists, else ``NAME``."""
     packed = Path(f"{name}.gz")
     return packed if not Path(name).exists() and packed.exists() else Path(name)
 

@@ -29,7 +29,7 @@ def kernels_for_small_lists(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def rows_of(block: NBestList) -> list[tuple[object, ...]]:
-    """What the extractor uses of each hypothesis."""
+    """Return the fields of each hypothesis that the extractor uses."""
     found: list[tuple[object, ...]] = []
     for row in range(len(block)):
         entries = slice(*block.sparse_indptr[row : row + 2])
