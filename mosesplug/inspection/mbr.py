@@ -5,9 +5,8 @@ They come from search graphs, a store of search graphs, or n-best lists.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,6 +18,7 @@ from formats.errors import FormatError
 from formats.graphs.hypergraph import hypergraph_names
 from formats.utilities import UtilityReader
 from formats.weights.any_format import read_weights
+from mosesplug.ahead import map_ahead
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import spelled_groups
 from mosesplug.forest.mbr import (
@@ -80,15 +80,12 @@ def decide_translations(
         criterion: the criterion of the choice.
         threads: number of threads; the decisions do not depend on it.
     """
-    waiting: deque[tuple[int, Future[Decision]]] = deque()
+
+    def decide(task: MbrTask) -> tuple[int, Decision]:
+        return task.sentence, task.choose(criterion)
+
     with ThreadPoolExecutor(threads) as pool:
-        for task in tasks:
-            waiting.append((task.sentence, pool.submit(task.choose, criterion)))
-            if len(waiting) > _AHEAD * threads:
-                sentence, future = waiting.popleft()
-                yield sentence, future.result()
-        for sentence, future in waiting:
-            yield sentence, future.result()
+        yield from map_ahead(pool, decide, tasks, _AHEAD * threads)
 
 
 def read_graph_tasks(path: Path, weights: GraphWeights) -> Iterator[MbrTask]:

@@ -7,7 +7,6 @@ parsed as they are, so that they need no kernels.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from os import fspath
 from pathlib import Path
@@ -19,14 +18,17 @@ from formats.nbest.block import NBestList, parse_block, parse_block_fast
 from formats.nbest.entry import Layout
 from formats.nbest.files import check_order, empty_error, find_layout, read_nbest, read_text_blocks
 from formats.text import StrPath
+from mosesplug.ahead import read_ahead
 from mosesplug.moses_tools.known_lines import KnownLines, NumberedLines
 from mosesplug.moses_tools.plain_lines import parse_plain_lines
-from mosesplug.moses_tools.read_ahead import read_ahead
 
 __all__ = ["DistinctBlock", "read_distinct"]
 
 FEW_BYTES = 1 << 20
 """Size of files, mostly compressed, up to which kernels take more time than they save."""
+
+_AHEAD = 4
+"""Blocks that are unpacked before they are asked for."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,7 @@ def read_distinct(paths: Sequence[StrPath]) -> Iterator[DistinctBlock]:
     """
     sizes = [Path(path).stat().st_size for path in paths if Path(path).is_file()]
     if len(paths) > 1 and sum(sizes) > FEW_BYTES:
-        with ThreadPoolExecutor(1) as unpacking:
-            yield from _read_repeated(paths, unpacking)
+        yield from _read_repeated(paths)
         return
     n_new = 0
     for path in paths:
@@ -62,15 +63,13 @@ def read_distinct(paths: Sequence[StrPath]) -> Iterator[DistinctBlock]:
         n_new += len(block)
 
 
-def _read_repeated(
-    paths: Sequence[StrPath], unpacking: ThreadPoolExecutor
-) -> Iterator[DistinctBlock]:
+def _read_repeated(paths: Sequence[StrPath]) -> Iterator[DistinctBlock]:
     """Yield parts of lists, of which each distinct line is parsed once."""
     known, n_new = KnownLines(), 0
     for path in paths:
         name = fspath(path)
         layout, last = None, -1
-        for text, first_line in read_ahead(read_text_blocks(path), unpacking, 4):
+        for text, first_line in read_ahead(read_text_blocks(path), _AHEAD):
             layout = layout or find_layout(text, None, None, name, first_line)
             if layout is None:
                 continue

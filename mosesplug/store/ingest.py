@@ -9,7 +9,6 @@ from __future__ import annotations
 import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,17 +31,7 @@ from mosesplug.store.records import corruption_error, encode_record, report_dama
 from mosesplug.store.state import StatisticsKind, kbest_key, statistics_key
 from mosesplug.store.statistics import check_statistics
 
-__all__ = ["Ingest", "read_ahead"]
-
-
-def read_ahead(blocks: Iterable[NBestList]) -> Iterator[NBestList]:
-    """Yield the same blocks; a thread reads the next one while one is processed."""
-    iterator = iter(blocks)
-    with ThreadPoolExecutor(max_workers=1) as executor:
-        upcoming = executor.submit(next, iterator, None)
-        while (block := upcoming.result()) is not None:
-            upcoming = executor.submit(next, iterator, None)
-            yield block
+__all__ = ["Ingest"]
 
 
 @dataclass

@@ -341,7 +341,8 @@ class NBestStore(StoreReader):
         whenever they have ``most_bytes`` bytes (None: not before the end). ``ahead_bytes`` are
         as for ``add_iteration``.
         """
-        from mosesplug.store.ingest import Ingest, read_ahead  # Numba: not needed to read a store
+        from mosesplug.ahead import read_ahead  # threads and Numba: not needed to read a store
+        from mosesplug.store.ingest import Ingest
 
         state = self._load()
         writing.check_next(self._environment, state, iteration, n_sentences, references)

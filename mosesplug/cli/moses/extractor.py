@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NoReturn
 
 from mosesplug.cli.moses.arguments import (
@@ -97,14 +96,13 @@ def extract(arguments: Arguments) -> None:
 
     # Imported here: NumPy and Numba, which --help does not need. The n-best lists are read while
     # Numba loads.
+    from mosesplug.ahead import read_ahead
     from mosesplug.large_arrays import keep_freed_memory
     from mosesplug.moses_tools.distinct_lists import read_distinct
-    from mosesplug.moses_tools.read_ahead import read_ahead
 
     keep_freed_memory()
-    with ThreadPoolExecutor(1) as pool:
-        ahead = read_ahead(read_distinct(lists), pool, 4)
-        iterations, rows = _iterations(arguments, ahead, references)
+    ahead = read_ahead(read_distinct(lists), 4)
+    iterations, rows = _iterations(arguments, ahead, references)
     from mosesplug.moses_tools.extraction import (
         find_occurrences,
         remove_duplicates,

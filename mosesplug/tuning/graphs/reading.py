@@ -9,15 +9,15 @@ processes, since Python runs in one thread of a process at a time.
 from __future__ import annotations
 
 import contextlib
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from formats.graphs.any_graph import Scan, detect_graph_kind
+from mosesplug.ahead import map_ahead
 from mosesplug.forest.scanner import scan_graph
 from mosesplug.kernels import load_compiler
 from mosesplug.tuning.parallel.ordered_map import start_in_order
@@ -65,7 +65,7 @@ def start_reading(
     load_compiler()  # once for all threads
     executor = ThreadPoolExecutor(threads, thread_name_prefix="graphs")
     try:
-        yield _collect(executor, lambda path: read(path, scan), paths, _AHEAD * threads)
+        yield map_ahead(executor, lambda path: read(path, scan), paths, _AHEAD * threads)
     finally:
         executor.shutdown(cancel_futures=True)
 
@@ -74,19 +74,3 @@ def _read_one(
     read: Callable[[Path, Scan | None], Result], paths: Sequence[Path], number: int
 ) -> Result:
     return read(paths[number], None)
-
-
-def _collect(
-    executor: ThreadPoolExecutor,
-    read: Callable[[Path], Result],
-    paths: Sequence[Path],
-    most: int,
-) -> Iterator[Result]:
-    """Yield the results in order, at most ``most`` of them ahead."""
-    waiting: deque[Future[Result]] = deque()
-    for path in paths:
-        waiting.append(executor.submit(read, path))
-        if len(waiting) > most:
-            yield waiting.popleft().result()
-    while waiting:
-        yield waiting.popleft().result()
