@@ -21,7 +21,8 @@ from formats.decimals import parse_numbers
 from formats.graphs.hypergraph_reader import TAIL, HypergraphFile
 from formats.nbest.entry import FLOAT32_LIMIT
 from formats.words import Bytes, Positions, Words, view_words
-from mosesplug.forest.tokens import (
+from mosesplug.kernels import lean_kernel
+from mosesplug.tokens import (
     REFUSED,
     ROOM,
     Names,
@@ -33,7 +34,6 @@ from mosesplug.forest.tokens import (
     parse_integer,
     skip_blanks,
 )
-from mosesplug.kernels import lean_kernel
 
 __all__ = ["scan_graph"]
 
@@ -238,7 +238,7 @@ def _scan_features(
         name = arrays.following[before]
         first = names.starts[name] if name >= 0 else 0
         length = names.ends[name] + 1 - first if name >= 0 else 0
-        if length and are_equal(chunks, at, first, length):
+        if length and are_equal(chunks, at, chunks, first, length):
             at += length
         else:
             equals = find_equals(text, at)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from formats.words import Bytes, Words, view_words
 from mosesplug.kernels import lean_kernel
+from mosesplug.tokens import are_equal, hash_range
 
 __all__ = ["KnownLines", "NumberedLines"]
 
@@ -23,8 +24,6 @@ _LEAST_BYTES = 1 << 27  # the system gives no memory before it is used
 _SLACK = 8  # bytes behind a text, so that a word can begin at its last byte
 _LONGEST_ID = 18
 _LONGEST_SCORE = 16
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_HALF = np.uint64(32)
 _SEPARATOR = int.from_bytes(b" ||| ", "little")
 _NEWLINE, _MINUS, _POINT, _ZERO, _NINE = b"\n-.09"
 
@@ -200,32 +199,9 @@ def find_score(text: Bytes, words: Words, start: int, end: int) -> int:
 
 
 @lean_kernel
-def hash_range(words: Words, start: int, end: int) -> np.uint64:
-    """Return a 64-bit hash of a range of a text."""
-    code = np.uint64(end - start)
-    while end - start >= 8:
-        code = (code ^ words[start]) * _GOLDEN
-        code ^= code >> _HALF
-        start += 8
-    code = (code ^ keep_first(words[start], end - start)) * _GOLDEN
-    return code ^ (code >> _HALF)
-
-
-@lean_kernel
 def is_known(words: Words, start: int, end: int, known: _Table, line: int) -> bool:
     """Return whether a range of a text is a known line."""
-    place = known.starts[line]
-    if known.starts[line + 1] - place != end - start + 1:
+    place, length = known.starts[line], end - start
+    if known.starts[line + 1] - place != length + 1:
         return False
-    while end - start >= 8:
-        if words[start] != known.words[place]:
-            return False
-        start += 8
-        place += 8
-    return bool(keep_first(words[start] ^ known.words[place], end - start) == 0)
-
-
-@lean_kernel
-def keep_first(word: np.uint64, n: int) -> np.uint64:
-    """Return the first ``n`` bytes of a word, fewer than eight, and zeros."""
-    return word & ((np.uint64(1) << np.uint64(8 * n)) - np.uint64(1))
+    return are_equal(words, start, known.words, place, length)

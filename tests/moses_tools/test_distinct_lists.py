@@ -157,7 +157,7 @@ def test_any_lists(
 
 def test_equal_hashes_cost_time_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernel in plain Python, with the same hash for all lines."""
-    for name in ("find_score", "is_known", "keep_first", "number_lines"):
+    for name in ("find_score", "is_known", "number_lines"):
         monkeypatch.setattr(known_lines, name, getattr(known_lines, name).py_func)
     monkeypatch.setattr(known_lines, "hash_range", lambda *_: np.uint64(7))
     paths = [tmp_path / "1", tmp_path / "2"]

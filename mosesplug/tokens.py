@@ -1,11 +1,13 @@
-"""Compiled scanner of tokens: blanks, numbers, and words that it numbers.
+"""Compiled scanner of tokens: blanks, numbers, ranges of bytes, and words that it numbers.
 
 A text is given as its bytes and, for comparing and hashing eight bytes at a time, as the little-
 endian words from each position on (``formats.words.view_words``). It ends with a newline, at which
 all loops stop, so they need not look for its end.
 
-A number of up to 15 digits is an integer divided by a power of ten, both exact in float64, so the
-quotient is correctly rounded (see ``formats.decimals``, which parses other numbers, too).
+A number of up to 15 digits is an integer, divided by or multiplied with a power of ten up to
+``10 ** 22``. All three are exact in float64, so the result is rounded once and equal to ``float()``
+(Clinger 1990, "How to read floating point numbers accurately", section 2). Other numbers are left
+to ``formats.decimals``.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ __all__ = [
     "are_equal",
     "find_end",
     "find_equals",
+    "hash_range",
     "number_token",
     "parse_decimal",
     "parse_integer",
@@ -39,13 +42,13 @@ ROOM = _SLOTS // 2
 """Number of distinct tokens that can be numbered."""
 
 _MOST_DIGITS = 15
-_POWERS = 10.0 ** np.arange(_MOST_DIGITS + 1)
-_BLANK, _EQUALS, _MINUS, _POINT, _ZERO = (ord(character) for character in " =-.0")
+_HIGHEST_POWER = 22
+_POWERS = np.array([float(f"1e{n}") for n in range(_HIGHEST_POWER + 1)])
+_BLANK, _EQUALS, _PLUS, _MINUS, _POINT, _ZERO, _NINE, _EXPONENT = b" =+-.09e"
 
 _U64 = np.uint64
-_FIRST = np.array([2 ** (8 * n) - 1 for n in range(9)], dtype=np.uint64)  # the first n bytes
-_EIGHT, _SIXTEEN, _MIDDLE, _TO_SLOT = _U64(8), _U64(16), _U64(32), _U64(64 - _SLOT_BITS)
-_MIX, _MIX_SHIFT = _U64(0x9E3779B97F4A7C15), _U64(29)
+_ONE, _EIGHT, _SIXTEEN, _MIDDLE, _TO_SLOT = map(_U64, (1, 8, 16, 32, 64 - _SLOT_BITS))
+_GOLDEN = _U64(0x9E3779B97F4A7C15)
 _LOWEST, _SECOND, _UPPER = _U64(0xFF), _U64(0xFF00), _U64(2**64 - 1 - 0xFFFF)
 _POINT_SECOND, _ZERO_FIRST = _U64(_POINT << 8), _U64(_ZERO)
 _ZEROS, _ABOVE_NINE, _TOP_BITS = (_U64(byte * 0x0101010101010101) for byte in (_ZERO, 0x76, 0x80))
@@ -121,11 +124,11 @@ def parse_integer(text: Bytes, at: int) -> tuple[int, int]:
 
 @lean_kernel
 def parse_decimal(text: Bytes, chunks: Words, at: int) -> tuple[float, int]:
-    """Return a decimal number and the position behind it.
+    """Return a decimal number and the position behind it, which has a blank.
 
-    The position is ``REFUSED`` if the number is not of usual form. Most numbers have one digit, a
-    point and six digits, as C prints them by ``%f``. They are parsed as a word (see
-    ``formats.decimals.parse_six_decimals``), others digit by digit.
+    The position is ``REFUSED`` if the number is not of usual form. Most numbers of search graphs
+    have one digit, a point and six digits, as C prints them by ``%f``. They are parsed as a word
+    (see ``formats.decimals.parse_six_decimals``), others digit by digit.
     """
     negative = text[at] == _MINUS
     if negative:
@@ -139,33 +142,63 @@ def parse_decimal(text: Bytes, chunks: Words, at: int) -> tuple[float, int]:
             digits = ((digits * _FOUR) >> _SIXTEEN) & _FOURS
             value = np.int64((digits * _ALL) >> _MIDDLE) / 1e6
             return (-value if negative else value), at + 8
-    number, n_digits, point = 0, 0, -1
-    while True:
-        digit = int(text[at]) - _ZERO
-        if 0 <= digit < 10:
-            number = 10 * number + digit
-            n_digits += 1
-        elif digit == _POINT - _ZERO and point < 0:
-            point = n_digits
-        else:
-            break
-        at += 1
-    if not 0 < n_digits <= _MOST_DIGITS or text[at] != _BLANK:
+    before, mantissa, at = _scan_digits(text, at, 0)
+    after = 0
+    if text[at] == _POINT:
+        after, mantissa, at = _scan_digits(text, at + 1, mantissa)
+    power = -after
+    if text[at] == _EXPONENT:
+        sign = -1 if text[at + 1] == _MINUS else 1
+        if text[at + 1] == _MINUS or text[at + 1] == _PLUS:
+            at += 1
+        length, exponent, at = _scan_digits(text, at + 1, 0)
+        if not 0 < length <= 2:
+            return 0.0, REFUSED
+        power += sign * exponent
+    if not 0 < before + after <= _MOST_DIGITS or abs(power) > _HIGHEST_POWER or text[at] != _BLANK:
         return 0.0, REFUSED
-    value = number / _POWERS[n_digits - point if point >= 0 else 0]
+    value = mantissa * _POWERS[power] if power > 0 else mantissa / _POWERS[-power]
     return (-value if negative else value), at
 
 
 @lean_kernel
-def are_equal(chunks: Words, one: int, other: int, length: int) -> bool:
-    """Return whether equal bytes stand at two positions; False at the end of the text."""
-    if one + length >= len(chunks):
+def _scan_digits(text: Bytes, at: int, number: int) -> tuple[int, int, int]:
+    """Append digits to a number; return their count, the number, and the next byte."""
+    start = at
+    while _ZERO <= text[at] <= _NINE:
+        number = 10 * number + int(text[at]) - _ZERO
+        at += 1
+    return at - start, number, at
+
+
+@lean_kernel
+def hash_range(chunks: Words, start: int, end: int) -> np.uint64:
+    """Return a 64-bit hash of a range of bytes."""
+    code = _U64(end - start)
+    while end - start >= 8:
+        code = (code ^ chunks[start]) * _GOLDEN
+        code ^= code >> _MIDDLE
+        start += 8
+    code = (code ^ _keep_first(chunks[start], end - start)) * _GOLDEN
+    return code ^ (code >> _MIDDLE)
+
+
+@lean_kernel
+def are_equal(chunks: Words, start: int, others: Words, other: int, length: int) -> bool:
+    """Return whether equal bytes stand in two texts; False at the end of the first one."""
+    if start + length >= len(chunks):
         return False
     while length >= 8:
-        if chunks[one] != chunks[other]:
+        if chunks[start] != others[other]:
             return False
-        one, other, length = one + 8, other + 8, length - 8
-    return bool(((chunks[one] ^ chunks[other]) & _FIRST[length]) == 0)
+        start, other, length = start + 8, other + 8, length - 8
+    return bool(_keep_first(chunks[start] ^ others[other], length) == 0)
+
+
+@lean_kernel
+def _keep_first(chunk: np.uint64, n: int) -> np.uint64:
+    """Return the first ``n`` bytes of a word, fewer than eight, and zeros."""
+    return chunk & ((_ONE << _U64(8 * n)) - _ONE)
 
 
 @lean_kernel
@@ -173,17 +206,13 @@ def number_token(chunks: Words, start: int, end: int, names: Names) -> int:
     """Return a token's number, a new one if needed; ``REFUSED`` if there is no room."""
     if end >= len(chunks):
         return REFUSED
-    key, at = _U64(end - start), start
-    while at < end:
-        key = (key ^ (chunks[at] & _FIRST[min(end - at, 8)])) * _MIX
-        key ^= key >> _MIX_SHIFT
-        at += 8
+    key = hash_range(chunks, start, end)
     slot = np.int64(key >> _TO_SLOT)
     while names.slots[slot] >= 0:
         number = names.slots[slot]
         first = names.starts[number]
         is_same = names.hashes[number] == key and names.ends[number] - first == end - start
-        if is_same and are_equal(chunks, start, first, end - start):
+        if is_same and are_equal(chunks, start, chunks, first, end - start):
             return int(number)
         slot = (slot + 1) % _SLOTS
     number = names.total[0]
