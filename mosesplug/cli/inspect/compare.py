@@ -101,7 +101,7 @@ def compare(
     Examples: mosesplug compare base=b1.en,b2.en,b3.en new=n1.en,n2.en,n3.en --refs test.en;
     mosesplug compare b.en n.en --scores COMET=b.comet,n.comet
     """
-    from formats.references import read_references
+    from formats.references import read_references, reference_files
     from mosesplug.api.scoring import compare_all
     from mosesplug.cli.shared.output import check_output, progress_bar
     from mosesplug.evaluation.comparison import parse_systems
@@ -127,7 +127,8 @@ def compare(
     named = parse_systems(systems)
     inputs = [path for each in named for path in each.translations if isinstance(path, Path)]
     inputs += [path for each in sources for path in each.paths]
-    inputs += [path for path in (refs, source, frequency_text) if path is not None]
+    inputs += [path for path in (source, frequency_text) if path is not None]
+    inputs += [] if refs is None else reference_files(refs)
     check_output(html, "--html", inputs)
     compared = attach_scores(named, sources)
     outside = make_outside_metrics(sources)

@@ -94,6 +94,7 @@ def _oracle(
     Examples: mosesplug oracle tuning --top 1,10,100,all; mosesplug oracle run7.best100.out.gz
     --refs dev.en --method all -o oracle.en; mosesplug oracle list --scores COMET=comet.txt
     """
+    from formats.references import reference_files
     from formats.text import write_atomic
     from mosesplug.cli.shared.output import (
         check_output,
@@ -115,7 +116,7 @@ def _oracle(
     inputs = [path for path in (*places, weights, sparse_weights) if path is not None]
     for path in inputs:
         path.stat()
-    inputs += [*list_settings.input_paths, *([] if refs is None else [refs])]
+    inputs += [*list_settings.input_paths, *([] if refs is None else reference_files(refs))]
     check_output(output, inputs=inputs)
     check_output(rows, "--rows", inputs)
     check_two_outputs({"--output": output, "--rows": rows})

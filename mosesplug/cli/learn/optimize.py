@@ -61,6 +61,7 @@ def _optimize(
     Example: mosesplug optimize --from tuning --algorithm kbmira --folds 5 -o tuned
     """
     # Loaded here, since --help needs none of it.
+    from formats.references import reference_files
     from mosesplug.api.optimize import check_settings, fit_settings
     from mosesplug.api.weights import find_result_format, format_result
     from mosesplug.cli.learn.optimize_report import print_report
@@ -80,7 +81,8 @@ def _optimize(
     # Weights may replace those that the run starts from.
     starts = (settings.init, settings.sparse_init)
     inputs = [path for path in settings.input_paths if path not in starts]
-    inputs += [each for each in (settings.references, settings.heldout_refs) if each is not None]
+    for references in (settings.references, settings.heldout_refs):
+        inputs += [] if references is None else reference_files(references)
     check_output(output, inputs=inputs)
     check_output(html, "--html", inputs)
     to, config = find_result_format(weights_format, output, settings.init)

@@ -23,7 +23,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
     Path("list").write_text(LISTS)
     Path("weights").write_text("LM0= 1\nTM0= 0.5\n")
     Path("values").write_text("1\n2\n3\n4\n")
-    for name in ("ref", "a", "b"):
+    for name in ("ref", "refs.0", "refs.1", "a", "b"):
         Path(name).write_text("the red house\nshe sees a dog\n")
     return {path.name: path.read_bytes() for path in tmp_path.iterdir()}
 
@@ -40,10 +40,14 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
         ("mbr --nbest list --scores X=values -o values", "--output"),
         ("oracle list --refs ref -o list", "--output"),
         ("oracle list --refs ref -o ref", "--output"),
+        ("oracle list --refs refs. -o refs.1", "--output"),
         ("oracle list --refs ref --rows list", "--rows"),
         ("oracle list --scores X=values -o values", "--output"),
         ("compare A=a B=b --refs ref --html a", "--html"),
         ("compare A=a B=b --refs ref --html ref", "--html"),
+        ("compare A=a B=b --refs refs. --html refs.0", "--html"),
+        ("optimize --nbest list --refs refs. -o refs.1", "--output"),
+        ("optimize --nbest list --refs ref --html ref", "--html"),
     ],
 )
 def test_inputs_are_not_overwritten(

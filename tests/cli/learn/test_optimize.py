@@ -266,7 +266,8 @@ def test_an_unwritable_directory_fails_at_once(
     lists: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("os.access", lambda path, mode: not mode & os.W_OK)
-    words = ("--nbest", lists / "lists", "--refs", "nowhere", "-o", lists / "tuned")
+    (lists / "short").write_text("too few sentences\n")
+    words = ("--nbest", lists / "lists", "--refs", lists / "short", "-o", lists / "tuned")
     assert run(*words) == 2
     assert f"no file can be created in {lists}" in capsys.readouterr().err
 
