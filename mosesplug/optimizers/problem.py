@@ -292,8 +292,18 @@ def check_weights(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.
     if tuning_set.sparse is not None and not np.isfinite(tuning_set.sparse.data).all():
         raise OptimizerError("values of a sparse feature are not finite numbers")
     if not problem.active_mask.any():
-        raise OptimizerError("no feature is active: nothing to tune")
+        raise OptimizerError(f"nothing to tune: {_explain_inactive(problem)}")
     return weights
+
+
+def _explain_inactive(problem: Problem) -> str:
+    """Return why no feature is active, and what to do."""
+    space = problem.tuning_set.space
+    if not len(space):
+        return "the lists have no features. Use lists with feature values"
+    if problem.active is None and not space.n_dense:
+        return "all features are sparse. Use an algorithm that tunes sparse features, as kbmira"
+    return "no feature is active. Leave at least one weight free"
 
 
 def _finite_columns(dense: NDArray[np.float32]) -> NDArray[np.bool_]:

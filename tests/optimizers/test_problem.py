@@ -61,6 +61,21 @@ def test_sparse_values_that_are_not_finite_are_rejected() -> None:
         check_weights(Problem(made, Accuracy()), np.ones(2))
 
 
+def test_without_an_active_feature_the_reason_is_named() -> None:
+    sparse = SparseRows(np.zeros(2, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))
+    empty = tuning_set([1], np.ones((1, 0)), np.ones(1))
+    only_sparse = tuning_set([1], np.ones((1, 0)), np.ones(1), sparse, ("A_x",))
+    cases = (
+        (empty, None, "nothing to tune: the lists have no features"),
+        (only_sparse, None, "nothing to tune: all features are sparse"),
+        (only_sparse, np.zeros(1, dtype=np.bool_), "nothing to tune: no feature is active"),
+    )
+    for lists, active, message in cases:
+        problem = Problem(lists, Accuracy(), active=active)
+        with pytest.raises(OptimizerError, match=message):
+            check_weights(problem, np.ones(len(lists.space)))
+
+
 def test_score_sums_the_statistics_of_the_first_best() -> None:
     dense = np.array([[1.0], [3.0], [3.0], [-1.0], [0.0]])
     problem = Problem(tuning_set([3, 0, 2], dense, np.array([1, 2, 4, 8, 6])), Accuracy())

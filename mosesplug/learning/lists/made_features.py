@@ -86,9 +86,10 @@ def check_unused_weights(
         missing += [name for name, value in weights.sparse.items() if value and name not in known]
     if missing:
         names = ", ".join(name for name, _ in groups)
+        listed = f"Its features are {names}" if names else "It has no dense features"
         raise FormatError(
             f"a weight of {missing[0]}, which is no feature of {lists}",
             path=weights.path,
-            remedy=f"Its features are {names}. Read it with the options that the weights were "
-            "learned with: --word-scores, --columns, --rename, --add-feature",
+            remedy=f"{listed}. Read it with the options that the weights were learned with: "
+            "--word-scores, --columns, --rename, --add-feature",
         )

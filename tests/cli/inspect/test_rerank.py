@@ -56,9 +56,16 @@ def test_a_weight_of_a_feature_that_the_list_lacks(run: Run, text: str) -> None:
     Path("weights").write_text(text)
     code, out, err = run("--weights", "weights")
     assert (code, out) == (1, "")
-    assert err.startswith("mosesplug: weights: a weight of LM, which is no feature of list. ")
+    assert err.startswith("mosesplug: weights: a weight of LM, which is no feature of list. Its ")
     Path("weights").write_text(text.replace("2", "0"))
     assert run("--weights", "weights") == (0, "the house\n\nshe went\n", "")
+
+
+def test_a_weight_for_a_list_without_features(run: Run) -> None:
+    Path("list").write_text("0 ||| a house ||| ||| -1\n")
+    code, out, err = run("--weights", "alone")
+    assert (code, out) == (1, "")
+    assert "which is no feature of list. It has no dense features. " in err
 
 
 def test_scores_of_words_need_the_option_that_the_weights_had(run: Run) -> None:
