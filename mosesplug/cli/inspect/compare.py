@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mosesplug.cli.shared.parameters import (
-    BootstrapSamples,
     Metrics,
     Quiet,
     References,
@@ -55,7 +54,9 @@ def compare(
         ),
     ] = None,
     ids: SentenceIdsOfLines = None,
-    samples: BootstrapSamples = 1000,
+    samples: Annotated[
+        int, typer.Option(min=1, help="Bootstrap samples for intervals and p(boot).")
+    ] = 1000,
     trials: Annotated[
         int, typer.Option(min=1, help="Trials of approximate randomisation.")
     ] = 10_000,
@@ -113,8 +114,6 @@ def compare(
 
     if len(systems) < 2:
         raise UsageError("give two systems or more, the baseline first")
-    if not samples:
-        raise UsageError("--samples must be at least 1")
     analysed = analysis or html is not None
     for name, value in (("--source", source), ("--frequency-text", frequency_text)):
         if value is not None and not analysed:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mosesplug.cli.shared.parameters import (
-    BootstrapSamples,
     Json,
     Metrics,
     OutsideScores,
@@ -53,7 +52,9 @@ def _score(
         bool, typer.Option("--oracle", help="With --nbest, score the greedy corpus oracle.")
     ] = False,
     ids: SentenceIdsOfLines = None,
-    samples: BootstrapSamples = 1000,
+    samples: Annotated[
+        int, typer.Option(min=0, help="Bootstrap samples for 95 % intervals; 0 for none.")
+    ] = 1000,
     seed: Seed = 1,
     sentences: Annotated[
         bool, typer.Option("--sentences", help="Print sentence scores too, tab-separated.")

@@ -12,7 +12,6 @@ from mosesplug.errors import UsageError
 
 __all__ = [
     "THREADS",
-    "BootstrapSamples",
     "IterationOption",
     "Json",
     "ListReferences",
@@ -105,9 +104,6 @@ Metrics = Annotated[
         metavar="'NAME [SETTINGS]'",
         help="A metric, as 'CHRF beta:2'; may be repeated [BLEU, TER-SACREBLEU, CHRF beta:2].",
     ),
-]
-BootstrapSamples = Annotated[
-    int, typer.Option(min=0, help="Bootstrap samples for 95 % intervals; 0 for none.")
 ]
 SentenceIdsOfLines = Annotated[
     bool | None,
