@@ -82,9 +82,7 @@ def _tune(
     ] = None,
     **given: Any,
 ) -> None:
-    """Tune a system, and write moses.ini.
-    `mosesplug settings NAME` explains an option.
-    """
+    """Tune a system and write moses.ini. `mosesplug settings X` explains option X."""
     from mosesplug.api.arguments import fill_defaults
     from mosesplug.cli.run.running import run
     from mosesplug.settings.build import make_plan
