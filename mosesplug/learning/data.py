@@ -234,13 +234,19 @@ def _read_lists(
         settings.threads,
         lists.watched,
     )
-    if missing := lists.tuning_set.n_sentences - len(data.sentences):
-        note = (
-            f"{missing} of {lists.tuning_set.n_sentences} sentences have no hypotheses; they do "
-            "not count. Check that the lists are complete and belong to these references"
-        )
-        data = replace(data, notes=(*data.notes, note))
-    return data
+    return _note_missing(data, lists.tuning_set.n_sentences, "hypotheses", "lists")
+
+
+def _note_missing(data: LearningData, n_sentences: int, what: str, source: str) -> LearningData:
+    """Return the data with a note if some of all sentences cannot be learned from."""
+    missing = n_sentences - len(data.sentences)
+    if not missing:
+        return data
+    note = (
+        f"{missing} of {n_sentences} sentences have no {what}; they do not count. Check that the "
+        f"{source} are complete and belong to these references"
+    )
+    return replace(data, notes=(*data.notes, note))
 
 
 def _find_held_out_features(
@@ -302,7 +308,7 @@ def _read_graphs(
             problem, source=part.source, search=part.search, derivations=part.derivations
         )
 
-    return LearningData(
+    data = LearningData(
         make_graph_problem(graphs, metric, algorithm, threads),
         graphs.start,
         f"{count_sentences(graphs.n_sentences, len(graphs.sentences))}, {graphs.n_graphs} search "
@@ -311,6 +317,7 @@ def _read_graphs(
         np.array([n for n, each in enumerate(graphs.sentences) if each], dtype=np.int64),
         restrict,
     )
+    return _note_missing(data, len(graphs.sentences), "search graphs", "graphs")
 
 
 def _move_to_space(lists: TuningSet, space: FeatureSpace) -> TuningSet:

@@ -124,6 +124,7 @@ def test_graphs_are_pruned(graphs: Path, capsys: pytest.CaptureFixture[str]) -> 
     said = capsys.readouterr().err
     assert code == 0, said
     assert "4 of 5 sentences, 4 search graphs, 32 of 56 edges" in said
+    assert "warning: 1 of 5 sentences have no search graphs; they do not count. " in said
     assert "score at the end    0.000000" in said
 
 
