@@ -162,8 +162,8 @@ def _find_column(run: StoredRun, name: str) -> int:
         if candidate in names:
             return names.index(candidate)
     dense = ", ".join(names[: run.space.n_dense])
-    hint = suggest(name, names)
-    raise UsageError(f"there is no feature {name}: there are {dense}, and sparse ones{hint}")
+    others = ", and sparse ones" if run.space.n_sparse else ""
+    raise UsageError(f"there is no feature {name}: there are {dense}{others}{suggest(name, names)}")
 
 
 def _trace(
