@@ -249,7 +249,7 @@ def _resolve_links(lattice: Lattice) -> _Links:
 
 
 def _link_fields(record: Record | None) -> Record:
-    """Return the fields of a node that apply to its incoming links: ``W``, ``a``."""
+    """Return a node's fields for its incoming links: word ``W`` and its score ``a``."""
     if record is None:
         return Record(1, {})
     return Record(record.line, {k: record.fields[k] for k in (b"W", b"a") if k in record.fields})

@@ -95,7 +95,7 @@ class PairedBootstrap(NamedTuple):
     """The comparison of two systems on the same samples of sentences.
 
     Attributes:
-        p_value: how often samples differ by as much beyond their mean difference.
+        p_value: see ``paired_bootstrap``.
         wins: share of samples in which the system is better (ties are half).
         low, high: the 95 % interval of the difference, system minus baseline.
     """
@@ -115,8 +115,8 @@ def paired_bootstrap(
 ) -> PairedBootstrap:
     """Compare two systems on the same samples of sentences (Koehn 2004, section 4).
 
-    The p-value is that of Riezler & Maxwell (2005), table 2: how often the samples' differences
-    are further from their mean than the systems are from each other.
+    The p-value is that of Riezler & Maxwell (2005), table 2: how often the absolute difference of
+    a sample exceeds the mean of all samples by the difference of the systems or more.
 
     Args:
         metric: the metric.

@@ -95,7 +95,7 @@ WEIGHTS_FILE = "weights.txt"
 """Written to the current directory, where mert-moses.pl expects it."""
 
 _POLISH = 20
-"""Climbs in addition to the 20 restarts: a small set scored lower than Moses' mert with 8."""
+"""Climbs after the restarts. With 8, a small set scored lower than with Moses' mert."""
 
 _INTERVALS = {"none": "best", "average": "average", "min": "minimum"}
 

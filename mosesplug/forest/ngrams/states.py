@@ -128,7 +128,13 @@ def ngram_states(children: NDArray[np.int32], order: int) -> NgramStates:
 
 @kernel
 def count_most(offsets: NDArray[np.int64]) -> int:
-    """Return the maximum number of tails or words of an edge, at least 1."""
+    """Return the largest difference of successive offsets, at least 1.
+
+    It is the maximum number of tails or targets of an edge.
+
+    Args:
+        offsets: int64 ``[n_edges + 1]``, of ``TextGraph``.
+    """
     most = 1
     for edge in range(len(offsets) - 1):
         most = max(most, offsets[edge + 1] - offsets[edge])

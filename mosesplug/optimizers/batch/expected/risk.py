@@ -221,14 +221,14 @@ def first_best_totals(problem: Problem, weights: Floats) -> Floats:
 
 
 def require_linear_gain(value: str, name: str) -> None:
-    """Reject another smoothing of sentence BLEU than the default on search graphs.
+    """Check that a setting has its default, the only gain on search graphs.
 
     Args:
-        value: of the setting.
-        name: of the setting.
+        value: the value of the setting.
+        name: the name of the setting.
 
     Raises:
-        UsageError: it has another value.
+        UsageError: it has another value than ``lin-och``.
     """
     if value != "lin-och":
         raise UsageError(

@@ -167,8 +167,8 @@ def visit_all(
         members: int64 ``[n]``, ascending rows that may have a multiplier.
         multipliers: in and output, float64 ``[n_hyps]``.
         weights: in and output, float64 ``[n_columns]``.
-        rng: of the order.
-        exchanges: of a visit, at most.
+        rng: draws the order.
+        exchanges: maximum number of exchanges in a visit.
 
     Returns:
         The largest difference of slopes within a sentence, before its visit.
@@ -241,7 +241,7 @@ def _exchange_multipliers(
         references: int64 ``[n_sentences]``, rows.
         demands: float64 ``[n_hyps]``, 0 of references.
         order: int64, sentences.
-        exchanges: of a visit, at most.
+        exchanges: see ``visit_all``.
         multipliers: in and output, float64 ``[n_hyps]``.
         weights: in and output, float64 ``[n_columns]``.
     """

@@ -282,7 +282,7 @@ def climb_from_perturbation(
 
 
 def make_positive(weights: Vector, positive: NDArray[np.bool_] | None) -> Vector:
-    """Return the weights, ``[n_active]``, with those that must be positive raised."""
+    """Return the weights, ``[n_active]``; raise those that must be positive above 0."""
     if positive is None:
         return weights
     small = 1e-3 * (np.abs(weights).mean() or 1.0)
