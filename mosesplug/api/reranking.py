@@ -15,6 +15,7 @@ from formats.graphs.hypergraph import hypergraph_names
 from formats.nbest.block import NBestList, concatenate
 from formats.nbest.list_format import SentenceIds
 from formats.weights.any_format import WeightFile
+from formats.weights.named import read_named_weights
 from mosesplug.api.arguments import check_number, name_keywords, spell_keyword
 from mosesplug.api.inputs import InitialWeights, make_weight_file, unknown_feature_error
 from mosesplug.api.keywords import check_lengths, make_list_keywords
@@ -22,7 +23,6 @@ from mosesplug.api.nbest import NBest
 from mosesplug.api.weights import WeightTable
 from mosesplug.errors import UsageError
 from mosesplug.inspection.rerank import choose_least_risk, rank_sentences, score_again
-from mosesplug.inspection.weights.sources import read_named_weights
 from mosesplug.learning.lengths import find_length_range
 from mosesplug.learning.lists.transforming import pair_transformed
 from mosesplug.settings.learning import LearningSettings

@@ -70,6 +70,7 @@ def _rerank(
     """
     from formats.nbest.files import format_list
     from formats.nbest.list_format import SentenceIds
+    from formats.weights.named import find_weight_file, read_named_weights
     from mosesplug.api.reranking import rerank_blocks
     from mosesplug.cli.shared.output import (
         check_output,
@@ -79,7 +80,6 @@ def _rerank(
     )
     from mosesplug.errors import DataError
     from mosesplug.inspection.texts import format_translations
-    from mosesplug.inspection.weights.sources import find_weight_file, read_named_weights
     from mosesplug.learning.lengths import find_length_range
     from mosesplug.learning.lists.blocks import names_values
 

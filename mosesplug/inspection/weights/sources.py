@@ -20,9 +20,10 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 
-from formats.weights.any_format import WeightFile, parse_weights, read_weights
+from formats.weights.any_format import WeightFile, read_weights
 from formats.weights.files import ShowWeights, WeightGroup, read_sparse
 from formats.weights.list_changes import UNCHANGED, ListChanges
+from formats.weights.named import find_weight_file, read_named_weights
 from formats.weights.weight_format import Format
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
@@ -36,15 +37,12 @@ from mosesplug.tuning.workdir.workspace import Workspace
 __all__ = [
     "ResolvedWeights",
     "arrange_by_group",
-    "find_weight_file",
     "has_store",
     "read_iteration_files",
-    "read_named_weights",
     "resolve_weights",
 ]
 
 _ITERATION = re.compile(r"(.+):([0-9]+)", re.DOTALL)
-_STRING = re.compile(r"\S+=[ \t]+\S.*|\S+=[-+.0-9]\S*([ \t]+\S+=\S+)*", re.DOTALL)
 _COLUMN = re.compile(r"(.+)_([0-9]+)")
 
 
@@ -123,34 +121,14 @@ def resolve_weights(name: str, names_from: Path | None = None) -> ResolvedWeight
     return replace(found, show=layout.show.with_values(found.weights.dense))
 
 
-def read_named_weights(name: str) -> WeightFile:
-    """Return the weights of a file, or those that the name itself is: ``lm=1 tm=2``.
-
-    The file may have any format.
-
-    Raises:
-        FormatError: the file cannot be read, or a weight is invalid.
-    """
+def _resolve(name: str) -> ResolvedWeights:
     path = find_weight_file(name)
     if path is None:
-        return parse_weights(name.encode("utf-8", "surrogateescape"), f"'{name}'")
-    return read_weights(path)
-
-
-def find_weight_file(name: str) -> Path | None:
-    """Return the file that holds the weights; None if the name itself is the weights."""
-    path = Path(name)
-    return None if _STRING.fullmatch(name) and not path.exists() else path
-
-
-def _resolve(name: str) -> ResolvedWeights:
-    path = Path(name)
+        return _resolve_file("the string", read_named_weights(name))
     if path.is_dir():
         return _resolve_run(name, path, None)
     if path.exists():
         return _resolve_file(name, with_recorded_length(read_weights(path)))
-    if _STRING.fullmatch(name):
-        return _resolve_file("the string", read_named_weights(name))
     if (match := _ITERATION.fullmatch(name)) and Path(match[1]).is_dir():
         return _resolve_run(name, Path(match[1]), int(match[2]))
     first, plus, second = name.rpartition("+")
