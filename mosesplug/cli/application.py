@@ -15,6 +15,7 @@ import typer.main
 
 from mosesplug import __version__
 from mosesplug.cli.shared.exits import TUNING_CONTINUES, exit_code
+from mosesplug.cli.shared.inputs import check_inputs
 from mosesplug.cli.shared.panels import PanelCommand
 from mosesplug.errors import suggest
 
@@ -297,8 +298,11 @@ def _mosesplug(
 
 def _report_errors(function: Callable[..., None], entry: _Command) -> Callable[..., None]:
     @functools.wraps(function)
-    def wrapped(*arguments: Any, **options: Any) -> None:
-        action = functools.partial(function, *arguments, **options)
+    def wrapped(**values: Any) -> None:
+        def action() -> None:
+            check_inputs(function, values)
+            function(**values)
+
         raise typer.Exit(exit_code("mosesplug", action, after_interrupt=entry.after_interrupt))
 
     return wrapped

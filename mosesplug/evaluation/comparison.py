@@ -22,6 +22,7 @@ from mosesplug.evaluation.significance import (
 )
 from mosesplug.metrics.protocol import needs_texts
 from mosesplug.moses_tools.scoring import ScorerInput
+from mosesplug.settings.paths import require_path
 from mosesplug.tuning.repeats.files import find_run_directories
 from mosesplug.tuning.workdir.summary import StoredSummary
 from mosesplug.tuning.workdir.workspace import Workspace
@@ -67,8 +68,7 @@ def parse_systems(words: Sequence[str]) -> list[System]:
         given = [Path(files)] if Path(files).exists() else [Path(each) for each in files.split(",")]
         paths: list[Path] = []
         for path in given:
-            if not path.exists():
-                raise UsageError(f"there is no file {path} (in {word})")
+            require_path(path, "SYSTEM")
             paths += find_tuned_translations(path) if path.is_dir() else [path]
         systems.append(System(name, tuple(paths)))
     names = [system.name for system in systems]

@@ -1,10 +1,9 @@
-"""Checks of files, programs and other arguments that several commands take."""
+"""Checks of programs and other arguments that several commands take."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable
-from os import PathLike, fspath
 from pathlib import Path
 
 from mosesplug.decoders.description import DecodedGraphs
@@ -15,24 +14,10 @@ __all__ = [
     "check_transform",
     "find_decoder",
     "parse_assignments",
-    "require_file",
     "require_program",
-    "require_references",
 ]
 
 _FOREST = "forest:"
-
-
-def require_file(name: str | PathLike[str], what: str) -> Path:
-    """Return the absolute path of a file.
-
-    Raises:
-        UsageError: it is not a file.
-    """
-    path = Path(name).absolute()
-    if not path.is_file():
-        raise UsageError(f"{what} {fspath(name)} is not a file")
-    return path
 
 
 def require_program(name: str, what: str) -> Path:
@@ -69,21 +54,6 @@ def find_decoder(name: str, what: str) -> Path | DecodedGraphs:
             " --forest, or search graphs of Moses."
         )
     return DecodedGraphs(place)
-
-
-def require_references(name: str | PathLike[str]) -> Path:
-    """Return the absolute path of the references, one file or the prefix of several.
-
-    Raises:
-        UsageError: there is no such file.
-    """
-    path = Path(name).absolute()
-    if not any(Path(f"{path}{end}").is_file() for end in ("", "0", ".ref0")):
-        name = fspath(name)
-        raise UsageError(
-            f"references {name} not found: neither {name} nor {name}0 nor {name}.ref0 is a file"
-        )
-    return path
 
 
 def check_transform(text: str | None, option: str) -> str | None:

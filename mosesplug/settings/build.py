@@ -18,15 +18,12 @@ from mosesplug.metrics import metric
 from mosesplug.metrics.registry import settings_of_signature
 from mosesplug.optimizers import Algorithm, algorithms
 from mosesplug.optimizers import algorithm as find_algorithm
-from mosesplug.settings.arguments import (
-    check_transform,
-    require_file,
-    require_references,
-)
+from mosesplug.settings.arguments import check_transform
 from mosesplug.settings.checks import check_settings
 from mosesplug.settings.configuration import Configuration, Repeats, RunPlan, Select, SelectRun
 from mosesplug.settings.declare import Setting, find_switch, find_value, list_settings
 from mosesplug.settings.decoders import collect_decoder_values, make_decoding
+from mosesplug.settings.paths import require_file, require_references
 from mosesplug.settings.sharding import Sharding
 
 __all__ = ["choose_among_runs", "collect_values", "make_plan", "make_sharding"]

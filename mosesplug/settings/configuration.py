@@ -285,6 +285,7 @@ class Configuration:
         help="Start from the result of the run in DIR",
         panel="Data",
         metavar="DIR",
+        exists="path",
         added=True,
     )
     strict: bool = setting(

@@ -70,7 +70,8 @@ class Setting:
         shown: the default in words; empty to show ``tune_default`` or else ``default``.
         tune_default: the default of ``mosesplug tune``, if it differs from ``default``, which is
             that of ``mert-moses`` and of runs that are configured in Python.
-        exists: the kind of file that must exist: ``file``, ``references``, ``program`` or any ("").
+        exists: what must exist: a ``file``, ``references``, a ``path`` (a file, directory or pipe),
+            the files of ``scores`` or ``features`` (``NAME=FILE``), or nothing ("").
         what: the value in error messages, as "the input".
         compared: its name in the store, if a continued run reports that it changed.
         saved: whether ``settings.toml`` of a run holds it.

@@ -20,15 +20,11 @@ from mosesplug.decoders.description import (
 from mosesplug.decoders.moses import MosesDecoder, PostEditing, Queue, parse_flags
 from mosesplug.decoders.plugin import find_decoder_plugin
 from mosesplug.errors import UsageError
-from mosesplug.settings.arguments import (
-    find_decoder,
-    require_file,
-    require_program,
-    require_references,
-)
+from mosesplug.settings.arguments import find_decoder, require_program
 from mosesplug.settings.configuration import Configuration
 from mosesplug.settings.decoding import DecodingSettings, ModelFilter
 from mosesplug.settings.helper_scripts import HelperScripts
+from mosesplug.settings.paths import require_file, require_references
 
 __all__ = ["collect_decoder_values", "make_decoding"]
 

@@ -120,6 +120,7 @@ class _HelperSettings:
         help="Path of moses-parallel.pl, with --jobs",
         panel="Decoder",
         metavar="FILE",
+        exists="path",
         script="mosesparallelcmd",
     )
     qsub_wrapper: Path | None = setting(
@@ -127,6 +128,7 @@ class _HelperSettings:
         help="Path of qsub-wrapper.pl, with --jobs",
         panel="Decoder",
         metavar="FILE",
+        exists="path",
         script="qsubwrapper",
     )
     multi_moses: bool = setting(
@@ -158,6 +160,7 @@ class _HelperSettings:
         help="Moses' scripts directory, for helper scripts",
         panel="Decoder",
         metavar="DIR",
+        exists="path",
         script="rootdir",
         note="else $SCRIPTS_ROOTDIR, else ../scripts beside the decoder's directory",
     )
@@ -180,6 +183,7 @@ class _FilterSettings:
         help="Source sentences to filter for, if not INPUT",
         panel="Decoder",
         metavar="FILE",
+        exists="path",
         script="filterfile",
     )
 

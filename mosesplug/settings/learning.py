@@ -37,6 +37,7 @@ class LearningSettings:
         help="n-best lists to merge",
         panel="Data",
         metavar="FILE...",
+        exists="path",
         excludes=("graphs", "from"),
     )
     graphs: tuple[Path, ...] = setting(
@@ -44,6 +45,7 @@ class LearningSettings:
         help="Search graphs: a directory or file for each decoding",
         panel="Data",
         metavar="DIR...",
+        exists="path",
         excludes=("from",),
         details="A directory holds 0.gz, 1.gz, ..., as Moses writes it. mosesplug algorithms "
         "lists the algorithms that learn from graphs.",
@@ -54,6 +56,7 @@ class LearningSettings:
         help="Stored lists of a run: its working directory",
         panel="Data",
         metavar="STORE",
+        exists="path",
         details="Or the store in it, which is not changed. The stored statistics are used; "
         "another --metric needs --refs.",
     )
@@ -84,6 +87,7 @@ class LearningSettings:
         help="Starting weights: moses.ini, runN.dense, ...",
         panel="Data",
         metavar="FILE",
+        exists="path",
         shown="those of the data, or equal",
         details="Any format. Without it, those that made the graphs, or the lists of the first "
         "iteration of --from; else equal weights.",
@@ -93,6 +97,7 @@ class LearningSettings:
         help="Starting weights of sparse features",
         panel="Data",
         metavar="FILE",
+        exists="path",
         requires=("init or graphs",),
         details="A name and a value a line.",
     )
@@ -178,6 +183,7 @@ class LearningSettings:
         help="n-best lists of a held-out set; repeatable",
         panel="Held-out",
         metavar="FILE",
+        exists="path",
         requires=("heldout-refs or heldout-scores",),
         excludes=("graphs", "folds"),
     )
@@ -186,6 +192,7 @@ class LearningSettings:
         help="References of --heldout-nbest",
         panel="Held-out",
         metavar="FILE",
+        exists="references",
         requires=("heldout-nbest",),
     )
     heldout_scores: tuple[str | ScoreSource, ...] = setting(
@@ -193,6 +200,7 @@ class LearningSettings:
         help="Scores of --heldout-nbest, as --scores",
         panel="Held-out",
         metavar="NAME=FILE",
+        exists="scores",
         requires=("heldout-nbest",),
         details="The names of --scores; :error and formulas are those of --scores.",
     )
@@ -201,6 +209,7 @@ class LearningSettings:
         help="Values of --add-feature for --heldout-nbest",
         panel="Held-out",
         metavar="NAME=FILE",
+        exists="features",
         requires=("heldout-nbest",),
     )
     folds: int | None = setting(

@@ -95,6 +95,7 @@ class ListSettings:
         help="Add a feature, a line a hypothesis; repeatable",
         panel="Data",
         metavar="NAME=FILE",
+        exists="features",
         excludes=("graphs", "from"),
         details="A number for each hypothesis, or several, in the order of the lists: as text, "
         "compressed, or as a NumPy array (.npy); NAME=FILE,FILE if there are several files, "
@@ -125,6 +126,7 @@ class ListSettings:
         help="Scores to optimise, a line a hypothesis; repeatable",
         panel="Data",
         metavar="NAME=FILE",
+        exists="scores",
         excludes=("graphs",),
         details="One number for each hypothesis, in the order of the lists: as text, "
         "compressed, or as a NumPy array (.npy); NAME=FILE,FILE if there are several files. "

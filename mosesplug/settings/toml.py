@@ -10,10 +10,10 @@ from typing import Any
 
 from formats.text import write_atomic
 from mosesplug.errors import UsageError, suggest
-from mosesplug.settings.arguments import require_file
 from mosesplug.settings.checks import check_settings
 from mosesplug.settings.configuration import RunPlan
 from mosesplug.settings.declare import PANELS, Kind, Setting, list_settings
+from mosesplug.settings.paths import require_file
 
 __all__ = [
     "SETTINGS_FILE",

@@ -122,7 +122,7 @@ def test_mert_moses_calls(
         (["--version"], 0, "out", "mosesplug 0"),
         (["tune", "--help"], 0, "out", "--working-dir"),
         (["nonsense"], 2, "err", "nonsense"),
-        (["tune", "a", "b", "c", "d"], 2, "err", "a is not a file"),
+        (["tune", "a", "b", "c", "d"], 2, "err", "the input a: No such file"),
         (["mert-moses", "--help"], 0, "out", "--[no-]filter-phrase-table"),
     ],
 )

@@ -40,7 +40,7 @@ def test_directories_provide_their_tuned_translations(tmp_path: Path) -> None:
         ),
         System("mixed", (tmp_path / "plain", one / "run2.out")),
     ]
-    with pytest.raises(UsageError, match="there is no file"):
+    with pytest.raises(UsageError, match="SYSTEM nowhere: No such file"):
         parse_systems(["base=nowhere", str(one)])
 
 

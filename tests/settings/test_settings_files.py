@@ -140,7 +140,7 @@ def test_errors_have_file_and_key(tmp_path: Path, text: str, said: str) -> None:
 
 
 def test_a_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"the settings file .*none is not a file"):
+    with pytest.raises(UsageError, match=r"the settings file .*none: No such file"):
         read_settings(tmp_path / "none")
 
 

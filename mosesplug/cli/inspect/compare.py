@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mosesplug.cli.shared.inputs import OUTPUT, SCORES
 from mosesplug.cli.shared.parameters import (
     Metrics,
     Quiet,
@@ -52,6 +53,7 @@ def compare(
             metavar="NAME=FILE,...",
             help="Scores from outside: a file a system, a number a sentence.",
         ),
+        SCORES,
     ] = None,
     ids: SentenceIdsOfLines = None,
     samples: Annotated[
@@ -68,7 +70,9 @@ def compare(
         bool, typer.Option("--analysis", help="Analyse words, sentences, n-grams and examples.")
     ] = False,
     html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the analysis as an HTML page.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the analysis as an HTML page."),
+        OUTPUT,
     ] = None,
     frequency_text: Annotated[
         Path | None,
@@ -114,6 +118,7 @@ def compare(
 
     if len(systems) < 2:
         raise UsageError("give two systems or more, the baseline first")
+    named = parse_systems(systems)
     analysed = analysis or html is not None
     for name, value in (("--source", source), ("--frequency-text", frequency_text)):
         if value is not None and not analysed:
@@ -123,7 +128,6 @@ def compare(
         raise UsageError("there are no references: give --refs FILE, or --scores NAME=FILE,...")
     if frequency_text is not None and refs is None:
         raise UsageError("--frequency-text requires --refs")
-    named = parse_systems(systems)
     inputs = [path for each in named for path in each.translations if isinstance(path, Path)]
     inputs += [path for each in sources for path in each.paths]
     inputs += [path for path in (source, frequency_text) if path is not None]

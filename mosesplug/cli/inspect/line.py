@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from mosesplug.cli.shared.inputs import OUTPUT
 from mosesplug.cli.shared.parameters import (
     IterationOption,
     Json,
@@ -47,7 +48,9 @@ def line(
     ] = None,
     sentences: Annotated[int, typer.Option(min=0, help="Number of changes to show.")] = 10,
     png: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the line; needs mosesplug[report].")
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the line; needs mosesplug[report]."),
+        OUTPUT,
     ] = None,
     json: Json = False,
 ) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mosesplug.cli.shared.inputs import SCORES
 from mosesplug.cli.shared.parameters import (
     THREADS,
     MetricSettings,
@@ -64,6 +65,7 @@ def _mbr(
             metavar="NAME=FILE",
             help="With --nbest: utilities from outside, such as COMET of all pairs.",
         ),
+        SCORES,
     ] = None,
     metric: Annotated[
         str | None,

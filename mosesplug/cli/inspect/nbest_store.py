@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mosesplug.cli.shared.inputs import OUTPUT, Files
 from mosesplug.cli.shared.parameters import (
     THREADS,
     IterationOption,
@@ -40,6 +41,7 @@ def export(
         typer.Option(
             "--output", "-o", metavar="FILE", help="The output (.gz: compressed), or its prefix."
         ),
+        OUTPUT,
     ],
     layout: Annotated[
         str,
@@ -109,6 +111,7 @@ def _import(
             metavar="FILE... STORE",
             help="One n-best file an iteration, or a working directory; the new store.",
         ),
+        Files(("path", *OUTPUT.kinds)),
     ],
     refs: References = None,
     source: Source = None,
@@ -217,7 +220,7 @@ def compact(store: Store) -> None:
 
 def copy(
     store: Store,
-    target: Annotated[Path, typer.Argument(metavar="DIR", help="The new store.")],
+    target: Annotated[Path, typer.Argument(metavar="DIR", help="The new store."), OUTPUT],
 ) -> None:
     """Copy a store without free pages, even during a run.
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
+from mosesplug.cli.shared.inputs import OUTPUT
 from mosesplug.cli.shared.parameters import (
     THREADS,
     Json,
@@ -69,10 +70,12 @@ def _oracle(
         typer.Option(
             "--output", "-o", metavar="FILE", help="Write the best method's translations."
         ),
+        OUTPUT,
     ] = None,
     rows: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write its sentence ids, ranks and ties, tab-separated."),
+        OUTPUT,
     ] = None,
     metric: MetricName = None,
     metric_settings: MetricSettings = "",

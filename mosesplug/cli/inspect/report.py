@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from mosesplug.cli.shared.inputs import OUTPUT
 from mosesplug.cli.shared.parameters import Quiet, References, Source, Store
 
 __all__ = ["report"]
@@ -17,6 +18,7 @@ def report(
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="The page [report.html]."),
+        OUTPUT,
     ] = None,
     png: Annotated[
         str | None,

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mosesplug.cli.shared.inputs import OUTPUT, WEIGHTS
 from mosesplug.cli.shared.parameters import Output, SparseWeights
 from mosesplug.cli.shared.setting_options import (
     add_parameters,
@@ -30,6 +31,7 @@ def _rerank(
     weights: Annotated[
         str,
         typer.Option(metavar="FILE", help="Weights: a file of any format, or 'NAME=W NAME=W'."),
+        WEIGHTS,
     ],
     sparse_weights: SparseWeights = None,
     mbr: Annotated[
@@ -52,6 +54,7 @@ def _rerank(
     output_nbest: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write the lists too, sorted by their new scores."),
+        OUTPUT,
     ] = None,
     with_ids: Annotated[
         bool, typer.Option("--ids", help="Begin each line with its sentence id.")

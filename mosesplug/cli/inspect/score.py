@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mosesplug.cli.shared.inputs import REFERENCES
 from mosesplug.cli.shared.parameters import (
     Json,
     Metrics,
@@ -36,9 +37,12 @@ def _score(
     references: Annotated[
         list[Path] | None,
         typer.Argument(metavar="REF...", help="References: files, or one prefix."),
+        REFERENCES,
     ] = None,
     refs: Annotated[
-        Path | None, typer.Option("--refs", help="References, as other commands name them: REF.")
+        Path | None,
+        typer.Option("--refs", help="References, as other commands name them: REF."),
+        REFERENCES,
     ] = None,
     metric: Metrics = None,
     scores: OutsideScores = None,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mosesplug.cli.inspect.weights import WEIGHTS
+from mosesplug.cli.shared.inputs import OUTPUT
 from mosesplug.cli.shared.output import write_output
 from mosesplug.cli.shared.parameters import Output
 from mosesplug.errors import UsageError
@@ -38,6 +39,7 @@ _Config = Annotated[
 _SparseOutput = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Sparse weights, if the format cannot hold them."),
+    OUTPUT,
 ]
 _NamesFrom = Annotated[
     Path | None,

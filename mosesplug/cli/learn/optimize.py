@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from mosesplug.cli.learn.setting_flags import SettingFlagsCommand
+from mosesplug.cli.shared.inputs import OUTPUT
 from mosesplug.cli.shared.output import check_output, print_bytes, progress_bar
 from mosesplug.cli.shared.parameters import Output, Quiet
 from mosesplug.cli.shared.setting_options import (
@@ -48,6 +49,7 @@ def _optimize(
     html: Annotated[
         Path | None,
         typer.Option("--html", metavar="FILE", help="Write gains and trade-offs as a page."),
+        OUTPUT,
     ] = None,
     quiet: Quiet = False,
     **given: Any,

@@ -20,6 +20,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from mosesplug.cli.shared.inputs import OUTPUT
 from mosesplug.errors import UsageError
 
 __all__ = ["LAUNCHERS", "PEERS", "Peer", "install_tools", "launcher", "write_launchers"]
@@ -68,7 +69,9 @@ _MARK = b"# launcher of mosesplug"
 
 def install_tools(
     directory: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Directory for the launchers; created if missing.")
+        Path,
+        typer.Argument(metavar="DIR", help="Directory for the launchers; created if missing."),
+        OUTPUT,
     ],
     force: Annotated[
         bool, typer.Option("--force", help="Replace files of these names not written by mosesplug.")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mosesplug.cli.shared.inputs import OUTPUT, REFERENCES, Files
 from mosesplug.cli.shared.setting_options import add_parameters, make_parameters, take_values
 from mosesplug.errors import UsageError
 from mosesplug.settings.configuration import RunPlan
@@ -26,7 +27,7 @@ _OF_DECODER = ("nbest", "weights-format", "config-weights-first")
 _OMITTED = ("refs", "config", "decoder", "working-dir", "continue", "last", "verbose", "quiet")
 
 _Directory = Annotated[
-    Path, typer.Argument(metavar="DIR", help="The working directory of the run.")
+    Path, typer.Argument(metavar="DIR", help="The working directory of the run."), OUTPUT
 ]
 _Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
 
@@ -50,6 +51,7 @@ def _ask(
             " needed to begin a run.",
             show_default=False,
         ),
+        Files((*REFERENCES.kinds, "path")),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     quiet: _Quiet = False,

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from mosesplug.cli.shared.inputs import OUTPUT, REFERENCES, SCORES
 from mosesplug.errors import UsageError
 
 __all__ = [
@@ -53,11 +54,14 @@ SentenceId = Annotated[
 ]
 Source = Annotated[Path | None, typer.Option("--source", help="The source sentences.")]
 References = Annotated[
-    Path | None, typer.Option("--refs", help="The references: a file, or a prefix of several.")
+    Path | None,
+    typer.Option("--refs", help="The references: a file, or a prefix of several."),
+    REFERENCES,
 ]
 ListReferences = Annotated[
     Path | None,
     typer.Option("--refs", help="The references: a file, or a prefix; required for NBEST."),
+    REFERENCES,
 ]
 IterationOption = Annotated[
     str, typer.Option("--iteration", metavar="N|all", help="The lists of one iteration, or merged.")
@@ -93,6 +97,7 @@ OutsideScores = Annotated[
         metavar="NAME=FILE",
         help="Scores from outside, a line a hypothesis, as a metric; repeatable.",
     ),
+    SCORES,
 ]
 MetricSettings = Annotated[
     str, typer.Option(metavar="SETTINGS", help="Metric settings, as reflen:shortest,case:false.")
@@ -114,7 +119,9 @@ Threads = Annotated[
     int, typer.Option(min=1, metavar="N", help="Threads; the result does not depend on it.")
 ]
 Output = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE", help="The output [stdout].")
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="The output [stdout]."),
+    OUTPUT,
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print results and errors only.")]

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mosesplug.cli.shared.inputs import Files
 from mosesplug.settings.declare import Kind, Setting, list_settings
 from mosesplug.settings.lists import ListSettings, make_list_settings
 
@@ -48,7 +49,12 @@ def make_parameters(
     """
     settings = tuple(settings)
     seconds = {each.second for each in settings}
-    return [_parameter(each, has_panels) for each in settings if each.name not in seconds]
+    known = {each.name: each for each in settings}
+    return [
+        _parameter(each, has_panels, known.get(each.second))
+        for each in settings
+        if each.name not in seconds
+    ]
 
 
 def take_values(settings: Iterable[Setting], given: dict[str, Any]) -> dict[str, Any]:
@@ -93,7 +99,7 @@ def add_parameters(
     return command
 
 
-def _parameter(setting: Setting, has_panel: bool) -> inspect.Parameter:
+def _parameter(setting: Setting, has_panel: bool, second: Setting | None) -> inspect.Parameter:
     words = [f"--{spelling}" for spelling in setting.spellings]
     if setting.kind == "flag":
         words = [f"{word}/--no-{word.removeprefix('--')}" for word in words]
@@ -108,11 +114,13 @@ def _parameter(setting: Setting, has_panel: bool) -> inspect.Parameter:
     )
     kind = tuple[Path, Path] if setting.second else _TYPES.get(setting.kind, str)
     kind = str if setting.is_joined else kind
+    kinds = (setting.exists,) if second is None else (setting.exists, second.exists)
+    marks = (option, Files(kinds)) if setting.kind == "path" or setting.exists else (option,)
     return inspect.Parameter(
         _parameter_name(setting),
         inspect.Parameter.KEYWORD_ONLY,
         default=None,
-        annotation=Annotated[kind | None, option],
+        annotation=Annotated[kind | None, *marks],
     )
 
 

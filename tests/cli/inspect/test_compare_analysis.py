@@ -155,7 +155,7 @@ def test_scores_without_references(run: Run, capsys: pytest.CaptureFixture[str])
         (("--html", "none/page.html"), 2, "--html none/page.html: there is no directory"),
         (("--html", "."), 2, "--html .: it is a directory"),
         (("--analysis", "--source", "short"), 1, "short: 2 lines, but the translations have 3"),
-        (("--analysis", "--source", "none"), 1, "none: "),
+        (("--analysis", "--source", "none"), 2, "none: "),
         (("--analysis", "--frequency-text", "counts"), 1, "counts:101: 'cat 1' is not a word"),
         (("short", "--analysis"), 1, "short: 2 lines, but the references have 3"),
     ],

@@ -173,8 +173,8 @@ def test_invalid_arguments_are_rejected(
     refused(2, "more than 0", "nbest", graphs, "--samples", 3, "--scale", math.nan)
     refused(2, "--refs", "oracle", graphs)
     refused(2, "exclude", "oracle", graphs, "--refs", refs, "--linear", "--sentence")
-    refused(1, "none", "nbest", tmp_path / "none")
-    refused(1, "none", "oracle", graphs, "--refs", tmp_path / "none")
+    refused(2, "none", "nbest", tmp_path / "none")
+    refused(2, "none", "oracle", graphs, "--refs", tmp_path / "none")
     short = tmp_path / "short"
     short.write_text("a\n")
     refused(1, "sentence 1", "oracle", graphs, "--refs", short)

@@ -236,7 +236,7 @@ def test_export_and_import(nbest: Run, work: Path) -> None:
         (("show", "work", "0", "--sort", "rank"), 2),
         (("show", "work", "0", "--iteration", "none"), 2),
         (("show", "work", "0", "--iteration", "3"), 1),
-        (("ls", "nowhere"), 1),
+        (("ls", "nowhere"), 2),
         (("export", "work", "-o", "x", "--format", "xml"), 2),
         (("import", "list", "--refs", "reference"), 2),
     ],

@@ -106,4 +106,4 @@ def test_calls_that_are_at_fault(run: Run) -> None:
         code, _, err = run(*words)
         assert (code, said in err) == (2, True), err
     code, _, err = run("nothing", "--refs", "ref")
-    assert (code, "nothing" in err) == (1, True)
+    assert (code, "nothing" in err) == (2, True)

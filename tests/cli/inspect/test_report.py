@@ -43,7 +43,7 @@ def test_invalid_reports_are_rejected(
     assert "--forest" in capsys.readouterr().err
     assert run(tmp_path) == 1
     assert "there is no n-best store" in capsys.readouterr().err
-    assert run(work, "--refs", tmp_path / "none") == 1
+    assert run(work, "--refs", tmp_path / "none") == 2
     assert not list(tmp_path.glob("*.png"))
     monkeypatch.setattr("mosesplug.reporting.figures.has_matplotlib", lambda: False)
     assert run(work) == 2

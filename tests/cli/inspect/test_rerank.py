@@ -138,7 +138,7 @@ def test_lists_in_blocks(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         ({}, ("Other=column",), 1, "Other"),
         ({}, ("F0=column",), 2, "has a feature F0 already"),
         ({}, ("LM=column", "LM=column"), 2, "has a feature LM already"),
-        ({}, ("LM=none",), 1, "none"),
+        ({}, ("LM=none",), 2, "none"),
     ],
 )
 def test_invalid_features_are_rejected(

@@ -147,7 +147,7 @@ def test_settings_of_lists_are_not_of_a_store(
     assert code == 0, err
     code, _, err = run(capsys, "oracle", "store", "--format", "moses")
     assert (code, "--format requires n-best lists" in err) == (2, True)
-    code, _, err = run(capsys, "mbr", "graphs", "--columns", "id,hyp")
+    code, _, err = run(capsys, "mbr", "store", "--columns", "id,hyp")
     assert (code, "--columns requires --nbest" in err) == (2, True)
     code, _, err = run(capsys, "score", "plain", "plain", "--format", "moses")
     assert (code, "--format requires --nbest" in err) == (2, True)

@@ -250,9 +250,9 @@ def test_fails_before_the_lists_are_read(
     for more, code, message in (
         (["-o", "none/tuned"], 2, f"there is no directory {lists / 'none'}"),
         (["-o", "."], 2, "it is a directory"),
-        (["--init", "nowhere"], 1, "nowhere: No such file"),
-        (["again.gz", "nowhere"], 1, "nowhere: No such file"),
-        (["--sparse-init", "nowhere"], 2, "--sparse-init requires --init"),
+        (["--init", "nowhere"], 2, "nowhere: No such file"),
+        (["again.gz", "nowhere"], 2, "nowhere: No such file"),
+        (["--sparse-init", "refs"], 2, "--sparse-init requires --init"),
         (["--names", "A,B,A"], 2, "the columns of A are not adjacent"),
         (["--names", "A,,B"], 2, "a name is empty"),
     ):
@@ -295,9 +295,9 @@ def test_an_unwritable_directory_fails_at_once(
         ),
         (["--nbest", "lists", "--refs", "refs", "--range", "A:1..0"], 2, "no interval"),
         (["--nbest", "lists", "--refs", "refs", "--init", "short"], 1, "no weight of B"),
-        (["--nbest", "nowhere", "--refs", "refs"], 1, "nowhere"),
+        (["--nbest", "nowhere", "--refs", "refs"], 2, "nowhere"),
         (["--nbest", "refs", "--refs", "refs"], 1, "refs:1: "),
-        (["--nbest", "lists", "--refs", "nowhere"], 1, "nowhere"),
+        (["--nbest", "lists", "--refs", "nowhere"], 2, "nowhere"),
     ],
 )
 def test_errors_are_one_line(

@@ -179,12 +179,12 @@ def test_runs_and_their_mean(files: Path, capsys: pytest.CaptureFixture[str]) ->
     [
         (("--folds", "3", "--held-out", "0.2"), "--held-out and --folds exclude each other"),
         (("--held-out", "2"), "--held-out must be at most 1, not 2"),
-        (("--heldout-nbest", "few"), "--heldout-nbest requires --heldout-refs"),
+        (("--heldout-nbest", "."), "--heldout-nbest requires --heldout-refs"),
         (("--select", "median"), "--select requires --runs"),
         (("--runs", "2", "--select", "last"), "--select must be one of median"),
         (("--runs", "2", "--select", "best-heldout"), "requires --held-out"),
         (("--iterations", "1"), "--iterations requires --from"),
-        (("--from", "store"), "--nbest and --from exclude each other"),
+        (("--from", "."), "--nbest and --from exclude each other"),
     ],
 )
 def test_conflicting_options_are_rejected(
@@ -220,7 +220,7 @@ def test_inputs_are_not_overwritten(
 def test_metrics_that_are_neither_scores_nor_known(
     files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run("--nbest", files / "one", "--scores", "A=scores", "--metric", "A:0.5+B:0.5") == 2
+    assert run("--nbest", files / "one", "--scores", "A=.", "--metric", "A:0.5+B:0.5") == 2
     assert "unknown metric 'B'; known metrics: A, BLEU" in capsys.readouterr().err
 
 

@@ -82,14 +82,14 @@ def test_errors(capsys: pytest.CaptureFixture[str]) -> None:
 
     fails(["ask", "asked"], 2, "holds no run yet: to begin one, give references")
     fails(["ask", "asked", "reference"], 2, "expected two arguments after DIR")
-    fails(["tell", "asked", "nbest"], 2, "holds no run yet")
+    fails(["tell", "asked", "start"], 2, "holds no run yet")
     assert not Path("asked").exists()
     fails([*BEGIN, "--algorithm", "mrt"], 2, "unknown algorithm 'mrt'")
     decode(run(BEGIN, capsys)[1].strip())
     fails(["tell", "asked", "nbest", "--iteration", "2"], 2, "is of iteration 1, not 2")
     Path("short").write_text("".join(Path("nbest").read_text().splitlines(keepends=True)[:-15]))
     fails(["tell", "asked", "short"], 1, "short: 1 of 8 sentences have no hypotheses: 7")
-    fails(["tell", "asked", "missing"], 1, "missing: cannot be read")
+    fails(["tell", "asked", "missing"], 2, "missing: No such file")
     assert run(["tell", "asked", "nbest"], capsys)[0] == 0
     fails(["tell", "asked", "nbest"], 2, "no open request in asked: its list has been told")
     Path("start").write_text(WEIGHTS.replace("0.5", "0.6"))
