@@ -81,7 +81,7 @@ def nbest(
     import numpy as np
 
     from formats.nbest.files import format_list
-    from mosesplug.cli.shared.output import open_output, progress_bar
+    from mosesplug.cli.shared.output import check_output, open_output, progress_bar
     from mosesplug.forest.diverse import ORDER
     from mosesplug.inspection.graphs import GraphListSettings, make_list
     from mosesplug.learning.weighted_graphs import read_weighted_graphs
@@ -96,6 +96,7 @@ def nbest(
         scale=1.0 if scale is None else scale,
     )
     rng = np.random.default_rng(1 if seed is None else seed)
+    check_output(output, inputs=_find_inputs(graphs, weights, sparse_weights))
     known = _read_weights(graphs, weights, sparse_weights)
     if known is None:
         raise UsageError("there are no weights: give --weights FILE")
@@ -141,13 +142,15 @@ def oracle(
         raise UsageError("there are no references: give --refs FILE")
     if sentence and linear:
         raise UsageError("--sentence and --linear exclude each other")
-    from formats.references import read_references
-    from mosesplug.cli.shared.output import open_output, progress_bar
+    from formats.references import read_references, reference_files
+    from mosesplug.cli.shared.output import check_output, open_output, progress_bar
     from mosesplug.forest.oracles.corpus import model_oracles
     from mosesplug.inspection.graphs import find_graph_oracles, read_oracle_graphs
     from mosesplug.learning.weighted_graphs import read_weighted_graphs
 
     method: GraphOracleMethod = "linear" if linear else "sentence" if sentence else "greedy"
+    inputs = _find_inputs(graphs, weights, sparse_weights) + reference_files(refs)
+    check_output(output, inputs=inputs)
     references = read_references(refs)
     known = _read_weights(graphs, weights, sparse_weights)
     with progress_bar(quiet) as progress:
@@ -232,6 +235,14 @@ def _check_nbest(
         raise UsageError("--seed and --scale require --samples")
     if scale is not None and not 0.0 < scale < float("inf"):
         raise UsageError(f"--scale {scale:g}: it must be more than 0")
+
+
+def _find_inputs(places: list[Path], weights: Path | None, sparse: Path | None) -> list[Path]:
+    """Return the graphs and weights that a command reads, and weights beside graphs."""
+    from mosesplug.learning.weights import find_graph_weights
+
+    found = (weights, sparse, find_graph_weights(places))
+    return [*places, *(path for path in found if path is not None)]
 
 
 def _read_weights(

@@ -151,8 +151,11 @@ def _mbr(
     from mosesplug.forest.oracles.linear_bleu import LinearBleu
     from mosesplug.inspection.mbr import decide_translations
     from mosesplug.inspection.texts import format_translations
+    from mosesplug.learning.weights import find_graph_weights
 
     inputs += settings.input_paths
+    if graphs is not None and (beside := find_graph_weights([graphs])) is not None:
+        inputs.append(beside)
     check_output(output, inputs=[*inputs, *(utility.paths if utility is not None else ())])
     began = time.perf_counter()
     criterion = Criterion(

@@ -11,7 +11,7 @@ import typer
 
 from mosesplug.cli.inspect.weights import WEIGHTS
 from mosesplug.cli.shared.inputs import OUTPUT
-from mosesplug.cli.shared.output import write_output
+from mosesplug.cli.shared.output import check_output, check_two_outputs, write_output
 from mosesplug.cli.shared.parameters import Output
 from mosesplug.errors import UsageError
 
@@ -192,11 +192,9 @@ def _write(
     ini = weights.file.ini if weights.file is not None else None
     if config is not None:
         ini = read_moses_ini(config)
-    for option, path in (("--output", output), ("--sparse-output", sparse_output)):
-        if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
-            raise UsageError(f"{option} {path}: no file can be written there")
-    if output is not None and sparse_output is not None and output == sparse_output:
-        raise UsageError("--output and --sparse-output name the same file")
+    check_output(output)
+    check_output(sparse_output, "--sparse-output")
+    check_two_outputs({"--output": output, "--sparse-output": sparse_output})
     form = _parse_format(to, weights)
     converted = convert_weights(weights, form, config=ini, sparse_output=sparse_output)
     if converted.sparse is not None and sparse_output is not None:

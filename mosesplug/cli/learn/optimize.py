@@ -13,7 +13,7 @@ import typer
 
 from mosesplug.cli.learn.setting_flags import SettingFlagsCommand
 from mosesplug.cli.shared.inputs import OUTPUT
-from mosesplug.cli.shared.output import check_output, print_bytes, progress_bar
+from mosesplug.cli.shared.output import check_output, check_two_outputs, print_bytes, progress_bar
 from mosesplug.cli.shared.parameters import Output, Quiet
 from mosesplug.cli.shared.setting_options import (
     add_parameters,
@@ -82,11 +82,12 @@ def _optimize(
     idle = check_settings(settings)
     # Weights may replace those that the run starts from.
     starts = (settings.init, settings.sparse_init)
-    inputs = [path for path in settings.input_paths if path not in starts]
+    inputs = settings.input_paths
     for references in (settings.references, settings.heldout_refs):
         inputs += [] if references is None else reference_files(references)
-    check_output(output, inputs=inputs)
+    check_output(output, inputs=[path for path in inputs if path not in starts])
     check_output(html, "--html", inputs)
+    check_two_outputs({"--output": output, "--html": html})
     to, config = find_result_format(weights_format, output, settings.init)
     for warning in idle:
         print(f"warning: {warning}", file=sys.stderr)

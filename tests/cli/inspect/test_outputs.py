@@ -13,6 +13,7 @@ LISTS = """0 ||| the house is red ||| LM0= -1 TM0= -2 ||| -3
 1 ||| she sees a dog ||| LM0= -1 TM0= -1 ||| -2
 1 ||| she sees one dog ||| LM0= -3 TM0= 0 ||| -3
 """
+GRAPH = "# target ||| features ||| source-covered\n1 1\n1\nthe red house ||| LM0=-1 TM0=-2 ||| 0\n"
 RERANK = "rerank --nbest list --weights weights"
 
 
@@ -25,6 +26,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
     Path("values").write_text("1\n2\n3\n4\n")
     for name in ("ref", "refs.0", "refs.1", "a", "b"):
         Path(name).write_text("the red house\nshe sees a dog\n")
+    Path("0").write_text(GRAPH)
     return {path.name: path.read_bytes() for path in tmp_path.iterdir()}
 
 
@@ -38,6 +40,11 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
         ("mbr --nbest list -o list", "--output"),
         ("mbr --nbest list --weights weights -o weights", "--output"),
         ("mbr --nbest list --scores X=values -o values", "--output"),
+        ("mbr 0 -o 0", "--output"),
+        ("mbr 0 -o weights", "--output"),
+        ("forest nbest 0 -o 0", "--output"),
+        ("forest nbest 0 -o weights", "--output"),
+        ("forest oracle 0 --refs ref -o ref", "--output"),
         ("oracle list --refs ref -o list", "--output"),
         ("oracle list --refs ref -o ref", "--output"),
         ("oracle list --refs refs. -o refs.1", "--output"),
@@ -48,6 +55,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
         ("compare A=a B=b --refs refs. --html refs.0", "--html"),
         ("optimize --nbest list --refs refs. -o refs.1", "--output"),
         ("optimize --nbest list --refs ref --html ref", "--html"),
+        ("optimize --nbest list --refs ref --init weights --html weights", "--html"),
     ],
 )
 def test_inputs_are_not_overwritten(
@@ -64,6 +72,14 @@ def test_inputs_are_not_overwritten(
     [
         (f"{RERANK} -o new --output-nbest ./new", "--output and --output-nbest both name new"),
         ("oracle list --refs ref -o new --rows new", "--output and --rows both name new"),
+        (
+            "optimize --nbest list --refs ref -o new --html ./new",
+            "--output and --html both name new",
+        ),
+        (
+            "weights convert weights --to dense -o new --sparse-output ./new",
+            "--output and --sparse-output both name new",
+        ),
     ],
 )
 def test_outputs_are_different_files(
