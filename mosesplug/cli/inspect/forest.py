@@ -14,7 +14,6 @@ from mosesplug.errors import UsageError
 
 if TYPE_CHECKING:
     from mosesplug.inspection.graphs import GraphOracleMethod
-    from mosesplug.learning.weighted_graphs import GraphWeights
 
 __all__ = ["info", "nbest", "oracle"]
 
@@ -84,7 +83,7 @@ def nbest(
     from mosesplug.cli.shared.output import check_output, open_output, progress_bar
     from mosesplug.forest.diverse import ORDER
     from mosesplug.inspection.graphs import GraphListSettings, make_list
-    from mosesplug.learning.weighted_graphs import read_weighted_graphs
+    from mosesplug.learning.weighted_graphs import read_graph_weights, read_weighted_graphs
 
     settings = GraphListSettings(
         k=k,
@@ -97,7 +96,7 @@ def nbest(
     )
     rng = np.random.default_rng(1 if seed is None else seed)
     check_output(output, inputs=_find_inputs(graphs, weights, sparse_weights))
-    known = _read_weights(graphs, weights, sparse_weights)
+    known = read_graph_weights(weights, sparse_weights, graphs)
     if known is None:
         raise UsageError("there are no weights: give --weights FILE")
     with open_output(output) as write, progress_bar(quiet) as progress:
@@ -146,13 +145,13 @@ def oracle(
     from mosesplug.cli.shared.output import check_output, open_output, progress_bar
     from mosesplug.forest.oracles.corpus import model_oracles
     from mosesplug.inspection.graphs import find_graph_oracles, read_oracle_graphs
-    from mosesplug.learning.weighted_graphs import read_weighted_graphs
+    from mosesplug.learning.weighted_graphs import read_graph_weights, read_weighted_graphs
 
     method: GraphOracleMethod = "linear" if linear else "sentence" if sentence else "greedy"
     inputs = _find_inputs(graphs, weights, sparse_weights) + reference_files(refs)
     check_output(output, inputs=inputs)
     references = read_references(refs)
-    known = _read_weights(graphs, weights, sparse_weights)
+    known = read_graph_weights(weights, sparse_weights, graphs)
     with progress_bar(quiet) as progress:
         prepared = []
         for graph in read_oracle_graphs(read_weighted_graphs(graphs, known), references):
@@ -178,10 +177,10 @@ def info(
     Example: mosesplug forest info hypergraph --weights run3.dense
     """
     from mosesplug.inspection.graphs import summarize_graph
-    from mosesplug.learning.weighted_graphs import read_weighted_graphs
+    from mosesplug.learning.weighted_graphs import read_graph_weights, read_weighted_graphs
     from mosesplug.reporting.tables import format_row
 
-    known = _read_weights(graphs, weights, sparse_weights)
+    known = read_graph_weights(weights, sparse_weights, graphs)
     print(format_row(("sentence", "nodes", "edges", "derivations", "best score"), _WIDTHS))
     features: dict[str, None] = {}
     n_graphs = n_nodes = n_edges = 0
@@ -243,13 +242,3 @@ def _find_inputs(places: list[Path], weights: Path | None, sparse: Path | None) 
 
     found = (weights, sparse, find_graph_weights(places))
     return [*places, *(path for path in found if path is not None)]
-
-
-def _read_weights(
-    places: list[Path], weights: Path | None, sparse: Path | None
-) -> GraphWeights | None:
-    from mosesplug.learning.weighted_graphs import read_graph_weights
-
-    for place in places:
-        place.stat()
-    return read_graph_weights(weights, sparse, places)

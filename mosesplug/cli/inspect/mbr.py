@@ -143,8 +143,6 @@ def _mbr(
     if metric_settings and metric is None:
         raise UsageError("--metric-settings requires --metric")
     inputs = [path for path in (graphs, nbest, store, weights, sparse_weights) if path is not None]
-    for path in inputs:
-        path.stat()
     # Imported here, since --help needs none of it.
     from mosesplug.cli.shared.output import check_output, progress_bar, write_output
     from mosesplug.forest.mbr import Criterion

@@ -117,8 +117,6 @@ def _oracle(
             print(f"warning: {warning}", file=sys.stderr)
     list_settings = take_list_settings(given_settings)
     inputs = [path for path in (*places, weights, sparse_weights) if path is not None]
-    for path in inputs:
-        path.stat()
     inputs += [*list_settings.input_paths, *([] if refs is None else reference_files(refs))]
     check_output(output, inputs=inputs)
     check_output(rows, "--rows", inputs)
