@@ -70,11 +70,11 @@ class MertOptions:
     )
     give_up: float = option(
         5.0,
-        help="abandon a search that this many similar gains could not save",
+        help="abandon a search if this many more gains would not reach the best score",
         details=(
-            "A gain is its last; the goal, the best point before each 20 restarts. The 21st and "
-            "later ones begin on a tenth of 500 or more sentences. 0: neither. Restarts with up to "
-            "1,000 hypotheses go on."
+            "A gain is as large as its last; the best score is updated every 20 restarts. With 500 "
+            "or more sentences, the 21st and later restarts begin on a tenth. 0: neither. With up "
+            "to 1,000 hypotheses, none is abandoned."
         ),
         source="mosesplug's; saves a third of the time of Moses' search",
         minimum=0.0,
