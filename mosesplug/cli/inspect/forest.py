@@ -205,7 +205,8 @@ def _format_power_of_ten(logarithm: float) -> str:
     if logarithm < math.log(1e6):
         return str(round(math.exp(logarithm)))
     power, digits = divmod(logarithm / math.log(10.0), 1.0)
-    return f"{10.0**digits:.1f}e+{power:.0f}"
+    factor = round(10.0**digits, 1)
+    return f"{factor:.1f}e+{power:.0f}" if factor < 10.0 else f"1.0e+{power + 1.0:.0f}"
 
 
 def _report(what: str, score: float) -> None:

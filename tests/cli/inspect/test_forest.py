@@ -151,6 +151,10 @@ def test_info(graphs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_hypergraph(graphs / "2", NAMES, nodes, compress=None)
     assert run("info", graphs / "2") == 0
     assert capsys.readouterr().out.splitlines()[1].split()[3] == "1.8e+308"  # 2 ** 1024
+    nodes = [[edge(b"a", lm=0.0)] * 999, *([Edge((head, head), 1)] for head in range(2))]
+    write_hypergraph(graphs / "2", NAMES, nodes, compress=None)
+    assert run("info", graphs / "2") == 0
+    assert capsys.readouterr().out.splitlines()[1].split()[3] == "1.0e+12"  # 999 ** 4
 
 
 def test_invalid_arguments_are_rejected(
