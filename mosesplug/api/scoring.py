@@ -78,10 +78,11 @@ class Scores(Sequence[Score], Generic[Score]):
             return
         for field in fields(self._records[0]):
             values: list[Any] = [getattr(each, field.name) for each in self._records]
-            if field.name == "interval":
+            if field.name.endswith("interval"):
+                start = field.name.removesuffix("interval")
                 pairs = np.array([each or (np.nan, np.nan) for each in values], dtype=np.float64)
-                yield "low", ("float64", pairs[:, 0])
-                yield "high", ("float64", pairs[:, 1])
+                yield f"{start}low", ("float64", pairs[:, 0])
+                yield f"{start}high", ("float64", pairs[:, 1])
             elif isinstance(values[0], str):
                 yield field.name, ("text", values)
             elif field.name == "runs":
@@ -240,7 +241,7 @@ def compare(
     Returns:
         The score of each system by each metric: ``score``, ``interval``, ``difference`` from the
         baseline, ``p_randomisation`` (Riezler & Maxwell 2005; of several runs Clark et al. 2011),
-        ``p_bootstrap`` and ``wins`` (Koehn 2004), and more.
+        ``p_bootstrap``, ``wins`` and ``difference_interval`` (Koehn 2004), and more.
 
     Raises:
         UsageError: fewer than two systems, or an unknown metric.

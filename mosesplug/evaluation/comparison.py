@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError, UsageError
-from mosesplug.evaluation.error_rates import display_score
+from mosesplug.evaluation.error_rates import display_difference, display_score
 from mosesplug.evaluation.scores import Translation, read_translation
 from mosesplug.evaluation.scoring import PreparedMetric
 from mosesplug.evaluation.significance import (
@@ -124,6 +124,8 @@ class SystemScore:
         s_sel: standard deviation over texts drawn from this one.
         s_opt: standard deviation over the runs; NaN for a single run.
         difference: score minus that of the baseline.
+        difference_interval: its 95 % interval by the paired bootstrap; None if a system has several
+            runs.
         p_bootstrap: p-value of the paired bootstrap; None if a system has several runs.
         wins: share of bootstrap samples in which the system is better, a tie counting half.
         p_randomisation: p-value of approximate randomisation.
@@ -138,6 +140,7 @@ class SystemScore:
     s_sel: float
     s_opt: float
     difference: float | None
+    difference_interval: tuple[float, float] | None
     p_bootstrap: float | None
     wins: float | None
     p_randomisation: float | None
@@ -208,7 +211,7 @@ def _score_system(
     variation = estimate_variation(metric.metric, runs, samples, np.random.default_rng(seed))
     score = display_score(signature, variation.mean)
     ends = display_score(signature, variation.low), display_score(signature, variation.high)
-    difference = p_randomisation = p_bootstrap = wins = None
+    difference = difference_interval = p_randomisation = p_bootstrap = wins = None
     if baseline is not None:
         first, base_runs = baseline
         difference = score - first.score
@@ -216,9 +219,10 @@ def _score_system(
             metric.metric, base_runs, runs, trials, np.random.default_rng(seed)
         )
         if len(runs) == len(base_runs) == 1:
-            p_bootstrap, wins, *_ = paired_bootstrap(
+            p_bootstrap, wins, lowest, highest = paired_bootstrap(
                 metric.metric, base_runs[0], runs[0], samples, np.random.default_rng(seed)
             )
+            difference_interval = display_difference(signature, (lowest, highest))
     return SystemScore(
         metric=metric.metric.name,
         system=system.name,
@@ -228,6 +232,7 @@ def _score_system(
         s_sel=variation.selection,
         s_opt=variation.optimizer,
         difference=difference,
+        difference_interval=difference_interval,
         p_bootstrap=p_bootstrap,
         wins=wins,
         p_randomisation=p_randomisation,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mosesplug.metrics.plugin import is_error_rate_plugin
 
-__all__ = ["display_score", "explain_signature", "is_error_rate"]
+__all__ = ["display_difference", "display_score", "explain_signature", "is_error_rate"]
 
 _ERROR_RATES = frozenset({"CDER", "CER", "MER", "PER", "TER", "TER-SACREBLEU", "WER"})
 """Metrics whose scores are 1 minus the error rate, as in Moses' scorers."""
@@ -31,6 +31,17 @@ def display_score(metric: str, score: float) -> float:
         score: the score, larger is better.
     """
     return 1.0 - score if is_error_rate(metric) else score
+
+
+def display_difference(metric: str, interval: tuple[float, float]) -> tuple[float, float]:
+    """Return the interval of a difference as people know it: for rates, of rates.
+
+    Args:
+        metric: as for ``is_error_rate``.
+        interval: low and high; larger scores are better.
+    """
+    low, high = interval
+    return (0.0 - high, 0.0 - low) if is_error_rate(metric) else interval  # never -0.0
 
 
 def explain_signature(signature: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.evaluation.error_rates import is_error_rate
+from mosesplug.evaluation.error_rates import display_difference, is_error_rate
 from mosesplug.evaluation.scored_sentences import (
     ScoredSentences,
     find_held_out,
@@ -199,7 +199,7 @@ def _measure_metric(
         is_error_rate=is_rate,
         start=before,
         end=after,
-        interval=(-high, -low) if is_rate else (low, high),
+        interval=display_difference(signature, (low, high)),
         p_bootstrap=bootstrap,
         p_randomisation=randomisation,
     )

@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 _SCORES_HEAD = ("metric", "system", "runs", "score", "95 % interval", "s_sel", "s_opt")
-_COMPARED = ("difference", "p(AR)", "p(boot)", "wins")
+_COMPARED = ("difference", "interval of difference", "p(AR)", "p(boot)", "wins")
 
 
 @dataclass(frozen=True)
@@ -218,10 +218,16 @@ def _list_scores(score: SystemScore, several_runs: bool) -> list[str]:
         _format(score.s_sel),
         "" if math.isnan(score.s_opt) else _format(score.s_opt),
         "" if score.difference is None else f"{score.difference:+.4f}",
+        _format_interval(score.difference_interval),
         _format(score.p_randomisation),
         _format(score.p_bootstrap),
         "" if score.wins is None else f"{100 * score.wins:.1f}%",
     ]
+
+
+def _format_interval(interval: tuple[float, float] | None) -> str:
+    """Return the interval of a difference, with signs; empty if there is none."""
+    return "" if interval is None else "{:+.4f} to {:+.4f}".format(*interval)
 
 
 def _format(value: float | None) -> str:

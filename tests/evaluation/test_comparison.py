@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from formats.references import read_references
@@ -47,3 +48,18 @@ def test_comparisons() -> None:
     assert several.difference == pytest.approx(1.5 / 15)
     assert several.p_randomisation is not None
     assert 0.0 < several.p_randomisation <= 1.0
+
+
+@pytest.mark.usefixtures("texts")
+def test_interval_of_a_difference_agrees_with_resampling_by_hand() -> None:
+    (metric,) = prepare_metrics(["WER"], read_references("reference"))
+    systems = parse_systems(["same", "worse", "several=same,worse"])
+    base, new, several = compare_systems(systems, metric, samples=200, trials=1, seed=7)
+    errors, words = np.array([0, 2, 1]), np.array([5, 6, 4])
+    draws = np.random.default_rng(7).choice(3, size=(200, 3))
+    rates = [errors[drawn].sum() / words[drawn].sum() for drawn in draws]  # the baseline has none
+    assert new.difference_interval == pytest.approx(tuple(np.percentile(rates, [2.5, 97.5])))
+    assert (base.difference_interval, several.difference_interval) == (None, None)
+    swapped = compare_systems(systems[1::-1], metric, samples=200, trials=1, seed=7)[1]
+    low, high = new.difference_interval or (0.0, 0.0)
+    assert swapped.difference_interval == pytest.approx((-high, -low))

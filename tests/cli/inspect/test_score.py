@@ -123,6 +123,7 @@ def test_tables_of_comparisons(layout: str, run: Run, texts: Path) -> None:
     assert code == 0
     assert ("other\\_way" if layout == "latex" else "other_way") in out
     assert "p(boot)" in out
+    assert "interval of difference" in out
     assert "BLEU|nrefs:1" in out
 
 
@@ -136,6 +137,10 @@ def test_numbers_of_comparisons(run: Run, texts: Path) -> None:
     assert worse["wins"] < 0.5
     assert (same["difference"], same["p_randomisation"], same["p_bootstrap"]) == (0.0, 1.0, 1.0)
     assert same["wins"] == 0.5
+    assert base["difference_interval"] is None
+    low, high = worse["difference_interval"]
+    assert low < worse["difference"] < high
+    assert same["difference_interval"] == [0.0, 0.0]
     error_rate = rows[4]
     assert error_rate["metric"] == "TER-SACREBLEU"
     assert error_rate["difference"] > 0.0  # more errors
