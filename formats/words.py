@@ -54,8 +54,8 @@ def pad_with_newlines(text: bytes) -> Bytes:
 def view_words(text: Bytes) -> Words:
     """Return an unaligned view of the eight bytes from every position on.
 
-    It is empty for fewer bytes. The words are little-endian. Index it with an array of positions; ``np.take`` would copy the
-    whole of it.
+    With fewer than eight bytes, it is empty. The words are little-endian. Index it with an array of
+    positions; ``np.take`` would copy the whole of it.
     """
     return np.ndarray((max(len(text) - 7, 0),), dtype="<u8", buffer=text, strides=(1,))
 

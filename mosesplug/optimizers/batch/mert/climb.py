@@ -29,6 +29,7 @@ from mosesplug.optimizers.line_search.space import (
 )
 
 __all__ = [
+    "NEAR",
     "RADII",
     "Climb",
     "ClimbSettings",
@@ -46,6 +47,9 @@ rounding noise."""
 RADII = (0.02, 0.3)
 """Sizes of perturbations, as shares of the mean contribution of a feature. Mosesplug's, found on
 recorded lists: one size for all ends lower."""
+
+NEAR = (0.02, 0.13)
+"""The same for many sentences: nearly no climb from further away ends higher there."""
 
 Vector = NDArray[np.float64]
 
@@ -65,6 +69,8 @@ class ClimbSettings:
         positive: bool ``[n_active]``, weights that are and must stay above 0; None: none.
         symmetric: draw random directions from -1/2 to 1/2, not from the box.
         bounds: of the active weights, which the start keeps and every step must; None: none.
+        radii: least and greatest size of perturbations, as shares of the mean contribution of a
+            feature.
         regulariser: of the active weights: its penalty is subtracted from all scores; None: none.
             It excludes a choice that smooths.
     """
@@ -79,6 +85,7 @@ class ClimbSettings:
     positive: NDArray[np.bool_] | None = None
     symmetric: bool = False
     bounds: Bounds | None = None
+    radii: tuple[float, float] = RADII
     regulariser: Regulariser | None = None
 
     def score(self, space: SearchSpace, weights: Vector, point: Vector) -> float:
@@ -246,9 +253,10 @@ def climb_from_perturbation(
     A better point than a local optimum is often close by (iterated local search). The perturbation
     changes the contribution of each feature to the differences between hypotheses by about ``r`` of
     the mean contribution, whatever the scale of its values. The distance of the better point is
-    unknown, so ``r`` is drawn uniformly on a logarithmic scale between the ends of ``RADII``.
+    unknown, so ``r`` is drawn uniformly on a logarithmic scale between the ends of ``radii``.
     """
-    radius = RADII[0] * (RADII[1] / RADII[0]) ** rng.random()
+    least, greatest = settings.radii
+    radius = least * (greatest / least) ** rng.random()
     spread = space.spread
     contribution = np.abs(start * spread).mean()
     noise = rng.standard_normal(len(start)) * radius * contribution

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.batch.mert.climb import (
+    NEAR,
     Climb,
     ClimbFunction,
     ClimbSettings,
@@ -66,8 +67,12 @@ so that the result does not depend on their number."""
 RESTARTS_AT_ONCE = 20
 """Restarts before the best score so far is a new goal of those that follow; fixed, too."""
 
+POLISH_GAINS = 1.5
+"""Gains like its last that must suffice for a climb around the best point of many sentences."""
+
 MANY_SENTENCES = 500
-"""With fewer, no restart begins on a sample of the sentences: it would say too little."""
+"""With fewer, no restart begins on a sample of the sentences: it would say too little. And better
+points are further away, so the polish looks for them there."""
 
 SAMPLED = 10
 """Every tenth sentence is in the sample: a climb there takes a tenth of the time."""
@@ -151,8 +156,8 @@ def mert(
         sample = _sample_space(problem, initial, options)
         for first in range(0, len(random), RESTARTS_AT_ONCE):
             starts, climb = random[first : first + RESTARTS_AT_ONCE], run
-            bounded = settings if small else _bound_climbs(settings, options, best)
-            if first and sample is not None:
+            bounded = settings if small else _bound_climbs(settings, options.give_up, best)
+            if sample is not None:
                 ends = _runner(sample, rng, pool, finished)(climb_axes, starts, settings)
                 starts = _choose_starts(space, [end.weights for end in ends], settings, pool)
                 climb = silent
@@ -174,11 +179,8 @@ def mert(
         while idle < polish:
             wave = min(WAVE, polish - idle)
             total = len(given) + len(random) + len(climbs) - n_starts + polish - idle
-            found = run(
-                climb_from_perturbation,
-                [best.weights] * wave,
-                _bound_climbs(settings, options, best),
-            )
+            around = _polish_settings(settings, problem, options, best)
+            found = run(climb_from_perturbation, [best.weights] * wave, around)
             climbs += found
             better = choose([best, *found])
             idle = 0 if better.score > best.score else idle + wave
@@ -207,7 +209,7 @@ def _sample_space(
     lists = problem.tuning_set
     if problem.source is not None or options.method != "powell" or options.give_up == 0.0:
         return None
-    if options.restarts <= RESTARTS_AT_ONCE or len(lists.sentence_ids) < MANY_SENTENCES:
+    if options.restarts == 0 or not _has_many_sentences(problem):
         return None
     sample = lists.take_sentences(np.arange(0, len(lists.sentence_ids), SAMPLED))
     if sample.n_hyps == 0:
@@ -225,6 +227,11 @@ def _choose_starts(
     scores = list(pool.map(lambda start: settings.score(space, start, space.at(start)), starts))
     best = np.argsort(-np.array(scores), kind="stable")[: -(-len(starts) // CONTINUED)]
     return [starts[number] for number in sorted(best.tolist())]
+
+
+def _has_many_sentences(problem: Problem) -> bool:
+    """Return whether a sample says enough, and better points are close to good ones."""
+    return problem.source is None and len(problem.tuning_set.sentence_ids) >= MANY_SENTENCES
 
 
 def _is_small(problem: Problem, options: MertOptions) -> bool:
@@ -293,11 +300,19 @@ def _settings(
     )
 
 
-def _bound_climbs(settings: ClimbSettings, options: MertOptions, best: Climb) -> ClimbSettings:
+def _bound_climbs(settings: ClimbSettings, give_up: float, best: Climb) -> ClimbSettings:
     """Return settings of climbs that are given up if they will not reach the best."""
-    if options.give_up == 0.0:
-        return settings
-    return replace(settings, bound=best.score, give_up=options.give_up)
+    return settings if give_up == 0.0 else replace(settings, bound=best.score, give_up=give_up)
+
+
+def _polish_settings(
+    settings: ClimbSettings, problem: Problem, options: MertOptions, best: Climb
+) -> ClimbSettings:
+    """Return settings of climbs around the best point."""
+    if not _has_many_sentences(problem):
+        return _bound_climbs(settings, options.give_up, best)
+    near = replace(settings, radii=NEAR)
+    return _bound_climbs(near, min(options.give_up, POLISH_GAINS), best)
 
 
 def _history(climbs: list[Climb], n_starts: int) -> tuple[Mapping[str, object], ...]:

@@ -1,4 +1,4 @@
-"""Test restarts that climb on a sample of the sentences first."""
+"""Test the search of many sentences: restarts on a sample of them, and a polish close by."""
 
 from __future__ import annotations
 
@@ -7,9 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from mosesplug.optimizers.batch.mert.mert import MANY_SENTENCES, SAMPLED, mert
+from mosesplug.optimizers.batch.mert.climb import (
+    NEAR,
+    RADII,
+    Climb,
+    ClimbSettings,
+    climb_from_perturbation,
+)
+from mosesplug.optimizers.batch.mert.mert import MANY_SENTENCES, POLISH_GAINS, SAMPLED, mert
 from mosesplug.optimizers.batch.mert.options import MertOptions
+from mosesplug.optimizers.line_search.space import SearchSpace
 from mosesplug.optimizers.problem import Problem, Solution, corpus_score
 from tests.optimizers.problems import Accuracy, planted, tuning_set
 
@@ -26,15 +35,15 @@ def problem() -> Problem:
 
 def test_a_quarter_of_the_restarts_goes_on_with_all_sentences(problem: Problem) -> None:
     solution = _search(problem, 47)
-    # The given start, 20 restarts, and a quarter of 20 and of 7, rounded up.
-    assert len(solution.history) == 1 + 20 + 5 + 2
+    # The given start, and a quarter of 20, of 20 and of 7, rounded up.
+    assert len(solution.history) == 1 + 5 + 5 + 2
     assert solution.score == corpus_score(problem, solution.weights)
     assert solution.score == max(each["score"] for each in solution.history)
 
 
-def test_the_first_restarts_are_those_without_a_sample(problem: Problem) -> None:
+def test_more_restarts_begin_with_those_of_fewer(problem: Problem) -> None:
     few, many = _search(problem, 20), _search(problem, 40)
-    assert len(few.history) == 21
+    assert few.history == many.history[: len(few.history)]
     assert many.score >= few.score
 
 
@@ -67,3 +76,38 @@ def test_progress_counts_each_restart_once(problem: Problem) -> None:
     assert [done for done, _, _ in told] == list(range(1, len(told) + 1))
     assert all(done <= total for done, total, _ in told)
     assert told[-1][0] == told[-1][1] >= 48 + 2
+
+
+@pytest.mark.parametrize(
+    ("n_sentences", "give_up", "expected"),
+    [
+        (MANY_SENTENCES, 5.0, (NEAR, POLISH_GAINS)),
+        (MANY_SENTENCES, 1.0, (NEAR, 1.0)),
+        (MANY_SENTENCES, 0.0, (NEAR, 0.0)),
+        (MANY_SENTENCES - 1, 5.0, (RADII, 5.0)),
+    ],
+)
+def test_many_sentences_are_polished_close_by(
+    problem: Problem,
+    monkeypatch: pytest.MonkeyPatch,
+    n_sentences: int,
+    give_up: float,
+    expected: tuple[tuple[float, float], float],
+) -> None:
+    used = set()
+
+    def climb(
+        space: SearchSpace,
+        start: NDArray[np.float64],
+        rng: np.random.Generator,
+        settings: ClimbSettings,
+    ) -> Climb:
+        used.add((settings.radii, settings.give_up))
+        return climb_from_perturbation(space, start, rng, settings)
+
+    monkeypatch.setattr("mosesplug.optimizers.batch.mert.mert.climb_from_perturbation", climb)
+    sentences = problem.tuning_set.take_sentences(np.arange(n_sentences))
+    options = MertOptions(restarts=2, polish=2, give_up=give_up)
+    made = replace(problem, tuning_set=sentences)
+    mert(made, np.ones(5), np.random.default_rng(1), options)
+    assert used == {expected}
