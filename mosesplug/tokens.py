@@ -1,4 +1,4 @@
-"""Compiled scanner of tokens: blanks, numbers, ranges of bytes, and words that it numbers.
+"""Compiled scanner of tokens: blanks, numbers, bytes, and words that it numbers.
 
 A text is given as its bytes and, for comparing and hashing eight bytes at a time, as the little-
 endian words from each position on (``formats.words.view_words``). It ends with a newline, at which
@@ -185,7 +185,7 @@ def hash_range(chunks: Words, start: int, end: int) -> np.uint64:
 
 @lean_kernel
 def are_equal(chunks: Words, start: int, others: Words, other: int, length: int) -> bool:
-    """Return whether equal bytes stand in two texts; False at the end of the first one."""
+    """Return whether equal bytes stand in two texts; False at the end of the first."""
     if start + length >= len(chunks):
         return False
     while length >= 8:
