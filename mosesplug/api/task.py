@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from formats.moses.ini import MosesIni
 from formats.nbest.block import NBestList, concatenate
-from formats.weights.any_format import WeightFile, read_weights
+from formats.weights.any_format import WeightFile
+from formats.weights.named import read_named_weights
 from mosesplug.api.arrays import convert_features
 from mosesplug.api.hypotheses import ArrayLists, Hypotheses, make_lists, score_hypotheses
 from mosesplug.api.inputs import arrange_initial, load_references, make_weight_file
@@ -293,7 +294,7 @@ def _make_start(
     file: WeightFile | None = None
     if settings.init is not None and not settings.graphs:
         # Read once: it may be a pipe.
-        file = read_weights(settings.init)
+        file = read_named_weights(settings.init)
 
     def start(space: FeatureSpace) -> StartingWeights:
         if initial is None or file is not None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.weights.any_format import read_weights
+from formats.weights.named import read_named_weights
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.domains import add_domains
@@ -101,9 +102,10 @@ def _check_start(settings: LearningSettings) -> None:
     Raises:
         UsageError: the file of the weights records a length exponent, and settings have none.
     """
-    if settings.init is None or settings.length_range is not None or not settings.init.is_file():
+    path = settings.init_file
+    if path is None or settings.length_range is not None or not path.is_file():
         return
-    found = find_recorded_length(read_weights(settings.init))
+    found = find_recorded_length(read_weights(path))
     if found is None or found.low == 0.0:
         return
     by = "" if found.by == WORDS else f" --length-by {found.by}"
@@ -111,7 +113,7 @@ def _check_start(settings: LearningSettings) -> None:
     if settings.graphs or settings.sharding is not None or settings.domains is not None:
         remedy = "Remove the record from a copy of the file, or give other weights"
     raise UsageError(
-        f"{settings.init}: these weights are of scores divided by the length to the power of "
+        f"{path}: these weights are of scores divided by the length to the power of "
         f"{spell_exponent(found)}, which --init does not take over. {remedy}."
     )
 
@@ -209,7 +211,7 @@ def _read_lists(
     options = _list_settings(settings, given)
     file = None
     if given.start is None and settings.init is not None:
-        file = read_weights(settings.init).with_sparse(settings.sparse_init)
+        file = read_named_weights(settings.init).with_sparse(settings.sparse_init)
 
     def find_start(space: FeatureSpace) -> StartingWeights:
         return read_starting_weights(space, file) if given.start is None else given.start(space)

@@ -96,7 +96,7 @@ def load_graphs(
     references: References,
     metric: Metric,
     *,
-    init: Path | WeightFile | None = None,
+    init: str | Path | WeightFile | None = None,
     sparse_init: Path | None = None,
     edges: int = 0,
     names: Sequence[str] | None = None,
@@ -266,7 +266,7 @@ class _GraphReader:
 
     def __init__(
         self,
-        init: Path | WeightFile | None,
+        init: str | Path | WeightFile | None,
         sparse_init: Path | None,
         decoded_with: Mapping[str, float],
     ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os import fspath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,9 @@ from formats.errors import FormatError
 from formats.graphs.hypergraph import hypergraph_names
 from formats.nbest.files import NBestList
 from formats.text import StrPath, write_atomic
-from formats.weights.any_format import WeightFile, read_weights
+from formats.weights.any_format import WeightFile
 from formats.weights.files import format_dense, format_sparse
+from formats.weights.named import read_named_weights
 from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.lengths import divide_block
@@ -86,8 +88,8 @@ def read_starting_weights(
 
     Args:
         space: the features.
-        path: a file, or a pipe, of any format that ``formats.weights.any_format`` knows; or a file
-            that has been read; None: the default.
+        path: a file, or a pipe, of any format that ``formats.weights.any_format`` knows; the
+            weights themselves, ``lm=0.5 tm=0.3``; or a file that has been read; None: the default.
         sparse: a file of sparse weights, ``name value`` a line, which replace those that the first
             file holds or names.
         default: float64 ``[n_features]``; None: equal weights of the dense features, which sum to
@@ -97,7 +99,7 @@ def read_starting_weights(
         FormatError: a file has another format, or lacks the weight of a dense feature.
     """
     if path is not None:
-        file = path if isinstance(path, WeightFile) else read_weights(path)
+        file = path if isinstance(path, WeightFile) else read_named_weights(fspath(path))
         return arrange_weights(file.with_sparse(sparse), space)
     if default is None:
         dense = np.arange(len(space)) < space.n_dense

@@ -71,7 +71,8 @@ class Setting:
         tune_default: the default of ``mosesplug tune``, if it differs from ``default``, which is
             that of ``mert-moses`` and of runs that are configured in Python.
         exists: what must exist: a ``file``, ``references``, a ``path`` (a file, directory or pipe),
-            the files of ``scores`` or ``features`` (``NAME=FILE``), or nothing ("").
+            the files of ``scores``, of ``features`` (``NAME=FILE``) or of ``weights``, or
+            nothing ("").
         what: the value in error messages, as "the input".
         compared: its name in the store, if a continued run reports that it changed.
         saved: whether ``settings.toml`` of a run holds it.

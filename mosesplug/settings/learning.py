@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
+from formats.weights.named import find_weight_file
 from mosesplug.errors import UsageError
 from mosesplug.settings.checks import check_fields, check_settings
 from mosesplug.settings.configuration import RunPlan, SelectRun
@@ -82,15 +83,15 @@ class LearningSettings:
         details="Keeps the edges of the best derivations at the starting weights, N for each "
         "word of the shortest reference.",
     )
-    init: Path | None = setting(
+    init: str | None = setting(
         None,
-        help="Starting weights: moses.ini, runN.dense, ...",
+        help="Starting weights: a file, or 'NAME=W NAME=W'",
         panel="Data",
         metavar="FILE",
-        exists="path",
+        exists="weights",
         shown="those of the data, or equal",
-        details="Any format. Without it, those that made the graphs, or the lists of the first "
-        "iteration of --from; else equal weights.",
+        details="A file of any format, such as moses.ini or runN.dense. Without it, those that "
+        "made the graphs, or the lists of the first iteration of --from; else equal weights.",
     )
     sparse_init: Path | None = setting(
         None,
@@ -299,9 +300,14 @@ class LearningSettings:
         return any(name not in known for name in _split_names(self.metric))
 
     @property
+    def init_file(self) -> Path | None:
+        """The file of the starting weights; None if there is none, or they are written out."""
+        return None if self.init is None else find_weight_file(self.init)
+
+    @property
     def input_paths(self) -> list[Path]:
         """The files and directories that are read, except references."""
-        single = [self.store, self.init, self.sparse_init, self.domains]
+        single = [self.store, self.init_file, self.sparse_init, self.domains]
         if self.sharding is not None and self.sharding.directory is not None:
             single.append(Path(self.sharding.directory))
         given = [path for path in single if path is not None]

@@ -81,14 +81,14 @@ def _optimize(
     # Fail now instead of after minutes of work.
     idle = check_settings(settings)
     # Weights may replace those that the run starts from.
-    starts = (settings.init, settings.sparse_init)
+    starts = (settings.init_file, settings.sparse_init)
     inputs = settings.input_paths
     for references in (settings.references, settings.heldout_refs):
         inputs += [] if references is None else reference_files(references)
     check_output(output, inputs=[path for path in inputs if path not in starts])
     check_output(html, "--html", inputs)
     check_two_outputs({"--output": output, "--html": html})
-    to, config = find_result_format(weights_format, output, settings.init)
+    to, config = find_result_format(weights_format, output, settings.init_file)
     for warning in idle:
         print(f"warning: {warning}", file=sys.stderr)
     print_formats(settings.nbest, settings.lists, quiet=quiet)

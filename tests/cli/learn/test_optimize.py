@@ -262,6 +262,22 @@ def test_fails_before_the_lists_are_read(
         assert said.count("\n") == 1
 
 
+def test_starting_weights_may_be_written_out(
+    lists: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(lists)
+    words = ("--nbest", "lists", "--refs", "refs", "--restarts", 0, "--seed", 1)
+    Path("start").write_text("A= 0.3 0.2\nB= 0.5\n")
+    results = []
+    for start in ("start", "A= 0.3 0.2 B= 0.5", "A_1=0.3 A_2=0.2 B=0.5"):
+        assert run(*words, "--init", start, "-o", "tuned") == 0, capsys.readouterr().err
+        results.append(Path("tuned").read_bytes())
+    assert results[0] == results[1] == results[2]
+    capsys.readouterr()
+    assert run(*words, "--init", "A= 0.3 0.2 C= 0.5") == 1
+    assert "no weight of B" in capsys.readouterr().err
+
+
 def test_an_unwritable_directory_fails_at_once(
     lists: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
