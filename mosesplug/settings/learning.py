@@ -301,7 +301,7 @@ class LearningSettings:
 
     @property
     def init_file(self) -> Path | None:
-        """The file of the starting weights; None if there is none, or they are written out."""
+        """The file of the starting weights; None without one, or if written out."""
         return None if self.init is None else find_weight_file(self.init)
 
     @property
