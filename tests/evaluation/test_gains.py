@@ -51,7 +51,7 @@ def learn(lists: Path, **values: object) -> OptimizeResult:
     given = {
         "nbest": [lists / "list"],
         "scores": [f"GOOD={lists}/good.npy", f"BAD={lists}/bad.npy"],
-        "init": lists / "init",
+        "init": str(lists / "init"),
         **values,
     }
     return optimize(make_learning_settings(given))

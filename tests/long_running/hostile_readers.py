@@ -54,6 +54,7 @@ from formats.moses.ini_features import fixed_weights, list_features, sparse_weig
 from formats.nbest.block import NBestList
 from formats.nbest.files import dense_features
 from formats.scores import read_score_blocks, read_score_width
+from formats.weights.named import read_named_weights
 from formats.weights.yaml_file import format_yaml, parse_yaml
 from formats.word_frequencies import read_word_frequencies
 from mosesplug.store.graph_records import encode_graph, list_graph_faults
@@ -428,6 +429,7 @@ FAMILIES: dict[str, Family] = {
     "weights": Family(
         {
             "any": _weights,
+            "named": lambda path: read_named_weights(_text(path)),
             "dense": _finite(read_dense),
             "sparse": _finite(read_sparse),
             "shown": _finite(read_show_weights),

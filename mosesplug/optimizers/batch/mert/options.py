@@ -76,7 +76,7 @@ class MertOptions:
             "or more sentences, restarts begin on a tenth, and the polish counts on 1.5 gains at "
             "most. 0: neither. With up to 1,000 hypotheses, none is abandoned."
         ),
-        source="mosesplug's; saves two thirds of the time of the restarts",
+        source="mosesplug's",
         minimum=0.0,
     )
     graph_search: Literal["lists", "graphs"] = option(
