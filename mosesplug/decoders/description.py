@@ -25,7 +25,7 @@ __all__ = [
 
 
 class _WithoutProgram:
-    """The part that is common to decoders that the settings start by no command line."""
+    """Base of the descriptions of decoders that are not started as a program."""
 
     @property
     def flags(self) -> tuple[str, ...]:

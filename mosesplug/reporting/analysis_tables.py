@@ -226,7 +226,7 @@ def _list_scores(score: SystemScore, several_runs: bool) -> list[str]:
 
 
 def _format_interval(interval: tuple[float, float] | None) -> str:
-    """Return the interval of a difference, with signs; empty if there is none."""
+    """Return an interval as ``+0.0100 to +0.0200``; empty for None."""
     return "" if interval is None else "{:+.4f} to {:+.4f}".format(*interval)
 
 

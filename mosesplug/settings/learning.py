@@ -290,9 +290,9 @@ class LearningSettings:
 
     @property
     def needs_references(self) -> bool:
-        """Whether the metric, or a metric of its sum, compares texts with references.
+        """Whether the metric, or one of a sum of metrics, needs references.
 
-        Metrics that ``--scores`` names compare nothing.
+        Metrics that ``--scores`` names need none.
         """
         known = list_score_names(self.lists.scores)
         if not known or self.metric is None:

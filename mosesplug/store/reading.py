@@ -58,7 +58,7 @@ class StoreReader:
 
     @property
     def is_open(self) -> bool:
-        """Whether the store can be read: it is closed by ``close`` and by a fork."""
+        """Whether the store can be read: not after ``close``, nor in a forked process."""
         return self._environment.is_open
 
     @property

@@ -30,7 +30,7 @@ class _Parameter:
 
     @property
     def metavars(self) -> list[str]:
-        """What the help calls each value; two of a list of arguments."""
+        """The name of each value in the help; a list of arguments has two values."""
         names = str(self.click.metavar or self.click.opts[0]).split()
         if self.click.param_type_name == "argument" and names[0].endswith("..."):
             names.insert(0, names[0])
@@ -38,11 +38,11 @@ class _Parameter:
 
     @property
     def names_files(self) -> bool:
-        """Whether it declares files, or its help looks so."""
+        """Whether it is declared as files, or its name in the help is that of a file."""
         return self.files is not None or any(word in str(self.click.metavar) for word in _FILES)
 
     def is_output(self, place: int) -> bool:
-        """Whether the command creates what this value names."""
+        """Whether a value names a file that the command creates."""
         return self.files is not None and not self.files.kinds_of(len(self.metavars))[place]
 
     def words(self, absent: int = -1) -> list[str]:

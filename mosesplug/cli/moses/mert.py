@@ -95,7 +95,8 @@ WEIGHTS_FILE = "weights.txt"
 """Written to the current directory, where mert-moses.pl expects it."""
 
 _POLISH = 14
-"""Climbs in a row without gain. With 8, a small set scored lower than with Moses' mert."""
+"""The search ends after so many climbs in a row without gain. With 8, a small set scored lower than
+with Moses' mert."""
 
 _INTERVALS = {"none": "best", "average": "average", "min": "minimum"}
 

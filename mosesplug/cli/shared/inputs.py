@@ -30,7 +30,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Files:
-    """What the values of a parameter name.
+    """The kinds of files that the values of a parameter name.
 
     Attributes:
         kinds: the kind of each value, as ``Setting.exists`` has them; the first is that of all

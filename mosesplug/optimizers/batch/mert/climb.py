@@ -49,7 +49,7 @@ RADII = (0.02, 0.3)
 recorded lists: one size for all ends lower."""
 
 NEAR = (0.02, 0.13)
-"""The same for many sentences: nearly no climb from further away ends higher there."""
+"""The same for many sentences, where nearly no larger perturbation leads to a higher score."""
 
 Vector = NDArray[np.float64]
 

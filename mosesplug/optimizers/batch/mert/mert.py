@@ -68,11 +68,12 @@ RESTARTS_AT_ONCE = 20
 """Restarts before the best score so far is a new goal of those that follow; fixed, too."""
 
 POLISH_GAINS = 1.5
-"""Gains like its last that must suffice for a climb around the best point of many sentences."""
+"""Upper limit of ``give_up`` in the polish of many sentences: of 39 climbs that ended higher on
+recorded lists, it would have given up one."""
 
 MANY_SENTENCES = 500
-"""With fewer, no restart begins on a sample of the sentences: it would say too little. And better
-points are further away, so the polish looks for them there."""
+"""With fewer sentences, a sample says too little, so restarts use all of them. And better points
+are further away, so perturbations are larger."""
 
 SAMPLED = 10
 """Every tenth sentence is in the sample: a climb there takes a tenth of the time."""
@@ -207,9 +208,9 @@ def _sample_space(
     one. On a sample, that is seen in a fraction of the time.
     """
     lists = problem.tuning_set
-    if problem.source is not None or options.method != "powell" or options.give_up == 0.0:
+    if options.restarts == 0 or options.method != "powell" or options.give_up == 0.0:
         return None
-    if options.restarts == 0 or not _has_many_sentences(problem):
+    if not _has_many_sentences(problem):
         return None
     sample = lists.take_sentences(np.arange(0, len(lists.sentence_ids), SAMPLED))
     if sample.n_hyps == 0:
@@ -230,7 +231,7 @@ def _choose_starts(
 
 
 def _has_many_sentences(problem: Problem) -> bool:
-    """Return whether a sample says enough, and better points are close to good ones."""
+    """Return whether there are lists of ``MANY_SENTENCES`` or more."""
     return problem.source is None and len(problem.tuning_set.sentence_ids) >= MANY_SENTENCES
 
 

@@ -73,8 +73,8 @@ class MertOptions:
         help="abandon a search if this many more gains would not reach the best score",
         details=(
             "A gain is as large as its last; the best score is updated every 20 restarts. With 500 "
-            "or more sentences, restarts begin on a tenth, and the polish counts on 1.5 gains at "
-            "most. 0: neither. With up to 1,000 hypotheses, none is abandoned."
+            "or more sentences, restarts begin on a tenth, and the polish uses 1.5 at most. 0: no "
+            "search is abandoned or begins on a tenth. Restarts on up to 1,000 hypotheses are not."
         ),
         source="mosesplug's",
         minimum=0.0,
