@@ -95,7 +95,8 @@ def compare(
     (Clark et al. 2011). p(boot) and the 95 % interval of the difference are from the paired
     bootstrap, and wins is the share of its samples in which the system is better (Koehn 2004); all
     three are for systems of one run each. s_sel is the standard deviation over texts drawn from
-    this one, s_opt that over the runs. For error rates (TER, WER, CER, MER, PER, CDER), less is better.
+    this one, s_opt that over the runs. For error rates (TER, WER, CER, MER, PER, CDER), less is
+    better.
 
     --scores adds a metric that another program computed, such as COMET: one file for each
     translation, in their order. NAME=FILE,...:error is an error rate.
