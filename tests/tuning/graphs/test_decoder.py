@@ -11,63 +11,27 @@ from typing import Any
 import numpy as np
 import pytest
 
-from formats.graphs.hypergraph import hypergraph_names, write_hypergraph
-from formats.graphs.hypergraph_reader import read_hypergraph
 from formats.moses.ini import read_moses_ini
-from formats.nbest.files import NBestList, read_nbest
-from formats.references import read_references
+from formats.nbest.files import read_nbest
 from formats.text import read_lines
 from formats.weights.files import WeightGroup, read_dense, read_show_weights, read_sparse
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.description import DecodedGraphs
-from mosesplug.errors import DataError, DecoderError, StoreMismatch, UsageError
+from mosesplug.errors import DecoderError
 from mosesplug.metrics import metric
-from mosesplug.settings.online import HeldOutSet, OnlineSettings
+from mosesplug.settings.online import HeldOutSet
 from mosesplug.settings.sharding import Sharding
-from mosesplug.store import NBestStore, fingerprint_files
-from mosesplug.tuning import Configuration, tune
-from mosesplug.tuning.graphs.decoder import open_shared_store, share_store
+from mosesplug.store import NBestStore
+from mosesplug.tuning import tune
+from mosesplug.tuning.graphs.decoder import open_shared_store
 from mosesplug.tuning.graphs.features import read_configured_features
 from mosesplug.tuning.graphs.files import DecodedText
 from mosesplug.tuning.graphs.forest import ForestRecipe, open_forest
-from tests.tuning.forests import nodes_of, toy_decoder, write_toy_graphs
+from tests.tuning.forests import nodes_of, write_toy_graphs
+from tests.tuning.graphs.forest_runs import GROUPS, by_forest, online, rows, stored
 
 Toy = Any
 Log = Any
-
-GROUPS = (
-    WeightGroup("Distortion0", (0.3,)),
-    WeightGroup("LM0", (0.5,)),
-    WeightGroup("WordPenalty0", (-1.0,)),
-    WeightGroup("TranslationModel0", (0.2, 0.2, 0.2)),
-)
-
-
-def by_forest(configuration: Configuration, place: Path, name: str = "forest") -> Configuration:
-    """The same run with search graphs for a decoder."""
-    return replace(
-        configuration,
-        working_directory=configuration.working_directory.with_name(name),
-        decoding=replace(configuration.decoding, decoder=DecodedGraphs(place)),
-        online=None if configuration.online is None else OnlineSettings(),
-    )
-
-
-def rows(found: NBestList) -> list[tuple[Any, ...]]:
-    """Sentence, text and features of each hypothesis."""
-    ends = found.sparse_indptr.tolist()
-    return [
-        (
-            int(found.sentence_ids[row]),
-            found.text(row),
-            tuple(found.dense[row].tolist()),
-            {
-                found.sparse_names[found.sparse_indices[place]]: float(found.sparse_data[place])
-                for place in range(ends[row], ends[row + 1])
-            },
-        )
-        for row in range(len(found))
-    ]
 
 
 def test_a_run_is_that_of_the_decoder(toy: Toy) -> None:
@@ -141,14 +105,6 @@ def test_sparse_features(toy: Toy) -> None:
     assert sparse[0] == pytest.approx(sparse[1])
 
 
-def online(toy: Toy, name: str = "live", **more: Any) -> Configuration:
-    """An online run on the toy system with batches of 4 sentences."""
-    options = {"epochs": 2, "batch": 4}
-    optimising = {"algorithm": "adagrad", "options": options, **more.pop("optimising", {})}
-    regime = {"online": OnlineSettings("process"), "maximum_iterations": 0, "minimum_change": 0.0}
-    return toy.configuration(name, optimising=optimising, **(regime | more))
-
-
 def test_an_online_run_is_that_of_the_decoder(toy: Toy) -> None:
     graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
     live = online(toy)
@@ -219,40 +175,6 @@ def test_an_interrupted_run_ends_with_the_same_bytes(
     assert [name for name in whole if found[name] != whole[name]] == []
 
 
-def stored(path: Path, toy: Toy, parts: int, after: Callable[[], object] = lambda: None) -> Path:
-    """A store of as many iterations, whose graphs have a part of the hypotheses each.
-
-    It begins with little room; ``after`` is called with each iteration, while it can be written.
-    """
-    configuration = toy.configuration()
-    sentences = read_lines(configuration.input)
-    prefix = configuration.references
-    references = configuration.metric.prepare(read_references(prefix, len(sentences)))
-    with NBestStore.open(path, writable=True, map_size=1 << 17) as store:
-        share_store(store, path)
-        store.require({"input": fingerprint_files([configuration.input])})
-        for part in range(parts):
-            files = []
-            for number, sentence in enumerate(sentences):
-                begin, edges, end = nodes_of(sentence.decode())
-                names = hypergraph_names([("UnknownWordPenalty0", 1), *toy_decoder().GROUPS])
-                write_hypergraph(path / "graph", names, [begin, edges[part::parts], end])
-                files.append((number, read_hypergraph(path / "graph")))
-            groups = tuple(toy_decoder().GROUPS)
-            fixed = ("UnknownWordPenalty0",)
-            store.add_graphs(part + 1, files, groups=groups, fixed=fixed)
-            store.add_iteration(
-                part + 1,
-                (),
-                metric=configuration.metric,
-                references=references,
-                n_sentences=len(sentences),
-                record={},
-            )
-            after()
-    return path
-
-
 def test_the_runs_own_store_can_grow_between_two_batches(toy: Toy) -> None:
     path = toy.directory / "store"
     recipe = ForestRecipe(path, {"UnknownWordPenalty0": 1.0}, 9, "graphs", 2, growing=True)
@@ -288,97 +210,6 @@ def test_graphs_of_several_iterations_count_together(toy: Toy) -> None:
         assert [len(each) for each in lists] == [9, 9, 9]
         found.append([rows(each) for each in lists])
     assert found[0] == found[1] == found[2]
-
-
-@pytest.mark.parametrize(
-    ("change", "error", "message"),
-    [
-        ("text", DataError, "no search graph of sentence 12"),
-        ("shorter", DataError, "search graph of sentence 11, but"),
-        ("no weight", DataError, "moses.ini has no weight of LM0, which the search graphs in"),
-        ("more weights", DataError, "has a weight of Extra0, and no search graph"),
-        ("other width", DataError, "moses.ini has no weight of TranslationModel0_3"),
-        ("no graphs", DataError, "there are no search graphs in"),
-        ("broken", ValueError, "3.gz"),
-    ],
-)
-def test_rejects_files(toy: Toy, change: str, error: type[Exception], message: str) -> None:
-    graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
-    ini, text = toy.directory / "moses.ini", toy.directory / "input"
-    references = [toy.directory / f"reference{number}" for number in (0, 1)]
-    if change == "text":
-        for path in (text, *references):
-            path.write_bytes(path.read_bytes() + b"ein hund\n")
-    elif change == "shorter":
-        for path in (text, *references):
-            path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
-    elif change == "no weight":
-        ini.write_text(ini.read_text().replace("LM0= 0.5\n", ""))
-    elif change == "more weights":
-        ini.write_text(ini.read_text() + "Extra0= 1\n")
-    elif change == "other width":
-        ini.write_text(ini.read_text().replace("0.2 0.2 0.2", "0.2 0.2"))
-    elif change == "no graphs":
-        for path in graphs.iterdir():
-            path.unlink()
-    else:
-        (graphs / "3.gz").write_bytes(b"nothing")
-    with pytest.raises(error, match=message):
-        tune(by_forest(toy.configuration(), graphs))
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"decoding": {"lattice_samples": 3}}, "lattice samples"),
-        ({"held_out": HeldOutSet(Path("input"), Path("reference"))}, "--heldout-decoder"),
-    ],
-)
-def test_rejects_settings(toy: Toy, change: dict[str, Any], message: str) -> None:
-    graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
-    plain = toy.configuration(**change)
-    forest = by_forest(plain, graphs)
-    with pytest.raises(UsageError, match=message):
-        tune(forest)
-
-
-def test_rejects_its_own_store_and_settings_of_servers(toy: Toy) -> None:
-    graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
-    live = online(toy)
-    work = live.working_directory
-    for place in (work, work / "nbests.lmdb", work / "hypergraph"):
-        with pytest.raises(UsageError, match="run in the working directory"):
-            tune(by_forest(live, place, work.name))
-    judged = HeldOutSet(live.input, live.references, decoder=DecodedGraphs(work / "hypergraph"))
-    with pytest.raises(UsageError, match="run in the working directory"):
-        tune(replace(live, held_out=judged))
-    with pytest.raises(UsageError, match="--online-decoder"):
-        tune(replace(by_forest(live, graphs), online=OnlineSettings("server")))
-
-
-def test_a_store_of_another_text_or_without_graphs(toy: Toy) -> None:
-    graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
-    configuration = toy.configuration(maximum_iterations=1)
-    tune(configuration)
-    with pytest.raises(DataError, match="has no search graphs: make some"):
-        tune(by_forest(configuration, configuration.working_directory))
-    tune(by_forest(configuration, graphs, "first"))
-    store = toy.directory / "first" / "forest.lmdb"
-    tune(by_forest(configuration, store, "second"))
-    ini = toy.directory / "moses.ini"
-    ini.write_text(ini.read_text() + "Extra0= 1\n")
-    with pytest.raises(DataError, match="has a weight of Extra0, and the search graphs"):
-        tune(by_forest(configuration, store))
-    ini.write_text(ini.read_text().replace("Extra0= 1\n", "").replace("LM0= 0.5\n", ""))
-    with pytest.raises(DataError, match="has no weight of LM0"):
-        tune(by_forest(configuration, store))
-    ini.write_text(ini.read_text().replace("0.2 0.2 0.2", "0.2 0.2") + "LM0= 1\n")
-    with pytest.raises(DataError, match="has 2 weights of TranslationModel0"):
-        tune(by_forest(configuration, store))
-    text = toy.directory / "input"
-    text.write_bytes(text.read_bytes().replace(b"hund", b"katze"))
-    with pytest.raises(StoreMismatch, match="of another text"):
-        tune(by_forest(configuration, store))
 
 
 def test_files_are_read_once(toy: Toy, log: Log) -> None:
@@ -470,18 +301,6 @@ def test_recorded_lists(multi30k: Path, tmp_path: Path) -> None:
         assert np.abs(found.dense[ranks][:, columns] - recorded.dense[rows_of]).max() < 1e-3
         assert np.abs(found.scores[ranks] - recorded.scores[rows_of]).max() < 1e-2
         assert ranks[0] == 0
-
-
-def test_changed_graphs_are_an_error(toy: Toy, log: Log) -> None:
-    graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
-    configuration = by_forest(toy.configuration(maximum_iterations=1), graphs)
-    tune(configuration)
-    again = replace(configuration, existing="continue", maximum_iterations=2)
-    tune(again, log)
-    assert not any("other settings" in str(event) for event in log.events)
-    (graphs / "7.gz").write_bytes((graphs / "8.gz").read_bytes())
-    tune(replace(again, maximum_iterations=3), log)
-    assert any("continuing with other settings than before: search" in str(e) for e in log.events)
 
 
 def test_a_closed_store_is_reopened(toy: Toy) -> None:

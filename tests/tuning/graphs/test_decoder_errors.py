@@ -1,0 +1,122 @@
+"""Search graphs in place of a decoder: rejected files, settings and stores."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mosesplug.decoders.description import DecodedGraphs
+from mosesplug.errors import DataError, StoreMismatch, UsageError
+from mosesplug.settings.online import HeldOutSet, OnlineSettings
+from mosesplug.tuning import tune
+from tests.tuning.forests import write_toy_graphs
+from tests.tuning.graphs.forest_runs import by_forest, online
+
+Toy = Any
+Log = Any
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ("text", DataError, "no search graph of sentence 12"),
+        ("shorter", DataError, "search graph of sentence 11, but"),
+        ("no weight", DataError, "moses.ini has no weight of LM0, which the search graphs in"),
+        ("more weights", DataError, "has a weight of Extra0, and no search graph"),
+        ("other width", DataError, "moses.ini has no weight of TranslationModel0_3"),
+        ("no graphs", DataError, "there are no search graphs in"),
+        ("broken", ValueError, "3.gz"),
+    ],
+)
+def test_rejects_files(toy: Toy, change: str, error: type[Exception], message: str) -> None:
+    graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
+    ini, text = toy.directory / "moses.ini", toy.directory / "input"
+    references = [toy.directory / f"reference{number}" for number in (0, 1)]
+    if change == "text":
+        for path in (text, *references):
+            path.write_bytes(path.read_bytes() + b"ein hund\n")
+    elif change == "shorter":
+        for path in (text, *references):
+            path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+    elif change == "no weight":
+        ini.write_text(ini.read_text().replace("LM0= 0.5\n", ""))
+    elif change == "more weights":
+        ini.write_text(ini.read_text() + "Extra0= 1\n")
+    elif change == "other width":
+        ini.write_text(ini.read_text().replace("0.2 0.2 0.2", "0.2 0.2"))
+    elif change == "no graphs":
+        for path in graphs.iterdir():
+            path.unlink()
+    else:
+        (graphs / "3.gz").write_bytes(b"nothing")
+    with pytest.raises(error, match=message):
+        tune(by_forest(toy.configuration(), graphs))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"decoding": {"lattice_samples": 3}}, "lattice samples"),
+        ({"held_out": HeldOutSet(Path("input"), Path("reference"))}, "--heldout-decoder"),
+    ],
+)
+def test_rejects_settings(toy: Toy, change: dict[str, Any], message: str) -> None:
+    graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
+    plain = toy.configuration(**change)
+    forest = by_forest(plain, graphs)
+    with pytest.raises(UsageError, match=message):
+        tune(forest)
+
+
+def test_rejects_its_own_store_and_settings_of_servers(toy: Toy) -> None:
+    graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
+    live = online(toy)
+    work = live.working_directory
+    for place in (work, work / "nbests.lmdb", work / "hypergraph"):
+        with pytest.raises(UsageError, match="run in the working directory"):
+            tune(by_forest(live, place, work.name))
+    judged = HeldOutSet(live.input, live.references, decoder=DecodedGraphs(work / "hypergraph"))
+    with pytest.raises(UsageError, match="run in the working directory"):
+        tune(replace(live, held_out=judged))
+    with pytest.raises(UsageError, match="--online-decoder"):
+        tune(replace(by_forest(live, graphs), online=OnlineSettings("server")))
+
+
+def test_a_store_of_another_text_or_without_graphs(toy: Toy) -> None:
+    graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
+    configuration = toy.configuration(maximum_iterations=1)
+    tune(configuration)
+    with pytest.raises(DataError, match="has no search graphs: make some"):
+        tune(by_forest(configuration, configuration.working_directory))
+    tune(by_forest(configuration, graphs, "first"))
+    store = toy.directory / "first" / "forest.lmdb"
+    tune(by_forest(configuration, store, "second"))
+    ini = toy.directory / "moses.ini"
+    ini.write_text(ini.read_text() + "Extra0= 1\n")
+    with pytest.raises(DataError, match="has a weight of Extra0, and the search graphs"):
+        tune(by_forest(configuration, store))
+    ini.write_text(ini.read_text().replace("Extra0= 1\n", "").replace("LM0= 0.5\n", ""))
+    with pytest.raises(DataError, match="has no weight of LM0"):
+        tune(by_forest(configuration, store))
+    ini.write_text(ini.read_text().replace("0.2 0.2 0.2", "0.2 0.2") + "LM0= 1\n")
+    with pytest.raises(DataError, match="has 2 weights of TranslationModel0"):
+        tune(by_forest(configuration, store))
+    text = toy.directory / "input"
+    text.write_bytes(text.read_bytes().replace(b"hund", b"katze"))
+    with pytest.raises(StoreMismatch, match="of another text"):
+        tune(by_forest(configuration, store))
+
+
+def test_changed_graphs_are_an_error(toy: Toy, log: Log) -> None:
+    graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
+    configuration = by_forest(toy.configuration(maximum_iterations=1), graphs)
+    tune(configuration)
+    again = replace(configuration, existing="continue", maximum_iterations=2)
+    tune(again, log)
+    assert not any("other settings" in str(event) for event in log.events)
+    (graphs / "7.gz").write_bytes((graphs / "8.gz").read_bytes())
+    tune(replace(again, maximum_iterations=3), log)
+    assert any("continuing with other settings than before: search" in str(e) for e in log.events)
