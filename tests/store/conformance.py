@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -123,15 +124,15 @@ def assert_raises(kind: type[Exception], action: Callable[[], object], *words: s
     assert not missing, f"{missing} not in: {message}"
 
 
-class StoreConformance:
+class StoreConformance(ABC):
     """Tests that every store must pass; pytest collects them from subclasses.
 
     Each test gets an empty directory as ``tmp_path``.
     """
 
+    @abstractmethod
     def open(self, path: Path, *, writable: bool) -> NBestStore:
         """Open the store in a directory; create it if missing and ``writable``."""
-        raise NotImplementedError
 
     references: tuple[tuple[bytes, ...], ...] = ((b"a b c", b"d e", b"f"),)
 
