@@ -16,7 +16,7 @@ from mosesplug.hypergraph import Hypergraph
 from mosesplug.store import NBestStore
 from tests.store.toys import GROUPS, Hypothesis, ToyMetric, make_list
 
-Spelled = list[list[tuple[list[int | bytes], dict[str, float]]]]
+SpelledEdges = list[list[tuple[list[int | bytes], dict[str, float]]]]
 
 N_SENTENCES = 3
 METRIC = ToyMetric()
@@ -35,20 +35,20 @@ NODES = [
 ]
 
 
-def graph(nodes: list[list[Edge]] = NODES, groups: Any = GROUPS) -> HypergraphFile:
-    """A graph as it is read."""
+def make_graph(nodes: list[list[Edge]] = NODES, groups: Any = GROUPS) -> HypergraphFile:
+    """Return a graph as it is read from a file of hypergraphs."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "0"
         write_hypergraph(path, hypergraph_names(groups), nodes, compress=None)
         return read_hypergraph(path)
 
 
-def finish(store: NBestStore, iteration: int, *lines: Hypothesis) -> None:
+def finish_iteration(store: NBestStore, iteration: int, *lines: Hypothesis) -> None:
     store.add_iteration(iteration, [make_list(lines or [Hypothesis(0, b"a")])], record={}, **COMMON)
 
 
-def spelled(found: Hypergraph, names: tuple[str, ...]) -> tuple[Spelled, list[int]]:
-    """Edges by node, with words and names; and the words covered."""
+def spell_edges(found: Hypergraph, names: tuple[str, ...]) -> tuple[SpelledEdges, list[int]]:
+    """Return the edges of each node, with words and names, and the numbers of words covered."""
     edges = []
     for edge in range(found.n_edges):
         tails = iter(found.tails[found.tail_offsets[edge] : found.tail_offsets[edge + 1]].tolist())
@@ -64,8 +64,8 @@ def spelled(found: Hypergraph, names: tuple[str, ...]) -> tuple[Spelled, list[in
     return nodes, found.covered.tolist()
 
 
-def truth(nodes: list[list[Edge]]) -> tuple[Spelled, list[int]]:
-    """Return the written edges in comparable form; features of value 0 are omitted."""
+def spell_written(nodes: list[list[Edge]]) -> tuple[SpelledEdges, list[int]]:
+    """Return what ``spell_edges`` must return of nodes; features of value 0 are not stored."""
     names = [f"{name}_{i}" for name, width in GROUPS for i in range(width)]
     return [
         [
@@ -83,11 +83,14 @@ def truth(nodes: list[list[Edge]]) -> tuple[Spelled, list[int]]:
     ], [edges[0].covered for edges in nodes]
 
 
-def raw(path: Path, name: bytes, key: bytes, value: bytes | None) -> bytes:
-    """What a database holds; ``value`` takes its place."""
+def read_value(path: Path, name: bytes, key: bytes) -> bytes:
+    """Return the stored value of a key of the named database."""
     with lmdb.open(str(path), max_dbs=8) as environment, environment.begin(write=True) as writing:
         database = environment.open_db(name, writing, create=False)
-        found = writing.get(key, db=database)
-        if value is not None:
-            writing.put(key, value, db=database)
-        return bytes(found)
+        return bytes(writing.get(key, db=database))
+
+
+def write_value(path: Path, name: bytes, key: bytes, value: bytes) -> None:
+    """Store another value of a key of the named database."""
+    with lmdb.open(str(path), max_dbs=8) as environment, environment.begin(write=True) as writing:
+        writing.put(key, value, db=environment.open_db(name, writing, create=False))

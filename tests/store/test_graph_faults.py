@@ -19,7 +19,7 @@ from mosesplug.errors import StoreError, StoreMismatch
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.store import NBestStore, graph_writing
 from mosesplug.store.records import read_header
-from tests.store.graphs import COMMON, finish, graph, raw
+from tests.store.graphs import COMMON, finish_iteration, make_graph, read_value, write_value
 from tests.store.toys import GROUPS, Hypothesis, make_list
 
 
@@ -35,27 +35,27 @@ def test_dense_features_that_the_store_has_not_are_rejected(
     tmp_path: Path, groups: Any, name: str
 ) -> None:
     width = sum(n for _, n in groups)
-    wrong = replace(graph([[Edge((b"x",), 1, (1.0,) * width)]], groups), path="dir/1.gz")
+    wrong = replace(make_graph([[Edge((b"x",), 1, (1.0,) * width)]], groups), path="dir/1.gz")
     with NBestStore.open(tmp_path, writable=True) as store:
-        finish(store, 1)
+        finish_iteration(store, 1)
         with pytest.raises(StoreMismatch, match=rf"dir/1.gz has the feature {name}, .* LM0 TM0\*2"):
-            store.add_graphs(2, [(0, graph()), (1, wrong)])
+            store.add_graphs(2, [(0, make_graph()), (1, wrong)])
         with pytest.raises(StoreMismatch, match=r"features are X, but"):
             store.add_graphs(2, [], groups=(("X", 1),))
-        finish(store, 2)
+        finish_iteration(store, 2)
         assert store.graphs().iterations == ()
 
 
 def test_invalid_graphs_are_rejected(tmp_path: Path) -> None:
     with NBestStore.open(tmp_path, writable=True) as store:
-        finish(store, 1)
+        finish_iteration(store, 1)
         for number in (1, 3):
             with pytest.raises(StoreError, match="the next one is 2"):
                 store.add_graphs(number, [])
         with pytest.raises(FormatError, match="sentence 3 does not exist: the input has 3"):
-            store.add_graphs(2, [(3, graph())])
+            store.add_graphs(2, [(3, make_graph())])
         with pytest.raises(FormatError, match="sentence 1 already has a search graph"):
-            store.add_graphs(2, [(1, graph()), (1, graph())])
+            store.add_graphs(2, [(1, make_graph()), (1, make_graph())])
         store.add_part(2, [make_list([Hypothesis(0, b"a")])], progress={}, **COMMON)
         with pytest.raises(StoreError, match="iteration 2 is open"):
             store.add_graphs(2, [])
@@ -81,12 +81,12 @@ def killed_while_adding(path: Path, graphs: Iterator[tuple[int, HypergraphFile]]
 
 def test_killed_while_graphs_are_added(tmp_path: Path) -> None:
     with NBestStore.open(tmp_path, writable=True) as store:
-        store.add_graphs(1, [(0, graph())], groups=GROUPS)
-        finish(store, 1)
+        store.add_graphs(1, [(0, make_graph())], groups=GROUPS)
+        finish_iteration(store, 1)
 
     def until_killed() -> Iterator[tuple[int, HypergraphFile]]:
-        yield 0, graph([[Edge((b"x",), 1, (1.0, 1.0, 1.0), (("s_new", 1.0),))]])
-        yield 1, graph()
+        yield 0, make_graph([[Edge((b"x",), 1, (1.0, 1.0, 1.0), (("s_new", 1.0),))]])
+        yield 1, make_graph()
         os.kill(os.getpid(), signal.SIGKILL)
 
     killed_while_adding(tmp_path, until_killed())
@@ -95,8 +95,8 @@ def test_killed_while_graphs_are_added(tmp_path: Path) -> None:
         assert store.graphs().iterations == (1,)
     killed_while_adding(tmp_path, until_killed())
     with NBestStore.open(tmp_path, writable=True) as store:
-        store.add_graphs(2, [(2, graph())])
-        finish(store, 2)
+        store.add_graphs(2, [(2, make_graph())])
+        finish_iteration(store, 2)
         graphs = store.graphs()
         assert [len(graphs.of_sentence(i)) for i in range(3)] == [1, 0, 1]
         assert graphs.space.sparse == ("s_b",)
@@ -104,15 +104,15 @@ def test_killed_while_graphs_are_added(tmp_path: Path) -> None:
 
 def test_a_damaged_record_is_named(tmp_path: Path) -> None:
     with NBestStore.open(tmp_path, writable=True) as store:
-        store.add_graphs(1, [(2, graph())], groups=GROUPS)
-        finish(store, 1)
+        store.add_graphs(1, [(2, make_graph())], groups=GROUPS)
+        finish_iteration(store, 1)
     key = b"\0\0\0\1\0\0\0\2"
-    whole = raw(tmp_path, b"forest", key, None)
+    whole = read_value(tmp_path, b"forest", key)
     longer = bytearray(whole)
     place = whole.index(np.array([0, 1, 3, 4], "<i8").tobytes())
     longer[place + 24] = 9
     for damaged in (b"", b"\1", whole[:40], whole[:-40], b"\0" + whole[1:], bytes(longer)):
-        raw(tmp_path, b"forest", key, damaged)
+        write_value(tmp_path, b"forest", key, damaged)
         with (
             NBestStore.open(tmp_path) as store,
             pytest.raises(StoreError, match="graph of sentence 2 in iteration 1 is corrupt"),
@@ -122,11 +122,11 @@ def test_a_damaged_record_is_named(tmp_path: Path) -> None:
 
 def test_faults_of_graphs(tmp_path: Path) -> None:
     with NBestStore.open(tmp_path, writable=True) as store:
-        store.add_graphs(1, [(2, graph())], groups=GROUPS)
-        finish(store, 1)
+        store.add_graphs(1, [(2, make_graph())], groups=GROUPS)
+        finish_iteration(store, 1)
         assert [store.faults(1, sentence) for sentence in range(3)] == [[], [], []]
     key = b"\0\0\0\1\0\0\0\2"
-    whole = raw(tmp_path, b"forest", key, None)
+    whole = read_value(tmp_path, b"forest", key)
     # The arrays are in the order of the fields, except for the words.
     (_, *places), begin = read_header(np.frombuffer(whole, np.uint8))
     at = {
@@ -144,10 +144,12 @@ def test_faults_of_graphs(tmp_path: Path) -> None:
         ("covered", np.array([0, -1, 1], "<i4"), "a negative coverage"),
     ):
         new = changed.tobytes()
-        raw(tmp_path, b"forest", key, whole[: at[name]] + new + whole[at[name] + len(new) :])
+        write_value(
+            tmp_path, b"forest", key, whole[: at[name]] + new + whole[at[name] + len(new) :]
+        )
         with NBestStore.open(tmp_path) as store:
             (said,) = store.faults(1, 2)
             assert fault in said
-    raw(tmp_path, b"forest", key, whole[:-40])
+    write_value(tmp_path, b"forest", key, whole[:-40])
     with NBestStore.open(tmp_path) as store:
         assert store.faults(1, 2)[0].startswith("its search graph cannot be read")

@@ -17,7 +17,15 @@ from formats.graphs.hypergraph import Edge
 from formats.graphs.hypergraph_reader import HypergraphFile
 from mosesplug.errors import DataError, StoreError, StoreMismatch
 from mosesplug.store import NBestStore, graph_writing
-from tests.store.graphs import COMMON, N_SENTENCES, finish, graph, raw, spelled, truth
+from tests.store.graphs import (
+    COMMON,
+    N_SENTENCES,
+    finish_iteration,
+    make_graph,
+    read_value,
+    spell_edges,
+    spell_written,
+)
 from tests.store.toys import GROUPS, Hypothesis, make_list
 
 WORDS = st.binary(min_size=1, max_size=4).filter(
@@ -85,7 +93,7 @@ def cut_off(files: list[tuple[int, HypergraphFile]]) -> Iterator[tuple[int, Hype
 def take(store: NBestStore, number: int, step: Step) -> None:
     """Add an iteration."""
     if step.graphs is not None:
-        files = [(sentence, graph(nodes)) for sentence, nodes in step.graphs.items()]
+        files = [(sentence, make_graph(nodes)) for sentence, nodes in step.graphs.items()]
         if step.cut:
             with pytest.raises(CutOff):
                 store.add_graphs(number, cut_off(files), groups=GROUPS)
@@ -93,7 +101,7 @@ def take(store: NBestStore, number: int, step: Step) -> None:
         assert report.sentences == len(files)
     elif step.cut:
         with pytest.raises(CutOff):
-            store.add_graphs(number, cut_off([(0, graph()), (1, graph())]), groups=GROUPS)
+            store.add_graphs(number, cut_off([(0, make_graph()), (1, make_graph())]), groups=GROUPS)
     assert store.graphs().iterations == tuple(i for i in store.graphs().iterations if i < number)
     lines = [Hypothesis(0, b"a", sparse=((step.sparse, 1.0),)), Hypothesis(2, b"b")]
     if step.parts:
@@ -101,7 +109,7 @@ def take(store: NBestStore, number: int, step: Step) -> None:
             store.add_part(number, [make_list([line])], progress={}, **COMMON)
         store.finish_iteration(number, {})
     else:
-        finish(store, number, *lines)
+        finish_iteration(store, number, *lines)
 
 
 @settings(max_examples=40, deadline=None)
@@ -132,8 +140,12 @@ def check(store: NBestStore, model: list[Step]) -> None:
         assert len(set(names)) == len(names)
         assert graphs.space == store.space
         for sentence in range(N_SENTENCES):
-            wanted = [truth(s.graphs[sentence]) for s in model if s.graphs and sentence in s.graphs]
-            assert [spelled(found, names) for found in graphs.of_sentence(sentence)] == wanted
+            wanted = [
+                spell_written(s.graphs[sentence])
+                for s in model
+                if s.graphs and sentence in s.graphs
+            ]
+            assert [spell_edges(found, names) for found in graphs.of_sentence(sentence)] == wanted
             for iteration, step in enumerate(model, start=1):
                 found = graphs.graph(iteration, sentence)
                 assert (found is not None) == (sentence in (step.graphs or {}))
@@ -151,10 +163,10 @@ def test_the_names_of_the_first_graph_tell_the_groups(tmp_path: Path) -> None:
     edges = [Edge((b"x",), 1, (1.0, 2.0, 3.0, 4.0), (("t_1", 1.0), ("TM0_x", 1.0)))]
     groups = (("LM0", 1), ("TM0", 2), ("D0", 1))
     with NBestStore.open(tmp_path, writable=True) as store:
-        store.add_graphs(1, [(0, graph(borders, groups)), (1, graph([edges], groups))])
+        store.add_graphs(1, [(0, make_graph(borders, groups)), (1, make_graph([edges], groups))])
         assert store.space is None
         with pytest.raises(StoreMismatch, match=r"LM0 TM0\*2 D0"):
-            finish(store, 1)
+            finish_iteration(store, 1)
         line = Hypothesis(1, b"x", (1.0, 2.0, 3.0, 4.0), (("TM0_x", 3.0),))
         store.add_iteration(1, [make_list([line], groups)], record={}, **COMMON)
         space = store.graphs().space
@@ -163,9 +175,9 @@ def test_the_names_of_the_first_graph_tell_the_groups(tmp_path: Path) -> None:
 
 def test_columns_are_those_of_the_lists(tmp_path: Path) -> None:
     with NBestStore.open(tmp_path, writable=True) as store:
-        finish(store, 1, Hypothesis(0, b"a", sparse=(("s_a", 1.0), ("s_b", 1.0))))
-        store.add_graphs(2, [(0, graph())])
-        finish(store, 2)
+        finish_iteration(store, 1, Hypothesis(0, b"a", sparse=(("s_a", 1.0), ("s_b", 1.0))))
+        store.add_graphs(2, [(0, make_graph())])
+        finish_iteration(store, 2)
         found = store.graphs(2).graph(2, 0)
         assert found is not None
         assert found.feature_indices.tolist() == [0, 2, 4, 0, 1]
@@ -177,10 +189,10 @@ def test_features_that_lists_have_not(tmp_path: Path) -> None:
     groups = (("Unknown0", 1), *GROUPS)
     nodes = [[Edge((b"x",), 1, (-100.0, 1.0, 2.0, 3.0))]]
     with NBestStore.open(tmp_path, writable=True) as store:
-        store.add_graphs(1, [(0, graph(nodes, groups))], fixed=["Unknown0"])
-        finish(store, 1)
-        store.add_graphs(2, [(0, graph(nodes, groups))])
-        finish(store, 2)
+        store.add_graphs(1, [(0, make_graph(nodes, groups))], fixed=["Unknown0"])
+        finish_iteration(store, 1)
+        store.add_graphs(2, [(0, make_graph(nodes, groups))])
+        finish_iteration(store, 2)
         space = store.graphs().space
         assert (space.groups, space.sparse) == (GROUPS, ("Unknown0",))
         for found in store.graphs().of_sentence(0):
@@ -189,15 +201,15 @@ def test_features_that_lists_have_not(tmp_path: Path) -> None:
 
 def test_the_input_length_follows_from_the_graphs(tmp_path: Path) -> None:
     with NBestStore.open(tmp_path, writable=True) as store:
-        store.add_graphs(1, [(N_SENTENCES, graph())])
+        store.add_graphs(1, [(N_SENTENCES, make_graph())])
         with pytest.raises(StoreMismatch, match=f"graph of sentence {N_SENTENCES}"):
-            finish(store, 1)
+            finish_iteration(store, 1)
 
 
 def test_missing_sentences_and_iterations(tmp_path: Path) -> None:
     with NBestStore.open(tmp_path, writable=True) as store:
-        store.add_graphs(1, [(1, graph())])
-        finish(store, 1)
+        store.add_graphs(1, [(1, make_graph())])
+        finish_iteration(store, 1)
         graphs = store.graphs()
         assert graphs.graph(1, 0) is None
         assert graphs.graph(2, 1) is None
@@ -210,13 +222,13 @@ def test_missing_sentences_and_iterations(tmp_path: Path) -> None:
 
 def test_dropping_the_open_iteration_removes_its_graphs(tmp_path: Path) -> None:
     with NBestStore.open(tmp_path, writable=True) as store:
-        store.add_graphs(1, [(1, graph())], groups=GROUPS)
+        store.add_graphs(1, [(1, make_graph())], groups=GROUPS)
         store.drop_open()
-        finish(store, 1)
+        finish_iteration(store, 1)
         assert store.graphs().iterations == ()
         assert store.space is not None
         assert store.space.n_sparse == 0
-        store.add_graphs(2, [(1, graph())])
+        store.add_graphs(2, [(1, make_graph())])
         store.add_part(2, [make_list([Hypothesis(0, b"a")])], progress={}, **COMMON)
         store.drop_open()
         store.add_part(2, [make_list([Hypothesis(0, b"a")])], progress={}, **COMMON)
@@ -227,11 +239,11 @@ def test_dropping_the_open_iteration_removes_its_graphs(tmp_path: Path) -> None:
 def test_graphs_after_the_last_iteration_go_with_it(tmp_path: Path) -> None:
     """Their columns follow on those of the iteration that is dropped."""
     with NBestStore.open(tmp_path, writable=True) as store:
-        finish(store, 1, Hypothesis(0, b"a", sparse=(("s_x", 1.0),)))
-        store.add_graphs(2, [(1, graph())])
+        finish_iteration(store, 1, Hypothesis(0, b"a", sparse=(("s_x", 1.0),)))
+        store.add_graphs(2, [(1, make_graph())])
         store.drop_last(1)
-        finish(store, 1)
-        finish(store, 2)
+        finish_iteration(store, 1)
+        finish_iteration(store, 2)
         assert store.graphs().iterations == ()
         assert store.space is not None
         assert store.space.n_sparse == 0
@@ -240,8 +252,8 @@ def test_graphs_after_the_last_iteration_go_with_it(tmp_path: Path) -> None:
 def test_arrays_outlive_everything(tmp_path: Path) -> None:
     big = [[Edge((b"w%d" % i,), 1, (0.5, 1.0, 2.0)) for i in range(2000)]]
     with NBestStore.open(tmp_path, writable=True) as store:
-        store.add_graphs(1, [(0, graph(big))], groups=GROUPS)
-        finish(store, 1)
+        store.add_graphs(1, [(0, make_graph(big))], groups=GROUPS)
+        finish_iteration(store, 1)
         graphs = store.graphs()
         found = graphs.graph(1, 0)
         assert found is not None
@@ -266,7 +278,7 @@ def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(graph_writing, "put_sorted", counted)
     with NBestStore.open(tmp_path, writable=True) as store:
-        one = graph()
+        one = make_graph()
         report = store.add_graphs(1, ((i, one) for i in range(100)))
         assert max(sizes) < 3000 + report.stored_bytes / 100
         assert sum(sizes) > report.stored_bytes > 5 * 3000
@@ -275,11 +287,11 @@ def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_graphs_of_an_iteration_that_is_not_finished(tmp_path: Path) -> None:
     with NBestStore.open(tmp_path, writable=True) as store:
         with pytest.raises(CutOff):
-            store.add_graphs(1, cut_off([(0, graph()), (1, graph())]), groups=GROUPS)
+            store.add_graphs(1, cut_off([(0, make_graph()), (1, make_graph())]), groups=GROUPS)
         with store.graphs(unfinished=True) as graphs:
             assert graphs.iterations == ()
         edges = [Edge((b"x",), 1, (1.0, 1.0, 1.0), (("s_new", 1.0),))]
-        store.add_graphs(1, [(0, graph([edges])), (1, graph())], groups=GROUPS)
+        store.add_graphs(1, [(0, make_graph([edges])), (1, make_graph())], groups=GROUPS)
         for parts in (False, True):  # before its first list, and after
             if parts:
                 store.add_part(1, [make_list([Hypothesis(0, b"a")])], progress={}, **COMMON)
@@ -290,7 +302,7 @@ def test_graphs_of_an_iteration_that_is_not_finished(tmp_path: Path) -> None:
                 assert [len(graphs.of_sentence(number)) for number in (0, 1)] == [1, 1]
             assert store.graphs().iterations == ()
         store.finish_iteration(1, {})
-        store.add_graphs(2, [(1, graph())])
+        store.add_graphs(2, [(1, make_graph())])
         with store.graphs(unfinished=True) as graphs:
             assert graphs.iterations == (1, 2)
             assert len(graphs.of_sentence(1)) == 2
@@ -301,22 +313,22 @@ def test_graphs_of_an_iteration_that_is_not_finished(tmp_path: Path) -> None:
 def test_the_schema_shows_that_a_store_has_graphs(tmp_path: Path) -> None:
     """What does not know of them must not write to it; without them, it may."""
     with NBestStore.open(tmp_path, writable=True) as store:
-        finish(store, 1)
+        finish_iteration(store, 1)
         store.require({"input": "1"})
-    assert msgpack.unpackb(raw(tmp_path, b"meta", b"schema", None)) == 2
+    assert msgpack.unpackb(read_value(tmp_path, b"meta", b"schema")) == 2
     with NBestStore.open(tmp_path, writable=True) as store:
         with pytest.raises(CutOff):
-            store.add_graphs(2, cut_off([(0, graph())]))
+            store.add_graphs(2, cut_off([(0, make_graph())]))
         store.require({"configuration": "1"})
-    assert msgpack.unpackb(raw(tmp_path, b"meta", b"schema", None)) == 3
+    assert msgpack.unpackb(read_value(tmp_path, b"meta", b"schema")) == 3
 
 
 def test_graphs_become_visible_with_their_iteration(tmp_path: Path) -> None:
     with NBestStore.open(tmp_path, writable=True) as store:
-        store.add_graphs(1, [(0, graph())], groups=GROUPS)
+        store.add_graphs(1, [(0, make_graph())], groups=GROUPS)
         before = store.graphs()
         assert (before.iterations, before.n_sentences) == ((), 0)
-        finish(store, 1)
+        finish_iteration(store, 1)
         assert before.iterations == ()
         assert store.graphs().iterations == (1,)
         assert store.iterations()[0].n_graphs == 1

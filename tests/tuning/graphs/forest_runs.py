@@ -30,8 +30,10 @@ GROUPS = (
 )
 
 
-def by_forest(configuration: Configuration, place: Path, name: str = "forest") -> Configuration:
-    """The same run with search graphs for a decoder."""
+def decode_by_graphs(
+    configuration: Configuration, place: Path, name: str = "forest"
+) -> Configuration:
+    """Return the configuration with stored search graphs in place of its decoder."""
     return replace(
         configuration,
         working_directory=configuration.working_directory.with_name(name),
@@ -40,8 +42,8 @@ def by_forest(configuration: Configuration, place: Path, name: str = "forest") -
     )
 
 
-def rows(found: NBestList) -> list[tuple[Any, ...]]:
-    """Sentence, text and features of each hypothesis."""
+def list_rows(found: NBestList) -> list[tuple[Any, ...]]:
+    """Return sentence, text and features of each hypothesis."""
     ends = found.sparse_indptr.tolist()
     return [
         (
@@ -57,18 +59,22 @@ def rows(found: NBestList) -> list[tuple[Any, ...]]:
     ]
 
 
-def online(toy: Toy, name: str = "live", **more: Any) -> Configuration:
-    """An online run on the toy system with batches of 4 sentences."""
+def configure_online(toy: Toy, name: str = "live", **more: Any) -> Configuration:
+    """Return the configuration of an online run on the toy system, in batches of 4 sentences."""
     options = {"epochs": 2, "batch": 4}
     optimising = {"algorithm": "adagrad", "options": options, **more.pop("optimising", {})}
     regime = {"online": OnlineSettings("process"), "maximum_iterations": 0, "minimum_change": 0.0}
     return toy.configuration(name, optimising=optimising, **(regime | more))
 
 
-def stored(path: Path, toy: Toy, parts: int, after: Callable[[], object] = lambda: None) -> Path:
-    """A store of as many iterations, whose graphs have a part of the hypotheses each.
+def store_graphs(
+    path: Path, toy: Toy, parts: int, after: Callable[[], object] = lambda: None
+) -> Path:
+    """Make a store of search graphs and return its path.
 
-    It begins with little room; ``after`` is called with each iteration, while it can be written.
+    Each of the iterations, ``parts`` of them, holds another part of the hypotheses. The map is
+    small at first, so that it must grow. ``after`` is called after each iteration, with the store
+    still open.
     """
     configuration = toy.configuration()
     sentences = read_lines(configuration.input)

@@ -28,7 +28,13 @@ from mosesplug.tuning.graphs.features import read_configured_features
 from mosesplug.tuning.graphs.files import DecodedText
 from mosesplug.tuning.graphs.forest import ForestRecipe, open_forest
 from tests.tuning.forests import nodes_of, write_toy_graphs
-from tests.tuning.graphs.forest_runs import GROUPS, by_forest, online, rows, stored
+from tests.tuning.graphs.forest_runs import (
+    GROUPS,
+    configure_online,
+    decode_by_graphs,
+    list_rows,
+    store_graphs,
+)
 
 Toy = Any
 Log = Any
@@ -37,14 +43,14 @@ Log = Any
 def test_a_run_is_that_of_the_decoder(toy: Toy) -> None:
     graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
     live = toy.configuration("live", maximum_iterations=2)
-    one, other = tune(live), tune(by_forest(live, graphs))
+    one, other = tune(live), tune(decode_by_graphs(live, graphs))
     assert other.weights == one.weights
     assert [each.first_best_score for each in other.iterations] == [
         each.first_best_score for each in one.iterations
     ]
     for number in (1, 2):
         places = [toy.directory / name / f"run{number}" for name in ("live", "forest")]
-        lists = [rows(read_nbest(f"{place}.best15.out.gz")) for place in places]
+        lists = [list_rows(read_nbest(f"{place}.best15.out.gz")) for place in places]
         assert lists[0] == lists[1]
         assert Path(f"{places[0]}.out").read_bytes() == Path(f"{places[1]}.out").read_bytes()
     tuned = read_moses_ini(toy.directory / "forest" / "moses.ini")
@@ -72,7 +78,7 @@ def test_one_file_with_the_graphs_of_all_sentences(toy: Toy) -> None:
     path.write_text("\n".join([*lines, ""]))
     live = toy.configuration("live", maximum_iterations=1)
     tune(live)
-    tune(by_forest(live, path))
+    tune(decode_by_graphs(live, path))
     first, other = (
         read_nbest(toy.directory / name / "run1.best15.out.gz") for name in ("live", "forest")
     )
@@ -93,12 +99,13 @@ def test_sparse_features(toy: Toy) -> None:
         sparse_weights=toy.directory / "start.sparse",
         maximum_iterations=2,
     )
-    forest = by_forest(live, graphs)
+    forest = decode_by_graphs(live, graphs)
     one, other = tune(live), tune(forest)
     assert other.weights.dense == pytest.approx(one.weights.dense, rel=1e-6)
     assert set(other.weights.sparse) == set(one.weights.sparse)
     lists = [
-        rows(read_nbest(toy.directory / name / "run2.best15.out.gz")) for name in ("live", "forest")
+        list_rows(read_nbest(toy.directory / name / "run2.best15.out.gz"))
+        for name in ("live", "forest")
     ]
     assert lists[0] == lists[1]
     sparse = [read_sparse(toy.directory / n / "run2.sparse-weights") for n in ("live", "forest")]
@@ -107,23 +114,23 @@ def test_sparse_features(toy: Toy) -> None:
 
 def test_an_online_run_is_that_of_the_decoder(toy: Toy) -> None:
     graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
-    live = online(toy)
-    one, other = tune(live), tune(by_forest(live, graphs))
+    live = configure_online(toy)
+    one, other = tune(live), tune(decode_by_graphs(live, graphs))
     assert other.weights == one.weights
     assert [each.curve for each in other.iterations] == [each.curve for each in one.iterations]
 
 
 def test_shards_are_those_of_the_decoder(toy: Toy) -> None:
     graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
-    live = online(toy, optimising={"sharding": Sharding(2, "average"), "threads": 2})
-    assert tune(by_forest(live, graphs)).weights == tune(live).weights
+    live = configure_online(toy, optimising={"sharding": Sharding(2, "average"), "threads": 2})
+    assert tune(decode_by_graphs(live, graphs)).weights == tune(live).weights
 
 
 def test_stale_weights_are_those_of_the_decoder(toy: Toy) -> None:
     graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
     sharding = Sharding(2, asynchronous=True, async_order="fixed")
-    live = online(toy, optimising={"sharding": sharding, "threads": 2})
-    assert tune(by_forest(live, graphs)).weights == tune(live).weights
+    live = configure_online(toy, optimising={"sharding": sharding, "threads": 2})
+    assert tune(decode_by_graphs(live, graphs)).weights == tune(live).weights
 
 
 def test_held_out_text_by_its_own_graphs(toy: Toy) -> None:
@@ -133,7 +140,7 @@ def test_held_out_text_by_its_own_graphs(toy: Toy) -> None:
     (toy.directory / "other.ref").write_bytes(lines)
     others = write_toy_graphs(toy.directory / "other", toy.directory / "others")
     text = toy.directory / "other", toy.directory / "other.ref"
-    live = online(toy, held_out=HeldOutSet(*text, every=2))
+    live = configure_online(toy, held_out=HeldOutSet(*text, every=2))
     one = tune(live)
     scores = [iteration.heldout for iteration in one.iterations]
     assert len(scores[0]) > 1
@@ -141,7 +148,7 @@ def test_held_out_text_by_its_own_graphs(toy: Toy) -> None:
         ("graphs", DecodedGraphs(others)),
         ("program", live.decoding.decoder),
     ):
-        forest = by_forest(live, graphs, f"judged by {name}")
+        forest = decode_by_graphs(live, graphs, f"judged by {name}")
         other = tune(replace(forest, held_out=HeldOutSet(*text, every=2, decoder=decoder)))
         assert other.weights == one.weights
         assert scores == [own.heldout for own in other.iterations]
@@ -156,9 +163,9 @@ def test_an_interrupted_run_ends_with_the_same_bytes(
     toy: Toy, regime: str, left_by_run: Callable[[Path], dict[str, bytes]]
 ) -> None:
     graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
-    live = online(toy) if regime == "online" else toy.configuration("live")
-    tune(by_forest(live, graphs, "whole"))
-    parts = by_forest(live, graphs, "parts")
+    live = configure_online(toy) if regime == "online" else toy.configuration("live")
+    tune(decode_by_graphs(live, graphs, "whole"))
+    parts = decode_by_graphs(live, graphs, "parts")
     for cut in (4, 15, 24):
         left = iter(range(cut))
 
@@ -187,7 +194,7 @@ def test_the_runs_own_store_can_grow_between_two_batches(toy: Toy) -> None:
         assert [len(found) for found in lists] == [9] * 12
         sizes.append((path / "data.mdb").stat().st_size)
 
-    stored(path, toy, 4, decode)
+    store_graphs(path, toy, 4, decode)
     assert len(sizes) == 4
     assert sizes[0] < 1 << 17 < sizes[-1]
 
@@ -197,24 +204,24 @@ def test_graphs_of_several_iterations_count_together(toy: Toy) -> None:
     sentences = [(number, b"") for number in (3, 0, 11)]
     found = []
     for parts, threads in ((1, 1), (1, 3), (3, 2)):
-        store = stored(toy.directory / f"in{parts}{threads}", toy, parts)
+        store = store_graphs(toy.directory / f"in{parts}{threads}", toy, parts)
         recipe = ForestRecipe(store, {"UnknownWordPenalty0": 1.0}, 9, "graphs", threads)
         with recipe.make("", lambda text: None) as decoder:
             lists = decoder.decode(sentences, weights)
-            assert [rows(each) for each in decoder.decode(sentences[:1], weights)] == [
-                rows(lists[0])
+            assert [list_rows(each) for each in decoder.decode(sentences[:1], weights)] == [
+                list_rows(lists[0])
             ]
             with pytest.raises(DecoderError, match="LM0 Distortion0"):
                 decoder.decode(sentences, ModelWeights((GROUPS[1], GROUPS[0], *GROUPS[2:])))
         assert [int(each.sentence_ids[0]) for each in lists] == [3, 0, 11]
         assert [len(each) for each in lists] == [9, 9, 9]
-        found.append([rows(each) for each in lists])
+        found.append([list_rows(each) for each in lists])
     assert found[0] == found[1] == found[2]
 
 
 def test_files_are_read_once(toy: Toy, log: Log) -> None:
     graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
-    configuration = by_forest(toy.configuration(maximum_iterations=1), graphs)
+    configuration = decode_by_graphs(toy.configuration(maximum_iterations=1), graphs)
     note = f"reading the search graphs in {graphs}"
     tune(configuration, log)
     tune(replace(configuration, existing="overwrite"), log)
@@ -232,7 +239,7 @@ def test_sentences_without_graph(toy: Toy, log: Log) -> None:
     graphs = write_toy_graphs(
         text, toy.directory / "graphs", wanted=[n for n in range(12) if n != 4]
     )
-    tune(by_forest(toy.configuration(maximum_iterations=1), graphs), log)
+    tune(decode_by_graphs(toy.configuration(maximum_iterations=1), graphs), log)
     assert any("1 of 12 sentences have no n-best list" in str(event) for event in log.events)
     out = (toy.directory / "forest" / "run1.out").read_bytes().splitlines()
     assert len(out) == 12
@@ -304,7 +311,7 @@ def test_recorded_lists(multi30k: Path, tmp_path: Path) -> None:
 
 
 def test_a_closed_store_is_reopened(toy: Toy) -> None:
-    store = stored(toy.directory / "store", toy, 1)
+    store = store_graphs(toy.directory / "store", toy, 1)
     first = open_shared_store(store)
     assert open_shared_store(store) is first
     first.close()
@@ -315,6 +322,6 @@ def test_a_closed_store_is_reopened(toy: Toy) -> None:
 
 def test_the_store_is_closed_with_its_last_user(toy: Toy) -> None:
     graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
-    tune(by_forest(toy.configuration(maximum_iterations=1), graphs))
+    tune(decode_by_graphs(toy.configuration(maximum_iterations=1), graphs))
     with NBestStore.open(toy.directory / "forest" / "forest.lmdb", writable=True) as store:
         assert store.iterations()[0].n_graphs == 12

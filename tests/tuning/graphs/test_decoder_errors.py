@@ -13,7 +13,7 @@ from mosesplug.errors import DataError, StoreMismatch, UsageError
 from mosesplug.settings.online import HeldOutSet, OnlineSettings
 from mosesplug.tuning import tune
 from tests.tuning.forests import write_toy_graphs
-from tests.tuning.graphs.forest_runs import by_forest, online
+from tests.tuning.graphs.forest_runs import configure_online, decode_by_graphs
 
 Toy = Any
 Log = Any
@@ -53,7 +53,7 @@ def test_rejects_files(toy: Toy, change: str, error: type[Exception], message: s
     else:
         (graphs / "3.gz").write_bytes(b"nothing")
     with pytest.raises(error, match=message):
-        tune(by_forest(toy.configuration(), graphs))
+        tune(decode_by_graphs(toy.configuration(), graphs))
 
 
 @pytest.mark.parametrize(
@@ -66,23 +66,23 @@ def test_rejects_files(toy: Toy, change: str, error: type[Exception], message: s
 def test_rejects_settings(toy: Toy, change: dict[str, Any], message: str) -> None:
     graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
     plain = toy.configuration(**change)
-    forest = by_forest(plain, graphs)
+    forest = decode_by_graphs(plain, graphs)
     with pytest.raises(UsageError, match=message):
         tune(forest)
 
 
 def test_rejects_its_own_store_and_settings_of_servers(toy: Toy) -> None:
     graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
-    live = online(toy)
+    live = configure_online(toy)
     work = live.working_directory
     for place in (work, work / "nbests.lmdb", work / "hypergraph"):
         with pytest.raises(UsageError, match="run in the working directory"):
-            tune(by_forest(live, place, work.name))
+            tune(decode_by_graphs(live, place, work.name))
     judged = HeldOutSet(live.input, live.references, decoder=DecodedGraphs(work / "hypergraph"))
     with pytest.raises(UsageError, match="run in the working directory"):
         tune(replace(live, held_out=judged))
     with pytest.raises(UsageError, match="--online-decoder"):
-        tune(replace(by_forest(live, graphs), online=OnlineSettings("server")))
+        tune(replace(decode_by_graphs(live, graphs), online=OnlineSettings("server")))
 
 
 def test_a_store_of_another_text_or_without_graphs(toy: Toy) -> None:
@@ -90,29 +90,29 @@ def test_a_store_of_another_text_or_without_graphs(toy: Toy) -> None:
     configuration = toy.configuration(maximum_iterations=1)
     tune(configuration)
     with pytest.raises(DataError, match="has no search graphs: make some"):
-        tune(by_forest(configuration, configuration.working_directory))
-    tune(by_forest(configuration, graphs, "first"))
+        tune(decode_by_graphs(configuration, configuration.working_directory))
+    tune(decode_by_graphs(configuration, graphs, "first"))
     store = toy.directory / "first" / "forest.lmdb"
-    tune(by_forest(configuration, store, "second"))
+    tune(decode_by_graphs(configuration, store, "second"))
     ini = toy.directory / "moses.ini"
     ini.write_text(ini.read_text() + "Extra0= 1\n")
     with pytest.raises(DataError, match="has a weight of Extra0, and the search graphs"):
-        tune(by_forest(configuration, store))
+        tune(decode_by_graphs(configuration, store))
     ini.write_text(ini.read_text().replace("Extra0= 1\n", "").replace("LM0= 0.5\n", ""))
     with pytest.raises(DataError, match="has no weight of LM0"):
-        tune(by_forest(configuration, store))
+        tune(decode_by_graphs(configuration, store))
     ini.write_text(ini.read_text().replace("0.2 0.2 0.2", "0.2 0.2") + "LM0= 1\n")
     with pytest.raises(DataError, match="has 2 weights of TranslationModel0"):
-        tune(by_forest(configuration, store))
+        tune(decode_by_graphs(configuration, store))
     text = toy.directory / "input"
     text.write_bytes(text.read_bytes().replace(b"hund", b"katze"))
     with pytest.raises(StoreMismatch, match="of another text"):
-        tune(by_forest(configuration, store))
+        tune(decode_by_graphs(configuration, store))
 
 
 def test_changed_graphs_are_an_error(toy: Toy, log: Log) -> None:
     graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
-    configuration = by_forest(toy.configuration(maximum_iterations=1), graphs)
+    configuration = decode_by_graphs(toy.configuration(maximum_iterations=1), graphs)
     tune(configuration)
     again = replace(configuration, existing="continue", maximum_iterations=2)
     tune(again, log)

@@ -19,23 +19,23 @@ from mosesplug.tuning.parallel.optimize import optimize_sharded
 from mosesplug.tuning_set import Batch
 from tests.optimizers.online.oro.updates import (
     RATE,
-    changed,
-    differences,
     hinge,
+    list_differences,
+    make_change,
     matrix_of,
-    minimised,
+    minimise_constrained,
     o_hinge,
     o_soft,
-    on_all_features,
     random_batch,
-    split,
+    split_oracles,
+    spread_change,
 )
 from tests.optimizers.problems import Accuracy, tuning_set
 
 
 def corpus_gains(batch: Batch) -> NDArray[Any]:
     """Each hypothesis in the place of its sentence's oracle: the accuracy, times the sentences."""
-    own = [o[0] for o, _ in split(batch) if o]
+    own = [o[0] for o, _ in split_oracles(batch) if o]
     totals = batch.stats[own].sum(axis=0).astype(float)
     owners = np.repeat(np.arange(len(own)), [n for n in np.diff(batch.offsets) if n])
     swapped = totals - batch.stats[own][owners] + batch.stats
@@ -76,10 +76,10 @@ def test_margins_and_oracles_of_the_plain_update(seed: int, margin: Any, oracles
     options = replace(options, rate_decay=0.85)
     phi, least = constraints_of(batch, weights, options)
     losses = np.maximum(0.0, least - phi @ weights)
-    change, _ = changed(oro_learner(options), batch, weights)
+    change, _ = make_change(oro_learner(options), batch, weights)
     missing = np.count_nonzero(losses)
     expected = RATE * phi[losses > 0.0].sum(axis=0) / max(1, missing)
-    np.testing.assert_allclose(on_all_features(change, 6), expected, atol=1e-9)
+    np.testing.assert_allclose(spread_change(change, 6), expected, atol=1e-9)
     assert change.report["violations"] == missing
     assert change.report["loss"] == pytest.approx(losses.mean())
 
@@ -100,8 +100,10 @@ def test_margins_and_oracles_of_the_optimized_update(
     missing = phi @ weights < least
     few = np.ones(len(phi), dtype=bool) if shared else missing
     rate = RATE if shared else RATE / max(1, np.count_nonzero(missing))
-    _, found = changed(o_oro_learner(options), batch, weights)
-    expected = minimised((1.0 - 0.02 * RATE) * weights, phi[few], least[few], rate, shared)
+    _, found = make_change(o_oro_learner(options), batch, weights)
+    expected = minimise_constrained(
+        (1.0 - 0.02 * RATE) * weights, phi[few], least[few], rate, shared
+    )
     np.testing.assert_allclose(found, expected, atol=2e-6)
 
 
@@ -114,8 +116,8 @@ def test_multipliers_are_scaled_up_to_the_rate(softmax: bool) -> None:
     def after(rate: float) -> NDArray[Any]:
         settings: dict[str, Any] = {**tight, "rate": rate, "regularization": 0.0}
         if softmax:
-            return changed(o_oro_softmax_learner(o_soft(**settings)), batch, weights)[1]
-        return changed(o_oro_learner(o_hinge(**settings)), batch, weights)[1]
+            return make_change(o_oro_softmax_learner(o_soft(**settings)), batch, weights)[1]
+        return make_change(o_oro_learner(o_hinge(**settings)), batch, weights)[1]
 
     np.testing.assert_allclose(after(2000.0), 2.0 * after(1000.0), rtol=1e-6)
 
@@ -129,9 +131,9 @@ def test_mira_on_pairs_solves_its_problem(seed: int, shared: bool) -> None:
     options = RankMiraOptions(slack=0.3, exact_dual=shared, renormalise=False, bound="rate")
     options = replace(options, margin="one", oracles="best", all_pairs=True)
     options = replace(options, dual_tolerance=1e-11, dual_sweeps=20_000)
-    _, found = changed(rank_mira_learner(options), batch, weights)
-    phi = differences(batch)
-    expected = minimised(weights, phi, np.ones(len(phi)), 0.3, shared)
+    _, found = make_change(rank_mira_learner(options), batch, weights)
+    phi = list_differences(batch)
+    expected = minimise_constrained(weights, phi, np.ones(len(phi)), 0.3, shared)
     np.testing.assert_allclose(found, expected, atol=2e-6)
 
 

@@ -23,7 +23,7 @@ from tests.optimizers.problems import Accuracy, tuning_set
 
 PLAIN: dict[str, Any] = {"rate": 0.2}
 DUAL: dict[str, Any] = {**PLAIN, "bound": "rate"}
-"""The paper's, from the given weights."""
+"""Settings of Watanabe (2012): multipliers are bounded by the rate."""
 
 
 def hinge(**changed: Any) -> HingeOptions:
@@ -51,10 +51,10 @@ LEARNERS: dict[str, Callable[[], Learner]] = {
     "o-oro-softmax exact": lambda: o_oro_softmax_learner(o_soft(exact_dual=True)),
 }
 RATE = 0.2 * 0.85 ** (3 / 7)
-"""The learning rate of the step below."""
+"""The learning rate of ``make_step``."""
 
 
-def step(active: NDArray[np.bool_], number: int = 3) -> Step:
+def make_step(active: NDArray[np.bool_], number: int = 3) -> Step:
     return Step(number, 1, 7, Accuracy(), active, np.random.default_rng(5))
 
 
@@ -75,7 +75,7 @@ def random_batch(seed: int, sizes: tuple[int, ...] = (4, 0, 5, 1, 3)) -> Batch:
 
 
 def matrix_of(batch: Batch) -> NDArray[Any]:
-    """All features of all hypotheses, float64."""
+    """Return all features of all hypotheses, float64 ``[n_hyps, n_features]``."""
     matrix = np.zeros((batch.n_hyps, len(batch.space)))
     n_dense = batch.dense.shape[1]
     matrix[:, :n_dense] = batch.dense
@@ -85,8 +85,8 @@ def matrix_of(batch: Batch) -> NDArray[Any]:
     return matrix
 
 
-def split(batch: Batch) -> list[tuple[list[int], list[int]]]:
-    """Oracles and others of each sentence: the metric is a sum over sentences."""
+def split_oracles(batch: Batch) -> list[tuple[list[int], list[int]]]:
+    """Return the rows of oracles and of others of each sentence, by its own accuracy."""
     found = []
     for start, end in zip(batch.offsets[:-1], batch.offsets[1:], strict=True):
         won = batch.stats[start:end, 0]
@@ -95,46 +95,50 @@ def split(batch: Batch) -> list[tuple[list[int], list[int]]]:
     return found
 
 
-def differences(batch: Batch) -> NDArray[Any]:
-    """``h(oracle) - h(other)`` of all pairs."""
+def list_differences(batch: Batch) -> NDArray[Any]:
+    """Return ``h(oracle) - h(other)`` of all pairs, ``[n_pairs, n_features]``."""
     matrix = matrix_of(batch)
-    return np.array([matrix[a] - matrix[b] for o, rest in split(batch) for a in o for b in rest])
-
-
-def log_ratio(batch: Batch, weights: NDArray[Any]) -> NDArray[Any]:
-    """``L = log(Z_O / Z_N)`` of each sentence that has hypotheses (equation 6)."""
-    scores = np.exp(matrix_of(batch) @ weights)
     return np.array(
-        [np.log(scores[o].sum() / scores[o + rest].sum()) for o, rest in split(batch) if o]
+        [matrix[a] - matrix[b] for o, rest in split_oracles(batch) for a in o for b in rest]
     )
 
 
-def gradient(function: Callable[[NDArray[Any]], Any], weights: NDArray[Any]) -> NDArray[Any]:
-    """By central differences: ``[..., n_features]``."""
+def log_ratio(batch: Batch, weights: NDArray[Any]) -> NDArray[Any]:
+    """Return ``L = log(Z_O / Z_N)`` of each sentence that has hypotheses (equation 6)."""
+    scores = np.exp(matrix_of(batch) @ weights)
+    return np.array(
+        [np.log(scores[o].sum() / scores[o + rest].sum()) for o, rest in split_oracles(batch) if o]
+    )
+
+
+def differentiate(function: Callable[[NDArray[Any]], Any], weights: NDArray[Any]) -> NDArray[Any]:
+    """Return the gradient by central differences, ``[..., n_features]``."""
     steps = np.eye(len(weights)) * 1e-6
     parts = [function(weights + each) - function(weights - each) for each in steps]
     return np.stack(parts, axis=-1) / 2e-6
 
 
-def on_all_features(change: Change, size: int) -> NDArray[Any]:
+def spread_change(change: Change, size: int) -> NDArray[Any]:
     values = np.zeros(size)
     values[change.columns] = change.values
     return values
 
 
-def changed(learner: Learner, batch: Batch, weights: NDArray[Any]) -> tuple[Change, NDArray[Any]]:
-    """The change, and the weights after it."""
+def make_change(
+    learner: Learner, batch: Batch, weights: NDArray[Any]
+) -> tuple[Change, NDArray[Any]]:
+    """Return the change of a learner for one batch, and the weights after it."""
     active = np.ones(len(weights), dtype=np.bool_)
     state = learner.init(weights)
-    change = learner.change(state, batch, step(active))
+    change = learner.change(state, batch, make_step(active))
     np.testing.assert_array_equal(learner.weights(state), weights)
-    return change, learner.weights(learner.apply(state, change, step(active)))
+    return change, learner.weights(learner.apply(state, change, make_step(active)))
 
 
-def minimised(
+def minimise_constrained(
     weights: NDArray[Any], phi: NDArray[Any], goals: NDArray[Any], rate: float, shared: bool
 ) -> NDArray[Any]:
-    """Equations 12 and 16 as they stand, with a slack for each constraint, or one for all."""
+    """Solve equations 12 and 16 with scipy: a slack for each constraint, or one if ``shared``."""
     size, n_slacks = len(weights), 1 if shared else len(goals)
     owner = np.zeros(len(goals), dtype=int) if shared else np.arange(len(goals))
     spread = np.eye(n_slacks)[owner]
