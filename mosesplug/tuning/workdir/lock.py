@@ -1,9 +1,10 @@
 """Lock a working directory: one run at a time, on any machine.
 
-The kernel's lock (``flock``) ends with the process that holds it, over NFS with the lease of its
-machine. The lock file also names the holder, for messages. On file systems without locks, or whose
-locks count on one machine only, this name decides: a process of this machine is looked up, one of
-another machine is assumed to be alive.
+The kernel's lock (``flock``) ends with the process that holds it and those that it forked, over
+NFS with the lease of its machine. Forked processes of a killed run end soon after it, so the next
+run waits for them. The lock file also names the holder, for messages. On file systems without
+locks, or whose locks count on one machine only, this name decides: a process of this machine is
+looked up, one of another machine is assumed to be alive.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import fcntl
 import os
 import re
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -23,6 +25,8 @@ from mosesplug.errors import DataError
 __all__ = ["lock_directory"]
 
 _HOLDER = re.compile(r"process (\d+) on (\S+)")
+_PATIENCE = 30.0
+"""Seconds to wait for processes that a killed run forked: each ends after its current sentence."""
 _NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL})
 _LOCKS_OF_ONE_MACHINE = frozenset({"nolock", "local_lock=all", "local_lock=flock", "localflock"})
 """Options of mounts: those of NFS, and that of Lustre."""
@@ -72,9 +76,7 @@ def _open_locked(path: Path) -> BinaryIO:
 def _lock(file: BinaryIO, path: Path) -> None:
     trusted = not _is_of_one_machine(path)
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise _in_use_error(path, _note(file)) from error
+        _wait_for_lock(file, path)
     except OSError as error:
         if error.errno not in _NO_LOCKS:
             raise
@@ -89,6 +91,24 @@ def _lock(file: BinaryIO, path: Path) -> None:
         )
 
 
+def _wait_for_lock(file: BinaryIO, path: Path) -> None:
+    """Take the kernel's lock; wait for it only while the process that took it is dead."""
+    end = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            note = _note(file)
+            if not _is_dead(note):
+                raise _in_use_error(path, note) from error
+            if time.monotonic() > end:
+                more = ", which was killed but started processes that still run"
+                raise _in_use_error(path, note, more) from error
+            time.sleep(0.05)
+        else:
+            return
+
+
 def _note(file: BinaryIO) -> str:
     file.seek(0)
     return file.read(1000).decode(errors="replace").strip()
@@ -97,17 +117,23 @@ def _note(file: BinaryIO) -> str:
 def _may_live(note: str) -> bool:
     """Return whether the process that a note names may be running."""
     found = _HOLDER.fullmatch(note)
-    if found is None:
+    if found is None or _is_dead(note):
         return False
-    if found[2] != socket.gethostname():
-        return True
+    return found[2] != socket.gethostname() or int(found[1]) != os.getpid()
+
+
+def _is_dead(note: str) -> bool:
+    """Return whether a note names a process of this machine that has ended."""
+    found = _HOLDER.fullmatch(note)
+    if found is None or found[2] != socket.gethostname():
+        return False
     try:
         os.kill(int(found[1]), 0)
-    except ProcessLookupError:
-        return False
     except PermissionError:
-        return True  # another user's
-    return int(found[1]) != os.getpid()
+        return False  # another user's
+    except ProcessLookupError:
+        return True
+    return False
 
 
 def _in_use_error(path: Path, note: str, more: str = "") -> DataError:

@@ -7,7 +7,11 @@ import fcntl
 import os
 import socket
 import subprocess
+import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -44,6 +48,61 @@ def test_the_lock_of_a_killed_run_is_ignored(tmp_path: Path) -> None:
         lock.write_text(note)
         with lock_directory(lock):
             assert f"process {os.getpid()} " in lock.read_text()
+
+
+FORKS_AND_WAITS = """
+import os, sys, time
+from pathlib import Path
+from mosesplug.tuning.workdir.lock import lock_directory
+with lock_directory(Path(sys.argv[1])):
+    if os.fork():
+        print("forked", flush=True)
+        time.sleep(3600)
+    sys.stdin.read()
+    os._exit(0)
+"""
+
+
+@pytest.fixture
+def killed(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A killed run, whose forked process keeps the lock until its input ends."""
+    command = [sys.executable, "-c", FORKS_AND_WAITS, str(tmp_path / "lock")]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "forked\n"
+        process.kill()
+        process.wait()
+        yield process
+
+
+def test_the_next_run_waits_for_processes_of_a_killed_one(
+    killed: subprocess.Popen[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def end_process(seconds: float) -> None:
+        assert killed.stdin is not None
+        killed.stdin.close()
+        time.sleep(seconds)
+
+    clock = SimpleNamespace(monotonic=lambda: 0.0, sleep=end_process)
+    monkeypatch.setattr(lock_module, "time", clock)
+    with lock_directory(tmp_path / "lock"):
+        pass
+    assert killed.stdin is not None
+    assert killed.stdin.closed
+
+
+def test_processes_of_a_killed_run_that_do_not_end(
+    killed: subprocess.Popen[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    clock = SimpleNamespace(monotonic=lambda: 3600.0 * len(waits), sleep=waits.append)
+    monkeypatch.setattr(lock_module, "time", clock)
+    message = f"process {killed.pid} on {HOST}, which was killed but started processes that still"
+    with pytest.raises(DataError, match=message), lock_directory(tmp_path / "lock"):
+        pass
+    assert len(waits) == 1
 
 
 def without_locks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
