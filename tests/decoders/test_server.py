@@ -14,32 +14,27 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from formats.nbest.files import NBestList
-from formats.weights.files import WeightGroup
 from mosesplug.decoders import server_process
-from mosesplug.decoders.batch import ModelWeights
-from mosesplug.decoders.batch_process import ProcessDecoder
 from mosesplug.decoders.exactness import (
-    InexactServerError,
-    change_weights,
     count_differing_lists,
-    require_exact,
 )
 from mosesplug.decoders.moses import MosesDecoder, PostEditing
-from mosesplug.decoders.server import ServerDecoder
 from mosesplug.errors import DecoderError, UsageError
-from tests.decoders.batches import OTHERS, WEIGHTS
+from tests.decoders.batches import (
+    BATCH,
+    OTHERS,
+    WEIGHTS,
+    list_contents,
+    make_process,
+    make_server,
+)
 from tests.waiting import LIMIT, alive, gone, hurry, wait_until
 
 StandIn = Callable[..., MosesDecoder]
 Pids = Callable[[], list[int]]
-# Hypotheses score so alike with these that changed ones rank them otherwise.
-ALIKE = ModelWeights((WeightGroup("LM0", (1.0,)), WeightGroup("TM0", (0.2, None))))
-BATCH = [(41, b"c a"), (7, b"x y z"), (12, "b ß <&".encode()), (3, b"fatal error"), (5, b"")]
 
 
 @pytest.fixture(autouse=True)
@@ -53,32 +48,16 @@ def lives_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_process, "_DYING_SECONDS", 0.01)
 
 
-def server(decoder: MosesDecoder, directory: Path, **options: Any) -> ServerDecoder:
-    return ServerDecoder(decoder, directory / "moses.ini", directory, 2, **options)
-
-
-def process(decoder: MosesDecoder, directory: Path) -> ProcessDecoder:
-    return ProcessDecoder(decoder, directory / "moses.ini", directory, 2)
-
-
-def contents(lists: list[NBestList]) -> list[Any]:
-    return [
-        [part.sentence_ids.tolist(), part.scores.tolist(), part.dense.tolist()]
-        + [part.text(row) for row in range(len(part))]
-        for part in lists
-    ]
-
-
 @pytest.mark.parametrize("workers", [1, 3])
 def test_lists_are_those_of_a_process(
     workers: int, stand_in: StandIn, tmp_path: Path, pids: Pids
 ) -> None:
     decoder = stand_in()
-    with server(decoder, tmp_path, workers=workers) as online:
+    with make_server(decoder, tmp_path, workers=workers) as online:
         for weights in (WEIGHTS, OTHERS, WEIGHTS):
             lists = online.decode(BATCH, weights)
-            expected = process(decoder, tmp_path).decode(BATCH, weights)
-            assert contents(lists) == contents(expected)
+            expected = make_process(decoder, tmp_path).decode(BATCH, weights)
+            assert list_contents(lists) == list_contents(expected)
             assert count_differing_lists(lists, expected) == 0
         assert [int(part.sentence_ids[0]) for part in lists] == [41, 7, 12, 3, 5]
         assert online.decode([], OTHERS) == []
@@ -89,7 +68,7 @@ def test_lists_are_those_of_a_process(
 def test_closing_servers_during_a_batch_is_an_error(
     stand_in: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with server(stand_in(), tmp_path) as online:
+    with make_server(stand_in(), tmp_path) as online:
         close = lambda process: bool(online.close())  # noqa: E731
         monkeypatch.setattr(server_process.ServerProcess, "listens_everywhere", close)
         with pytest.raises(DecoderError, match="were closed"):
@@ -101,7 +80,7 @@ def test_new_sparse_weights_restart_the_server(
 ) -> None:
     notes: list[str] = []
     sparse = replace(OTHERS, sparse={"W_c": 100.0})
-    with server(stand_in(), tmp_path, note=notes.append) as online:
+    with make_server(stand_in(), tmp_path, note=notes.append) as online:
         first = online.decode(BATCH[:1], OTHERS)
         second = online.decode(BATCH[:1], sparse)
         third = online.decode(BATCH[:1], replace(sparse, groups=WEIGHTS.groups))
@@ -118,7 +97,7 @@ def test_new_sparse_weights_restart_the_server(
 def test_one_that_can_be_reached_from_elsewhere(stand_in: StandIn, tmp_path: Path) -> None:
     for behaviour, count in (("everywhere", 1), ("", 0)):
         notes: list[str] = []
-        with server(stand_in(behaviour), tmp_path, note=notes.append) as online:
+        with make_server(stand_in(behaviour), tmp_path, note=notes.append) as online:
             online.decode(BATCH, WEIGHTS)
             online.decode(BATCH, WEIGHTS)
         assert len(notes) == count
@@ -138,13 +117,15 @@ def test_a_crash_costs_one_more_try(
         lives_on(monkeypatch)
     notes: list[str] = []
     decoder = stand_in(how, tmp_path / "happened")
-    with server(decoder, tmp_path, workers=workers, note=notes.append) as online:
+    with make_server(decoder, tmp_path, workers=workers, note=notes.append) as online:
         online.decode(BATCH[:2], WEIGHTS)
         lists = online.decode(BATCH, OTHERS)
         assert len(pids()) == workers + 1
         assert not all(alive(pid) for pid in pids())
         assert sum(alive(pid) for pid in pids()) == workers
-    assert contents(lists) == contents(process(stand_in(), tmp_path).decode(BATCH, OTHERS))
+    assert list_contents(lists) == list_contents(
+        make_process(stand_in(), tmp_path).decode(BATCH, OTHERS)
+    )
     assert len(notes) == 1
     assert "sentence 3" in notes[0]
     assert ("exit code 3" in notes[0] and "last words" in notes[0]) == (how == "dies-once")
@@ -152,7 +133,7 @@ def test_a_crash_costs_one_more_try(
 
 def test_one_that_dies_between_two_batches(stand_in: StandIn, tmp_path: Path, pids: Pids) -> None:
     notes: list[str] = []
-    with server(stand_in(), tmp_path, note=notes.append) as online:
+    with make_server(stand_in(), tmp_path, note=notes.append) as online:
         online.decode(BATCH, WEIGHTS)
         os.kill(pids()[0], signal.SIGKILL)
         assert gone(pids()[0])
@@ -197,7 +178,7 @@ def test_one_clear_error(
         hurry(monkeypatch, server_process, pids)
     timeout = 0.3 if how == "sleeps" else LIMIT
     with (
-        server(stand_in(how), tmp_path, timeout=timeout, **wait) as online,
+        make_server(stand_in(how), tmp_path, timeout=timeout, **wait) as online,
         pytest.raises(DecoderError, match=message),
     ):
         online.decode(BATCH, WEIGHTS)
@@ -206,7 +187,7 @@ def test_one_clear_error(
 
 
 def test_a_sentence_without_hypotheses_has_no_list(stand_in: StandIn, tmp_path: Path) -> None:
-    with server(stand_in("empty-list"), tmp_path) as online:
+    with make_server(stand_in("empty-list"), tmp_path) as online:
         assert online.decode(BATCH, WEIGHTS) == []
 
 
@@ -222,7 +203,7 @@ def test_text_that_no_request_can_hold(
     text: bytes, message: str, stand_in: StandIn, tmp_path: Path, pids: Pids
 ) -> None:
     with (
-        server(stand_in(), tmp_path) as online,
+        make_server(stand_in(), tmp_path) as online,
         pytest.raises(DecoderError, match=f"{message}.*decode by a process for each batch"),
     ):
         online.decode([(2, b"b"), (9, text)], WEIGHTS)
@@ -232,15 +213,15 @@ def test_text_that_no_request_can_hold(
 def test_decoders_that_cannot_serve(stand_in: StandIn, tmp_path: Path) -> None:
     editing = PostEditing(Path("pe"), Path("ref"), Path("al"), Path("tmp"))
     with pytest.raises(UsageError, match="cannot be called through"):
-        server(replace(stand_in(), post_editing=editing), tmp_path)
+        make_server(replace(stand_in(), post_editing=editing), tmp_path)
     with pytest.raises(UsageError, match="text only, not input of type 2"):
-        server(replace(stand_in(), input_type=2), tmp_path)
+        make_server(replace(stand_in(), input_type=2), tmp_path)
     lost = replace(stand_in(), program=tmp_path / "nowhere")
     with pytest.raises(DecoderError, match=r"nowhere(?s:.*)No such file"):
-        server(lost, tmp_path).decode(BATCH, WEIGHTS)
+        make_server(lost, tmp_path).decode(BATCH, WEIGHTS)
     (tmp_path / "moses.ini").write_text("[feature]\nLM\n[weight]\nLM0= 1\n")
     with (
-        server(stand_in(), tmp_path) as online,
+        make_server(stand_in(), tmp_path) as online,
         pytest.raises(DecoderError, match="TM0 has components that are not tuned"),
     ):
         online.decode(BATCH, WEIGHTS)
@@ -277,7 +258,7 @@ def test_a_port_in_use_is_replaced(
 
     monkeypatch.setattr(server_process, "reserve_port", reserve)
     monkeypatch.setattr(server_process, "_PROBE_SECONDS", 1.0)
-    with taken, server(stand_in(), tmp_path) as online:
+    with taken, make_server(stand_in(), tmp_path) as online:
         lists = online.decode(BATCH, WEIGHTS)
     assert len(lists) == len(BATCH)
     assert len(offered) == len(pids()) == 2
@@ -299,7 +280,7 @@ def test_reserved_ports_are_not_reused() -> None:
 
 def test_an_interrupt_ends_the_servers(stand_in: StandIn, tmp_path: Path, pids: Pids) -> None:
     asked = tmp_path / "asked"
-    online = server(stand_in("sleeps", asked), tmp_path, workers=2)
+    online = make_server(stand_in("sleeps", asked), tmp_path, workers=2)
 
     def interrupt() -> None:
         wait_until(asked.exists)
@@ -325,7 +306,7 @@ def test_an_interrupt_before_all_threads_work_ends_the_servers(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    with server(stand_in(), tmp_path) as online:
+    with make_server(stand_in(), tmp_path) as online:
         monkeypatch.setattr(online._pool, "submit", interrupted)
         with pytest.raises(KeyboardInterrupt):
             online.decode(BATCH, WEIGHTS)
@@ -336,7 +317,7 @@ def test_an_interrupt_before_all_threads_work_ends_the_servers(
 def test_servers_outlive_the_thread_that_started_them(
     stand_in: StandIn, tmp_path: Path, pids: Pids
 ) -> None:
-    with server(stand_in(), tmp_path) as online:
+    with make_server(stand_in(), tmp_path) as online:
         with ThreadPoolExecutor(1) as pool:
             pool.submit(online.decode, BATCH, WEIGHTS).result()
         time.sleep(0.2)
@@ -383,49 +364,6 @@ def test_no_server_outlives_the_program(
 
 def test_no_thread_is_left(stand_in: StandIn, tmp_path: Path) -> None:
     before = set(threading.enumerate())
-    with server(stand_in(), tmp_path, workers=2) as online:
+    with make_server(stand_in(), tmp_path, workers=2) as online:
         online.decode(BATCH, WEIGHTS)
     wait_until(lambda: before.issuperset(threading.enumerate()))
-
-
-def test_a_server_that_scores_at_look_up_is_exact(
-    stand_in: StandIn, tmp_path: Path, pids: Pids
-) -> None:
-    with server(stand_in(), tmp_path) as online:
-        fresh = process(stand_in(), tmp_path)
-        config = tmp_path / "moses.ini"
-        found = require_exact(online, fresh, BATCH, WEIGHTS, config=config, strict=True)
-        assert found.note is None
-        assert not online.restart_each_batch
-        assert len(pids()) == 2
-
-
-def test_a_server_that_keeps_scores_is_restarted_for_each_batch(
-    stand_in: StandIn, tmp_path: Path, pids: Pids
-) -> None:
-    decoder = stand_in("memory")
-    fresh = process(stand_in(), tmp_path)
-    with server(decoder, tmp_path, workers=2) as online:
-        found = require_exact(online, fresh, BATCH, ALIKE, config=tmp_path / "moses.ini")
-        assert found.is_warning
-        assert found.note is not None
-        assert "4 of 5 n-best lists" in found.note
-        assert online.restart_each_batch
-        before = len(pids())
-        lists = [online.decode(BATCH, weights) for weights in (OTHERS, OTHERS, WEIGHTS)]
-        assert len(pids()) == before + 4
-    expected = [fresh.decode(BATCH, weights) for weights in (OTHERS, OTHERS, WEIGHTS)]
-    assert list(map(contents, lists)) == list(map(contents, expected))
-    with (
-        server(decoder, tmp_path) as online,
-        pytest.raises(InexactServerError, match="Allow the server to be restarted"),
-    ):
-        require_exact(online, fresh, BATCH, ALIKE, config=tmp_path / "moses.ini", strict=True)
-
-
-def test_changed_weights_are_other_weights() -> None:
-    changed = change_weights(WEIGHTS)
-    assert [group.values for group in changed.groups] == [(0.25,), (-0.375, None)]
-    assert [group.values for group in change_weights(changed).groups][1][1] is None
-    zeros = replace(WEIGHTS, groups=(replace(WEIGHTS.groups[0], values=(0.0, 0.0)),))
-    assert change_weights(zeros).groups[0].values == pytest.approx((0.05, 0.15))

@@ -19,7 +19,7 @@ from mosesplug.errors import StoreError, StoreFull, StoreMismatch
 from mosesplug.store import NBestStore, writing
 from mosesplug.store.records import KbestRecord, encode_value
 from mosesplug.store.state import kbest_key
-from tests.store.conformance import check_store
+from tests.store.checks import check_store
 from tests.store.toys import Hypothesis, StoreModel, ToyMetric, make_list
 
 REFERENCES = ((b"a b", b"c"),)

@@ -15,7 +15,7 @@ from formats.errors import FormatError
 from formats.nbest.files import NBestList
 from mosesplug.errors import DataError, StoreError, UsageError
 from mosesplug.store import NBestStore
-from tests.store.conformance import check_store
+from tests.store.checks import check_store
 from tests.store.toys import Hypothesis, StoreModel, ToyMetric, make_list
 
 REFERENCES = ((b"a b", b"c", b"d"),)

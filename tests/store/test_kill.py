@@ -19,7 +19,7 @@ from mosesplug.errors import StoreError
 from mosesplug.metrics.protocol import Prepared
 from mosesplug.store import NBestStore
 from mosesplug.tuning_set import TuningSet
-from tests.store.conformance import check_rows, check_store
+from tests.store.checks import check_rows, check_store
 from tests.store.toys import StoreModel, ToyMetric
 from tests.waiting import LIMIT
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mosesplug.store import NBestStore
 from mosesplug.tuning_set import Batch
-from tests.store.conformance import check_store
+from tests.store.checks import check_store
 from tests.store.toys import Hypothesis, StoreModel, ToyMetric, make_list
 
 N_SENTENCES = 4
