@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from formats.nbest.list_format import TEXT_NAMES
 from mosesplug.cli.shared.inputs import OUTPUT, WEIGHTS
 from mosesplug.cli.shared.parameters import Output, SparseWeights
 from mosesplug.cli.shared.setting_options import (
@@ -112,8 +113,9 @@ def _rerank(
         ):
             if write is None and not part.lists.block.has_texts:
                 raise DataError(
-                    f"{nbest}: the list has no texts to print. Write its sorted hypotheses with "
-                    "--output-nbest FILE"
+                    f"{nbest}: the list has no texts to print: no key or column is named "
+                    f"{', '.join(TEXT_NAMES[:-1])} or {TEXT_NAMES[-1]}. Give the texts one of "
+                    "these names, or write the sorted hypotheses with --output-nbest FILE"
                 )
             best |= part.lines()
             if write is not None:
