@@ -13,7 +13,7 @@ from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.optimizers.online.arow import ArowOptions, arow_learner
 from mosesplug.optimizers.online.learner import Change, LearnerState, Step, grow_state
 from mosesplug.tuning_set import Batch
-from tests.optimizers.online.oro.test_hinge import matrix_of, random_batch, step
+from tests.optimizers.online.oro.updates import make_step, matrix_of, random_batch
 from tests.optimizers.problems import Accuracy, tuning_set
 
 CLOSED = ArowOptions(update="closed-form", cost="lin-och", variance_weight=0.3)
@@ -55,7 +55,7 @@ def test_closed_form_minimises_its_objective(seed: int) -> None:
     rng = np.random.default_rng(seed)
     old, variances = 0.1 * rng.standard_normal(6), rng.uniform(0.1, 1.0, 6)
     x, cost = hope_and_fear(batch, 0, old)
-    change = arow_learner(CLOSED).change(state_of(old, variances), batch, step(ALL))
+    change = arow_learner(CLOSED).change(state_of(old, variances), batch, make_step(ALL))
 
     def objective(weights: NDArray[np.float64]) -> float:
         stay = 0.5 * np.sum((weights - old) ** 2 / variances)
@@ -78,11 +78,11 @@ def test_closed_form_takes_one_sentence_after_the_other() -> None:
     batch = random_batch(7)
     learner = arow_learner(CLOSED)
     weights, variances = np.linspace(-0.1, 0.1, 6), np.linspace(0.2, 1, 6)
-    together = learner.update(state_of(weights, variances), batch, step(ALL))
+    together = learner.update(state_of(weights, variances), batch, make_step(ALL))
     alone = state_of(weights, variances)
     for sentence in range(batch.n_sentences):
         one = batch.take_sentences(np.array([sentence]))
-        alone = learner.update(alone, one, step(ALL))
+        alone = learner.update(alone, one, make_step(ALL))
     for name in ("weights", "variances"):
         np.testing.assert_allclose(together.vectors[name], alone.vectors[name], rtol=1e-12)
 
@@ -90,7 +90,7 @@ def test_closed_form_takes_one_sentence_after_the_other() -> None:
 def test_linearised_is_one_step_from_the_old_weights() -> None:
     batch = random_batch(8)
     weights, variances = np.linspace(-0.1, 0.1, 6), np.linspace(0.2, 1, 6)
-    state = arow_learner(LINEAR).update(state_of(weights, variances), batch, step(ALL))
+    state = arow_learner(LINEAR).update(state_of(weights, variances), batch, make_step(ALL))
     pull, squares = np.zeros(6), np.zeros(6)
     for sentence in (0, 2, 3, 4):  # sentence 1 has no hypotheses
         x, cost = hope_and_fear(batch, sentence, weights)
@@ -107,7 +107,7 @@ def test_only_active_features_move(options: ArowOptions) -> None:
     batch, active = random_batch(9), np.array([True, False, True, True, False, True])
     weights = np.linspace(-0.1, 0.1, 6)
     state = state_of(weights, np.ones(6))
-    change = arow_learner(options).change(state, batch, step(active))
+    change = arow_learner(options).change(state, batch, make_step(active))
     assert active[change.columns].all()
     assert len(change.columns)
     np.testing.assert_array_equal(state.vectors["weights"], weights)  # only read
@@ -118,16 +118,16 @@ def test_unseen_features_have_variance_one() -> None:
     state = grow_state(learner.init(np.zeros(3)), 5, learner.fills)
     np.testing.assert_array_equal(state.vectors["variances"], np.ones(5))
     batch = random_batch(10)
-    state = learner.update(learner.init(np.zeros(8)), batch, step(np.ones(8, np.bool_)))
+    state = learner.update(learner.init(np.zeros(8)), batch, make_step(np.ones(8, np.bool_)))
     np.testing.assert_array_equal(state.vectors["variances"][6:], [1.0, 1.0])
 
 
 def test_stale_changes_leave_variances_above_zero() -> None:
     learner, batch = arow_learner(replace(CLOSED, variance_weight=100.0)), random_batch(11)
     state = learner.init(np.zeros(6))
-    change = learner.change(state, batch, step(ALL))
+    change = learner.change(state, batch, make_step(ALL))
     for _ in range(5):
-        state = learner.apply(state, change, step(ALL))
+        state = learner.apply(state, change, make_step(ALL))
     assert (state.vectors["variances"] > 0.0).all()
     assert (state.vectors["variances"] <= 1.0).all()
 
@@ -139,4 +139,4 @@ def test_invalid_settings_are_rejected() -> None:
     learner = arow_learner(ArowOptions())
     large = Change(np.array([0]), np.array([1.7e308]), {"shrink": np.ones(1)})
     with pytest.raises(OptimizerError, match="overflow"):
-        learner.apply(learner.init(np.array([1.7e308])), large, step(ALL))
+        learner.apply(learner.init(np.array([1.7e308])), large, make_step(ALL))

@@ -18,7 +18,7 @@ from mosesplug.optimizers.online.relative_margin import (
     rm_pa_learner,
 )
 from mosesplug.tuning_set import Batch
-from tests.optimizers.online.oro.test_hinge import matrix_of, random_batch, step
+from tests.optimizers.online.oro.updates import make_step, matrix_of, random_batch
 from tests.optimizers.problems import Accuracy, tuning_set
 
 ALL = np.ones(6, dtype=np.bool_)
@@ -36,7 +36,7 @@ CP = RmCpOptions(
 def moved(
     learner: Learner, batch: Batch, weights: NDArray[np.float64], active: NDArray[np.bool_] = ALL
 ) -> NDArray[np.float64]:
-    change = learner.change(learner.init(weights), batch, step(active))
+    change = learner.change(learner.init(weights), batch, make_step(active))
     found = weights.copy()
     found[change.columns] += change.values
     return found
@@ -173,7 +173,7 @@ class TestBoth:
 
     def test_a_batch_without_hypotheses(self, learner: Learner) -> None:
         batch = random_batch(22, (0, 0))
-        state = learner.update(learner.init(np.ones(6)), batch, step(ALL))
+        state = learner.update(learner.init(np.ones(6)), batch, make_step(ALL))
         np.testing.assert_array_equal(learner.weights(state), np.ones(6))
         assert state.updates == 1
 
