@@ -79,6 +79,16 @@ def test_the_algorithm_depends_on_what_a_run_learns_from() -> None:
     assert fill_defaults({"algorithm": "pro"})["algorithm"] == "pro"
 
 
+def test_mert_on_lists_has_no_random_restarts() -> None:
+    assert fill_defaults({"algorithm": "mert"})["option"] == {"restarts": 0}
+    for option in ({"restarts": 4}, {"method": "random"}):
+        assert fill_defaults({"algorithm": "mert", "option": option})["option"] == option
+    found = fill_defaults({"algorithm": "mert", "option": {"polish": 30}})["option"]
+    assert found == {"restarts": 0, "polish": 30}
+    for others in ({"forest": True}, {"decoder": "forest:graphs"}, {"algorithm": "pro+mert"}):
+        assert "option" not in fill_defaults({"algorithm": "mert", **others})
+
+
 def test_weights_are_averaged_where_that_was_measured() -> None:
     assert fill_defaults({"algorithm": "pro"})["select"] == "best-dev"
     assert fill_defaults({})["select"] == "average"

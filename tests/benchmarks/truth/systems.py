@@ -85,6 +85,7 @@ def _list_options() -> dict[str, tuple[str, ...]]:
     learners = [entry.name for entry in entries if entry.learner is not None]
     return {
         **{entry.name: ("--algorithm", entry.name) for entry in entries},
+        "mert-restarts": ("--algorithm", "mert", "--option", "restarts=20"),
         **{
             f"forest-{entry.name}": ("--forest", "--algorithm", entry.name)
             for entry in entries
