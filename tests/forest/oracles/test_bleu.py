@@ -175,7 +175,8 @@ def test_no_change_of_one_sentence_makes_the_corpus_better(
     linear = linear_oracles(graphs)
     assert linear.score == pytest.approx(bleu(sum(one.statistics for one in linear.oracles)))
     model = [judge_derivation(graph, viterbi(graph.graph, graph.scores).edges) for graph in graphs]
-    assert linear.score >= bleu(sum(one.statistics for one in model))
+    # Two ways to compute the score of equal statistics differ in the last bit.
+    assert linear.score >= bleu(sum(one.statistics for one in model)) - 1e-12
 
 
 def test_invalid_graphs_are_rejected() -> None:
