@@ -15,6 +15,8 @@ from typing import Any
 
 from formats.errors import FormatError
 from mosesplug.errors import DecoderError, MosesplugError, UsageError, suggest
+from mosesplug.optimizers import algorithm
+from mosesplug.settings.algorithm_options import add_tune_options
 from mosesplug.settings.configuration import RunPlan
 from mosesplug.settings.declare import Setting, list_settings
 from mosesplug.settings.toml import check_type
@@ -85,10 +87,6 @@ def check_integer(value: Any, argument: str, least: int) -> int:
 _ALGORITHM_OF_GRAPHS = "mert"
 """The algorithm of ``mosesplug tune --forest``, where ``kbmira`` takes ten times longer."""
 
-_RESTARTS = 0
-"""Random restarts of ``mert`` on lists in ``mosesplug tune``, unless ``method`` is given. With 20,
-results of seeds differ two to three times as much, and are no better on average."""
-
 _AVERAGED = ("kbmira", "mert")
 """Algorithms whose mean weights translated other text better, with the real decoder."""
 
@@ -114,7 +112,11 @@ def spell_keyword(name: str) -> str:
 
 
 def fill_defaults(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of ``mosesplug tune`` with defaults that depend on others."""
+    """Return the settings of ``mosesplug tune`` with defaults that depend on others.
+
+    Raises:
+        UsageError: an unknown algorithm, or a value that its setting cannot take.
+    """
     defaults = {
         each.name: each.tune_default
         for each in list_settings(RunPlan)
@@ -128,9 +130,9 @@ def fill_defaults(values: Mapping[str, Any]) -> dict[str, Any]:
     select = "select-run" if found.get("runs") else "select"
     if not any(found.get(name) for name in (select, "last", "online", "heldout")):
         found[select] = "average" if _is_averaged(found) else "best-dev"
-    given = found.get("option", {})
-    if found["algorithm"] == "mert" and not _learns_from_graphs(found) and "method" not in given:
-        found["option"] = {"restarts": _RESTARTS, **given}
+    if not _learns_from_graphs(found) and not found.get("range"):  # which asks for random starts
+        options = add_tune_options(algorithm(found["algorithm"]), found.get("option", {}))
+        found |= {"option": options} if options else {}
     return found
 
 

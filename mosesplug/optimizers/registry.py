@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copyreg
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -66,6 +66,8 @@ class Algorithm:
             can share its work.
         window: how many earlier iterations a run learns from besides the newest, unless a setting
             says it; -1: all.
+        tune_options: settings that ``mosesplug tune`` gives it on lists, unless they are given.
+        tune_options_with: the condition for that, such as ``method=powell``; None: always.
     """
 
     name: str
@@ -83,6 +85,8 @@ class Algorithm:
     keeps_bounds: bool = False
     maps_shards: bool = False
     window: int = -1
+    tune_options: Mapping[str, object] = field(default_factory=dict)
+    tune_options_with: str | None = None
 
     def bind(self, options: object) -> Optimizer:
         """Return the algorithm with its settings, an instance of ``self.options``."""

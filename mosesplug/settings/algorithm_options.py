@@ -10,7 +10,13 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from mosesplug.errors import UsageError, suggest
 from mosesplug.optimizers import Algorithm, Optimizer, registry
 
-__all__ = ["describe_options", "find_idle_options", "make_options", "unknown_option"]
+__all__ = [
+    "add_tune_options",
+    "describe_options",
+    "find_idle_options",
+    "make_options",
+    "unknown_option",
+]
 
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
@@ -45,18 +51,35 @@ def make_options(algorithm: Algorithm, values: Mapping[str, object]) -> Any:
     return algorithm.options(**found)
 
 
+def add_tune_options(algorithm: Algorithm, given: Mapping[str, object]) -> dict[str, object]:
+    """Return settings with those that ``mosesplug tune`` adds on lists.
+
+    Args:
+        algorithm: from the registry.
+        given: as for ``make_options``.
+
+    Raises:
+        UsageError: as ``make_options`` does.
+    """
+    condition = algorithm.tune_options_with
+    if condition is not None and not _holds(condition, make_options(algorithm, given)):
+        return dict(given)
+    return {**algorithm.tune_options, **given}
+
+
 def describe_options(algorithm: Algorithm) -> list[dict[str, Any]]:
     """Return the settings of an algorithm as plain data.
 
     Each has ``name``, ``type`` (``int``, ``float``, ``bool`` or ``str``), ``choices`` (or None),
-    ``minimum`` (or None), ``default``, ``help``, ``details``, ``source`` and ``only_with`` (a
-    condition, or None).
+    ``minimum`` (or None), ``default``, ``tune_default`` (that of ``mosesplug tune`` on lists),
+    ``help``, ``details``, ``source`` and ``only_with`` (a condition, or None).
     """
     types = get_type_hints(algorithm.options)
     defaults = algorithm.options()
     described = []
     for setting in fields(algorithm.options):
         kind = types[setting.name]
+        default = getattr(defaults, setting.name)
         choices = list(get_args(kind)) if get_origin(kind) is Literal else None
         described.append(
             {
@@ -64,7 +87,8 @@ def describe_options(algorithm: Algorithm) -> list[dict[str, Any]]:
                 "type": "str" if choices else kind.__name__,
                 "choices": choices,
                 "minimum": setting.metadata.get("minimum"),
-                "default": getattr(defaults, setting.name),
+                "default": default,
+                "tune_default": algorithm.tune_options.get(setting.name, default),
                 "help": setting.metadata["help"],
                 "details": setting.metadata["details"],
                 "source": setting.metadata["source"],

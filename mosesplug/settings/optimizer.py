@@ -76,7 +76,8 @@ class OptimizerSettings:
         compared="ranges",
         note="names of no feature are refused",
         details="As LM0:0..1, or with one interval for each weight of a group: "
-        "tm:0..1,0..1,-1..1,0..1.",
+        "tm:0..1,0..1,-1..1,0..1. In tune, mert draws random starts if this is given, or "
+        "--option restarts=N.",
     )
     window: int = setting(
         -1,

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, get_args, get_type_hints
 
 import pytest
 
 from mosesplug.errors import UsageError
 from mosesplug.optimizers import Algorithm, algorithms
-from mosesplug.settings.algorithm_options import find_idle_options, make_options
+from mosesplug.settings.algorithm_options import (
+    add_tune_options,
+    describe_options,
+    find_idle_options,
+    make_options,
+)
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,23 @@ def test_values_take_the_fields_types() -> None:
     assert make_options(fake(), given) == Options(7, 1e-3, "two", False, "5")
     assert make_options(fake(), {}) == Options()
     assert make_options(fake(), {"rounds": 2}) == Options(2)
+
+
+def test_tune_adds_its_own_defaults_under_their_condition() -> None:
+    assert add_tune_options(fake(), {"rounds": 2}) == {"rounds": 2}
+    always = replace(fake(), tune_options={"rounds": 5})
+    assert add_tune_options(always, {"rate": 1}) == {"rounds": 5, "rate": 1}
+    assert add_tune_options(always, {"rounds": 2}) == {"rounds": 2}
+    once = replace(always, tune_options_with="kind=one")
+    assert add_tune_options(once, {}) == {"rounds": 5}
+    assert add_tune_options(once, {"kind": "one"}) == {"rounds": 5, "kind": "one"}
+    assert add_tune_options(once, {"kind": "two"}) == {"kind": "two"}
+
+
+def test_descriptions_have_both_defaults() -> None:
+    described = {each["name"]: each for each in describe_options(algorithms()["mert"])}
+    assert (described["restarts"]["default"], described["restarts"]["tune_default"]) == (20, 0)
+    assert described["polish"]["default"] == described["polish"]["tune_default"]
 
 
 @pytest.mark.parametrize(

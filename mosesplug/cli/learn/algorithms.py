@@ -115,6 +115,8 @@ def _page(algorithm: Algorithm, settings: list[dict[str, Any]]) -> Iterator[str]
     yield "Settings, given as --option NAME=VALUE:"
     for setting in settings:
         head, default = f"  {setting['name']}  {_kind(setting)}", f"[{_spell(setting['default'])}]"
+        if setting["tune_default"] != setting["default"]:
+            default = f"{default[:-1]}; of tune: {_spell(setting['tune_default'])}]"
         if len(head) + 2 + len(default) <= _WIDTH:
             yield f"{head}  {default}"
         else:

@@ -67,7 +67,10 @@ def test_page_has_every_setting(algorithm: Algorithm, capsys: pytest.CaptureFixt
     defaults = algorithm.options()
     for setting in fields(algorithm.options):
         default = getattr(defaults, setting.name)
+        of_tune = algorithm.tune_options.get(setting.name, default)
         shown = str(default).lower() if isinstance(default, bool) else str(default)
+        if of_tune != default:
+            shown += f"; of tune: {of_tune}"
         (at,) = (at for at, line in enumerate(lines) if line.startswith(f"  {setting.name}  "))
         assert lines[at].endswith(f"  [{shown}]") or lines[at + 1] == f"      [{shown}]"
         assert joined(f"{setting.metadata['help']}.") in joined(page)

@@ -18,8 +18,8 @@ class MertOptions:
         20,
         help="number of random starting points, drawn from the box of the ranges",
         details=(
-            "With up to 1,000 hypotheses, up to 20 times as many, until 20 have found the best "
-            "score. tune --algorithm mert: 0."
+            "With up to 1,000 hypotheses and a polish, up to 20 times as many, until 20 have "
+            "found the best score."
         ),
         source="mert-moses.pl --random-restarts",
         minimum=0,
