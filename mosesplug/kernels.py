@@ -1,34 +1,22 @@
 """Compile kernels: one typed decorator around Numba for all hot loops.
 
 Kernels release the GIL, so threads run them in parallel. They are cached on disk, so they compile
-only once. They never write to their inputs unless their docstring says that an argument is an
-output.
-
-The cache is in ``NUMBA_CACHE_DIR``, beside the modules or in the user's cache directory, as Numba
-chooses. If none of them can be written, as in a read-only container, it is in a private directory
-of the user under the temporary directory; if that is impossible, kernels are not cached. Kernels
-beside the modules are read even if nothing can be written there: whoever installs the package may
-compile for all users. Damaged files of the cache are replaced, and a full disk costs time only.
-Processes that want the same kernel at the same time compile it once.
+only once (see ``kernel_cache``). They never write to their inputs unless their docstring says that
+an argument is an output.
 """
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import gc
-import logging
 import os
-import stat
 import sys
-import tempfile
 import threading
-import time
-import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, update_wrapper
 from pathlib import Path
 from typing import Any, TypeVar, cast
+
+from mosesplug.kernel_cache import has_home, share_cache, use_private_cache
 
 __all__ = [
     "count_compiled",
@@ -117,132 +105,15 @@ def _compile(function: Callable[..., object], flags: dict[str, Any]) -> Any:
     numba = _load_numba()
     # A wrapper for callers in C, which kernels do not have, takes a tenth of the compilation.
     options = {"nogil": True, "no_cfunc_wrapper": True, **flags}
-    if not _has_home() and not _use_private_cache():
+    if not has_home() and not use_private_cache():
         return numba.njit(**options)(function)
     try:
         dispatcher = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # Numba can write to none of its directories.
-        dispatcher = numba.njit(cache=_use_private_cache(), **options)(function)
+        dispatcher = numba.njit(cache=use_private_cache(), **options)(function)
     if dispatcher._cache.cache_path is not None:
-        _extend_cache(dispatcher._cache, Path(function.__code__.co_filename).parent)
-        _take_turns(dispatcher)
+        share_cache(dispatcher, Path(function.__code__.co_filename).parent)
     return dispatcher
-
-
-def _extend_cache(kept: Any, modules: Path) -> None:
-    """Let Numba work with a cache that it cannot read or write.
-
-    Numba compiles what it cannot read, and runs what it cannot write. The files of the cache are
-    replaced as a whole, but a crash of the machine may leave them empty. What is not in this cache
-    is read from the one beside the modules.
-    """
-    load, save = kept.load_overload, kept.save_overload
-
-    def load_overload(signature: Any, context: Any) -> Any:
-        try:
-            found = load(signature, context)
-        except Exception:  # unpickling damaged bytes raises any error
-            found = None
-            with contextlib.suppress(OSError):
-                kept.flush()
-        if found is None and Path(kept.cache_path) != modules / "__pycache__":
-            with contextlib.suppress(Exception):
-                found = _load_beside(modules, kept, signature, context)
-        return found
-
-    def save_overload(*arguments: Any) -> None:
-        try:
-            save(*arguments)
-        except OSError as error:
-            _warn_unwritten(f"{error.strerror or error}: {kept.cache_path}")
-
-    kept.load_overload, kept.save_overload = load_overload, save_overload
-
-
-def _load_beside(modules: Path, kept: Any, signature: Any, context: Any) -> Any:
-    """Load a compiled kernel from the cache beside the modules, or return None."""
-    from numba.core import caching
-
-    # The same names, stamps and keys as in the other directory.
-    implementation = kept._impl
-    stamp = implementation.locator.get_source_stamp()
-    open_files: Any = caching.IndexDataCacheFile
-    files = open_files(str(modules / "__pycache__"), implementation.filename_base, stamp)
-    data = files.load(kept._index_key(signature, context.codegen()))
-    return None if data is None else implementation.rebuild(context, data)
-
-
-_PATIENCE = 60.0
-"""Seconds after which a process compiles what another one has not finished."""
-
-
-def _take_turns(dispatcher: Any) -> None:
-    """Let one process compile what others want at the same time; they load it.
-
-    Each kernel has a byte of a file in its cache directory, which the process that compiles it
-    locks. The system unlocks the bytes of a process that dies, and forks do not inherit them.
-    Without such locks, each process compiles.
-    """
-    from numba.core.compiler_lock import global_compiler_lock
-
-    kept, compile_kernel = dispatcher._cache, dispatcher.compile
-    load, byte = kept.load_overload, zlib.crc32(kept._impl.filename_base.encode())
-    held: list[int] = []
-
-    def load_overload(signature: Any, context: Any) -> Any:
-        found = load(signature, context)
-        if found is None and (file := _lock(kept, byte)) is not None:
-            held.append(file)
-            found = load(signature, context)
-        return found
-
-    def compile_alone(signature: Any) -> Any:
-        with global_compiler_lock:  # one thread of a process compiles at a time
-            try:
-                return compile_kernel(signature)
-            finally:
-                while held:
-                    with contextlib.suppress(OSError):
-                        fcntl.lockf(held.pop(), fcntl.LOCK_UN, 1, byte)
-
-    kept.load_overload, dispatcher.compile = load_overload, compile_alone
-
-
-def _lock(kept: Any, byte: int) -> int | None:
-    """Lock a byte of the file of locks in a cache; return the file, or None.
-
-    None means that the byte stays unlocked. Kernels do not call each other in circles, so that
-    processes do not wait for each other.
-    """
-    end = time.monotonic() + _PATIENCE
-    with contextlib.suppress(OSError):
-        kept._impl.locator.ensure_cache_path()
-        file = _open_locks(kept.cache_path)
-        while time.monotonic() < end:
-            try:
-                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
-                return file
-            except BlockingIOError:
-                time.sleep(0.02)
-    return None
-
-
-@cache
-def _open_locks(directory: str) -> int:
-    """Open the file of locks of a cache.
-
-    The file stays open, since closing it unlocks all its bytes.
-    """
-    return os.open(Path(directory, "kernels.lock"), os.O_RDWR | os.O_CREAT, 0o666)
-
-
-@cache
-def _warn_unwritten(problem: str) -> None:
-    logging.getLogger("mosesplug").warning(
-        "warning: compiled code cannot be cached (%s), so the next command compiles it anew. Set "
-        "NUMBA_CACHE_DIR to a directory with some space.",
-        problem,
-    )
 
 
 _compiled: list[str] = []
@@ -331,60 +202,6 @@ def _postpone_blas() -> None:
         linalg.ensure_blas = look
 
     linalg.ensure_blas = answer_once
-
-
-@cache
-def _has_home() -> bool:
-    """Return whether the user's cache directory is known.
-
-    If it is not, Numba creates one named ``~``.
-    """
-    config: Any = _load_numba().config
-    if config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME"):
-        return True
-    try:
-        return Path.home().is_absolute()
-    except RuntimeError:
-        return False
-
-
-@cache
-def _use_private_cache() -> bool:
-    """Let Numba use a private temporary cache; warn and return False without one."""
-    config: Any = _load_numba().config
-    for place in _temporary_directories():
-        directory = Path(place, f"mosesplug-kernels-{os.geteuid()}")
-        if _is_private(directory):
-            config.CACHE_DIR = str(directory)
-            return True
-    logging.getLogger("mosesplug").warning(
-        "warning: no directory can be written to cache compiled code, so every command compiles "
-        "it anew (10 seconds and more). Set NUMBA_CACHE_DIR to a writable directory."
-    )
-    return False
-
-
-def _temporary_directories() -> Iterator[str]:
-    """Yield the directories of ``tempfile``, except the current directory."""
-    named = (os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP"))
-    yield from (place for place in (*named, "/tmp", "/var/tmp") if place)
-
-
-def _is_private(directory: Path) -> bool:
-    """Create a missing directory; return whether only this user can write to it.
-
-    Numba executes what it finds in its cache, so the directory of another user is no cache.
-    """
-    user = os.geteuid()
-    try:
-        directory.mkdir(mode=0o700, exist_ok=True)
-        status = directory.lstat()
-        if not stat.S_ISDIR(status.st_mode) or status.st_uid != user or status.st_mode & 0o077:
-            return False
-        tempfile.TemporaryFile(dir=directory).close()
-    except OSError:
-        return False
-    return True
 
 
 def _once_for_all_constants(dispatcher: Any) -> Any:

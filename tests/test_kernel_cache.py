@@ -1,0 +1,389 @@
+"""Where kernels are cached: read-only installations, no home, other users' directories."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numba
+import pytest
+from numba.core import event
+
+import mosesplug
+from mosesplug import kernel_cache, kernels
+
+USER = 54321
+AS_USER = [
+    *("setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups"),
+    *(f"--{kind}=-all,+dac_read_search" for kind in ("inh-caps", "ambient-caps", "bounding-set")),
+]
+"""Runs a command as a user who has no home, and can read but not write the files of others."""
+
+PROGRAM = """
+import mosesplug.kernels as kernels
+kernels.load_compiler()
+print(sum(kernels._nothing.dispatcher.stats.cache_hits.values()), kernels.__file__)
+"""
+
+
+@pytest.fixture
+def installation(tmp_path: Path) -> Path:
+    """A copy of the package that cannot be written."""
+    site = tmp_path / "site-packages"
+    for package in ("mosesplug", "formats"):
+        source = Path(mosesplug.__file__).parents[1] / package
+        shutil.copytree(source, site / package, ignore=shutil.ignore_patterns("__pycache__"))
+    for directory in (site, *(path for path in site.rglob("*") if path.is_dir())):
+        directory.chmod(0o555)
+    return site
+
+
+@pytest.fixture
+def compile_kernel(installation: Path, tmp_path: Path) -> Callable[[], subprocess.Popen[str]]:
+    """Start a process that compiles a kernel, as a user without home."""
+    prefix = AS_USER if os.geteuid() == 0 else []
+    if prefix and subprocess.run([*prefix, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("this root user cannot become another one (setpriv)")
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    temporary.chmod(0o1777)
+    environment = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(installation),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "TMPDIR": str(temporary),
+    }
+    return partial(
+        subprocess.Popen,
+        [*prefix, sys.executable, "-c", PROGRAM],
+        env=environment,
+        cwd=installation,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_read_only_installation_without_home(
+    compile_kernel: Callable[[], subprocess.Popen[str]], installation: Path, tmp_path: Path
+) -> None:
+    """Several processes share one private cache, whoever creates it; one of them compiles."""
+    together = [compile_kernel() for _ in range(3)]
+    outputs = [(process.communicate(timeout=120), process.returncode) for process in together]
+    module = installation / "mosesplug" / "kernels.py"
+    for (out, error), code in outputs:
+        assert (code, error) == (0, "")
+        assert out.endswith(f" {module}\n")
+    assert sorted(out.split()[0] for (out, _), _ in outputs) == ["0", "1", "1"]
+    user = USER if os.geteuid() == 0 else os.geteuid()
+    cache = tmp_path / "tmp" / f"mosesplug-kernels-{user}"
+    assert (cache.stat().st_mode & 0o777, cache.stat().st_uid) == (0o700, user)
+    assert {path.suffix for path in cache.rglob("kernels._nothing*")} == {".nbc", ".nbi"}
+
+
+def test_whoever_installs_compiles_for_all_users(
+    compile_kernel: Callable[[], subprocess.Popen[str]], installation: Path, tmp_path: Path
+) -> None:
+    """Users read what is cached beside the modules, although they cannot write there."""
+    package = installation / "mosesplug"
+    package.chmod(0o755)
+    installer = {"PYTHONPATH": str(installation), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    command = [sys.executable, "-P", "-c", PROGRAM]
+    subprocess.run(command, env=environment | installer, check=True, cwd=tmp_path, timeout=120)
+    assert list((package / "__pycache__").glob("*.nbi"))
+    (package / "__pycache__").chmod(0o555)
+    package.chmod(0o555)
+    process = compile_kernel()
+    out, error = process.communicate(timeout=120)
+    assert (out[:2], error) == ("1 ", "")
+    assert not list((tmp_path / "tmp").rglob("*.nbc"))
+
+
+@pytest.fixture
+def undecided(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Forget where kernels are cached, and restore that afterwards."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    decisions = (kernel_cache.has_home, kernel_cache.use_private_cache)
+    for decision in decisions:
+        decision.cache_clear()
+    yield
+    for decision in decisions:
+        decision.cache_clear()
+
+
+@pytest.mark.usefixtures("undecided")
+def test_one_warning_if_no_directory_can_be_written(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", no_home)
+    monkeypatch.setattr(kernel_cache, "_temporary_directories", lambda: iter(["/nonexistent"]))
+    with caplog.at_level(logging.WARNING):
+        found = [kernels.kernel(lambda number: number + 1)(1) for _ in range(2)]
+    assert found == [2, 2]
+    [record] = caplog.records
+    assert "Set NUMBA_CACHE_DIR to a writable directory" in record.getMessage()
+    assert not numba.config.CACHE_DIR
+
+
+@pytest.mark.usefixtures("undecided")
+@pytest.mark.parametrize("refused", ["mode", "link", "file"])
+def test_directories_that_others_can_write_are_not_used_as_cache(
+    refused: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    for place in (first, second):
+        place.mkdir()
+    name = f"mosesplug-kernels-{os.geteuid()}"
+    taken = first / name
+    if refused == "mode":
+        taken.mkdir()
+        taken.chmod(0o770)
+    elif refused == "link":
+        (tmp_path / "mine").mkdir(mode=0o700)
+        taken.symlink_to(tmp_path / "mine")
+    else:
+        taken.touch()
+    monkeypatch.setattr(
+        kernel_cache, "_temporary_directories", lambda: iter([str(first), str(second)])
+    )
+    assert kernel_cache.use_private_cache()
+    assert str(second / name) == numba.config.CACHE_DIR
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give directories away")
+@pytest.mark.usefixtures("undecided")
+def test_directories_of_other_users_are_not_used_as_cache(tmp_path: Path) -> None:
+    directory = tmp_path / "theirs"
+    directory.mkdir(mode=0o700)
+    os.chown(directory, USER, USER)
+    assert not kernel_cache._is_private(directory)
+
+
+def variables(site: Path, cache: Path) -> dict[str, str]:
+    """Return an environment for a copy of the package, beside which nothing is cached."""
+    return os.environ | {
+        "PYTHONPATH": str(site),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "NUMBA_CACHE_DIR": str(cache),
+    }
+
+
+def run_program(site: Path, cache: Path, **more: str) -> tuple[int, str]:
+    """Run the program with these variables; return its number of cache hits and its errors."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env=variables(site, cache) | more,
+        cwd=site,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    return int(done.stdout.split()[0]), done.stderr
+
+
+HOLDS = """
+import sys
+import mosesplug.kernels as kernels
+from numba.core import event
+from numba.core.compiler_lock import global_compiler_lock
+class Holding(event.Listener):
+    def on_start(self, event):
+        print("compiles", flush=True)
+        sys.stdin.readline()
+    def on_end(self, event):
+        pass
+event.register("numba:compile", Holding())
+kernels.load_compiler()
+"""
+"""Waits for a line while it compiles a kernel."""
+
+WAITS = """
+import time
+import mosesplug.kernel_cache as kernel_cache
+def sleep(seconds, sleep=time.sleep):
+    print("waits", flush=True)
+    sleep(seconds)
+kernel_cache.time.sleep = sleep
+"""
+"""Tells of each time that it waits for another process."""
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_processes_wait_for_one_that_compiles(
+    killed: bool, installation: Path, tmp_path: Path
+) -> None:
+    """They load what it has compiled; if it dies, one of them compiles."""
+    start = partial(
+        subprocess.Popen,
+        env=variables(installation, tmp_path / "cache"),
+        cwd=installation,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with start([sys.executable, "-c", HOLDS]) as first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == "compiles\n"
+        with start([sys.executable, "-c", WAITS + PROGRAM]) as second:
+            assert second.stdout is not None
+            assert second.stdout.readline() == "waits\n"
+            if killed:
+                first.kill()
+            else:
+                first.communicate("go on\n", timeout=120)
+            hits = second.stdout.read().splitlines()[-1].split()[0]
+    assert (hits, second.returncode) == ("0" if killed else "1", 0)
+
+
+@pytest.fixture
+def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
+    """Run a module of kernels in this process, with an empty cache in ``tmp_path``."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+
+    def run(text: str) -> Any:
+        path = tmp_path / "kernels_of_test.py"
+        path.write_text("from mosesplug.kernels import kernel\n" + text)
+        monkeypatch.syspath_prepend(tmp_path)
+        monkeypatch.delitem(sys.modules, path.stem, raising=False)
+        return importlib.import_module(path.stem)
+
+    return run
+
+
+def locked_files(cache: Path) -> list[bool]:
+    """Return, for each file of locks, whether another process finds something locked."""
+    program = """
+import fcntl, sys
+for path in sys.argv[1:]:
+    try:
+        fcntl.lockf(open(path, "r+"), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        print("free")
+    except BlockingIOError:
+        print("locked")
+"""
+    paths = [str(path) for path in cache.rglob("kernels.lock")]
+    command = [sys.executable, "-IS", "-c", program, *paths]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return [line == "locked" for line in done.stdout.splitlines()]
+
+
+def test_kernels_are_locked_while_they_are_compiled(
+    modules: Callable[[str], Any], tmp_path: Path
+) -> None:
+    """Also while another one is compiled that they call, and never after errors."""
+    module = modules("""
+@kernel
+def inner(number):
+    return number + 1
+@kernel
+def outer(number):
+    return inner(number) + inner(1.5)
+@kernel
+def broken(number):
+    return number + undefined
+""")
+    found = []
+
+    class Looking(event.Listener):
+        def on_start(self, event: Any) -> None:
+            pass
+
+        def on_end(self, event: Any) -> None:
+            found.append(locked_files(tmp_path / "cache"))
+
+    with event.install_listener("numba:compile", Looking()):
+        assert module.outer(1) == 4.5
+        assert found == [[True]] * 3
+        with pytest.raises(numba.TypingError):
+            module.broken(1)
+    assert locked_files(tmp_path / "cache") == [False]
+
+
+@pytest.mark.parametrize("problem", ["no patience", "no file"])
+def test_kernels_are_compiled_without_locks(
+    problem: str,
+    modules: Callable[[str], Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if problem == "no file":
+        monkeypatch.setattr(
+            kernel_cache, "_open_locks", lambda directory: os.open(tmp_path, os.O_RDWR)
+        )
+    else:
+        monkeypatch.setattr(kernel_cache, "_PATIENCE", 0.0)
+    module = modules("@kernel\ndef add_one(number):\n    return number + 1\n")
+    assert module.add_one(1) == 2
+    assert list((tmp_path / "cache").rglob("*.nbc"))
+
+
+def test_processors_share_a_directory(installation: Path, tmp_path: Path) -> None:
+    """Each finds its own code, whichever machine ran first."""
+    run, other = partial(run_program, installation, tmp_path / "c"), {"NUMBA_CPU_NAME": "generic"}
+    found = [run(), run(**other), run(**other), run()]
+    assert found == [(0, ""), (0, ""), (1, ""), (1, "")]
+
+
+@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
+@pytest.mark.parametrize("left", [0, 40])
+def test_damaged_files_are_replaced(
+    suffix: str, left: int, installation: Path, tmp_path: Path
+) -> None:
+    """A machine that lost power has files of the right name without their content."""
+    run = partial(run_program, installation, tmp_path / "cache")
+    run()
+    for path in (tmp_path / "cache").rglob(f"*.{suffix}"):
+        path.write_bytes(path.read_bytes()[:left])
+    assert [run(), run()] == [(0, ""), (1, "")]
+
+
+def test_a_full_disk_costs_time_only(installation: Path, tmp_path: Path) -> None:
+    limited = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n" + PROGRAM
+    done = subprocess.run(
+        [sys.executable, "-c", limited],
+        env=variables(installation, tmp_path / "cache"),
+        cwd=installation,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.stdout.startswith("0 "), done.stderr
+    assert done.stderr.count("warning: compiled code cannot be cached") == 1
+    assert "NUMBA_CACHE_DIR" in done.stderr
+
+
+def test_a_home_that_forbids_execution(installation: Path, tmp_path: Path) -> None:
+    """Cached code is data that the process maps itself: it needs no permission of the disk."""
+    home = tmp_path / "home"
+    home.mkdir()
+    script = f'mount -t tmpfs -o noexec none "{home}" && for each in 1 2; do "$@"; done'
+    done = subprocess.run(
+        [
+            *("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"),
+            *(sys.executable, "-c", PROGRAM),
+        ],
+        env=variables(installation, home / "kernels"),
+        cwd=installation,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    if "unshare" in done.stderr or "mount" in done.stderr:
+        pytest.skip(f"no file system without execution can be mounted here: {done.stderr}")
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["0", "1"], done.stderr
