@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from formats.graphs.hypergraph import hypergraph_names, write_hypergraph
 from formats.graphs.hypergraph_reader import read_hypergraph
@@ -103,3 +105,23 @@ def store_graphs(
             )
             after()
     return path
+
+
+def open_store(directory: Path) -> NBestStore:
+    """Open the store of a run."""
+    return NBestStore.open(directory / "nbests.lmdb")
+
+
+def assert_same_graphs(one: Path, other: Path, n_sentences: int = 12) -> None:
+    """Compare all graphs of two runs."""
+    with open_store(one) as first, open_store(other) as second:
+        assert first.space == second.space
+        with first.graphs() as here, second.graphs() as there:
+            for sentence in range(n_sentences):
+                pairs = zip(here.of_sentence(sentence), there.of_sentence(sentence), strict=True)
+                for a, b in pairs:
+                    assert a.words == b.words
+                    for field in fields(a):
+                        np.testing.assert_array_equal(
+                            getattr(a, field.name), getattr(b, field.name)
+                        )

@@ -6,31 +6,25 @@ import gc
 import gzip
 import itertools
 import shutil
-import sys
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import sacrebleu
 
 from formats.graphs.hypergraph import list_hypergraph_files
 from formats.nbest.files import read_nbest
 from formats.text import read_lines
 from formats.weights.files import ShowWeights, read_dense
-from mosesplug.cli.run.mert_options import read_command_line
-from mosesplug.cli.run.mert_settings import make_script_plan
 from mosesplug.decoders.moses import Queue
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.features import FeatureSpace
-from mosesplug.forest.n_best import GraphFeatures, make_nbest_list
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem, algorithm
 from mosesplug.optimizers.batch.mira.kbmira import KbmiraOptions
 from mosesplug.optimizers.batch.mira.optimizer import kbmira
-from mosesplug.settings.configuration import Configuration
 from mosesplug.settings.decoding import GraphSettings
 from mosesplug.store import NBestStore, graph_writing
 from mosesplug.tuning import tune
@@ -42,16 +36,13 @@ from mosesplug.tuning.parallel.ordered_map import start_in_order
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import read_result
 from tests.tuning.conftest import make_toy
+from tests.tuning.graphs.forest_runs import assert_same_graphs, open_store
 
 Toy = Any
 Files = Callable[[Path], dict[str, bytes]]
 GRAPHS: dict[str, Any] = {"graphs": GraphSettings()}
 MIRA: dict[str, Any] = {"algorithm": "kbmira", "options": {"epochs": 3}}
 ON_LISTS: dict[str, Any] = {"algorithm": "pro", "options": {}}
-
-
-def opened(directory: Path) -> NBestStore:
-    return NBestStore.open(directory / "nbests.lmdb")
 
 
 @pytest.mark.parametrize("optimising", [{}, MIRA, ON_LISTS], ids=["mert", "kbmira", "lists"])
@@ -62,7 +53,7 @@ def test_a_run(toy: Toy, log: Any, optimising: dict[str, Any]) -> None:
     assert len(scores) == 3
     assert max(scores) > scores[0]
     work = toy.directory / "work"
-    with opened(work) as store:
+    with open_store(work) as store:
         assert [record.n_graphs for record in store.iterations()] == [12, 12, 12]
         assert store.iterations()[0].hypotheses == 12 * 15
         assert store.space is not None
@@ -108,7 +99,7 @@ def test_mert_searches_all_that_is_in_the_graphs(toy: Toy) -> None:
             maximum_iterations=1,
         )
         tune(made)
-        with opened(toy.directory / name) as store:
+        with open_store(toy.directory / name) as store:
             optima.append(read_result(store.iterations()[0]))
     assert optima[1].optimum == pytest.approx(optima[0].optimum, abs=1e-6)
     np.testing.assert_allclose(optima[1].weights.dense, optima[0].weights.dense, atol=1e-3)
@@ -119,7 +110,7 @@ def test_graphs_of_all_iterations_are_learnt_from(toy: Toy) -> None:
     few = {"graphs": GraphSettings(1)}
     made = toy.configuration(decoding=few, optimising=MIRA, maximum_iterations=2)
     tune(made)
-    with opened(made.working_directory) as store, store.graphs() as graphs:
+    with open_store(made.working_directory) as store, store.graphs() as graphs:
         kept = [len(graphs.of_sentence(number)) for number in range(12)]
         assert kept == [2] * 12
         first, second = graphs.graph(1, 0), graphs.graph(2, 0)
@@ -146,7 +137,7 @@ def test_inactive_weights_stay(toy: Toy) -> None:
             existing="overwrite",
         )
         found = tune(made).iterations
-        with opened(made.working_directory) as store:
+        with open_store(made.working_directory) as store:
             result = read_result(store.iterations()[0])
             before = store.iterations()[0].record["dense"]
         assert found
@@ -162,7 +153,7 @@ def test_sparse_features_of_graphs_are_learnt(toy: Toy) -> None:
         flags="-sparse", decoding=GRAPHS, optimising=MIRA, maximum_iterations=2
     )
     weights = tune(made).weights
-    with opened(made.working_directory) as store:
+    with open_store(made.working_directory) as store:
         second = store.iterations()[1].record["sparse"]
     assert any(name.startswith("wt_") and weight for name, weight in second.items())
     assert "UnknownWordPenalty0" not in {*second, *weights.sparse}
@@ -204,21 +195,6 @@ def test_killed_at_any_moment(
         tune(toy.configuration(name, existing="continue", **settings))
         assert left_by_run(toy.directory / name) == expected, moment
         assert_same_graphs(whole, toy.directory / name)
-
-
-def assert_same_graphs(one: Path, other: Path, n_sentences: int = 12) -> None:
-    """Compare all graphs of two runs."""
-    with opened(one) as first, opened(other) as second:
-        assert first.space == second.space
-        with first.graphs() as here, second.graphs() as there:
-            for sentence in range(n_sentences):
-                pairs = zip(here.of_sentence(sentence), there.of_sentence(sentence), strict=True)
-                for a, b in pairs:
-                    assert a.words == b.words
-                    for field in fields(a):
-                        np.testing.assert_array_equal(
-                            getattr(a, field.name), getattr(b, field.name)
-                        )
 
 
 def test_mira_gives_the_weights_of_moses(multi30k: Path, tmp_path: Path) -> None:
@@ -273,90 +249,6 @@ def test_mira_gives_the_weights_of_moses(multi30k: Path, tmp_path: Path) -> None
     assert Weights.of_vector(nothing.space, found.weights, fixed).sparse == {}
 
 
-DEMO = Path(__file__).parents[3] / "moses-config" / "demo"
-DECODER = "from mosesplug.cli.moses.decoder import main; main()"
-
-
-def interrupting(phase: str) -> Callable[[Event], None]:
-    """A watcher that ends a run where a phase of the second iteration begins."""
-
-    def watch(event: Event) -> None:
-        if event == PhaseStarted(2, phase):  # type: ignore[arg-type]
-            raise KeyboardInterrupt
-
-    return watch
-
-
-def demo(directory: Path, config: Path, flag: str, iterations: int) -> Configuration:
-    """A run of the demo system's bundled decoder on six sentences."""
-    decoder = directory / "decoder"
-    decoder.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{DECODER}" "$@"\n')
-    decoder.chmod(0o755)
-    for name in ("tarvian", "english"):
-        lines = (DEMO / f"tune.{name}").read_bytes().splitlines(keepends=True)
-        (directory / name).write_bytes(b"".join(lines[:6]))
-    words = [directory / "tarvian", directory / "english", decoder, config, flag]
-    words += ["--nbest=10", f"--maximum-iterations={iterations}", "--seed=5", "--random-restarts=1"]
-    words += ["--decoder-flags=-stack 10", "--forest-edges=20", f"--working-dir={directory}/work"]
-    return make_script_plan(read_command_line([*map(str, words)]))[0].configuration
-
-
-@pytest.mark.parametrize("flag", ["--hg-mira", "--lattice-mert"])
-def test_the_score_includes_fixed_weights(tmp_path: Path, flag: str) -> None:
-    config = tmp_path / "fixed.ini"
-    text = (DEMO / "moses.ini").read_text().replace("path=", f"path={DEMO}/")
-    text = text.replace("\nDistortion\n", "\nDistortion tuneable=false\n")
-    text = text.replace("num-features=4", "num-features=4 tuneable-components=true,false,true,true")
-    config.write_text(text)
-    made = demo(tmp_path, config, flag, iterations=1)
-    tune(made)
-    fixed = {"UnknownWordPenalty0": 1.0, "Distortion0": 0.3, "TranslationModel0_2": 0.2}
-    with opened(made.working_directory) as store, store.graphs() as graphs:
-        found = read_result(store.iterations()[0])
-        features = GraphFeatures(graphs.space, fixed)
-        weights = features.vector(found.weights.dense, {})
-        lists = [
-            make_nbest_list(number, graphs.of_sentence(number), features, weights, 1)
-            for number in range(6)
-        ]
-    texts = ["" if each is None else each.text(0).decode() for each in lists]
-    english = (tmp_path / "english").read_text().splitlines()
-    bleu = sacrebleu.corpus_bleu(
-        texts, [english], tokenize="none", smooth_method="none", force=True
-    )
-    assert found.optimum == pytest.approx(bleu.score / 100.0, abs=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("flag", "phases"), [("--hg-mira", ["score", "optimise"]), ("--lattice-mert", [])]
-)
-def test_graphs_of_the_bundled_decoder(
-    tmp_path: Path, left_by_run: Files, flag: str, phases: list[str]
-) -> None:
-    """What ``mert-moses`` asks for, cut off before and after the graphs are stored."""
-    made = demo(tmp_path, DEMO / "moses.ini", flag, iterations=2)
-    tune(made)
-    work = made.working_directory
-    with opened(work) as store:
-        first, second = store.iterations()
-        assert (first.n_graphs, second.n_graphs) == (6, 6)
-        assert second.first_best_score > first.first_best_score
-    # Lists begin with what the decoder itself thinks best.
-    listed = read_nbest(work / "run2.best10.out.gz")
-    firsts = np.flatnonzero(np.diff(listed.sentence_ids, prepend=-1)).tolist()
-    translations = (work / "run2.out").read_bytes().splitlines()
-    assert [listed.text(row) for row in firsts] == [line.strip() for line in translations]
-    if not phases:
-        return
-    killed = replace(made, working_directory=tmp_path / "killed", existing="continue")
-    for phase in phases:
-        with pytest.raises(KeyboardInterrupt):
-            tune(killed, interrupting(phase))
-    tune(killed)
-    assert left_by_run(killed.working_directory) == left_by_run(work)
-    assert_same_graphs(killed.working_directory, work, 6)
-
-
 def test_a_finished_run_can_be_continued(toy: Toy, left_by_run: Files) -> None:
     tune(toy.configuration("whole", decoding=GRAPHS))
     tune(toy.configuration("twice", decoding=GRAPHS, maximum_iterations=1))
@@ -368,7 +260,7 @@ def test_a_run_with_lists_continues_with_graphs(toy: Toy, log: Any) -> None:
     tune(toy.configuration(maximum_iterations=1))
     made = toy.configuration(decoding=GRAPHS, existing="continue", maximum_iterations=2)
     tune(made, log)
-    with opened(made.working_directory) as store:
+    with open_store(made.working_directory) as store:
         assert [record.n_graphs for record in store.iterations()] == [0, 12]
         assert store.graphs().iterations == (2,)
     assert any("forest: None -> Graphs" in note.text for note in log.of(Note))
@@ -415,7 +307,7 @@ def test_invalid_output_of_decoders_is_rejected(toy: Toy, fault: str, why: str) 
     made = toy.configuration(flags=f"-fault {fault}", decoding=GRAPHS)
     with pytest.raises(DecoderError, match=why):
         tune(made)
-    with opened(made.working_directory) as store:
+    with open_store(made.working_directory) as store:
         assert not store.iterations()
     # Existing files do not prevent the continuation of a run.
     mended = toy.configuration(decoding=GRAPHS, existing="continue", maximum_iterations=1)
@@ -432,7 +324,7 @@ def test_a_sentence_without_translation_has_no_graph(
     tune(made, log)
     warnings = [note.text for note in log.of(Note) if note.warning]
     assert any("1 of 12 sentences have no n-best list" in text for text in warnings)
-    with opened(made.working_directory) as store, store.graphs() as graphs:
+    with open_store(made.working_directory) as store, store.graphs() as graphs:
         assert graphs.graph(1, 3) is None
 
 
@@ -466,10 +358,10 @@ def test_the_map_grows_from_iteration_to_iteration(
     toy: Toy, monkeypatch: pytest.MonkeyPatch, optimising: dict[str, Any]
 ) -> None:
     """It cannot grow while graphs are in use; learning lets go of them."""
-    open_store = NBestStore.open.__func__  # type: ignore[attr-defined]
+    open_mapped = NBestStore.open.__func__  # type: ignore[attr-defined]
 
     def small(cls: type[NBestStore], path: Path, *, writable: bool = False) -> NBestStore:
-        store = open_store(cls, path, writable=writable, map_size=1 << 17)
+        store = open_mapped(cls, path, writable=writable, map_size=1 << 17)
         assert isinstance(store, NBestStore)
         return store
 
@@ -482,5 +374,5 @@ def test_the_map_grows_from_iteration_to_iteration(
         assert len(tune(made).iterations) == 3
     finally:
         gc.enable()
-    with opened(made.working_directory) as store:
+    with open_store(made.working_directory) as store:
         assert store.graphs().iterations == (1, 2, 3)
