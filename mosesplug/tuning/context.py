@@ -119,8 +119,6 @@ class Context:
             "shards": _sharding_text(optimising.sharding),
             "held-out text": _held_out_text(configuration.held_out),
             **list_compared_values(configuration),
-            # Not in records of runs without it, as those of earlier versions.
-            **({"forced decoding": "True"} if decoding.forced else {}),
             **({} if self.data.domains is None else {"domains": self.data.domains.text}),
         }
 
