@@ -41,7 +41,6 @@ def find_diverse(
     penalty: float,
     *,
     order: int = ORDER,
-    beam: int | None = None,
     most_alike: int = MOST_ALIKE,
 ) -> Derivations:
     """Return up to ``k`` different translations in the order of their discovery.
@@ -56,14 +55,13 @@ def find_diverse(
         k: number of translations.
         penalty: cost of each pair of equal n-grams, positive, in units of the model score.
         order: length of the n-grams in words.
-        beam: number of partial derivations to keep per node; None for an exact search.
         most_alike: run at most ``k`` times this many searches.
 
     Returns:
         The derivations with their model scores, without the penalties.
 
     Raises:
-        ValueError: ``k``, ``penalty``, ``order`` or ``beam`` is not positive.
+        ValueError: ``k``, ``penalty`` or ``order`` is not positive.
         DataError: no derivation builds the goal, or the best one has more than ten million edges.
     """
     _check(k, penalty, order)
@@ -72,7 +70,7 @@ def find_diverse(
     found: dict[bytes, NDArray[np.int64]] = {}
     for _ in range(k * most_alike):
         text, states, values = _price_ngrams(own, len(graph.words), texts, penalty, order)
-        edges = find_best_with_ngrams(text, scores, states, values, beam=beam).edges
+        edges = find_best_with_ngrams(text, scores, states, values).edges
         said = _words(own, edges)
         found.setdefault(said.tobytes(), edges)
         texts.append(said)

@@ -28,7 +28,6 @@ __all__ = [
     "best_outside",
     "log_count",
     "log_inside",
-    "log_outside",
     "log_partition",
     "posterior",
 ]
@@ -155,53 +154,6 @@ def _count_uses(
             for entry in range(tail_offsets[edge], tail_offsets[edge + 1]):
                 nodes[tails[entry]] += times
     return nodes, edges
-
-
-@kernel
-def log_outside(
-    edge_offsets: NDArray[np.int64],
-    tail_offsets: NDArray[np.int64],
-    tails: NDArray[np.int32],
-    scores: NDArray[np.float64],
-    inside: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Return the outside scores of the nodes: float64 ``[n_nodes]``, 0 at the goal.
-
-    The outside score is the log of the summed weights of all partial derivations of the goal that
-    lack a derivation of the node. Unlike posteriors below 1e-308, outside scores do not underflow.
-
-    Args:
-        edge_offsets, tail_offsets, tails: arrays of the graph.
-        scores: float64 ``[n_edges]``.
-        inside: inside scores from ``log_inside``.
-    """
-    n_nodes = len(edge_offsets) - 1
-    # A sum is exp(highest) * total until its node is reached.
-    highest = np.full(n_nodes, -np.inf)
-    total = np.zeros(n_nodes)
-    outside = np.full(n_nodes, -np.inf)
-    outside[-1] = 0.0
-    for node in range(n_nodes - 1, -1, -1):
-        if total[node] > 0.0:
-            outside[node] = highest[node] + math.log(total[node])
-        if outside[node] == -np.inf:
-            continue
-        for edge in range(edge_offsets[node], edge_offsets[node + 1]):
-            first, last = tail_offsets[edge], tail_offsets[edge + 1]
-            for entry in range(first, last):
-                score = outside[node] + scores[edge]
-                for other in range(first, last):
-                    if other != entry:
-                        score += inside[tails[other]]
-                if score == -np.inf:
-                    continue
-                tail = tails[entry]
-                if score <= highest[tail]:
-                    total[tail] += math.exp(score - highest[tail])
-                else:
-                    total[tail] = total[tail] * math.exp(highest[tail] - score) + 1.0
-                    highest[tail] = score
-    return outside
 
 
 @kernel

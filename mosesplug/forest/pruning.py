@@ -3,19 +3,18 @@
 The max-marginal of an edge is the score of the best derivation that uses it: its own score, the
 inside scores of its tails and the outside score of its head (max-product inside-outside).
 ``prune_to_edges`` keeps a number of edges like Moses' tools. ``prune_to_beam`` keeps the edges near
-the best one, by max-marginal (Huang 2008) or by the sum over all derivations that use an edge.
+the best one, by max-marginal (Huang 2008).
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
-from mosesplug.forest.inside_outside import best_outside, log_outside, posterior
+from mosesplug.forest.inside_outside import best_outside
 from mosesplug.forest.viterbi import inside_best, viterbi
 from mosesplug.hypergraph import Hypergraph, read_only
 from mosesplug.kernels import kernel
@@ -69,10 +68,10 @@ def prune_to_beam(
     graph: Hypergraph,
     scores: NDArray[np.float64],
     beam: float,
-    *,
-    over: Literal["best", "all"] = "best",
 ) -> Hypergraph:
     """Prune a graph to edges whose log-probability is within a beam of the best one's.
+
+    The log-probability of an edge is that of the best derivation that uses it (max-marginal).
 
     Args:
         graph: a graph whose goal can be built.
@@ -81,8 +80,6 @@ def prune_to_beam(
         beam: keep an edge if its log-probability is at most this much (0 or more) below that of
             the best edge. The edges that connect it to the goal and the leaves in its best
             derivation, and the best derivation of the graph, are always kept too.
-        over: take the probability of an edge from the ``best`` derivation that uses it
-            (max-marginal) or from ``all`` of them (posterior).
 
     Raises:
         ValueError: the beam is negative or not a number.
@@ -96,11 +93,7 @@ def prune_to_beam(
     kept[viterbi(graph, scores).edges] = True
     _, inside, _ = inside_best(*arrays, scores)
     outside, above = best_outside(*arrays, scores, inside)
-    if over == "best":
-        through = score_through_edges(*arrays, scores, inside, outside)
-    else:
-        sums = posterior(graph, scores).inside
-        through = score_through_edges(*arrays, scores, sums, log_outside(*arrays, scores, sums))
+    through = score_through_edges(*arrays, scores, inside, outside)
     kept |= (through >= through.max() - beam) & (through > -np.inf)
     _connect(*arrays, above, kept)
     _complete(*arrays, scores, inside, kept)

@@ -95,7 +95,6 @@ def greedy_oracles(
     rng: np.random.Generator,
     *,
     beam: int | None = BEAM,
-    passes: int = PASSES,
     on_progress: OnProgress = lambda done, total, what: None,
 ) -> CorpusOracle:
     """Improve one sentence's choice at a time if corpus BLEU rises (survey, Figure 2).
@@ -108,7 +107,6 @@ def greedy_oracles(
         graphs: at least one graph.
         rng: random generator of the orders.
         beam: see ``oracles.bleu.oracle``.
-        passes: maximum number of passes.
         on_progress: callback for progress.
 
     Raises:
@@ -116,7 +114,7 @@ def greedy_oracles(
     """
     chosen = [*sentence_oracles(graphs, beam=beam, on_progress=on_progress).oracles]
     totals = _sum_statistics(chosen)
-    for turn in range(1, passes + 1):
+    for turn in range(1, PASSES + 1):
         changed = False
         for done, number in enumerate(rng.permutation(len(graphs)).tolist(), start=1):
             others = totals - chosen[number].statistics
@@ -136,7 +134,6 @@ def linear_oracles(
     graphs: Sequence[OracleGraph],
     *,
     beam: int | None = None,
-    passes: int = PASSES,
     on_progress: OnProgress = lambda done, total, what: None,
 ) -> CorpusOracle:
     """Return the derivations with the highest linear BLEU, linearised in each pass.
@@ -147,14 +144,13 @@ def linear_oracles(
     Args:
         graphs: at least one graph.
         beam: see ``linear_bleu.linear_oracle``.
-        passes: maximum number of passes.
         on_progress: callback for progress.
 
     Raises:
         ValueError, DataError: as ``linear_oracle``, with the sentence id.
     """
     best = model_oracles(graphs)
-    for turn in range(1, passes + 1):
+    for turn in range(1, PASSES + 1):
         totals = _sum_statistics(best.oracles)
         # If some order has no match, one more match of each order gives a direction.
         gains = linear_bleu(totals if (totals[0:-1:2] > 0.0).all() else totals + 1.0)

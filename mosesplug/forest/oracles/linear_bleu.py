@@ -19,16 +19,12 @@ from mosesplug.metrics.linear_bleu import LinearBleu, linear_bleu
 __all__ = ["LinearBleu", "linear_bleu", "linear_oracle"]
 
 
-def linear_oracle(
-    graph: OracleGraph, gains: LinearBleu, *, model: float = 0.0, beam: int | None = None
-) -> Oracle:
+def linear_oracle(graph: OracleGraph, gains: LinearBleu, *, beam: int | None = None) -> Oracle:
     """Return the derivation with the highest linear BLEU, exact without a beam.
 
     Args:
         graph: the graph of the sentence with its references.
         gains: gains of words and n-grams.
-        model: factor of the model score: 0 for the oracle; positive for a hope, or for a fear if
-            the gains are negative.
         beam: number of partial derivations to keep per node; None keeps all that are needed.
 
     Raises:
@@ -37,7 +33,7 @@ def linear_oracle(
     """
     usable = graph.scores > -np.inf
     scores = np.full(len(usable), -np.inf)
-    scores[usable] = model * graph.scores[usable] + gains.word * _words(graph.text)[usable]
+    scores[usable] = gains.word * _words(graph.text)[usable]
     values = np.concatenate([[0.0], gains.ngrams])[graph.states.depths]
     found = find_best_with_ngrams(graph.text, scores, graph.states, values, beam=beam)
     return judge_derivation(graph, found.edges)
