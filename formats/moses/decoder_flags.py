@@ -1,4 +1,4 @@
-"""Convert a decoder's flags to sections of its configuration.
+"""Read a decoder's flags, and convert them to sections of its configuration.
 
 For example, ``-threads 2`` is ``[threads]`` with the value 2.
 """
@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from formats.errors import FormatError, quote
 
-__all__ = ["decoder_flags"]
+__all__ = ["SHORT_FLAGS", "decoder_flags", "flag_name", "group_flags"]
 
-_SHORT_FLAGS: Mapping[str, str] = {
+SHORT_FLAGS: Mapping[str, str] = {
     "aws": "alternate-weight-setting",
     "b": "beam-threshold",
     "cbd": "cube-pruning-diversity",
@@ -51,6 +51,30 @@ _WEIGHT_FLAGS = ("weight", "weight-overwrite")
 _FLAG = re.compile(r"--?([^\d].*)")
 
 
+def flag_name(flag: str) -> str:
+    """Return the long name of a flag such as ``-th`` or ``--threads``, without dashes."""
+    name = _FLAG.sub(r"\1", flag)
+    return SHORT_FLAGS.get(name, name)
+
+
+def group_flags(words: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield each flag, as it is spelled, with its values.
+
+    As in Moses, the values of a flag end at the next word that starts with ``-`` and is not a
+    number. Values that precede the first flag come first, with an empty flag.
+    """
+    flag, values = "", list[str]()
+    for word in words:
+        if _FLAG.fullmatch(word) is None:
+            values.append(word)
+            continue
+        if flag or values:
+            yield flag, values
+        flag, values = word, []
+    if flag or values:
+        yield flag, values
+
+
 def decoder_flags(text: str) -> dict[str, tuple[str, ...]]:
     """Return the sections of ``moses.ini`` that are equivalent to the given flags.
 
@@ -66,17 +90,13 @@ def decoder_flags(text: str) -> dict[str, tuple[str, ...]]:
     except ValueError as error:
         raise FormatError(f"decoder flags {quote(text)}: {error}") from error
     sections: dict[str, list[str]] = {}
-    for word in words:
-        if found := _FLAG.fullmatch(word):
-            name = _SHORT_FLAGS.get(found[1], found[1])
-            sections.setdefault(name, [])
-        elif not sections:
+    for flag, values in group_flags(words):
+        if not flag:
             raise FormatError(
-                f"decoder flags {quote(text)}: {quote(word)} comes before any flag",
+                f"decoder flags {quote(text)}: {quote(values[0])} comes before any flag",
                 remedy="The form is: -flag value value -flag",
             )
-        else:
-            sections[name].append(word)
+        sections.setdefault(flag_name(flag), []).extend(values)
     sections.pop("config", None)
     for name in _WEIGHT_FLAGS:
         if name in sections:

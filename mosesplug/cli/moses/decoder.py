@@ -19,6 +19,7 @@ from typing import BinaryIO, NoReturn, cast
 # The decoder processes small arrays in separate processes; threads inside NumPy only cost time.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+from formats.moses.decoder_flags import SHORT_FLAGS
 from formats.moses.ini import MosesIni, read_moses_ini
 from formats.text import read_lines
 from formats.weights.files import read_sparse
@@ -103,8 +104,9 @@ def _serve(ini: MosesIni, wanted: Settings) -> None:
 
 def _help() -> str:
     lines = []
+    letters = {name: short for short, name in SHORT_FLAGS.items()}
     for name, option in OPTIONS.items():
-        short = f", -{option.short}" if option.short else ""
+        short = f", -{letters[name]}" if name in letters else ""
         lines.append(f"  -{name + short:<38} {option.help}\n")
     return INTRODUCTION + "".join(lines)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from formats.errors import FormatError
+from formats.moses.decoder_flags import flag_name, group_flags
 from formats.moses.ini import MosesIni
 from formats.moses.ini_features import FALSE_WORDS
 from mosesplug.errors import UsageError
@@ -37,50 +38,45 @@ TRUE_WORDS = {"true", "t", "1", "yes", "y"}
 
 @dataclass(frozen=True)
 class DecoderOption:
-    """An option: its short name (or ""), least and most number of values, and help."""
+    """An option: the least and the most number of its values, and its help."""
 
-    short: str
     least: int
     most: int
     help: str
 
 
 OPTIONS: Mapping[str, DecoderOption] = {
-    "config": DecoderOption("f", 1, 1, "moses.ini of the system"),
-    "input-file": DecoderOption(
-        "i", 1, 1, "text to translate, one sentence per line (default: stdin)"
-    ),
-    "show-weights": DecoderOption("", 0, 1, "print the features and their weights, then exit"),
+    "config": DecoderOption(1, 1, "moses.ini of the system"),
+    "input-file": DecoderOption(1, 1, "text to translate, one sentence per line (default: stdin)"),
+    "show-weights": DecoderOption(0, 1, "print the features and their weights, then exit"),
     "n-best-list": DecoderOption(
-        "", 2, 3, "FILE N [distinct]: write N-best lists to FILE, - for stdout"
+        2, 3, "FILE N [distinct]: write N-best lists to FILE, - for stdout"
     ),
     "weight-overwrite": DecoderOption(
-        "", 1, 1, "'Name= v v Name= v': weights that replace those in moses.ini"
+        1, 1, "'Name= v v Name= v': weights that replace those in moses.ini"
     ),
-    "weight-file": DecoderOption("wf", 1, 1, "sparse weights; this decoder has no sparse features"),
+    "weight-file": DecoderOption(1, 1, "sparse weights; this decoder has no sparse features"),
     "output-search-graph-hypergraph": DecoderOption(
-        "", 1, 3, "true [txt|gz [DIR]]: write a search graph per sentence to DIR"
+        1, 3, "true [txt|gz [DIR]]: write a search graph per sentence to DIR"
     ),
-    "server": DecoderOption("", 0, 1, "answer local XML-RPC requests instead of reading input"),
-    "server-port": DecoderOption("", 1, 1, "port of the server (default: 8080)"),
-    "serial": DecoderOption("", 0, 1, "accepted; the server always answers one request at a time"),
-    "threads": DecoderOption("th", 1, 1, "number of processes, or all (default: 1)"),
-    "stack": DecoderOption("s", 1, 1, "hypotheses kept per stack, 0 = all (default: 200)"),
+    "server": DecoderOption(0, 1, "answer local XML-RPC requests instead of reading input"),
+    "server-port": DecoderOption(1, 1, "port of the server (default: 8080)"),
+    "serial": DecoderOption(0, 1, "accepted; the server always answers one request at a time"),
+    "threads": DecoderOption(1, 1, "number of processes, or all (default: 1)"),
+    "stack": DecoderOption(1, 1, "hypotheses kept per stack, 0 = all (default: 200)"),
     "beam-threshold": DecoderOption(
-        "b", 1, 1, "minimum probability relative to the best (default: 1e-5)"
+        1, 1, "minimum probability relative to the best (default: 1e-5)"
     ),
-    "distortion-limit": DecoderOption("dl", 1, 1, "longest jump, 0 = none, -1 = any (default: -1)"),
-    "max-phrase-length": DecoderOption("", 1, 1, "longest source phrase (default: 20)"),
-    "ttable-limit": DecoderOption("", 1, 1, "translations per source phrase (default: 20)"),
-    "n-best-factor": DecoderOption(
-        "", 1, 1, "accepted; distinct lists are exact here at any value"
-    ),
-    "search-algorithm": DecoderOption("", 1, 1, "only 0 (stack decoding)"),
-    "inputtype": DecoderOption("", 1, 1, "only 0 (text)"),
-    "input-factors": DecoderOption("", 1, 1, "only 0 (words)"),
-    "output-factors": DecoderOption("", 1, 1, "only 0 (words)"),
-    "mapping": DecoderOption("", 1, 1, "only '0 T 0' (one phrase table)"),
-    "verbose": DecoderOption("v", 1, 1, "0 = silent (default), 1 = report progress on stderr"),
+    "distortion-limit": DecoderOption(1, 1, "longest jump, 0 = none, -1 = any (default: -1)"),
+    "max-phrase-length": DecoderOption(1, 1, "longest source phrase (default: 20)"),
+    "ttable-limit": DecoderOption(1, 1, "translations per source phrase (default: 20)"),
+    "n-best-factor": DecoderOption(1, 1, "accepted; distinct lists are exact here at any value"),
+    "search-algorithm": DecoderOption(1, 1, "only 0 (stack decoding)"),
+    "inputtype": DecoderOption(1, 1, "only 0 (text)"),
+    "input-factors": DecoderOption(1, 1, "only 0 (words)"),
+    "output-factors": DecoderOption(1, 1, "only 0 (words)"),
+    "mapping": DecoderOption(1, 1, "only '0 T 0' (one phrase table)"),
+    "verbose": DecoderOption(1, 1, "0 = silent (default), 1 = report progress on stderr"),
 }
 ONLY_VALUES = {
     "search-algorithm": ("0",),
@@ -119,36 +115,24 @@ class Settings:
 def parse_arguments(arguments: Sequence[str]) -> dict[str, list[str]]:
     """Return the values by the long name of each option; the first occurrence counts.
 
-    As in Moses, the values of an option end at the next word that starts with ``-`` and is not a
-    number.
+    ``formats.moses.decoder_flags`` says how Moses separates options and values.
 
     Raises:
         UsageError: an option is unsupported, or a value belongs to no option.
     """
-    long_names = {option.short: name for name, option in OPTIONS.items() if option.short}
     given: dict[str, list[str]] = {}
-    values: list[str] | None = None
-    for word in arguments:
-        if not _is_option(word):
-            if values is None:
-                raise UsageError(
-                    f"'{word}' is not an option; input comes from -input-file or stdin"
-                )
-            values.append(word)
-            continue
-        name = word[2:] if word.startswith("--") else word[1:]
-        name = long_names.get(name, name)
+    for flag, values in group_flags(arguments):
+        if not flag:
+            raise UsageError(
+                f"'{values[0]}' is not an option; input comes from -input-file or stdin"
+            )
+        name = flag_name(flag)
         if name not in OPTIONS:
             raise UsageError(
-                f"the bundled decoder does not support option {word}; see --help, or use Moses"
+                f"the bundled decoder does not support option {flag}; see --help, or use Moses"
             )
-        values = []
         given.setdefault(name, values)
     return given
-
-
-def _is_option(word: str) -> bool:
-    return len(word) > 1 and word[0] == "-" and not word[1].isdigit() and word[1] != "."
 
 
 def read_settings(given: Mapping[str, Sequence[str]], ini: MosesIni) -> Settings:
