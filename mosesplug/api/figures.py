@@ -142,7 +142,7 @@ def report(
         sentence: the sentence whose search graph is drawn; None selects a small one.
         dpi: dots per inch of a PNG.
         title: title of the page; None names the working directory.
-        report_metrics: names of metrics that the run did not optimise. The page has their scores
+        report_metrics: names of metrics that the run did not optimize. The page has their scores
             of each iteration, which need ``references``, and plots of the trade-offs.
         progress: None, True for a bar on stderr, or a function that is called with the parts done,
             the number of parts, and a description.

@@ -126,7 +126,7 @@ def optimize(
             ``mosesplug.metrics.Metric``; with ``statistics``, a ``StatisticsMetric``. None: BLEU,
             or that of the store.
         metric_settings: settings of a named metric, as ``"case:false"`` or a mapping.
-        report_metrics: names of metrics that are reported and never optimised; see ``Fit.gains``.
+        report_metrics: names of metrics that are reported and never optimized; see ``Fit.gains``.
             ``scores`` by name that the metric does not use are reported, too.
         initial: starting weights: a mapping of names to weights, a vector, or a file of any format.
             None: equal weights, or those that made the store or the graphs.

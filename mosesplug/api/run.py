@@ -169,7 +169,7 @@ class Run:
 
     @property
     def metric(self) -> str:
-        """Name of the metric that the run optimises."""
+        """Name of the metric that the run optimizes."""
         with self._open() as stored:
             return stored.metric_name
 
@@ -209,7 +209,7 @@ class Run:
         return max(self.iterations, key=lambda row: row["score"])
 
     def weights(self, iteration: int | None = None) -> WeightTable:
-        """Return weights, not normalised.
+        """Return weights, not normalized.
 
         Args:
             iteration: the iteration, for the weights that it was decoded with. None returns the

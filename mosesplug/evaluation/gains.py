@@ -226,5 +226,5 @@ def find_gaming(gains: Sequence[Gain]) -> str | None:
     return (
         f"{last.objective.metric} improves on {where} ({last.objective.start:.4f} to "
         f"{last.objective.end:.4f}), but every other metric gets worse: {worse}. The weights may "
-        f"exploit {last.objective.metric}; optimise a sum of metrics, or trust the starting weights"
+        f"exploit {last.objective.metric}; optimize a sum of metrics, or trust the starting weights"
     )

@@ -346,13 +346,13 @@ def find_warnings(lists: TuningSet, result: LearningResult) -> list[str]:
         times = "once" if len(unfinished) == 1 else f"{len(unfinished)} times"
         known = f"; the loss may be {max(gaps):.3g} above the minimum" if gaps else ""
         messages.append(
-            f"the solver stopped before the minimum {times}{known}: regularise more, or allow "
+            f"the solver stopped before the minimum {times}{known}: regularize more, or allow "
             "more steps"
         )
     if score < result.start:
         messages.append(
             f"the score of the learned weights ({score:.6f}) is lower than that of the starting "
-            f"weights ({result.start:.6f}): the algorithm optimises another objective, or its "
+            f"weights ({result.start:.6f}): the algorithm optimizes another objective, or its "
             "options do not suit these lists"
         )
     return messages

@@ -48,11 +48,11 @@ class Normalization:
         for step in self.steps:
             if step not in _NORMALIZATIONS:
                 raise UsageError(
-                    f"unknown normalisation {step!r}: use {', '.join(sorted(_NORMALIZATIONS))}, "
+                    f"unknown normalization {step!r}: use {', '.join(sorted(_NORMALIZATIONS))}, "
                     "or several with + between them, as in normalize:lower+punct"
                 )
             if self.steps.count(step) > 1:
-                raise UsageError(f"the normalisation {step} is given twice")
+                raise UsageError(f"the normalization {step} is given twice")
         ordered = tuple(step for step in _NORMALIZATIONS if step in self.steps)
         object.__setattr__(self, "steps", ordered)
 

@@ -200,7 +200,7 @@ def _refuse_others(metric: str, settings: Mapping[str, str], known: tuple[str, .
     for name in settings:
         if name in ("regtype", "regwin"):
             raise UsageError(
-                f"{name} regularises the line search and is not a setting of {metric}: "
+                f"{name} regularizes the line search and is not a setting of {metric}: "
                 "give it to the optimizer"
             )
         if name not in known:

@@ -135,7 +135,7 @@ def choose_sentences(graphs: DerivationSource, updates: OracleUpdates) -> NDArra
     if not len(found):
         raise OptimizerError(
             f"oracles={updates}: no search graph yields a reference of its sentence. References "
-            "must be tokenised and cased as the decoder's output is. Prune graphs less, decode "
+            "must be tokenized and cased as the decoder's output is. Prune graphs less, decode "
             "with a larger beam, or learn with local updates."
         )
     return found if updates == "bold" else np.arange(graphs.n_sentences)

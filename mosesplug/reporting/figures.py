@@ -132,7 +132,7 @@ def _draw_times(figure: Figure, data: ReportData) -> None:
     decoding = np.array([facts.seconds_decoding for facts in data.iterations])
     optimising = np.array([facts.seconds_optimising for facts in data.iterations])
     axes.bar(numbers, decoding, color="#0f766e", label="decoding")
-    axes.bar(numbers, optimising, bottom=decoding, color="#f59e0b", label="optimising")
+    axes.bar(numbers, optimising, bottom=decoding, color="#f59e0b", label="optimizing")
     axes.set_ylabel("seconds")
     _over_iterations(axes, numbers)
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))

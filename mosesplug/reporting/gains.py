@@ -83,7 +83,7 @@ def _judge(gain: MetricGain) -> str:
     if gain.improvement and gain.p_randomisation >= _SIGNIFICANT:
         words.append("not significant")
     if gain.is_objective:
-        words.append("optimised")
+        words.append("optimized")
     return ", ".join(words)
 
 

@@ -102,7 +102,7 @@ def _render_iterations(data: ReportData) -> str:
         )
         for facts in data.iterations
     ]
-    rows = [(*head, "decoding", "optimising"), *rows]
+    rows = [(*head, "decoding", "optimizing"), *rows]
     if not any(row[_HELD_OUT] for row in rows[1:]):
         rows = [row[:_HELD_OUT] + row[_HELD_OUT + 1 :] for row in rows]
     return render_section("Iterations", "", render_table(rows[0], rows[1:]))
@@ -121,7 +121,7 @@ def _render_watched(data: ReportData) -> str:
         for facts, values in zip(data.iterations, zip(*columns, strict=True), strict=True)
     ]
     plots = "".join(_render_trade_off(data, each) for each in data.watched)
-    return render_section("Metrics that were not optimised", note, render_table(head, rows) + plots)
+    return render_section("Metrics that were not optimized", note, render_table(head, rows) + plots)
 
 
 def _objective(data: ReportData) -> WatchedScores:

@@ -294,7 +294,7 @@ class Configuration:
         panel="Output",
         added=True,
         details="No weights are written if one weight dominates all others, a score falls, "
-        "references are in another language or tokenised differently, lists have one "
+        "references are in another language or tokenized differently, lists have one "
         "hypothesis each, or features never vary.",
     )
     max_drop: float = setting(

@@ -281,7 +281,7 @@ class DecodingSettings:
         excludes=("decode-command", "jobs", "multi-moses", "online", "forest"),
         details="Moses decodes a second time, constrained to the references "
         "(ConstrainedDecoding), and what it finds is merged into the lists. The references "
-        "must be tokenised as the output. Sentences whose references cannot be derived keep "
+        "must be tokenized as the output. Sentences whose references cannot be derived keep "
         "their lists.",
     )
     filtering: ModelFilter | None = field(default=None, metadata=parts(_FilterSettings))
@@ -297,7 +297,7 @@ class DecodingSettings:
     )
     config_weights_first: bool = setting(
         False,
-        help="Decode first without normalising the weights",
+        help="Decode first without normalizing the weights",
         panel="Decoder",
         script="use-config-weights-for-first-run",
     )

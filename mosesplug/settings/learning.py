@@ -113,7 +113,7 @@ class LearningSettings:
     )
     report_metric: tuple[str, ...] = setting(
         (),
-        help="Report a metric, never optimise it; repeatable",
+        help="Report a metric, never optimize it; repeatable",
         panel="Learning",
         metavar="NAME",
         excludes=("graphs",),

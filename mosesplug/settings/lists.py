@@ -123,7 +123,7 @@ class ListSettings:
     )
     scores: tuple[str | ScoreSource, ...] = setting(
         (),
-        help="Scores to optimise, a line a hypothesis; repeatable",
+        help="Scores to optimize, a line a hypothesis; repeatable",
         panel="Data",
         metavar="NAME=FILE",
         exists="scores",

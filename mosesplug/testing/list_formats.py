@@ -96,7 +96,7 @@ def _description(case: ListFormatCase) -> None:
 def _recognition(case: ListFormatCase) -> None:
     if case.is_recognised:
         for path in case.files:
-            require(case.format.recognises(read_first_lines(path)), f"{path} is not recognised")
+            require(case.format.recognises(read_first_lines(path)), f"{path} is not recognized")
     for lines in ([b"x y\n"], [b"\xff\xfe\x00\n"], [b"a"], [b"0 1 2\n", b"x"]):
         found = case.format.recognises(lines)
         require(isinstance(found, bool), "recognises() must return a bool for any lines")

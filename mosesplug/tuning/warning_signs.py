@@ -232,7 +232,7 @@ def find_text_signs(
         found.append(
             WarningSign(
                 name,
-                f"{seen}: tokenise the references as the training text was, or the scores mean"
+                f"{seen}: tokenize the references as the training text was, or the scores mean"
                 " little",
             )
         )

@@ -23,7 +23,7 @@ import numpy as np
 from tests.benchmarks.large_store import MEASURE
 
 SIZES = ("1000", "1000", "10")
-TIMES = re.compile(r"loading ([0-9.]+) s, optimising ([0-9.]+) s \(([0-9.]+) s of CPU\)")
+TIMES = re.compile(r"loading ([0-9.]+) s, optimizing ([0-9.]+) s \(([0-9.]+) s of CPU\)")
 
 
 def make_lists(directory: Path, n_sentences: int, n_best: int, n_features: int) -> None:

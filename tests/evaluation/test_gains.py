@@ -181,7 +181,7 @@ def test_parts_of_a_sum_are_optimised_not_watched(lists: Path) -> None:
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (["GOOD"], "--report-metric GOOD: it is the metric that is optimised"),
+        (["GOOD"], "--report-metric GOOD: it is the metric that is optimized"),
         (["WER", "WER"], "--report-metric WER is given twice"),
         (["NOSUCH"], "unknown metric 'NOSUCH'"),
     ],

@@ -11,8 +11,8 @@ from mosesplug.reporting.gains import tabulate_gain
 @pytest.mark.parametrize(
     ("is_error_rate", "is_objective", "end", "p", "words"),
     [
-        (False, True, 0.6, 0.01, "better, optimised"),
-        (False, True, 0.6, 0.05, "better, not significant, optimised"),
+        (False, True, 0.6, 0.01, "better, optimized"),
+        (False, True, 0.6, 0.05, "better, not significant, optimized"),
         (False, False, 0.4, 0.3, "worse, not significant"),
         (True, False, 0.4, 0.3, "better, not significant"),
         (True, False, 0.4, 0.049, "better"),

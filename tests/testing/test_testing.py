@@ -165,7 +165,7 @@ def test_a_sound_format_passes(files: tuple[Path, Path]) -> None:
         (make_format(parse_strictly, "a:b"), "the name must not have a colon"),
         (
             replace(make_format(parse_strictly), recognises=lambda lines: False),
-            "valid is not recognised",
+            "valid is not recognized",
         ),
     ],
 )

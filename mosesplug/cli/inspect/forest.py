@@ -112,10 +112,10 @@ def oracle(
     weights: GraphWeightsFile = None,
     sparse_weights: SparseWeights = None,
     sentence: Annotated[
-        bool, typer.Option("--sentence", help="Maximise the BLEU+1 of each sentence.")
+        bool, typer.Option("--sentence", help="Maximize the BLEU+1 of each sentence.")
     ] = False,
     linear: Annotated[
-        bool, typer.Option("--linear", help="Maximise linear BLEU (Tromble et al. 2008).")
+        bool, typer.Option("--linear", help="Maximize linear BLEU (Tromble et al. 2008).")
     ] = False,
     beam: Annotated[
         int | None,
@@ -131,7 +131,7 @@ def oracle(
 ) -> None:
     """Print the oracle translations of search graphs, one per line.
 
-    By default a greedy search maximises corpus BLEU; --sentence and --linear are faster, and
+    By default a greedy search maximizes corpus BLEU; --sentence and --linear are faster, and
     --linear is exact. Corpus BLEU is printed on stderr, and with weights that of the 1-best.
 
     Examples: mosesplug forest oracle hypergraph --refs dev.en -o oracle.en;

@@ -69,18 +69,18 @@ def _mbr(
     ] = None,
     metric: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="With --nbest: maximise a metric, such as WER."),
+        typer.Option(metavar="NAME", help="With --nbest: maximize a metric, such as WER."),
     ] = None,
     metric_settings: MetricSettings = "",
     list_mbr: Annotated[
         bool,
         typer.Option(
-            "--list-mbr", help="Maximise expected BLEU+1 over a list (Kumar & Byrne 2004)."
+            "--list-mbr", help="Maximize expected BLEU+1 over a list (Kumar & Byrne 2004)."
         ),
     ] = False,
     lattice_mbr: Annotated[
         bool,
-        typer.Option("--lattice-mbr", help="Maximise linear BLEU (Tromble et al. 2008)."),
+        typer.Option("--lattice-mbr", help="Maximize linear BLEU (Tromble et al. 2008)."),
     ] = False,
     scale: Annotated[
         float, typer.Option(min=0.0, metavar="S", help="Scale of the model scores.")
@@ -112,7 +112,7 @@ def _mbr(
     translation a line, empty for a sentence without graph or list.
 
     Without --weights, graphs use the file "weights" beside them, a store those of the iteration,
-    and lists their scores. The posterior is sharper with a larger --scale; normalised weights need
+    and lists their scores. The posterior is sharper with a larger --scale; normalized weights need
     more than 1. --beam B drops edges whose best derivation is less likely than the best by a factor
     of exp(B), for graphs that are too large.
 

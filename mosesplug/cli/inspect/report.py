@@ -35,7 +35,7 @@ def report(
     dpi: Annotated[int, typer.Option(min=50, help="Dots per inch of a PNG.")] = 300,
     report_metric: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Show a metric that was not optimised; repeatable."),
+        typer.Option(metavar="NAME", help="Show a metric that was not optimized; repeatable."),
     ] = None,
     title: Annotated[str | None, typer.Option(help="Title of the page [the store's path].")] = None,
     quiet: Quiet = False,

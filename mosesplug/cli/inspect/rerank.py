@@ -36,7 +36,7 @@ def _rerank(
     ],
     sparse_weights: SparseWeights = None,
     mbr: Annotated[
-        bool, typer.Option("--mbr", help="Maximise expected BLEU+1 (Kumar & Byrne 2004).")
+        bool, typer.Option("--mbr", help="Maximize expected BLEU+1 (Kumar & Byrne 2004).")
     ] = False,
     scale: Annotated[
         float, typer.Option(min=0.0, metavar="S", help="With --mbr, scale of the scores.")

@@ -70,7 +70,7 @@ def _score(
 
     Texts are scored as they are, tokens separated by blanks; tokenize:NAME tokenizes them as
     sacrebleu does. TER, WER, CER, MER, PER and CDER are error rates: less is better.
-    normalize:lower+punct normalises their text. Sentence scores of BLEU are BLEU+1 (Lin &
+    normalize:lower+punct normalizes their text. Sentence scores of BLEU are BLEU+1 (Lin &
     Och 2004).
 
     Metrics: BLEU, CDER, CER, CHRF, MER, PER, TER (as in Moses), TER-SACREBLEU, WER, and those of

@@ -54,7 +54,7 @@ def print_report(
         lines.append(f"length exponent: rerank --length-exponent {found}{by}")
     lines.append(explain_signature(result.data.signature))
     lines.append(
-        f"loading {result.seconds_loading:.2f} s, optimising {result.seconds_learning:.2f} s"
+        f"loading {result.seconds_loading:.2f} s, optimizing {result.seconds_learning:.2f} s"
         f" ({result.cpu_seconds:.2f} s of CPU)"
     )
     if learned.held_out is None and learned.validation is None:

@@ -1,7 +1,7 @@
 """``kbmira``: MIRA on extractor files or search graphs, as in Moses' program.
 
 Without shuffling it makes the same updates as Moses' program, to the last bit, if that program
-recognises equal hypotheses. With shuffling, both draw the orders from the C library's generator.
+recognizes equal hypotheses. With shuffling, both draw the orders from the C library's generator.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ PROGRAM = Program(
         ProgramOption("output-file", "file for the weights (default: stdout)", "o", "FILE"),
         ProgramOption(
             "cparam",
-            "C, the largest step size; lower for more regularisation",
+            "C, the largest step size; lower for more regularization",
             "C",
             "C",
             parse_real,

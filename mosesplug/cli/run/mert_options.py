@@ -104,7 +104,7 @@ _SCRIPT_ONLY = (
         Kind.FLAG,
         "Does nothing",
         "Learning",
-        "as in the script: text is never normalised",
+        "as in the script: text is never normalized",
     ),
     ScriptOption("help", Kind.FLAG, "Show this text", "Output", "printed to stdout, exit code 0"),
     ScriptOption(

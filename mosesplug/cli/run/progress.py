@@ -31,14 +31,14 @@ __all__ = ["Reporter", "format_iterations"]
 _SECONDS_BETWEEN_LINES = 60.0
 """Without a terminal, a long decoding prints a line after this time."""
 _SECONDS_BETWEEN_STEPS = 30.0
-"""The same for reading search graphs and for optimising."""
+"""The same for reading search graphs and for optimizing."""
 _CLEAR_LINE = "\r\x1b[K"
 _PHASES = {
     "filter": "filtering the model",
     "features": "asking the decoder for its features",
     "decode": "decoding",
     "score": "scoring",
-    "optimise": "optimising",
+    "optimise": "optimizing",
     "judge": "translating the held-out text",
     "compare": "comparing the decoder's server with a newly started decoder",
 }
@@ -96,7 +96,7 @@ class Reporter:
             case GraphsRead(iteration, done, total):
                 self._step(f"{_label(iteration)}reading search graphs: {done} of {total}")
             case OptimizerProgress(iteration, done, total, what):
-                self._step(f"[{iteration}] optimising: {done} of {total} {what}{self._score}")
+                self._step(f"[{iteration}] optimizing: {done} of {total} {what}{self._score}")
             case IterationFinished():
                 self._score = f", {event.metric} so far {event.first_best_score:.4f}"
                 where = "in the graphs" if event.graphs else "in the merged lists"

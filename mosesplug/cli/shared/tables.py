@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 _ROUNDING = 1e-12
-"""Largest difference of normalised weights that the order of additions causes."""
+"""Largest difference of normalized weights that the order of additions causes."""
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _DIGITS = "12345678"

@@ -89,11 +89,11 @@ def normalise(weights: ResolvedWeights, norm: Norm = "l1") -> ResolvedWeights:
     size = compute_norm(weights, norm)
     if not weights.weights.dense:
         raise DataError(
-            f"{weights.source} has no dense weights to normalise by: give them too, as "
+            f"{weights.source} has no dense weights to normalize by: give them too, as "
             f"DENSE+{weights.source}"
         )
     if size == 0.0:
-        raise DataError(f"{weights.source}: all dense weights are 0 and cannot be normalised")
+        raise DataError(f"{weights.source}: all dense weights are 0 and cannot be normalized")
     dense = tuple(value / size for value in weights.weights.dense)
     sparse = {name: value / size for name, value in weights.weights.sparse.items()}
     found = weights.with_weights(Weights(dense, sparse), weights.source)

@@ -95,7 +95,7 @@ def read_store(
             references = NO_REFERENCES
         if references is None and metric != metric_of_signature(signature):
             raise UsageError(
-                f"the store has statistics of {signature}: to optimise {metric.signature()}, use "
+                f"the store has statistics of {signature}: to optimize {metric.signature()}, use "
                 "--refs FILE to compute its statistics"
             )
         lists = opened.tuning_set(selected)

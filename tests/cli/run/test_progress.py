@@ -101,7 +101,7 @@ def test_terminal() -> None:
     assert "\r\x1b[K[1] decoding: 3 of 10 sentences, 2.0/s" in text
     assert "\x1b[Kreading search graphs: 9 of 9" in text
     assert "[1] reading search graphs: 4 of 10" in text
-    assert "[1] optimising: 2 of 20 starts" in text
+    assert "[1] optimizing: 2 of 20 starts" in text
     assert "[2] decoding: 1 of 10 sentences, 2.0/s, BLEU so far 0.2500" in text
     assert text.endswith("finished after iteration 2: enough\n")
 
@@ -189,6 +189,6 @@ def test_lines_of_long_searches_without_a_terminal(monkeypatch: pytest.MonkeyPat
         now[0] += 10.0
         reporter(OptimizerProgress(1, step, 20, "climbs"))
     assert stream.getvalue().splitlines() == [
-        "[1] optimising: 3 of 20 climbs",
-        "[1] optimising: 6 of 20 climbs",
+        "[1] optimizing: 3 of 20 climbs",
+        "[1] optimizing: 6 of 20 climbs",
     ]

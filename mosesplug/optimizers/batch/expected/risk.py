@@ -89,7 +89,7 @@ class LinearBleuOptions(AnnealingOptions):
         0.5,
         help="fraction of the slope of the brevity penalty",
         details=(
-            "0, as in the paper, favours short output. 1 is the slope for output that is too "
+            "0, as in the paper, favors short output. 1 is the slope for output that is too "
             "short. Values between suit output as long as the reference."
         ),
         source="0 in Tromble et al. 2008; measured",
@@ -268,7 +268,7 @@ def _replacing(problem: Problem, weights: Floats, rng: np.random.Generator) -> F
 ALGORITHMS = (
     Algorithm(
         name="risk",
-        summary="Minimise the expected sentence cost, with annealing.",
+        summary="Minimize the expected sentence cost, with annealing.",
         source="Smith & Eisner 2006",
         family="expectation",
         options=RiskOptions,
@@ -279,7 +279,7 @@ ALGORITHMS = (
     ),
     Algorithm(
         name="linear-bleu",
-        summary="Maximise the expectation of linear BLEU, with annealing.",
+        summary="Maximize the expectation of linear BLEU, with annealing.",
         source="Tromble et al. 2008",
         family="expectation",
         options=LinearBleuOptions,

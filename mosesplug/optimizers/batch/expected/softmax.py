@@ -53,7 +53,7 @@ class SoftmaxOptions:
 
     oracle_gain: Literal["corpus", "lin-och", "moses", "nakov"] = option(
         "lin-och",
-        help="score that oracles maximise",
+        help="score that oracles maximize",
         details=(
             "corpus: the corpus metric, by greedy search. lin-och, moses, nakov: smoothed sentence "
             "BLEU; other metrics score the sentence. On search graphs, it is linear BLEU instead "

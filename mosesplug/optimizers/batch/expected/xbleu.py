@@ -87,7 +87,7 @@ def _require_matches(matches: NDArray[np.bool_]) -> None:
 ALGORITHMS = (
     Algorithm(
         name="xbleu",
-        summary="Maximise BLEU of the expected statistics, with annealing.",
+        summary="Maximize BLEU of the expected statistics, with annealing.",
         source="Rosti et al. 2010, 2011",
         family="expectation",
         options=XbleuOptions,

@@ -338,7 +338,7 @@ def _pairs_loss(
 ALGORITHMS = (
     Algorithm(
         name="margin",
-        summary="Minimise the structured hinge loss in its dual.",
+        summary="Minimize the structured hinge loss in its dual.",
         source="Neubig & Watanabe 2016, eq. 25-37; Hsieh et al. 2008",
         family="margin",
         options=MarginOptions,
@@ -347,7 +347,7 @@ ALGORITHMS = (
     ),
     Algorithm(
         name="cutting-plane",
-        summary="Minimise the loss of `margin` with cutting planes.",
+        summary="Minimize the loss of `margin` with cutting planes.",
         source="Joachims et al. 2009; Tsochantaridis et al. 2005",
         family="margin",
         options=CuttingPlaneOptions,

@@ -316,7 +316,7 @@ def take_ramp_steps(
 ALGORITHMS = (
     Algorithm(
         name="rampion",
-        summary="Minimise the structured ramp loss of hope and fear.",
+        summary="Minimize the structured ramp loss of hope and fear.",
         source="Gimpel & Smith 2012",
         family="margin",
         options=RampionOptions,

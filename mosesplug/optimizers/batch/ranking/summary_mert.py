@@ -252,7 +252,7 @@ def _first_pass(
     found = learner.optimize(problem, initial, rng, learner.options(), no_progress)
     if not found.weights[problem.tuning_set.space.n_dense :].any():
         raise OptimizerError(
-            f"{learner.name} found no sparse weights to summarise; choose another algorithm for "
+            f"{learner.name} found no sparse weights to summarize; choose another algorithm for "
             "the first pass, such as kbmira or rank-all"
         )
     return found
