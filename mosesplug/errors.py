@@ -29,6 +29,7 @@ __all__ = [
     "StoreInUse",
     "StoreMismatch",
     "UsageError",
+    "count_noun",
     "suggest",
 ]
 
@@ -67,6 +68,14 @@ class DecoderError(DataError):
 
 class OptimizerError(DataError):
     """The problem has no usable solution (NaN features, nothing to tune)."""
+
+
+def count_noun(number: int, noun: str) -> str:
+    """Return a number with its noun, as ``1 sentence``, ``2 batches`` or ``3 hypotheses``."""
+    if number == 1:
+        return f"1 {noun}"
+    ending = "es" if noun.endswith(("is", "ch")) else "s"
+    return f"{number} {noun.removesuffix('is')}{ending}"
 
 
 def suggest(word: str, known: Iterable[str]) -> str:

@@ -20,7 +20,7 @@ from mosesplug.api.nbest import NBest
 from mosesplug.api.table import ColumnType, Table
 from mosesplug.api.validation import ValidationTable
 from mosesplug.api.weights import WeightTable, find_format
-from mosesplug.errors import UsageError
+from mosesplug.errors import UsageError, count_noun
 from mosesplug.evaluation.error_rates import is_error_rate
 from mosesplug.evaluation.gains import Gain
 from mosesplug.evaluation.trade_offs import measure_trade_offs
@@ -357,16 +357,17 @@ class Fit:
 
     def _summary(self) -> str:
         learned, away = self.result.learning.sentences
+        lists, others = count_noun(learned, "sentence"), count_noun(away, "held-out sentence")
         metric = self.signature.partition("|")[0]
         if is_error_rate(self.signature):
             metric = f"1 - {metric}"
         text = (
-            f"{self.settings.algorithm}: {metric} {self.score:.4f} on {learned} sentences, "
+            f"{self.settings.algorithm}: {metric} {self.score:.4f} on {lists}, "
             f"{self.start_score:.4f} with the starting weights"
         )
         if self.held_out is not None and self.start_held_out is not None:
             text += (
-                f"; on {away} held-out sentences {self.held_out:.4f}, "
+                f"; on {others} {self.held_out:.4f}, "
                 f"{self.start_held_out:.4f} with the starting weights"
             )
         if (found := self.length_range) is not None:

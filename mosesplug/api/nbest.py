@@ -26,7 +26,7 @@ from mosesplug.api.arrays import (
     number_sentences,
 )
 from mosesplug.api.keywords import make_list_keywords
-from mosesplug.errors import DataError, UsageError
+from mosesplug.errors import DataError, UsageError, count_noun
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.lists.blocks import find_dense_features, read_list
 from mosesplug.reporting.tables import format_table, render_table
@@ -234,8 +234,9 @@ class NBest:
         )
 
     def __repr__(self) -> str:
-        counts = f"{self.n_sentences} sentences, {len(self)} hypotheses, {len(self.space)} features"
-        return f"NBest of {counts}"
+        sentences = count_noun(self.n_sentences, "sentence")
+        hypotheses = count_noun(len(self), "hypothesis")
+        return f"NBest of {sentences}, {hypotheses}, {count_noun(len(self.space), 'feature')}"
 
     def __str__(self) -> str:
         return "\n".join([repr(self), *format_table([_HEAD, *self._rows()], left=3)])

@@ -18,7 +18,7 @@ from mosesplug.api.arrays import FeatureArrays
 from mosesplug.api.nbest import NBest, make_block
 from mosesplug.api.table import Column, ColumnType, NamedValues, Table
 from mosesplug.api.weights import WeightTable
-from mosesplug.errors import DataError, StoreError, StoreInUse, UsageError
+from mosesplug.errors import DataError, StoreError, StoreInUse, UsageError, count_noun
 from mosesplug.features import FeatureSpace
 from mosesplug.inspection.hypotheses import (
     HypothesisBatch,
@@ -372,10 +372,10 @@ class Run:
 
     def _describe(self) -> str:
         scores = self.iterations["score"]
-        noun = "iteration" if len(scores) == 1 else "iterations"
         state = "finished" if self.is_finished else "not finished"
         return (
-            f"{len(scores)} {noun}, {self.metric} {scores[0]:.4f} to {scores[-1]:.4f} "
+            f"{count_noun(len(scores), 'iteration')}, "
+            f"{self.metric} {scores[0]:.4f} to {scores[-1]:.4f} "
             f"(best {max(scores):.4f}), {state}"
         )
 

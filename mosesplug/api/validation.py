@@ -8,6 +8,7 @@ from html import escape
 import numpy as np
 
 from mosesplug.api.table import Table
+from mosesplug.errors import count_noun
 from mosesplug.evaluation.gains import Gain
 from mosesplug.learning.cross_validation import CrossValidation
 from mosesplug.reporting.gains import tabulate_gain
@@ -58,6 +59,6 @@ class ValidationTable(CrossValidation):
     def _summary(self) -> str:
         sentences = sum(fold.sentences for fold in self.folds)
         return (
-            f"{len(self.folds)}-fold cross-validation of {sentences} sentences: "
+            f"{len(self.folds)}-fold cross-validation of {count_noun(sentences, 'sentence')}: "
             f"{self.held_out:.4f} held out, {self.start:.4f} with the starting weights"
         )

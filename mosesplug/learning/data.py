@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from formats.weights.any_format import read_weights
 from formats.weights.named import read_named_weights
-from mosesplug.errors import DataError, UsageError
+from mosesplug.errors import DataError, UsageError, count_noun
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.domains import add_domains
 from mosesplug.learning.inputs import (
@@ -313,8 +313,9 @@ def _read_graphs(
     data = LearningData(
         make_graph_problem(graphs, metric, algorithm, threads),
         graphs.start,
-        f"{count_sentences(graphs.n_sentences, len(graphs.sentences))}, {graphs.n_graphs} search "
-        f"graphs, {graphs.n_kept} of {graphs.n_edges} edges, {len(graphs.space)} features",
+        f"{count_sentences(graphs.n_sentences, len(graphs.sentences))}, "
+        f"{count_noun(graphs.n_graphs, 'search graph')}, "
+        f"{graphs.n_kept} of {graphs.n_edges} edges, {count_noun(len(graphs.space), 'feature')}",
         graphs.prepared.signature,
         np.array([n for n, each in enumerate(graphs.sentences) if each], dtype=np.int64),
         restrict,

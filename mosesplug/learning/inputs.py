@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from formats.nbest.block import NBestList
 from formats.weights.any_format import WeightFile
-from mosesplug.errors import UsageError, suggest
+from mosesplug.errors import UsageError, count_noun, suggest
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.bounds import describe_moves, parse_bounds
 from mosesplug.learning.domains import LearningDomains
@@ -199,8 +199,9 @@ def make_list_data(
     return LearningData(
         Problem(lists, metric, minima=start.minima, maxima=start.maxima, threads=threads),
         start,
-        f"{count_sentences(len(sentences), lists.n_sentences)}, {lists.n_hyps} distinct hypotheses "
-        f"of {hypotheses}, {len(lists.space)} features",
+        f"{count_sentences(len(sentences), lists.n_sentences)}, "
+        f"{count_noun(lists.n_hyps, 'distinct hypothesis')} of {hypotheses}, "
+        f"{count_noun(len(lists.space), 'feature')}",
         signature,
         sentences,
         _restrict_lists,
@@ -214,4 +215,4 @@ def _restrict_lists(problem: Problem, positions: NDArray[np.int64]) -> Problem:
 
 def count_sentences(some: int, every: int) -> str:
     """Return how many of the sentences there are, in words."""
-    return f"{some} of {every} sentences" if some < every else f"{some} sentences"
+    return f"{some} of {every} sentences" if some < every else count_noun(some, "sentence")

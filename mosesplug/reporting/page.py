@@ -11,6 +11,7 @@ from html import escape
 
 import numpy as np
 
+from mosesplug.errors import count_noun
 from mosesplug.evaluation.error_rates import display_score, is_error_rate
 from mosesplug.evaluation.trade_offs import find_front
 from mosesplug.reporting.data import ReportData, SentenceFacts, WatchedScores
@@ -79,7 +80,8 @@ def _render_head(data: ReportData, title: str) -> str:
     last = data.iterations[-1]
     best = max(facts.score for facts in data.iterations)
     return (
-        f"<h1>{escape(title)}</h1>\n<p class=note>{len(data.iterations)} iterations, "
+        f"<h1>{escape(title)}</h1>\n<p class=note>"
+        f"{count_noun(len(data.iterations), 'iteration')}, "
         f"{data.metric} of the decoder's own translations from {data.iterations[0].score:.4f} to "
         f"{last.score:.4f} (best {best:.4f})</p>\n<p class=note><code>{escape(data.signature)}"
         "</code></p>"

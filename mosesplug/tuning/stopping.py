@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.errors import count_noun
 from mosesplug.metrics import Metric
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.heldout import count_since_best
@@ -41,7 +42,8 @@ def find_reason_to_stop(context: Context) -> str:
     if epochs and len(iterations) >= epochs:
         return "the epoch is done" if epochs == 1 else f"all {epochs} epochs are done"
     if configuration.maximum_iterations and len(iterations) >= configuration.maximum_iterations:
-        return f"the maximum of {configuration.maximum_iterations} iterations is reached"
+        limit = count_noun(configuration.maximum_iterations, "iteration")
+        return f"the maximum of {limit} is reached"
     return ""
 
 

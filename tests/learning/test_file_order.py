@@ -112,4 +112,4 @@ def test_a_list_without_features_shows_itself(tmp_path: Path) -> None:
     path.write_text("a ||| b\nc\n")
     shown = str(mosesplug.read_nbest(path, format="flat:2"))
     assert "a ||| b" in shown
-    assert "NBest of 1 sentences, 2 hypotheses, 0 features" in shown
+    assert "NBest of 1 sentence, 2 hypotheses, 0 features" in shown

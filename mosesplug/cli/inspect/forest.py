@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mosesplug.cli.shared.parameters import Output, Quiet, References, SparseWeights
-from mosesplug.errors import UsageError
+from mosesplug.errors import UsageError, count_noun
 
 if TYPE_CHECKING:
     from mosesplug.inspection.graphs import GraphOracleMethod
@@ -196,7 +196,8 @@ def info(
         print(format_row(cells, _WIDTHS))
         n_graphs, n_nodes, n_edges = n_graphs + 1, n_nodes + found.nodes, n_edges + found.edges
         features |= dict.fromkeys(found.features)
-    print(f"{n_graphs} sentences, {n_nodes} nodes, {n_edges} edges, {len(features)} features:")
+    sentences, names = count_noun(n_graphs, "sentence"), count_noun(len(features), "feature")
+    print(f"{sentences}, {n_nodes} nodes, {n_edges} edges, {names}:")
     print(" ".join(features))
 
 

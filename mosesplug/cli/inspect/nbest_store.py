@@ -26,7 +26,7 @@ from mosesplug.cli.shared.setting_options import (
     print_formats,
     take_list_settings,
 )
-from mosesplug.errors import DataError, UsageError
+from mosesplug.errors import DataError, UsageError, count_noun
 
 __all__ = ["compact", "copy", "drop", "export", "import_", "verify"]
 
@@ -194,9 +194,11 @@ def verify(store: Store, json: Json = False, quiet: Quiet = False) -> None:
             where = "" if fault.sentence is None else f", sentence {fault.sentence}"
             print(f"iteration {fault.iteration}{where}: {fault.fault}")
     if state.faults:
-        raise DataError(f"{len(state.faults)} faults in {state.iterations} iterations of {store}")
+        faults = count_noun(len(state.faults), "fault")
+        raise DataError(f"{faults} in {count_noun(state.iterations, 'iteration')} of {store}")
     if not (quiet or json):
-        print(f"{state.iterations} iterations, {state.lists} lists: no fault found")
+        iterations = count_noun(state.iterations, "iteration")
+        print(f"{iterations}, {count_noun(state.lists, 'list')}: no fault found")
         if state.without:
             print(
                 f"{state.without} of {state.without + state.records} records have no checksum: an "

@@ -20,7 +20,7 @@ from mosesplug.cli.shared.parameters import (
     Store,
     parse_iteration,
 )
-from mosesplug.errors import UsageError
+from mosesplug.errors import UsageError, count_noun
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -244,7 +244,8 @@ def stats(
         for each in features
     ]
     print_table(("feature", "weight", "mean", "spread", "active", "correlation"), rows, left=1)
-    print(f"\n{distinct} distinct hypotheses, {n_sparse} sparse features")
+    hypotheses = count_noun(distinct, "distinct hypothesis")
+    print(f"\n{hypotheses}, {count_noun(n_sparse, 'sparse feature')}")
     if lists is not None:
         print(
             f"iteration {last}: {lists.sentences} lists of {lists.shortest} to {lists.longest} "

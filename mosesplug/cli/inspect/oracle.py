@@ -31,7 +31,7 @@ from mosesplug.cli.shared.setting_options import (
     print_formats,
     take_list_settings,
 )
-from mosesplug.errors import UsageError
+from mosesplug.errors import UsageError, count_noun
 
 if TYPE_CHECKING:
     from mosesplug.inspection.oracle_lists import ListOracle, OracleLists, RankedLists
@@ -168,7 +168,8 @@ def _oracle(
     from mosesplug.evaluation.error_rates import explain_signature
 
     signature = explain_signature(given.signature)
-    print(f"{n_sentences} sentences, {n_hypotheses} distinct hypotheses\n{signature}\n")
+    hypotheses = count_noun(n_hypotheses, "distinct hypothesis")
+    print(f"{count_noun(n_sentences, 'sentence')}, {hypotheses}\n{signature}\n")
     _print(found, methods, sizes)
 
 

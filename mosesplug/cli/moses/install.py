@@ -21,7 +21,7 @@ from typing import Annotated, Literal
 import typer
 
 from mosesplug.cli.shared.inputs import OUTPUT
-from mosesplug.errors import UsageError
+from mosesplug.errors import UsageError, count_noun
 
 __all__ = ["LAUNCHERS", "PEERS", "Peer", "install_tools", "launcher", "write_launchers"]
 
@@ -89,8 +89,7 @@ def install_tools(
     """
     write_launchers(directory, force=force, peer=peer)
     place, launchers = directory.absolute(), PEERS[peer]
-    noun = "launcher" if len(launchers) == 1 else "launchers"
-    print(f"{len(launchers)} {noun} in {place}: {', '.join(launchers)}")
+    print(f"{count_noun(len(launchers), 'launcher')} in {place}: {', '.join(launchers)}")
     path = shlex.quote(str(place))
     usage = {
         "moses": f"mert-moses.pl --mertdir {path} ...",

@@ -176,4 +176,4 @@ def test_writing(directory: Path, tmp_path: Path, capfd: pytest.CaptureFixture[s
     assert call(tmp_path, "nbest compact STORE") == 0
     capfd.readouterr()
     assert call(tmp_path, "nbest verify STORE") == 0
-    assert capfd.readouterr().out.startswith("1 iterations, ")
+    assert capfd.readouterr().out.startswith("1 iteration, ")

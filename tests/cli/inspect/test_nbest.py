@@ -307,7 +307,7 @@ def test_sentence_without_a_list(nbest: Run, tmp_path: Path) -> None:
     code, out, error = nbest("diff", work, 2)
     assert (code, out) == (1, "")
     assert "sentence 2 has no hypotheses" in error
-    assert nbest("verify", work)[1] == "1 iterations, 1 lists: no fault found\n"
+    assert nbest("verify", work)[1] == "1 iteration, 1 list: no fault found\n"
 
 
 def test_looking_at_a_sentence_needs_no_kernel(work: Path) -> None:
