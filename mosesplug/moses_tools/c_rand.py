@@ -1,4 +1,4 @@
-"""The random numbers of the C library, which Moses' tools draw from.
+"""The random numbers of the C library, which Moses' tools draw from, and orders of sentences.
 
 ``rand`` of the GNU C library is an additive feedback generator: ``r[i] = r[i-3] + r[i-31]`` modulo
 2^32, without the lowest bit. From the same seed, a launcher that draws from it in the same order
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
 
-__all__ = ["CRand"]
+__all__ = ["CRand", "SentenceOrders"]
 
 _DEGREE = 31
 _SEPARATION = 3
@@ -42,6 +42,44 @@ class CRand:
     def below(self, top: int, count: int) -> NDArray[np.int64]:
         """Return the next ``count`` values of ``rand() % top``."""
         return self.draw(count) % top
+
+
+class SentenceOrders:
+    """Orders of the sentences in epochs, shuffled as in Moses.
+
+    Moses calls ``std::random_shuffle``, which draws from ``rand``.
+    """
+
+    def __init__(self, seed: int, n_sentences: int, *, shuffled: bool, once: bool = False) -> None:
+        """Start from the input order.
+
+        Args:
+            seed: seed of the C library's generator.
+            n_sentences: number of sentences.
+            shuffled: whether to shuffle the sentences.
+            once: shuffle only now, as Moses does with search graphs; otherwise before each epoch.
+        """
+        self._rand = CRand(seed)
+        self._order = list(range(n_sentences))
+        if shuffled and once:
+            self._shuffle()
+        self._shuffled = shuffled and not once
+
+    def shuffle_for_evaluation(self) -> None:
+        """Shuffle for an evaluation, as Moses does."""
+        if self._shuffled:
+            self._shuffle()
+
+    def _shuffle(self) -> None:
+        order = self._order
+        for place, number in enumerate(self._rand.draw(len(order) - 1).tolist(), start=1):
+            other = number % (place + 1)
+            order[place], order[other] = order[other], order[place]
+
+    def next(self) -> NDArray[np.int64]:
+        """Return the order of the next epoch."""
+        self.shuffle_for_evaluation()
+        return np.array(self._order, dtype=np.int64)
 
 
 @kernel

@@ -10,7 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -23,19 +23,15 @@ from mosesplug.cli.moses.arguments import (
     parse_real,
     run,
 )
-from mosesplug.cli.moses.kbmira_start import Orders, log, read_start
 from mosesplug.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from formats.weights.any_format import WeightFile
     from mosesplug.metrics import Metric
+    from mosesplug.moses_tools.c_rand import SentenceOrders
     from mosesplug.moses_tools.extractor_files import ExtractorSet, Iteration
     from mosesplug.optimizers.batch.mira.epochs import BatchMiraLearner, MiraEpoch
     from mosesplug.optimizers.batch.mira.kbmira import KbmiraOptions
-    from mosesplug.tuning_set import TuningSet
 
 __all__ = ["PROGRAM", "main"]
 
@@ -97,6 +93,9 @@ PROGRAM = Program(
     ),
 )
 
+_DOT, _COUNT = 10, 400
+"""Search graphs for each dot, and for each count, of the progress."""
+
 SMALLEST = 1e-8
 """Sparse weights up to this absolute value are not written."""
 
@@ -108,17 +107,17 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def _kbmira(given: Arguments) -> None:
     _check(given)
-    log(
+    _log(
         f"kbmira with c={given['cparam']:g} decay={given['decay']:g} "
         f"no_shuffle={int(given['no-shuffle'])}\n"
     )
     seed = given["random-seed"]
     if seed is None:
-        log("Initialising random seed from system clock\n")
+        _log("Initialising random seed from system clock\n")
         seed = int(time.time())
     else:
-        log(f"Initialising random seed to {seed}\n")
-    start = read_start(given)
+        _log(f"Initialising random seed to {seed}\n")
+    start = _read_start(given)
 
     task = (_graphs if given["type"] == "hypergraph" else _lists)(given, start, seed)
 
@@ -127,7 +126,7 @@ def _kbmira(given: Arguments) -> None:
     learner, orders = task.learner, task.orders
     if not given["streaming-out"]:
         orders.shuffle_for_evaluation()
-        log(f"Initial BLEU = {learner.score(learner.average()):g}\n")
+        _log(f"Initial BLEU = {learner.score(learner.average()):g}\n")
     visit = learner.visit
     if given["verbose"] or given["streaming-out"]:
         visit = task.shown(
@@ -137,7 +136,7 @@ def _kbmira(given: Arguments) -> None:
     best: float | None = None
     for epoch in run_epochs(learner, orders.next, given["iters"], visit):
         orders.shuffle_for_evaluation()
-        log(
+        _log(
             f"{epoch.updates}/{epoch.sentences} updates, avg loss = {epoch.loss:g}, "
             f"BLEU = {epoch.score:g}\n"
         )
@@ -145,8 +144,8 @@ def _kbmira(given: Arguments) -> None:
             best = epoch.score
             _write(given["output-file"], task, epoch)
     if best is not None and best <= 0.0:
-        log("kbmira: no weights score above 0; those written are the first that were found\n")
-    log(f"Best BLEU = {best:g}\n")
+        _log("kbmira: no weights score above 0; those written are the first that were found\n")
+    _log(f"Best BLEU = {best:g}\n")
 
 
 @dataclass(frozen=True)
@@ -162,7 +161,7 @@ class _Task:
     """
 
     learner: BatchMiraLearner
-    orders: Orders
+    orders: SentenceOrders
     n_dense: int
     sparse: Sequence[str]
     shown: Callable[..., Any]
@@ -173,15 +172,17 @@ def _lists(given: Arguments, start: WeightFile, seed: int) -> _Task:
     files = _read_files(given)
 
     from mosesplug.cli.moses.kbmira_display import Display, read_vectors_from_lists
+    from mosesplug.moses_tools.c_rand import SentenceOrders
+    from mosesplug.moses_tools.mira_inputs import add_start
     from mosesplug.optimizers.batch.mira.kbmira import ListMiraLearner
     from mosesplug.optimizers.problem import Problem
 
-    tuning_set, initial = _with_start(files, start, given["dense-init"])
+    tuning_set, initial = add_start(files, start)
     learner = ListMiraLearner(Problem(tuning_set, _metric(given, files)), initial, _options(given))
-    orders = Orders(
+    orders = SentenceOrders(
         seed, learner.n_sentences, shuffled=not (given["no-shuffle"] or given["streaming"])
     )
-    log("." * (learner.n_sentences // 100))
+    _log("." * (learner.n_sentences // 100))
     space = tuning_set.space
     shown = partial(
         Display,
@@ -196,19 +197,32 @@ def _lists(given: Arguments, start: WeightFile, seed: int) -> _Task:
 
 def _graphs(given: Arguments, start: WeightFile, seed: int) -> _Task:
     """Return a learner on search graphs."""
-    from mosesplug.cli.moses.kbmira_graphs import read_graphs
+    _check_names(given, start)
 
-    graphs = read_graphs(given, start)
+    from mosesplug.moses_tools.mira_inputs import read_graphs
+
+    _log("Reading  hypergraphs\n")
+    try:
+        graphs = read_graphs(
+            given["hgdir"], given["reference"], start, given["hg-prune"], _log_graph
+        )
+    finally:
+        # An error message begins on its own line too.
+        _log("\n")
+    _log("Done\n")
 
     import numpy as np
 
     from mosesplug.cli.moses.kbmira_display import Display, read_vectors_from_visits
+    from mosesplug.moses_tools.c_rand import SentenceOrders
     from mosesplug.optimizers.batch.mira.graphs import SearchMiraLearner
 
     n_dense = len(start.dense)
     initial = np.array([*start.dense, *(start.all_sparse.get(name, 0.0) for name in graphs.sparse)])
     learner = SearchMiraLearner(graphs.search, n_dense, initial, _options(given))
-    orders = Orders(seed, graphs.search.n_sentences, shuffled=not given["no-shuffle"], once=True)
+    orders = SentenceOrders(
+        seed, graphs.search.n_sentences, shuffled=not given["no-shuffle"], once=True
+    )
     shown = partial(
         Display,
         learner.state,
@@ -218,6 +232,10 @@ def _graphs(given: Arguments, start: WeightFile, seed: int) -> _Task:
         named=True,
     )
     return _Task(learner, orders, n_dense, graphs.sparse, shown)
+
+
+def _log_graph(number: int) -> None:
+    _log("." * (number % _DOT == 0) + f" [count={number}]\n" * (number % _COUNT == 0))
 
 
 def _check(given: Arguments) -> None:
@@ -258,6 +276,37 @@ def _check_for_graphs(given: Arguments) -> None:
             "--scconfig cannot be used with search graphs: they are scored case-sensitively "
             "against the shortest reference"
         )
+
+
+def _check_names(given: Arguments, start: WeightFile) -> None:
+    """Raise DataError for starting weights that are no use for search graphs."""
+    if not start.value_names:
+        raise DataError(
+            f"{given['dense-init']} has no names: search graphs need one 'name= value' per line"
+        )
+    both = sorted(set(start.value_names) & set(start.all_sparse))
+    if both:
+        raise DataError(
+            f"both {given['sparse-init']} and {given['dense-init']} have a weight of {both[0]}"
+        )
+
+
+def _read_start(given: Arguments) -> WeightFile:
+    """Read the files of starting weights; without any, there are no weights."""
+    from formats.weights.any_format import WeightFile, read_weights
+
+    path = given["dense-init"]
+    if path is None:
+        return WeightFile("", "dense")
+    found = read_weights(path, ("dense", "init.opt", "weights.txt"))
+    if given["verbose"]:
+        shown = [f"{name} " for name in found.value_names] or [""] * len(found.dense)
+        lines_shown = [f"{name}{value:g}\n" for name, value in zip(shown, found.dense, strict=True)]
+        _log("".join(["Reading dense features:\n", *lines_shown]))
+    if given["sparse-init"] is not None:
+        found = found.with_sparse(given["sparse-init"])
+        _log(f"Found {len(found.all_sparse)} initial sparse features\n")
+    return found
 
 
 def _read_files(given: Arguments) -> ExtractorSet:
@@ -321,48 +370,6 @@ def _metric(given: Arguments, files: ExtractorSet) -> Metric:
     return found
 
 
-def _with_start(
-    files: ExtractorSet, start: WeightFile, path: str | None
-) -> tuple[TuningSet, NDArray[np.float64]]:
-    """Return the hypotheses and the starting weights.
-
-    Sparse features with a weight come first. Moses numbers sparse features in the order of their
-    appearance, and sums in that order.
-    """
-    import numpy as np
-
-    from mosesplug.features import FeatureSpace
-    from mosesplug.tuning_set import SparseRows
-
-    made = files.tuning_set
-    space = made.space
-    if path is not None and len(start.dense) != space.n_dense:
-        raise DataError(
-            f"{path} has {len(start.dense)} dense weights, and the hypotheses have "
-            f"{space.n_dense} dense features: {', '.join(files.names)}"
-        )
-    groups = start.show.names
-    if groups and groups != space.group_names:
-        raise DataError(
-            f"{path} has weights of {', '.join(dict.fromkeys(groups))}, and the hypotheses "
-            f"have features of {', '.join(dict.fromkeys(space.group_names))}: give the weights in "
-            "the features' order"
-        )
-    names = tuple(dict.fromkeys([*start.all_sparse, *space.sparse]))
-    place = {name: number for number, name in enumerate(names)}
-    columns = np.array([place[name] for name in space.sparse], dtype=np.int32)
-    sparse = made.sparse
-    if sparse is not None:
-        sparse = SparseRows(sparse.indptr, columns[sparse.indices], sparse.data)
-    elif names:
-        none = np.empty(0, dtype=np.int32)
-        indptr = np.zeros(made.n_hyps + 1, dtype=np.int64)
-        sparse = SparseRows(indptr, none, none.astype(np.float32))
-    dense = start.dense or (0.0,) * space.n_dense
-    initial = np.array([*dense, *(start.all_sparse.get(name, 0.0) for name in names)])
-    return replace(made, space=FeatureSpace(space.groups, names), sparse=sparse), initial
-
-
 def _write(path: str | None, task: _Task, epoch: MiraEpoch) -> None:
     """Write weights for mert-moses.pl: dense ``F0 value``, sparse ``name value``.
 
@@ -386,3 +393,8 @@ def _write(path: str | None, task: _Task, epoch: MiraEpoch) -> None:
         sys.stdout.flush()
     else:
         write_atomic(path, text)
+
+
+def _log(text: str) -> None:
+    """Write to stderr, which mert-moses.pl logs."""
+    print(text, end="", file=sys.stderr, flush=True)
