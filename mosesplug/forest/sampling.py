@@ -20,11 +20,11 @@ from mosesplug.forest.viterbi import MOST_EDGES
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import kernel
 
-__all__ = ["Counted", "count_translations", "sample_derivations"]
+__all__ = ["TranslationCounts", "count_translations", "sample_derivations"]
 
 
 @dataclass(frozen=True)
-class Counted:
+class TranslationCounts:
     """The distinct translations of a sample.
 
     Attributes:
@@ -77,7 +77,7 @@ def sample_derivations(
     return Derivations(sums, offsets, edges)
 
 
-def count_translations(graph: Hypergraph, drawn: Derivations) -> Counted:
+def count_translations(graph: Hypergraph, drawn: Derivations) -> TranslationCounts:
     """Return the distinct translations of a sample, the highest score first."""
     order = np.argsort(-drawn.scores, kind="stable").tolist()
     texts = [tuple(words) for words in translations(graph, drawn)]
@@ -90,7 +90,9 @@ def count_translations(graph: Hypergraph, drawn: Derivations) -> Counted:
             rows.append(row)
             counts.append(0)
         counts[number] += 1
-    return Counted(drawn.some(np.array(rows, dtype=np.int64)), np.array(counts, dtype=np.int64))
+    return TranslationCounts(
+        drawn.some(np.array(rows, dtype=np.int64)), np.array(counts, dtype=np.int64)
+    )
 
 
 @kernel

@@ -26,7 +26,7 @@ from mosesplug.errors import DataError
 from mosesplug.kernels import lean_kernel
 from mosesplug.moses_tools.extractor_files import (
     Iteration,
-    Merged,
+    MergedIterations,
     find_first_equal_rows,
     order_by_sentence,
 )
@@ -91,7 +91,7 @@ class Occurrences:
 
 
 def find_occurrences(
-    merged: Merged, iterations: Sequence[Iteration], rows: NDArray[np.int64]
+    merged: MergedIterations, iterations: Sequence[Iteration], rows: NDArray[np.int64]
 ) -> Occurrences:
     """Return the hypotheses of all lists by sentence.
 
@@ -110,7 +110,7 @@ def find_occurrences(
     return Occurrences(of_hypothesis[by_sentence], np.cumsum([0, *counts.tolist()]))
 
 
-def remove_duplicates(merged: Merged, found: Occurrences) -> Merged:
+def remove_duplicates(merged: MergedIterations, found: Occurrences) -> MergedIterations:
     """Return the rows that Moses' ``extractor`` keeps, in its order.
 
     Sparse features are not compared: if rows differ only in these, the first is kept. The last row
@@ -158,7 +158,7 @@ def select_rows(
 
 
 def write_extracted(
-    merged: Merged, feature_file: StrPath, score_file: StrPath, *, binary: bool = False
+    merged: MergedIterations, feature_file: StrPath, score_file: StrPath, *, binary: bool = False
 ) -> None:
     """Write the two files of an iteration.
 

@@ -27,7 +27,7 @@ __all__ = [
     "DistinctBy",
     "ExtractorSet",
     "Iteration",
-    "Merged",
+    "MergedIterations",
     "find_first_equal_rows",
     "join",
     "load_extractor_files",
@@ -74,7 +74,7 @@ class Iteration:
 
 
 @dataclass(frozen=True)
-class Merged:
+class MergedIterations:
     """Merged lists: the hypotheses of several iterations by sentence.
 
     Attributes:
@@ -97,7 +97,7 @@ class Merged:
     sparse: SparseRows
     stats: Statistics
 
-    def take(self, rows: NDArray[np.int64], offsets: NDArray[np.int64]) -> Merged:
+    def take(self, rows: NDArray[np.int64], offsets: NDArray[np.int64]) -> MergedIterations:
         """Return the given rows in that order; ``offsets`` are their new sentence offsets."""
         taken = replace(self, offsets=offsets)
         if len(rows) == len(self.dense) and _are_all(rows):
@@ -191,7 +191,7 @@ def read_iteration(feature_file: StrPath, score_file: StrPath, *, threads: int =
     return Iteration(features, scores, feature_file, score_file)
 
 
-def merge(iterations: Sequence[Iteration]) -> Merged:
+def merge(iterations: Sequence[Iteration]) -> MergedIterations:
     """Merge at least one iteration into one list per sentence, keeping duplicates.
 
     Raises:
@@ -214,7 +214,7 @@ def merge(iterations: Sequence[Iteration]) -> Merged:
     features = [iteration.features for iteration in iterations]
     sentences, offsets, order = order_by_sentence(features)
     sparse_names, sparse = _join_sparse(features)
-    return Merged(
+    return MergedIterations(
         metric=first.scores.metric,
         sentence_ids=sentences,
         offsets=offsets,
@@ -302,7 +302,7 @@ def _whole(parts: Sequence[NDArray[np.float32]]) -> Sequence[Statistics]:
 
 
 def find_first_equal_rows(
-    merged: Merged, stats: Statistics | None, *, sparse: bool = True
+    merged: MergedIterations, stats: Statistics | None, *, sparse: bool = True
 ) -> NDArray[np.int64]:
     """Return the first equal row in the same sentence for each row, int64 ``[n]``.
 
@@ -344,7 +344,7 @@ def _no_sparse(
     return np.zeros(n + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32)
 
 
-def _tuning_set(merged: Merged) -> TuningSet:
+def _tuning_set(merged: MergedIterations) -> TuningSet:
     """Return the rows as a tuning set, sparse features by first appearance."""
     groups = [match[1] if (match := _COLUMN.fullmatch(name)) else name for name in merged.names]
     sparse_names, sparse = _renumber_sparse(merged)
@@ -359,7 +359,7 @@ def _tuning_set(merged: Merged) -> TuningSet:
     )
 
 
-def _renumber_sparse(merged: Merged) -> tuple[tuple[str, ...], SparseRows]:
+def _renumber_sparse(merged: MergedIterations) -> tuple[tuple[str, ...], SparseRows]:
     """Return sparse features in the order of their first appearance in the rows."""
     sparse = merged.sparse
     used, first = np.unique(sparse.indices, return_index=True)

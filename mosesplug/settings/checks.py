@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from mosesplug.errors import UsageError, suggest
-from mosesplug.settings.declare import Setting, list_settings
+from mosesplug.settings.declare import Setting, find_value, list_settings
 
 __all__ = ["check_fields", "check_settings"]
 
@@ -80,7 +80,7 @@ def check_fields(settings: Any, lenient: Collection[str] = ()) -> None:
     """
     cls: type = type(settings)
     for setting in list_settings(cls):
-        value = getattr(settings, setting.path[0]) if len(setting.path) == 1 else None
+        value = find_value(settings, setting.path) if len(setting.path) == 1 else None
         if value is not None and setting.path[0] not in lenient:
             _check_value(setting, value)
 

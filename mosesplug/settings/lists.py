@@ -13,7 +13,7 @@ from typing import Any, Literal
 from formats.weights.list_changes import ListChanges
 from mosesplug.errors import UsageError
 from mosesplug.settings.checks import check_settings
-from mosesplug.settings.declare import list_settings, setting
+from mosesplug.settings.declare import find_value, list_settings, setting
 from mosesplug.settings.features import (
     AddedFeature,
     DerivedFeature,
@@ -168,7 +168,7 @@ class ListSettings:
         """The name of the first setting that is not its default; None without any."""
         default = ListSettings()
         for each in list_settings(ListSettings):
-            if getattr(self, each.path[0]) != getattr(default, each.path[0]):
+            if find_value(self, each.path) != find_value(default, each.path):
                 return each.name
         return None
 

@@ -145,13 +145,16 @@ def _set_learning(
     if algorithm in _WITH_MERT:
         options = ({} if file else _SEARCH) | options | _mert_options(given)
     values["option"] = options | values.get("option", {})
-    for name in ("active", "threads", "seed"):
-        if (value := getattr(tools, name)) is not None:
+    for name, value in (
+        ("active", tools.active),
+        ("threads", tools.threads),
+        ("seed", tools.seed),
+        ("forest-edges", tools.edges),
+    ):
+        if value is not None:
             values.setdefault(name, value)
     if "threads" in values:
         values["threads"] = max(1, values["threads"])
-    if tools.edges is not None:
-        values.setdefault("forest-edges", tools.edges)
 
 
 def _tools(given: Mapping[str, Any], algorithm: str) -> ToolArguments:

@@ -56,7 +56,7 @@ MODEL_SHARE = np.float32(5.0)
 
 
 @dataclass(frozen=True)
-class Found:
+class ScoredDerivation:
     """A derivation with its features and BLEU statistics.
 
     Attributes:
@@ -83,8 +83,8 @@ class HopeFear:
         hope_worth, fear_worth: their BLEU with the background, times the reference length.
     """
 
-    hope: Found
-    fear: Found
+    hope: ScoredDerivation
+    fear: ScoredDerivation
     hope_worth: np.float32
     fear_worth: np.float32
 
@@ -127,7 +127,7 @@ def find(
     *,
     sign: float = 0.0,
     scale: float = 1.0,
-) -> Found:
+) -> ScoredDerivation:
     """Find the derivation of highest ``scale * score + sign * worth``.
 
     The last one wins ties.
@@ -153,11 +153,13 @@ def find(
     return describe_derivation(graph, edges, inside[-1])
 
 
-def describe_derivation(graph: SearchGraph, edges: NDArray[np.int64], score: np.float32) -> Found:
+def describe_derivation(
+    graph: SearchGraph, edges: NDArray[np.int64], score: np.float32
+) -> ScoredDerivation:
     """Return a derivation with its features, BLEU statistics and given model score."""
     columns, values = _features(graph, edges)
     statistics = translation_statistics(graph.tree, _words(graph, edges))
-    return Found(edges, columns, values, statistics, score)
+    return ScoredDerivation(edges, columns, values, statistics, score)
 
 
 def _search(
@@ -382,7 +384,7 @@ class GraphSearch:
 
         return WideGraphSearch(self.graphs, beam)
 
-    def model_best(self, sentence: int, weights: NDArray[np.float32]) -> Found:
+    def model_best(self, sentence: int, weights: NDArray[np.float32]) -> ScoredDerivation:
         """Return the derivation with the highest model score; the last one wins ties."""
         with name_sentence(sentence):
             return find(self.graphs[sentence], weights, np.ones(9, dtype=np.float32))

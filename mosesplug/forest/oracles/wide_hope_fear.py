@@ -20,8 +20,8 @@ from mosesplug.forest.ngrams.states import NgramStates, TextGraph, ngram_states
 from mosesplug.forest.oracles.candidates import list_by_value
 from mosesplug.forest.oracles.hope_fear import (
     MODEL_SHARE,
-    Found,
     HopeFear,
+    ScoredDerivation,
     describe_derivation,
     find,
     name_sentence,
@@ -63,7 +63,7 @@ class WideGraphSearch:
         graph, wide = self.graphs[sentence], self._wide[sentence]
         scores = score_in_single_precision(graph.indptr, graph.columns, graph.values, weights)
 
-        def search(gain: float, model: float = 1.0) -> Found:
+        def search(gain: float, model: float = 1.0) -> ScoredDerivation:
             (edges,) = list_by_value(
                 wide,
                 scores.astype(np.float64),
@@ -91,7 +91,7 @@ class WideGraphSearch:
         """Return a search with another beam."""
         return replace(self, beam=beam)
 
-    def model_best(self, sentence: int, weights: NDArray[np.float32]) -> Found:
+    def model_best(self, sentence: int, weights: NDArray[np.float32]) -> ScoredDerivation:
         """Return the derivation with the highest model score; the last one wins ties."""
         with name_sentence(sentence):
             return find(self.graphs[sentence], weights, np.ones(9, dtype=np.float32))

@@ -25,7 +25,7 @@ from mosesplug.settings.algorithm_options import make_options
 from mosesplug.settings.build import collect_values
 from mosesplug.settings.configuration import Configuration, SelectRun
 from mosesplug.settings.toml import write_settings
-from mosesplug.tuning.events import Event, Note, Watcher, ignore_event
+from mosesplug.tuning.events import CommandStarted, Event, Note, Watcher, ignore_event
 from mosesplug.tuning.loop import tune
 from mosesplug.tuning.online.state import select_result
 from mosesplug.tuning.repeats.files import PLAN, run_directory, share_filtered
@@ -218,7 +218,8 @@ def _finish_run(
                 entered.set()
 
     def watching(event: Event) -> None:
-        if not entered.is_set() and getattr(event, "iteration", 0) >= 1:
+        is_of_iteration = not isinstance(event, Note | CommandStarted) and event.iteration >= 1
+        if is_of_iteration and not entered.is_set():
             enter()
         watch(event)
 

@@ -96,10 +96,13 @@ def select_scores(runs: Sequence[FinishedRun]) -> tuple[str, tuple[float, ...]]:
     Raises:
         DataError: some runs lack both scores.
     """
-    for kind in ("heldout", "dev"):
-        scores = [getattr(run, kind) for run in runs]
-        if all(score is not None for score in scores):
-            return kind, tuple(scores)
+    for kind, scores in (
+        ("heldout", [run.heldout for run in runs]),
+        ("dev", [run.dev for run in runs]),
+    ):
+        known = [score for score in scores if score is not None]
+        if len(known) == len(runs):
+            return kind, tuple(known)
     unknown = next(run for run in runs if run.dev is None)
     raise DataError(
         f"{unknown.directory}: its weights are not scored, so it cannot be compared with the"
