@@ -23,6 +23,7 @@ from formats.decimals import parse_number
 from formats.errors import FormatError, quote
 from formats.text import read_bytes
 from formats.weights.files import ShowWeights, format_weight
+from formats.weights.lines import decode, encode
 
 __all__ = [
     "FeatureLine",
@@ -121,7 +122,7 @@ class MosesIni:
         weights: dict[str, tuple[float, ...]] = {}
         for value in self.section("weight"):
             name, *tokens = _WORD.findall(value.text)
-            numbers = [parse_number(_encode(token)) for token in tokens]
+            numbers = [parse_number(encode(token)) for token in tokens]
             if not name.endswith("=") or not numbers or any(map(math.isnan, numbers)):
                 raise self._error(
                     f"{quote(value.text)} is not a weight",
@@ -175,7 +176,7 @@ def parse_moses_ini(data: bytes, path: str | PathLike[str]) -> MosesIni:
     for number, line in enumerate(lines, start=1):
         text = line.partition(b"#")[0].strip()
         if found := _SECTION.match(text):
-            section = _decode(found[1])
+            section = decode(found[1])
             sections.setdefault(section, number)
         elif text and section is None:
             raise FormatError(
@@ -185,7 +186,7 @@ def parse_moses_ini(data: bytes, path: str | PathLike[str]) -> MosesIni:
                 remedy="Check that this is a moses.ini",
             )
         elif text and section is not None:
-            values.append(IniValue(section, _decode(text), number))
+            values.append(IniValue(section, decode(text), number))
     if not sections:
         remedy = "Check that this is a moses.ini"
         raise FormatError("the file has no [section]", path=path, remedy=remedy)
@@ -244,7 +245,7 @@ def with_weights(
     _replace_weights(lines, ini, weights, sparse_file is not None, digits, end)
     for name, values in settings.items():
         _replace_section(lines, ini, name, values, end)
-    comments = [b"# " + _encode(" ".join(text.split())) + end for text in header]
+    comments = [b"# " + encode(" ".join(text.split())) + end for text in header]
     return b"".join([*comments, *lines])
 
 
@@ -291,7 +292,7 @@ def _replace_numbers(line: bytes, texts: Sequence[str | None]) -> bytes:
 
     def replace(found: re.Match[bytes]) -> bytes:
         text = next(numbers)
-        return found[0] if text is None else _encode(text)
+        return found[0] if text is None else encode(text)
 
     return re.sub(rb"\S+", replace, content) + hash_sign + comment
 
@@ -304,7 +305,7 @@ def _new_weight(ini: MosesIni, name: str, texts: Sequence[str | None], end: byte
             path=ini.path,
             remedy=f"Add a line: {name}= and {len(texts)} values",
         )
-    return _encode(f"{name}= {' '.join(text for text in texts if text is not None)}") + end
+    return encode(f"{name}= {' '.join(text for text in texts if text is not None)}") + end
 
 
 def explain_unfit_value(value: str) -> str | None:
@@ -318,7 +319,7 @@ def explain_unfit_value(value: str) -> str | None:
         return "# begins a comment"
     if value != value.strip():
         return "blanks at the ends of a line are stripped"
-    if _SECTION.match(_encode(value)):
+    if _SECTION.match(encode(value)):
         return "it would begin a section"
     return None
 
@@ -327,7 +328,7 @@ def _replace_section(
     lines: list[bytes], ini: MosesIni, name: str, values: Sequence[str], end: bytes
 ) -> None:
     """Replace the values of a section in place, or add the section."""
-    written = b"".join(_encode(value) + end for value in values)
+    written = b"".join(encode(value) + end for value in values)
     old = ini.section(name)
     if old:
         lines[old[0].line - 1] = written
@@ -342,7 +343,7 @@ def _replace_section(
 def _add_section(lines: list[bytes], name: str, written: bytes, end: bytes) -> None:
     if lines[-1] and not lines[-1].endswith(b"\n"):
         lines[-1] += end
-    lines.append(end + _encode(f"[{name}]") + end + written)
+    lines.append(end + encode(f"[{name}]") + end + written)
 
 
 def _add_behind(lines: list[bytes], at: int, text: bytes, end: bytes) -> None:
@@ -350,11 +351,3 @@ def _add_behind(lines: list[bytes], at: int, text: bytes, end: bytes) -> None:
     if text and lines[at] and not lines[at].endswith(b"\n"):
         lines[at] += end
     lines[at] += text
-
-
-def _decode(text: bytes) -> str:
-    return text.decode("utf-8", "surrogateescape")
-
-
-def _encode(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")

@@ -28,6 +28,7 @@ from mosesplug.api.arrays import (
 from mosesplug.api.keywords import make_list_keywords
 from mosesplug.errors import DataError, UsageError, count_noun
 from mosesplug.features import FeatureSpace
+from mosesplug.hypergraph import read_only
 from mosesplug.learning.lists.blocks import find_dense_features, read_list
 from mosesplug.reporting.tables import format_table, render_table
 from mosesplug.settings.learning import LearningSettings
@@ -128,7 +129,7 @@ class NBest:
     @property
     def sentence_ids(self) -> NDArray[np.int64]:
         """The input line of each hypothesis, int64 ``[n_hyps]``, from 0, ascending."""
-        return _read_only(self._block.sentence_ids)
+        return read_only(self._block.sentence_ids)
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -148,7 +149,7 @@ class NBest:
     @property
     def dense(self) -> NDArray[np.float32]:
         """Values of the dense features, float32 ``[n_hyps, n_dense]``."""
-        return _read_only(self._block.dense)
+        return read_only(self._block.dense)
 
     @property
     def sparse(self) -> Any:
@@ -183,7 +184,7 @@ class NBest:
     @property
     def scores(self) -> NDArray[np.float64]:
         """Model scores, float64 ``[n_hyps]``; NaN where the list has none."""
-        return _read_only(self._block.scores)
+        return read_only(self._block.scores)
 
     @property
     def n_sentences(self) -> int:
@@ -417,9 +418,3 @@ def make_block(
 
 def _shorten(text: str) -> str:
     return text if len(text) <= _SHOWN_TEXT else f"{text[: _SHOWN_TEXT - 3]}..."
-
-
-def _read_only(array: NDArray[Any]) -> NDArray[Any]:
-    view = array.view()
-    view.flags.writeable = False
-    return view

@@ -11,6 +11,7 @@ from mosesplug.evaluation.analysis import Example, NgramDifference, SystemAnalys
 from mosesplug.evaluation.analysis.sentences import BucketKind
 from mosesplug.evaluation.comparison import SystemScore
 from mosesplug.inspection.texts import decode_text, mark_invalid_utf8
+from mosesplug.reporting.tables import format_score
 
 __all__ = [
     "KINDS",
@@ -213,14 +214,14 @@ def _list_scores(score: SystemScore, several_runs: bool) -> list[str]:
         score.metric,
         score.system,
         str(score.runs) if several_runs else "",
-        _format(score.score),
+        format_score(score.score),
         "{:.4f} to {:.4f}".format(*score.interval),
-        _format(score.s_sel),
-        "" if math.isnan(score.s_opt) else _format(score.s_opt),
+        format_score(score.s_sel),
+        "" if math.isnan(score.s_opt) else format_score(score.s_opt),
         "" if score.difference is None else f"{score.difference:+.4f}",
         _format_interval(score.difference_interval),
-        _format(score.p_randomisation),
-        _format(score.p_bootstrap),
+        format_score(score.p_randomisation),
+        format_score(score.p_bootstrap),
         "" if score.wins is None else f"{100 * score.wins:.1f}%",
     ]
 
@@ -228,7 +229,3 @@ def _list_scores(score: SystemScore, several_runs: bool) -> list[str]:
 def _format_interval(interval: tuple[float, float] | None) -> str:
     """Return an interval as ``+0.0100 to +0.0200``; empty for None."""
     return "" if interval is None else "{:+.4f} to {:+.4f}".format(*interval)
-
-
-def _format(value: float | None) -> str:
-    return "" if value is None else f"{value:.4f}"

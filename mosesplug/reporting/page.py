@@ -18,7 +18,7 @@ from mosesplug.reporting.data import ReportData, SentenceFacts, WatchedScores
 from mosesplug.reporting.document import render_document, render_section
 from mosesplug.reporting.figures import render_svg
 from mosesplug.reporting.scatter import SCATTER_STYLE, Axis, Mark, render_scatter
-from mosesplug.reporting.tables import render_table
+from mosesplug.reporting.tables import format_score, render_table
 
 __all__ = ["render_page"]
 
@@ -94,9 +94,9 @@ def _render_iterations(data: ReportData) -> str:
         (
             str(facts.number),
             f"{facts.score:.4f}",
-            _number(facts.optimum),
-            _number(facts.oracle),
-            _number(facts.held_out),
+            format_score(facts.optimum),
+            format_score(facts.oracle),
+            format_score(facts.held_out),
             str(facts.hypotheses),
             str(facts.new_hypotheses),
             f"{facts.seconds_decoding:.1f} s",
@@ -190,7 +190,7 @@ def _render_lattice(data: ReportData) -> str:
         "and the translations that win among them as one weight changes."
     )
     rows = [
-        (line.text, f"{line.start:.4g}", f"{line.end:.4g}", _number(line.score))
+        (line.text, f"{line.start:.4g}", f"{line.end:.4g}", format_score(line.score))
         for line in facts.lines
     ]
     head = ("translation", "from weight", "to weight", data.sentence_metric)
@@ -225,7 +225,3 @@ def _render_configuration(data: ReportData) -> str:
 
 def _render_figure(name: str, data: ReportData) -> str:
     return f'<figure class="wide" id="{name}">{render_svg(name, data)}</figure>\n'
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.4f}"

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-__all__ = ["find_text_columns", "format_row", "format_table", "render_table"]
+__all__ = ["find_text_columns", "format_row", "format_score", "format_table", "render_table"]
+
+
+def format_score(value: float | None) -> str:
+    """Return a score with 4 decimals, empty if unknown."""
+    return "" if value is None else f"{value:.4f}"
 
 
 def format_row(cells: Sequence[str], widths: Sequence[int], left: int = 0, last: int = 0) -> str:

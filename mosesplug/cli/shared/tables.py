@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from mosesplug.cli.shared.output import is_terminal
-from mosesplug.reporting.tables import find_text_columns, format_table
+from mosesplug.reporting.tables import find_text_columns, format_score, format_table
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -35,11 +35,6 @@ _DIGITS = "12345678"
 
 _MIN_TEXT_WIDTH = 20
 """Width down to which a text column of a drawn table may shrink."""
-
-
-def format_score(value: float | None) -> str:
-    """Return a score with 4 decimals, empty if unknown."""
-    return "" if value is None else f"{value:.4f}"
 
 
 def format_change(value: float | None) -> str:

@@ -350,7 +350,7 @@ def _words(graph: SearchGraph, edges: NDArray[np.int64]) -> NDArray[np.int32]:
     return words[:size]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GraphSearch:
     """Finds hypotheses in the search graphs of the sentences.
 

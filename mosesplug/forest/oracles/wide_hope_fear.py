@@ -8,7 +8,6 @@ the maximum count in one reference from the start.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -20,10 +19,10 @@ from mosesplug.forest.ngrams.states import NgramStates, TextGraph, ngram_states
 from mosesplug.forest.oracles.candidates import list_by_value
 from mosesplug.forest.oracles.hope_fear import (
     MODEL_SHARE,
+    GraphSearch,
     HopeFear,
     ScoredDerivation,
     describe_derivation,
-    find,
     name_sentence,
     weigh,
 )
@@ -34,22 +33,15 @@ __all__ = ["WideGraphSearch"]
 
 
 @dataclass(frozen=True, eq=False)
-class WideGraphSearch:
-    """A search for hypotheses in search graphs; see ``hope_fear.GraphSearch``.
+class WideGraphSearch(GraphSearch):
+    """A search that keeps several partial derivations per node.
 
     Attributes:
-        graphs: one search graph per sentence.
         beam: number of partial derivations to keep per node; 0 keeps all, which is exact but
             feasible only for small graphs.
     """
 
-    graphs: Sequence[SearchGraph]
     beam: int
-
-    @property
-    def n_sentences(self) -> int:
-        """Number of sentences."""
-        return len(self.graphs)
 
     def hope_and_fear(
         self,
@@ -90,11 +82,6 @@ class WideGraphSearch:
     def widen(self, beam: int) -> WideGraphSearch:
         """Return a search with another beam."""
         return replace(self, beam=beam)
-
-    def model_best(self, sentence: int, weights: NDArray[np.float32]) -> ScoredDerivation:
-        """Return the derivation with the highest model score; the last one wins ties."""
-        with name_sentence(sentence):
-            return find(self.graphs[sentence], weights, np.ones(9, dtype=np.float32))
 
     @cached_property
     def _wide(self) -> tuple[_WideGraph, ...]:
