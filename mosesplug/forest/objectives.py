@@ -17,24 +17,31 @@ Sentences are summed in their order, so that values do not depend on the number 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.forest.expectation import expectation, expectation_and_gradient
+from mosesplug.forest.expectation import add_features, expectation, expectation_and_gradient
 from mosesplug.forest.inside_outside import Posterior, posterior
 from mosesplug.forest.intersection import ReferenceGraph
 from mosesplug.forest.ngrams.posteriors import expected_counts, ngram_values
 from mosesplug.forest.ngrams.reference_ngrams import ORDER, ReferenceNgramTree
 from mosesplug.forest.ngrams.split import SplitGraph, split_for
-from mosesplug.forest.sentence_sums import Slope, map_in_order, mean_objective, sum_objective
+from mosesplug.forest.oracles.hope_fear import name_sentence
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.metrics.expected_bleu import expected_bleu
 from mosesplug.metrics.linear_bleu import LinearBleu
 
 __all__ = ["ScoredGraph", "risk", "softmax_margin", "xbleu"]
+
+_Result = TypeVar("_Result")
+
+_Slope = tuple[float, Hypergraph, NDArray[np.float64]]
+"""The value of a sentence, its graph, and the derivatives by edge scores, float64 ``[n_edges]``."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +106,7 @@ def softmax_margin(
         DataError: a sentence has no derivation, or no oracle.
     """
 
-    def part(sentence: int) -> Slope:
+    def part(sentence: int) -> _Slope:
         graph, kept = graphs[sentence], oracles[sentence]
         split = graph.split
         model = graph.graph.edge_scores(weights)[split.origins]
@@ -123,7 +130,7 @@ def softmax_margin(
         change = split.on_graph(uses - good_uses, graph.graph.n_edges)
         return log_all - good, graph.graph, change
 
-    return mean_objective(part, _count_sentences(graphs, oracles), len(weights), threads)
+    return _mean_objective(part, _count_sentences(graphs, oracles), len(weights), threads)
 
 
 def risk(
@@ -149,7 +156,7 @@ def risk(
         DataError: a sentence has no derivation.
     """
 
-    def part(sentence: int) -> Slope:
+    def part(sentence: int) -> _Slope:
         graph = graphs[sentence]
         scores = graph.graph.edge_scores(weights)
         found = graph.posterior(scores)
@@ -159,7 +166,7 @@ def risk(
         value -= temperature * found.log_partition
         return value, graph.graph, change
 
-    return mean_objective(part, len(graphs), len(weights), threads)
+    return _mean_objective(part, len(graphs), len(weights), threads)
 
 
 def xbleu(
@@ -200,7 +207,7 @@ def xbleu(
         totals = expectation(found, graph.split.totals)
         return np.concatenate([matches, totals]), counts < graph.limits
 
-    def part(sentence: int) -> Slope:
+    def part(sentence: int) -> _Slope:
         graph = graphs[sentence]
         scores = graph.graph.edge_scores(weights)
         split = graph.split
@@ -216,7 +223,7 @@ def xbleu(
         return own, graph.graph, change
 
     share = temperature / max(len(graphs), 1)
-    found = list(map_in_order(statistics, len(graphs), threads))
+    found = list(_map_in_order(statistics, len(graphs), threads))
     growing = [mask for _, mask in found]
     sums = np.array([row for row, _ in found]).reshape(-1, 2 * ORDER).sum(axis=0)
     statistics_of_all = np.empty(2 * ORDER + 1)
@@ -227,7 +234,7 @@ def xbleu(
     by_totals = by_statistics[1:-1:2]
     if value == 0.0:
         return 0.0, np.zeros(len(weights))
-    return sum_objective(part, len(graphs), len(weights), threads, value)
+    return _sum_objective(part, len(graphs), len(weights), threads, value)
 
 
 def _oracle_posterior(
@@ -255,3 +262,48 @@ def _count_sentences(graphs: Sequence[object], oracles: Sequence[object]) -> int
     if len(graphs) != len(oracles):
         raise ValueError(f"{len(graphs)} search graphs but {len(oracles)} oracles")
     return len(graphs)
+
+
+def _mean_objective(
+    part: Callable[[int], _Slope], n_sentences: int, n_columns: int, threads: int
+) -> tuple[float, NDArray[np.float64]]:
+    """Return the mean over the sentences of values and gradients."""
+    value, gradient = _sum_objective(part, n_sentences, n_columns, threads, 0.0)
+    n = max(n_sentences, 1)
+    return value / n, gradient / n
+
+
+def _sum_objective(
+    part: Callable[[int], _Slope], n_sentences: int, n_columns: int, threads: int, value: float
+) -> tuple[float, NDArray[np.float64]]:
+    """Return ``value`` plus the sentences' values, and the gradient.
+
+    The gradient is float64 ``[n_columns]``.
+    """
+    gradient = np.zeros(n_columns)
+    for own, graph, by_scores in _map_in_order(part, n_sentences, threads):
+        value += own
+        add_features(
+            graph.feature_indptr,
+            graph.feature_indices,
+            graph.feature_values,
+            by_scores,
+            gradient,
+        )
+    return value, gradient
+
+
+def _map_in_order(
+    work: Callable[[int], _Result], n_sentences: int, threads: int
+) -> Iterator[_Result]:
+    """Yield the results of the sentences in order, for any number of threads."""
+
+    def named(sentence: int) -> _Result:
+        with name_sentence(sentence):
+            return work(sentence)
+
+    if threads == 1:
+        yield from map(named, range(n_sentences))
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        yield from pool.map(named, range(n_sentences))
