@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import copyreg
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,6 +115,11 @@ class Optimizer:
     def name(self) -> str:
         """Name of the algorithm."""
         return self.algorithm.name
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The settings by name."""
+        return asdict(cast(Any, self.options))
 
     def optimize(
         self,

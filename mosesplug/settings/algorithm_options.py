@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from mosesplug.errors import UsageError, suggest
@@ -24,7 +24,7 @@ _LARGEST = 2**31 - 1
 """Largest integer value: kernels count in 32 bits."""
 
 
-def make_options(algorithm: Algorithm, values: Mapping[str, object]) -> Any:
+def make_options(algorithm: Algorithm, values: Mapping[str, object]) -> object:
     """Return the algorithm's option dataclass with some fields set.
 
     Args:
@@ -62,8 +62,10 @@ def add_tune_options(algorithm: Algorithm, given: Mapping[str, object]) -> dict[
         UsageError: as ``make_options`` does.
     """
     condition = algorithm.tune_options_with
-    if condition is not None and not _holds(condition, make_options(algorithm, given)):
-        return dict(given)
+    if condition is not None:
+        optimizer = algorithm.bind(make_options(algorithm, given))
+        if not _holds(condition, optimizer.values):
+            return dict(given)
     return {**algorithm.tune_options, **given}
 
 
@@ -75,11 +77,11 @@ def describe_options(algorithm: Algorithm) -> list[dict[str, Any]]:
     ``help``, ``details``, ``source`` and ``only_with`` (a condition, or None).
     """
     types = get_type_hints(algorithm.options)
-    defaults = algorithm.options()
+    defaults = asdict(algorithm.options())
     described = []
     for setting in fields(algorithm.options):
         kind = types[setting.name]
-        default = getattr(defaults, setting.name)
+        default = defaults[setting.name]
         choices = list(get_args(kind)) if get_origin(kind) is Literal else None
         described.append(
             {
@@ -137,19 +139,18 @@ def find_idle_options(optimizer: Optimizer, names: Iterable[str]) -> list[str]:
     found = []
     for name in (each.replace("-", "_") for each in names):
         condition = conditions[name]
-        if condition is not None and not _holds(condition, optimizer.options):
+        if condition is not None and not _holds(condition, optimizer.values):
             found.append(f"option {name} of {optimizer.name} has no effect without {condition}")
     return found
 
 
-def _holds(condition: str, options: Any) -> bool:
-    """Return whether the condition of an ``only_with`` holds."""
-    name, equal, values = condition.partition("=")
+def _holds(condition: str, values: Mapping[str, Any]) -> bool:
+    """Return whether the condition of an ``only_with`` holds for the values of all options."""
+    name, equal, choices = condition.partition("=")
     if equal:
-        return str(getattr(options, name)).lower() in values.split("|")
+        return str(values[name]).lower() in choices.split("|")
     name, _, least = condition.partition(">")
-    limit = getattr(options, least) if hasattr(options, least) else float(least)
-    return bool(getattr(options, name) > limit)
+    return bool(values[name] > (values[least] if least in values else float(least)))
 
 
 def _value(kind: Any, value: object, what: str) -> object:
