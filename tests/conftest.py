@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import gzip
+import itertools
 import os
 import signal
 import sys
@@ -13,6 +15,8 @@ from types import FrameType
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from formats.nbest.files import BLOCK_BYTES
 
 
 def pytest_configure() -> None:
@@ -86,3 +90,20 @@ def recordings() -> Path:
 def multi30k(recordings: Path) -> Path:
     """The German-English system among the recordings."""
     return recordings / "multi30k-de-en"
+
+
+@pytest.fixture(scope="session")
+def short_lists(multi30k: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The first 120 sentences of three recorded n-best lists, which repeat each other's lines.
+
+    Each list has more than one block, and together they are too large to be parsed in full.
+    """
+    directory = tmp_path_factory.mktemp("lists")
+    paths = []
+    for number in (1, 2, 3):
+        paths.append(directory / f"run{number}.best100.out")
+        with gzip.open(multi30k / "mert-work" / f"run{number}.best100.out.gz") as lines:
+            kept = itertools.takewhile(lambda line: not line.startswith(b"120 "), lines)
+            paths[-1].write_bytes(b"".join(kept))
+        assert paths[-1].stat().st_size > BLOCK_BYTES
+    return paths

@@ -15,13 +15,14 @@ from mosesplug.cli.moses.extractor import main
 def test_several_lists(
     moses_home: Path,
     multi30k: Path,
+    short_lists: list[Path],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     flags: list[str],
 ) -> None:
     """Files of an earlier iteration, and two lists that repeat its lines and each other's."""
     monkeypatch.chdir(tmp_path)
-    lists = [str(multi30k / "mert-work" / f"run{n}.best100.out.gz") for n in (1, 2, 3)]
+    lists = [str(path) for path in short_lists]
     common = ["-r", str(multi30k / "text" / "dev.en"), *flags]
     steps = [
         [*common, "-n", lists[0], "-F", "{}.f1", "-S", "{}.s1"],

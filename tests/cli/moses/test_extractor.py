@@ -139,10 +139,14 @@ def test_recorded_lists(multi30k: Path, tmp_path: Path, number: int) -> None:
 
 @pytest.mark.parametrize("flags", ["", "--binary", "--allow-duplicates"])
 def test_lines_that_are_parsed_once(
-    multi30k: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: str
+    multi30k: Path,
+    short_lists: list[Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    flags: str,
 ) -> None:
     """Several lists, whose lines repeat each other, give the files of lists parsed in full."""
-    lists = ",".join(str(multi30k / "mert-work" / f"run{n}.best100.out.gz") for n in (1, 2, 3))
+    lists = ",".join(map(str, short_lists))
     line = f"{flags} -r {multi30k / 'text' / 'dev.en'} -n {lists}"
     monkeypatch.chdir(tmp_path)
     assert run(line, "-S", "scores", "-F", "features") == 0
