@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -152,16 +153,31 @@ def read_dense_and_sparse(text: str) -> tuple[list[float], dict[str, float]]:
     return [weight / total for weight in dense], {k: v / total for k, v in sparse.items()}
 
 
-def test_a_round_of_the_script(tmp_path: Path) -> None:
-    """The commands of an iteration, and their results as the script parses them."""
-    tools = tmp_path / "tools"
-    write_launchers(tools)
-    make_lists(tmp_path)
+class Printed(NamedTuple):
+    """What a program prints."""
 
-    def call(name: str, words: str) -> subprocess.CompletedProcess[str]:
-        done = start(tools / name, *words.split(), cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
-        return done
+    stdout: str
+    stderr: str
+
+
+def test_a_round_of_the_script(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The commands of an iteration, and their results as the script parses them.
+
+    The functions that the launchers run are called in this process.
+    """
+    make_lists(tmp_path)
+    monkeypatch.chdir(tmp_path)
+
+    def call(name: str, words: str) -> Printed:
+        module, function = LAUNCHERS[name]
+        monkeypatch.setattr(sys, "argv", [name, *words.split()])
+        with pytest.raises(SystemExit) as ended:
+            getattr(importlib.import_module(module), function)()
+        printed = Printed(*capfd.readouterr())
+        assert not ended.value.code, printed.stderr
+        return printed
 
     files = "--scfile run1.scores.dat --ffile run1.features.dat"
     metric = "--sctype BLEU --scconfig case:true"
