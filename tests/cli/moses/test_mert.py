@@ -221,10 +221,10 @@ def extracted(multi30k: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("recording", "lists", "words"),
     [
-        ("seven.powell.n20", 7, "-n 5 -r 7000 --threads 2"),
-        ("one.powell.n20", 1, "-n 20 -r 1000"),
-        ("one.random-direction.m20.n5", 1, "-n 2 -m 20 -t random-direction -r 1000"),
-        ("one.active3.n20", 1, "-n 20 -r 1000 -o LM0_0,WordPenalty0_0,TranslationModel0_0"),
+        ("seven.powell.n20", 7, "-n 2 -r 7000 --threads 2"),
+        ("one.powell.n20", 1, "-n 5 -r 1000"),
+        ("one.random-direction.m20.n5", 1, "-n 1 -m 20 -t random-direction -r 1000"),
+        ("one.active3.n20", 1, "-n 10 -r 1000 -o LM0_0,WordPenalty0_0,TranslationModel0_0"),
     ],
 )
 def test_recorded_scores_are_reached(
