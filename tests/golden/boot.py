@@ -34,7 +34,11 @@ def entry_point(program: str) -> tuple[str, str]:
 
 def run(program: str, words: list[str]) -> int:
     """Run a program as its installed script would; return the exit code."""
-    module, function = entry_point(program)
+    return call(*entry_point(program), program, words)
+
+
+def call(module: str, function: str, program: str, words: list[str]) -> int:
+    """Call a function of a module as a program; return the exit code."""
     sys.argv = [program, *words]
     try:
         return getattr(importlib.import_module(module), function)() or 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
@@ -10,12 +11,15 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
+from mosesplug.cli.moses.install import LAUNCHERS
+from tests.golden import boot
 from tests.golden.results import collect, plain_output
 from tests.golden.rows import Row
 from tests.golden.sources import REPOSITORY, Source
 
-__all__ = ["INPUTS", "Runner", "lay_out", "run_row"]
+__all__ = ["INPUTS", "LocalRunner", "Runner", "lay_out", "run_row"]
 
 _BOOT = Path(__file__).with_name("boot.py")
 _TOY = REPOSITORY / "tests" / "data" / "toy" / "decoder.py"
@@ -50,19 +54,9 @@ class Runner:
 
     def run(self, program: str, words: list[str], directory: Path, stdout: Path) -> int:
         """Run a program of the package, or another by its path; return the exit code."""
-        stderr = stdout.with_name(stdout.name.replace("stdout", "stderr"))
+        stderr = _stderr_path(stdout)
         if program not in _PROGRAMS:
-            with stdout.open("wb") as out, stderr.open("wb") as err:
-                done = subprocess.run(
-                    [program, *words],
-                    cwd=directory,
-                    env=self.environment,
-                    stdin=subprocess.DEVNULL,
-                    stdout=out,
-                    stderr=err,
-                    check=False,
-                )
-            return done.returncode
+            return _run_process(program, words, directory, self.environment, stdout)
         request: dict[str, Any] = {"program": program, "words": words}
         request |= {"directory": str(directory), "stdout": str(stdout), "stderr": str(stderr)}
         os.write(self._requests, json.dumps(request).encode() + b"\n")
@@ -82,6 +76,55 @@ class Runner:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class LocalRunner:
+    """Runs command lines of the working tree in this process, which keeps compiled kernels."""
+
+    def __init__(self) -> None:
+        self.environment = _environment(Source(REPOSITORY))
+
+    def run(self, program: str, words: list[str], directory: Path, stdout: Path) -> int:
+        """Run a program of the package, a launcher, or another by its path; return the exit code.
+
+        Of launchers, only the function is run that they name.
+        """
+        folder, _, name = program.rpartition("/")
+        if program not in _PROGRAMS and (folder != "tools" or name not in LAUNCHERS):
+            return _run_process(program, words, directory, self.environment, stdout)
+        with (
+            stdout.open("w", encoding="utf-8") as out,
+            _stderr_path(stdout).open("w", encoding="utf-8") as err,
+            contextlib.chdir(directory),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+            mock.patch.dict(os.environ, self.environment, clear=True),
+            mock.patch.object(sys, "argv"),
+        ):
+            if program in _PROGRAMS:
+                return boot.run(program, words)
+            return boot.call(*LAUNCHERS[name], name, words)
+
+
+def _stderr_path(stdout: Path) -> Path:
+    return stdout.with_name(stdout.name.replace("stdout", "stderr"))
+
+
+def _run_process(
+    program: str, words: list[str], directory: Path, environment: dict[str, str], stdout: Path
+) -> int:
+    """Run a program by its path; return the exit code."""
+    with stdout.open("wb") as out, _stderr_path(stdout).open("wb") as err:
+        done = subprocess.run(
+            [program, *words],
+            cwd=directory,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            check=False,
+        )
+    return done.returncode
 
 
 def _environment(source: Source) -> dict[str, str]:
@@ -148,7 +191,7 @@ def _script(path: Path, command: str) -> None:
     path.chmod(0o755)
 
 
-def run_row(row: Row, runner: Runner, directory: Path) -> dict[str, bytes]:
+def run_row(row: Row, runner: Runner | LocalRunner, directory: Path) -> dict[str, bytes]:
     """Run a row in a new directory; return what it leaves by name.
 
     ``stdout.N`` and ``code.N`` are of command N, counted from 1.

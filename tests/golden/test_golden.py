@@ -6,28 +6,19 @@ byte for byte, with many more rows, and ``record`` keeps the values of today.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.golden.rows import read_rows
-from tests.golden.running import Runner, run_row
-from tests.golden.sources import REPOSITORY, Source
+from tests.golden.running import LocalRunner, run_row
 from tests.golden.values import ROWS, read_values, row_values
 
 
-@pytest.fixture(scope="module")
-def runner() -> Iterator[Runner]:
-    """A process that runs command lines of the working tree."""
-    with Runner(Source(REPOSITORY)) as process:
-        yield process
-
-
 @pytest.mark.parametrize("name", ROWS)
-def test_weights_and_scores(name: str, runner: Runner, tmp_path: Path) -> None:
+def test_weights_and_scores(name: str, tmp_path: Path) -> None:
     (row,) = (each for each in read_rows() if each.name == name)
-    left = run_row(row, runner, tmp_path / "row")
+    left = run_row(row, LocalRunner(), tmp_path / "row")
     failed = [data.decode() for file, data in left.items() if file.startswith("failed.")]
     assert not failed, failed[0]
     found, kept = row_values(row, left), read_values()[name]
