@@ -16,8 +16,6 @@ from types import FrameType
 import pytest
 from hypothesis import HealthCheck, settings
 
-from formats.nbest.files import BLOCK_BYTES
-
 
 def pytest_configure() -> None:
     """Time no drawn examples, collect cycles seldom, and take signals that tests send to programs.
@@ -98,6 +96,8 @@ def short_lists(multi30k: Path, tmp_path_factory: pytest.TempPathFactory) -> lis
 
     Each list has more than one block, and together they are too large to be parsed in full.
     """
+    from formats.nbest.files import BLOCK_BYTES  # not for tests of the suite, which start sooner
+
     directory = tmp_path_factory.mktemp("lists")
     paths = []
     for number in (1, 2, 3):
