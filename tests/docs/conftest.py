@@ -10,31 +10,45 @@ import sysconfig
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from mosesplug.optimizers.batch.mert import mert
+from mosesplug.optimizers.batch.searches import starting_points
+from mosesplug.optimizers.problem import Problem
 from tests.docs.running import ROOT, run_command
 from tests.plugins.installing import forget_package, install_package, write_data
 
 DEMO = ROOT / "moses-config" / "demo"
-SENTENCES = 20
+SENTENCES, TUNED_SENTENCES = 8, 20
 SHORT = 5
+TEXTS = {"tune.tarvian": "dev.src", "tune.english": "dev.ref", "test.tarvian": "test.src"}
+TEXTS |= {f"test.english{i}": f"test.ref{i}" for i in (0, 1)}
+RESTARTS = 4
 TUNE = (
     "mosesplug tune dev.src dev.ref moses moses.ini --working-dir tuning --nbest 20 --seed 1"
     " --max-iterations 3 --quiet"
 )
 
+Floats = NDArray[np.float64]
 Source = Callable[[Path], None]
 
 
 @pytest.fixture(scope="module", autouse=True)
 def few_restarts() -> Iterator[None]:
-    """Run the examples with as many restarts as on lists of usual size.
+    """Run the examples with few restarts of MERT on small lists.
 
-    The lists here are so small that MERT would add up to 20 times as many, seconds for each run.
+    MERT would add up to 20 times as many there, seconds for each run.
     """
+
+    def draw_few(problem: Problem, initial: Floats, rng: np.random.Generator, n: int) -> object:
+        is_small = problem.tuning_set.n_hyps <= mert.SMALL
+        return starting_points(problem, initial, rng, min(n, RESTARTS) if is_small else n)
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mert, "MOST_RESTARTS", 1)
+        patch.setattr(mert, "MOST_RESTARTS", 0)
+        patch.setattr(mert, "starting_points", draw_few)
         yield
 
 
@@ -45,10 +59,7 @@ def system(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory.mkdir()
     for file in (*DEMO.glob("*.gz"), DEMO / "moses.ini"):
         shutil.copy(file, directory)
-    texts = {"tune.tarvian": "dev.src", "tune.english": "dev.ref", "test.tarvian": "test.src"}
-    texts |= {f"test.english{i}": f"test.ref{i}" for i in (0, 1)}
-    for source, name in texts.items():
-        _write_beginning(DEMO / source, directory / name, SENTENCES)
+    _write_texts(directory, SENTENCES)
     return directory
 
 
@@ -63,9 +74,13 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
 
 @pytest.fixture(scope="module")
 def tuned(system: Path, environment: Mapping[str, str], few_restarts: None) -> Path:
-    """The demo system after a run of three iterations, and translations before and after it."""
+    """The demo system after a run of three iterations, and translations before and after it.
+
+    It has more sentences, since pages show what is in them.
+    """
     directory = system.parent / "tuned"
     shutil.copytree(system, directory)
+    _write_texts(directory, TUNED_SENTENCES)
     for words in (
         TUNE,
         "moses -config moses.ini -input-file test.src > before.out",
@@ -80,16 +95,23 @@ def tuned(system: Path, environment: Mapping[str, str], few_restarts: None) -> P
 def sources(request: pytest.FixtureRequest) -> Mapping[str, Source]:
     """What makes the files of each name in a ``needs`` mark."""
 
+    def copy_texts(directory: Path) -> None:
+        for name in TEXTS.values():
+            shutil.copy(request.getfixturevalue("tuned") / name, directory)
+
     def tuning(directory: Path) -> None:
+        copy_texts(directory)
         shutil.copytree(request.getfixturevalue("tuned") / "tuning", directory / "tuning")
 
     def lists(directory: Path) -> None:
+        copy_texts(directory)
         run = request.getfixturevalue("tuned") / "tuning"
         for n in (1, 2):
             shutil.copy(run / f"run{n}.best20.out.gz", directory / f"run{n}.best100.out.gz")
         shutil.copy(run / "run1.dense", directory)
 
     def outputs(directory: Path) -> None:
+        copy_texts(directory)
         for name in ("before.out", "after.out"):
             shutil.copy(request.getfixturevalue("tuned") / name, directory)
 
@@ -123,6 +145,11 @@ def sources(request: pytest.FixtureRequest) -> Mapping[str, Source]:
         "list-formats": list_formats,
         **{each.__name__: each for each in (tuning, lists, outputs, scored, test, short, plugins)},
     }
+
+
+def _write_texts(directory: Path, sentences: int) -> None:
+    for source, name in TEXTS.items():
+        _write_beginning(DEMO / source, directory / name, sentences)
 
 
 def _write_beginning(source: Path, target: Path, lines: int) -> None:
