@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from mosesplug.optimizers.batch.mert import mert
 from mosesplug.optimizers.batch.searches import starting_points
 from mosesplug.optimizers.problem import Problem
+from tests.docs.fork_server import serve_programs
 from tests.docs.running import ROOT, run_command
 from tests.plugins.installing import forget_package, install_package, write_data
 
@@ -64,12 +65,12 @@ def system(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, str]]:
     """Environment of the examples; the bundled decoder is called ``moses``."""
     programs = Path(sysconfig.get_path("scripts"))
     directory = tmp_path_factory.mktemp("bin")
-    (directory / "moses").symlink_to(programs / "mosesplug-decoder")
-    return {"PATH": f"{directory}:{programs}:{os.environ['PATH']}", "COLUMNS": "80"}
+    with serve_programs(directory):
+        yield {"PATH": f"{directory}:{programs}:{os.environ['PATH']}", "COLUMNS": "80"}
 
 
 @pytest.fixture(scope="module")

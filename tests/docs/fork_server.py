@@ -1,0 +1,128 @@
+"""Run programs of the package in forks of one process that has imported them.
+
+Run as a script with the path of a socket. The programs that ``write_programs`` writes send it their
+arguments, directory, environment and standard streams, and end with the exit code that it answers.
+This saves importing the package for each command. Decoders that are servers run as themselves.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import sysconfig
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+__all__ = ["serve_programs"]
+
+PROGRAMS = {
+    # First, since it limits the threads of NumPy.
+    "moses": ("mosesplug-decoder", "mosesplug.cli.moses.decoder"),
+    "mosesplug-decoder": ("mosesplug-decoder", "mosesplug.cli.moses.decoder"),
+    "mosesplug": ("mosesplug", "mosesplug.cli.main"),
+    "mert-moses": ("mert-moses", "mosesplug.cli.run.mert_moses"),
+}
+"""Installed program and module, whose ``main`` is called, by name."""
+
+_CLIENT = """\
+import json, os, socket, sys
+path, name, program, *words = sys.argv[1:]
+if "--server" in words:
+    os.execv(program, [program, *words])
+request = {"name": name, "words": words, "directory": os.getcwd(), "environment": {**os.environ}}
+with socket.socket(socket.AF_UNIX) as server:
+    server.connect(path)
+    socket.send_fds(server, [b"."], [0, 1, 2])
+    server.sendall(json.dumps(request).encode() + b"\\n")
+    code = server.makefile().read()
+sys.exit(int(code or 1))
+"""
+
+
+@contextlib.contextmanager
+def serve_programs(directory: Path) -> Iterator[None]:
+    """Write programs into a directory, and serve them in the context."""
+    path = directory / "socket"
+    command = [sys.executable, "-P", __file__, str(path)]
+    with subprocess.Popen(command, start_new_session=True, stdout=subprocess.PIPE) as server:
+        try:
+            assert server.stdout is not None
+            assert server.stdout.readline() == b"ready\n"
+            write_programs(directory, path)
+            yield
+        finally:
+            os.killpg(server.pid, signal.SIGKILL)
+
+
+def write_programs(directory: Path, path: Path) -> None:
+    """Write the programs; each calls the server at a path."""
+    for name, (program, _) in PROGRAMS.items():
+        installed = Path(sysconfig.get_path("scripts"), program)
+        client = shlex.join([sys.executable, "-IS", "-c", _CLIENT, str(path), name, str(installed)])
+        (directory / name).write_text(f'#!/bin/sh\nexec {client} "$@"\n')
+        (directory / name).chmod(0o755)
+
+
+def serve(path: str) -> None:
+    """Run each request in a fork."""
+    mains = {name: importlib.import_module(module).main for name, (_, module) in PROGRAMS.items()}
+    importlib.import_module("mosesplug.kernels").load_compiler()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
+        print("ready", flush=True)
+        while True:
+            connection, _ = listener.accept()
+            with contextlib.suppress(ChildProcessError):  # there are none
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
+            with connection:
+                if not os.fork():
+                    listener.close()
+                    _answer(connection, mains)
+
+
+def _answer(connection: socket.socket, mains: dict[str, Any]) -> None:
+    """Run a request and end the process."""
+    _, streams, _, _ = socket.recv_fds(connection, 1, 3)
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    with connection.makefile("rw") as lines:
+        request = json.loads(lines.readline())
+        os.chdir(request["directory"])
+        os.environ.clear()
+        os.environ.update(request["environment"])
+        code = _run(mains[request["name"]], [request["name"], *request["words"]])
+        sys.stdout.flush()
+        sys.stderr.flush()
+        lines.write(str(code))
+    os._exit(0)
+
+
+def _run(main: Any, words: list[str]) -> int:
+    """Call a program's main; return the exit code."""
+    sys.argv = words
+    try:
+        main()
+    except SystemExit as ended:
+        if isinstance(ended.code, str):
+            print(ended.code, file=sys.stderr)
+        return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    except BaseException:
+        traceback.print_exc()
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])
