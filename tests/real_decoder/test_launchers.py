@@ -18,7 +18,12 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    "more", [("--pro-starting-point",), ("--batch-mira", "--return-best-dev"), ("--hg-mira",)]
+    "more",
+    [
+        ("--pro-starting-point",),
+        ("--batch-mira", "--return-best-dev"),
+        ("--hg-mira", "--batch-mira-args=-J 5"),
+    ],
 )
 def test_modes(programs: Programs, tools: Path, more: tuple[str, ...]) -> None:
     # With sparse weights, the script's --return-best-dev may name a file that it never wrote.

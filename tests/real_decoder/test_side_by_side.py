@@ -29,14 +29,15 @@ OURS = re.compile(
 
 Mode = tuple[tuple[str, ...], Callable[[Any], Any]]
 PLAIN = lambda system: system.config  # noqa: E731
+FEW_EPOCHS = ("--batch-mira-args", "-J 5")
 MODES: dict[str, Mode] = {
     "mert": ((), PLAIN),
     "kbmira": (("--batch-mira", "--return-best-dev"), PLAIN),
     "sparse-kbmira": (("--batch-mira",), inputs.sparse),
     "lattice-samples": (("--lattice-samples", "5"), PLAIN),
-    "hg-mira": (("--hg-mira",), PLAIN),
+    "hg-mira": (("--hg-mira", *FEW_EPOCHS), PLAIN),
     "hierarchical": (("--batch-mira",), inputs.hierarchical),
-    "hierarchical-graphs": (("--hg-mira",), inputs.hierarchical),
+    "hierarchical-graphs": (("--hg-mira", *FEW_EPOCHS), inputs.hierarchical),
     "confusion-networks": (("--inputtype", "1"), inputs.confusion_networks),
     "lattices": (("--inputtype", "2", "--historic-bests"), inputs.lattices),
 }
