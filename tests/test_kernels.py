@@ -10,7 +10,10 @@ import threading
 import time
 import warnings
 
+import numpy as np
+import pytest
 from numba.core.compiler_lock import global_compiler_lock
+from numpy.typing import NDArray
 
 from mosesplug import kernels
 from tests.waiting import LIMIT
@@ -32,6 +35,35 @@ assert numba.njit(lambda a: numpy.dot(a, a))(numpy.eye(2)).tolist() == [[1, 0], 
 assert "scipy.linalg" in sys.modules
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@kernels.inlined_kernel
+def _add_one(number: int) -> int:
+    return number + 1
+
+
+@kernels.kernel
+def _add_three(number: int) -> int:
+    return _add_one(_add_one(_add_one(number)))
+
+
+def test_inlined_kernels_are_part_of_their_callers() -> None:
+    assert _add_three(4) == 7
+    assert _add_one.dispatcher.signatures == []  # type: ignore[attr-defined]
+    assert _add_one(4) == 5
+
+
+@kernels.kernel
+def _assign(source: NDArray[np.int64], target: NDArray[np.int64]) -> None:
+    target[1:] = source
+
+
+def test_slices_are_assigned_from_arrays_of_their_size() -> None:
+    target = np.zeros(4, dtype=np.int64)
+    _assign(np.arange(3), target)
+    assert target.tolist() == [0, 0, 1, 2]
+    with pytest.raises(ValueError, match="cannot assign slice from input of different size"):
+        _assign(np.arange(2), target)
 
 
 def test_kernels_are_pickled_by_name() -> None:
