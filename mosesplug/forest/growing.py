@@ -1,18 +1,52 @@
-"""Arrays that grow inside kernels."""
+"""Arrays that grow or are sorted inside kernels."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.kernels import kernel
+from mosesplug.kernels import kernel, lean_kernel
 
-__all__ = ["double_length"]
+__all__ = ["double_length", "sift_down", "sort_ascending"]
 
 
 @kernel
 def double_length(array: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return a copy of twice the length whose first half is the array."""
     larger = np.empty(2 * len(array), dtype=np.int64)
-    larger[: len(array)] = array
+    for place in range(len(array)):
+        larger[place] = array[place]
     return larger
+
+
+@lean_kernel
+def sift_down(heap: NDArray[Any], place: int, size: int) -> None:
+    """Restore a heap (maximum first) after the value at ``place`` decreased.
+
+    Args:
+        heap: input and output; its first ``size`` values are the heap.
+        place: index of the value.
+        size: number of values.
+    """
+    value = heap[place]
+    while 2 * place + 1 < size:
+        child = 2 * place + 1
+        if child + 1 < size and heap[child + 1] > heap[child]:
+            child += 1
+        if not heap[child] > value:
+            break
+        heap[place] = heap[child]
+        place = child
+    heap[place] = value
+
+
+@lean_kernel
+def sort_ascending(values: NDArray[Any], size: int) -> None:
+    """Sort the first ``size`` values in place; ``np.sort`` compiles slowly."""
+    for place in range(size // 2 - 1, -1, -1):
+        sift_down(values, place, size)
+    for last in range(size - 1, 0, -1):
+        values[0], values[last] = values[last], values[0]
+        sift_down(values, 0, last)

@@ -28,7 +28,7 @@ from mosesplug.forest.ngrams.split import SplitGraph
 from mosesplug.forest.ngrams.states import TextGraph, count_most, open_sides, renumber_words
 from mosesplug.forest.viterbi import viterbi
 from mosesplug.hypergraph import Hypergraph, read_only
-from mosesplug.kernels import kernel
+from mosesplug.kernels import inlined_kernel, kernel
 
 __all__ = ["ReferenceGraph", "intersect_references"]
 
@@ -151,7 +151,8 @@ def _multiply(graph: TextGraph, words: _Words) -> _Product:
     # The item, the place before it and the rest of the target, for each tail of an edge.
     chosen, before, rest = _numbers(most_tails), _numbers(most_tails), _numbers(most_tails)
     is_end = np.zeros(n_places, dtype=np.bool_)
-    is_end[words.ends] = True
+    for end in words.ends:
+        is_end[end] = True
     everywhere = np.arange(n_places - 1)
     for node in range(n_nodes):
         first[node] = n_items
@@ -177,7 +178,8 @@ def _multiply(graph: TextGraph, words: _Words) -> _Product:
                         n_edges += 1
                         while n_tails + depth > len(tails):
                             tails = double_length(tails)
-                        tails[n_tails : n_tails + depth] = chosen[:depth]
+                        for number in range(depth):
+                            tails[n_tails + number] = chosen[number]
                         n_tails += depth
                     elif place < last and graph.targets[place] == TAIL:
                         chosen[depth] = first[own_tails[depth]] - 1
@@ -206,12 +208,12 @@ def _multiply(graph: TextGraph, words: _Words) -> _Product:
     )
 
 
-@kernel
+@inlined_kernel
 def _numbers(size: int) -> NDArray[np.int64]:
     return np.empty(size, dtype=np.int64)
 
 
-@kernel
+@inlined_kernel
 def _read_words(
     targets: NDArray[np.int32], place: int, last: int, text: NDArray[np.int32], position: int
 ) -> tuple[int, int]:
@@ -231,7 +233,7 @@ def _read_words(
     return place, position
 
 
-@kernel
+@inlined_kernel
 def _keep_needed(
     tail_offsets: NDArray[np.int64],
     is_goal: NDArray[np.bool_],
@@ -263,12 +265,24 @@ def _keep_needed(
         renumbered[item] = n_items
         n_items += int(needed[item] and not is_goal[item])
     # Edges of one node are together, but not yet those of one item.
-    edges = np.flatnonzero(kept)
-    edges = edges[np.argsort(renumbered[heads[edges]], kind="mergesort")]
-    own_tails = _numbers(len(tails))
-    n_tails = 0
-    for row in edges:
-        for entry in range(places[row], places[row + 1]):
+    ends = np.zeros(n_items + 2, dtype=np.int64)
+    for edge in range(len(heads)):
+        if kept[edge]:
+            ends[renumbered[heads[edge]] + 1] += 1
+    for item in range(n_items + 1):
+        ends[item + 1] += ends[item]
+    edges = _numbers(ends[-1])
+    for edge in range(len(heads)):
+        if kept[edge]:
+            item = renumbered[heads[edge]]
+            edges[ends[item]] = edge
+            ends[item] += 1
+    own_heads, own_origins = _numbers(len(edges)), _numbers(len(edges))
+    own_tails, n_tails = _numbers(len(tails)), 0
+    for place in range(len(edges)):
+        edge = edges[place]
+        own_heads[place], own_origins[place] = renumbered[heads[edge]], origins[edge]
+        for entry in range(places[edge], places[edge + 1]):
             own_tails[n_tails] = renumbered[tails[entry]]
             n_tails += 1
-    return _Product(renumbered[heads[edges]], origins[edges], own_tails[:n_tails])
+    return _Product(own_heads, own_origins, own_tails[:n_tails])

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
+from mosesplug.forest.growing import double_length
 from mosesplug.forest.k_best_search import NONE, Entries, Graph, Nodes, entries_for, find_derivation
 from mosesplug.forest.viterbi import MOST_EDGES, inside_best
 from mosesplug.hypergraph import Hypergraph
-from mosesplug.kernels import kernel
+from mosesplug.kernels import inlined_kernel, kernel
 
 __all__ = ["Derivations", "concatenate_words", "k_best", "translations"]
 
@@ -164,7 +165,7 @@ def _list_derivations(
     return scores[:count].copy(), offsets[: count + 1].copy(), edges[: offsets[count]].copy()
 
 
-@kernel
+@inlined_kernel
 def _with_edges(
     graph: Graph,
     best: NDArray[np.int64],
@@ -188,9 +189,7 @@ def _with_edges(
         item = stack[height]
         edge = entries.links[item, 0] if item >= 0 else best[-2 - item]
         if place == len(edges):
-            larger = np.empty(2 * place, dtype=np.int64)
-            larger[:place] = edges
-            edges = larger
+            edges = double_length(edges)
         edges[place] = edge
         place += 1
         if place - start > MOST_EDGES:
@@ -198,7 +197,8 @@ def _with_edges(
         low, high = graph.tail_offsets[edge], graph.tail_offsets[edge + 1]
         if height + high - low > len(stack):
             higher = np.empty(2 * (height + high - low), dtype=np.int64)
-            higher[:height] = stack[:height]
+            for level in range(height):
+                higher[level] = stack[level]
             stack = higher
         for number in range(high - low - 1, -1, -1):
             tail = graph.tails[low + number]
@@ -220,7 +220,7 @@ class _Seen(NamedTuple):
     offsets: NDArray[np.int64]
 
 
-@kernel
+@inlined_kernel
 def _with_words(
     target_offsets: NDArray[np.int64],
     targets: NDArray[np.int32],
@@ -247,7 +247,8 @@ def _with_words(
         if targets[at] >= 0:
             if place == len(words):
                 larger = np.empty(2 * place, dtype=np.int32)
-                larger[:place] = words
+                for earlier in range(place):
+                    larger[earlier] = words[earlier]
                 words = larger
             words[place] = targets[at]
             place += 1
@@ -276,7 +277,7 @@ def concatenate_words(
     return words[: ends[-1]].copy(), ends
 
 
-@kernel
+@inlined_kernel
 def _is_new(seen: _Seen, words: NDArray[np.int32], count: int, end: int) -> bool:
     """Return whether no earlier derivation has the words of the last one, ``count``."""
     start = seen.offsets[count]

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.kernels import kernel
+from mosesplug.kernels import inlined_kernel, kernel
 
 __all__ = ["NONE", "Entries", "Graph", "Nodes", "entries_for", "find_derivation"]
 
@@ -86,7 +86,7 @@ def _meld(entries: Entries, one: int, other: int) -> int:
     return one
 
 
-@kernel
+@inlined_kernel
 def _without_root(entries: Entries, root: int) -> int:
     """Remove the root and return the new one.
 
@@ -112,26 +112,29 @@ def _without_root(entries: Entries, root: int) -> int:
     return heap
 
 
-@kernel
+@inlined_kernel
 def entries_for(room: int, most_tails: int) -> Entries:
     return Entries(
         np.empty(room), np.empty((room, 3), np.int64), np.zeros((room, most_tails), np.int32)
     )
 
 
-@kernel
+@inlined_kernel
 def _with_room(entries: Entries, used: int, needed: int) -> Entries:
     """Return the entries, or a larger copy if the room is too small."""
     if needed <= len(entries.scores):
         return entries
     larger = entries_for(2 * needed, entries.ranks.shape[1])
-    larger.scores[:used] = entries.scores[:used]
-    larger.links[:used] = entries.links[:used]
-    larger.ranks[:used] = entries.ranks[:used]
+    for entry in range(used):
+        larger.scores[entry] = entries.scores[entry]
+        for link in range(3):
+            larger.links[entry, link] = entries.links[entry, link]
+        for number in range(entries.ranks.shape[1]):
+            larger.ranks[entry, number] = entries.ranks[entry, number]
     return larger
 
 
-@kernel
+@inlined_kernel
 def _begun(
     graph: Graph, nodes: Nodes, entries: Entries, used: int, node: int
 ) -> tuple[Entries, int]:
@@ -148,13 +151,14 @@ def _begun(
         entries.scores[used] = score
         entries.links[used, 0] = edge
         entries.links[used, 1] = entries.links[used, 2] = NONE
-        entries.ranks[used] = 0
+        for number in range(entries.ranks.shape[1]):
+            entries.ranks[used, number] = 0
         nodes.heap[node] = _meld(entries, nodes.heap[node], used)
         used += 1
     return entries, used
 
 
-@kernel
+@inlined_kernel
 def _missing(graph: Graph, nodes: Nodes, entries: Entries, parent: int) -> tuple[int, int]:
     """Return a tail and rank that a successor needs and no search has found, or -1."""
     low = graph.tail_offsets[entries.links[parent, 0]]
@@ -174,7 +178,7 @@ def _missing(graph: Graph, nodes: Nodes, entries: Entries, parent: int) -> tuple
     return NONE, 0
 
 
-@kernel
+@inlined_kernel
 def _with_successors(
     graph: Graph,
     nodes: Nodes,
@@ -192,7 +196,8 @@ def _with_successors(
     for k in range(n_tails - 1, -1, -1):
         tail, rank = graph.tails[low + k], entries.ranks[parent, k]
         if rank + 1 < nodes.counts[tail]:
-            entries.ranks[used] = entries.ranks[parent]
+            for j in range(entries.ranks.shape[1]):
+                entries.ranks[used, j] = entries.ranks[parent, j]
             entries.ranks[used, k] = rank + 1
             score = graph.scores[edge]
             for j in range(n_tails):
@@ -212,7 +217,7 @@ def _with_successors(
     return entries, used
 
 
-@kernel
+@inlined_kernel
 def _append(
     nodes: Nodes, found: NDArray[np.int64], top: int, node: int, entry: int
 ) -> tuple[NDArray[np.int64], int]:
@@ -222,10 +227,12 @@ def _append(
         room = max(4, 2 * count)
         if top + room > len(found):
             larger = np.empty(2 * (top + room), dtype=np.int64)
-            larger[:top] = found[:top]
+            for at in range(top):
+                larger[at] = found[at]
             found = larger
         place = nodes.places[node]
-        found[top : top + count] = found[place : place + count].copy()
+        for rank in range(count):
+            found[top + rank] = found[place + rank]
         nodes.places[node], nodes.rooms[node] = top, room
         top += room
     found[nodes.places[node] + count] = entry
@@ -262,7 +269,8 @@ def find_derivation(
             if tail >= 0:
                 if height == len(stack):
                     higher = np.empty((2 * height, 2), dtype=np.int64)
-                    higher[:height] = stack
+                    for level in range(height):
+                        higher[level, 0], higher[level, 1] = stack[level, 0], stack[level, 1]
                     stack = higher
                 stack[height, 0], stack[height, 1] = tail, needed
                 height += 1

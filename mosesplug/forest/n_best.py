@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from formats.nbest.files import NBestList
 from mosesplug.features import FeatureSpace
+from mosesplug.forest.growing import sort_ascending
 from mosesplug.forest.k_best import Derivations, k_best, translations
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import kernel
@@ -266,12 +267,12 @@ def sum_features(
         if used + n_touched > len(columns):
             size = 2 * (used + n_touched)
             more_columns = np.empty(size, dtype=np.int32)
-            more_columns[:used] = columns[:used]
-            columns = more_columns
             more_data = np.empty(size, dtype=np.float32)
-            more_data[:used] = data[:used]
-            data = more_data
-        for column in np.sort(touched[:n_touched]):
+            for entry in range(used):
+                more_columns[entry], more_data[entry] = columns[entry], data[entry]
+            columns, data = more_columns, more_data
+        sort_ascending(touched, n_touched)
+        for column in touched[:n_touched]:
             value = np.float32(totals[column])
             if value != 0.0 and not hidden[column]:
                 columns[used] = column

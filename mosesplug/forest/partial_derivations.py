@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
+from mosesplug.forest.growing import sift_down
 from mosesplug.forest.viterbi import MOST_EDGES, Derivation
 from mosesplug.kernels import kernel, lean_kernel
 
@@ -83,8 +84,23 @@ def copy_row(partials: Partials, row: int, others: Partials, place: int) -> None
 
 @kernel
 def select_best_rows(values: NDArray[np.float64], beam: int) -> NDArray[np.int64]:
-    """Return indices of the ``beam`` highest values, ascending; the last win ties."""
-    threshold = np.sort(values)[len(values) - beam]
+    """Return indices of the ``beam`` highest values, ascending; the last win ties.
+
+    Args:
+        values: float64, at least ``beam``, not NaN.
+        beam: positive.
+    """
+    # A heap of the negated highest values; the lowest of them is on top.
+    heap = np.empty(beam)
+    for row in range(beam):
+        heap[row] = -values[row]
+    for row in range(beam // 2 - 1, -1, -1):
+        sift_down(heap, row, beam)
+    for row in range(beam, len(values)):
+        if -values[row] < heap[0]:
+            heap[0] = -values[row]
+            sift_down(heap, 0, beam)
+    threshold = -heap[0]
     missing = beam
     for value in values:
         missing -= value > threshold

@@ -81,6 +81,15 @@ class ReferenceNgramTree:
 
 
 @kernel
+def _double_length(array: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the array with as many zeros appended."""
+    larger = np.zeros(2 * len(array), dtype=np.int32)
+    for place in range(len(array)):
+        larger[place] = array[place]
+    return larger
+
+
+@kernel
 def ngram_tree(
     words: NDArray[np.int32], offsets: NDArray[np.int64], order: int, n_words: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
@@ -105,11 +114,13 @@ def ngram_tree(
         counts[:size] = 0
         for start in range(offsets[text], offsets[text + 1]):
             if size + order > len(summed):
-                more = len(summed)
-                children = np.concatenate((children, np.full((more, n_words), -1, np.int32)))
-                summed = np.concatenate((summed, np.zeros(more, dtype=np.int32)))
-                largest = np.concatenate((largest, np.zeros(more, dtype=np.int32)))
-                counts = np.concatenate((counts, np.zeros(more, dtype=np.int32)))
+                more = np.full((2 * len(summed), n_words), -1, dtype=np.int32)
+                for row in range(size):
+                    for word in range(n_words):
+                        more[row, word] = children[row, word]
+                children = more
+                summed, largest = _double_length(summed), _double_length(largest)
+                counts = _double_length(counts)
             ngram = 0
             for place in range(start, min(start + order, offsets[text + 1])):
                 word = words[place]

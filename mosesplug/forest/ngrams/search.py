@@ -27,7 +27,7 @@ from mosesplug.forest.partial_derivations import (
     select_best_rows,
 )
 from mosesplug.forest.viterbi import Derivation
-from mosesplug.kernels import kernel
+from mosesplug.kernels import inlined_kernel, kernel
 
 __all__ = ["find_best_with_ngrams"]
 
@@ -145,7 +145,7 @@ def _slot(partials: Partials, table: NDArray[np.int64], first: int, left: int, r
     return int(slot)
 
 
-@kernel
+@inlined_kernel
 def _larger(
     partials: Partials, table: NDArray[np.int64], first: int, used: int
 ) -> NDArray[np.int64]:
@@ -156,7 +156,7 @@ def _larger(
     return larger
 
 
-@kernel
+@inlined_kernel
 def _prune(partials: Partials, first: int, used: int, beam: int) -> int:
     """Keep the ``beam`` best rows of a node in the same order; return their end."""
     place = first

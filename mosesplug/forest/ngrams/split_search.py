@@ -21,7 +21,7 @@ from mosesplug.forest.ngrams.contexts import (
 )
 from mosesplug.forest.ngrams.reference_ngrams import BOUNDARY, ORDER
 from mosesplug.forest.ngrams.table import ABSENT, NgramTable, find_child, intern_ngram
-from mosesplug.kernels import kernel
+from mosesplug.kernels import inlined_kernel, kernel
 
 __all__ = ["Sizes", "SplitEdges", "States", "fill_slots", "search_nodes", "worst_edge"]
 
@@ -140,7 +140,7 @@ def search_nodes(
     return node
 
 
-@kernel
+@inlined_kernel
 def _has_room(
     states: States,
     edges: SplitEdges,
@@ -161,7 +161,7 @@ def _has_room(
     return bool(sizes.table[0] + most_new <= len(table.words))
 
 
-@kernel
+@inlined_kernel
 def _first_choice(
     source: SplitSource, edge: int, states: States, chosen: NDArray[np.int64]
 ) -> bool:
@@ -174,7 +174,7 @@ def _first_choice(
     return True
 
 
-@kernel
+@inlined_kernel
 def _next_choice(source: SplitSource, edge: int, states: States, chosen: NDArray[np.int64]) -> bool:
     """Advance to the next combination of tail states; return False after the last."""
     for number in range(source.graph.tail_offsets[edge + 1] - source.graph.tail_offsets[edge]):
@@ -186,7 +186,7 @@ def _next_choice(source: SplitSource, edge: int, states: States, chosen: NDArray
     return False
 
 
-@kernel
+@inlined_kernel
 def _write_contexts(
     source: SplitSource,
     node: int,
@@ -212,7 +212,7 @@ def _write_contexts(
             forget_unused(table, contexts[1], size, True)
 
 
-@kernel
+@inlined_kernel
 def _write_tails(
     source: SplitSource, edge: int, chosen: NDArray[np.int64], edges: SplitEdges, place: int
 ) -> None:
@@ -223,7 +223,7 @@ def _write_tails(
     edges.tail_offsets[place + 1] = first + n_tails
 
 
-@kernel
+@inlined_kernel
 def _write_ngrams(
     source: SplitSource,
     edge: int,
@@ -285,7 +285,7 @@ def _write_ngrams(
     edges.ngram_offsets[place + 1] = end
 
 
-@kernel
+@inlined_kernel
 def _reopen(states: States, state: int, table: NgramTable, open_ngrams: NDArray[np.int64]) -> int:
     """Write a tail's last n-grams that later words extend; return their number."""
     size = context_size(states.right, state)
@@ -297,7 +297,7 @@ def _reopen(states: States, state: int, table: NgramTable, open_ngrams: NDArray[
     return size
 
 
-@kernel
+@inlined_kernel
 def _state(states: States, count: NDArray[np.int64], node: int, contexts: NDArray[np.int32]) -> int:
     """Return the state of these contexts; add it to ``states`` if it is new."""
     slot = _slot(states, node, contexts)

@@ -32,10 +32,11 @@ from mosesplug.forest.graph_bleu import (
     partial_length,
     translation_statistics,
 )
+from mosesplug.forest.growing import sort_ascending
 from mosesplug.forest.pruning import score_in_single_precision
 from mosesplug.forest.search_graph import SearchGraph
 from mosesplug.forest.viterbi import MOST_EDGES, derivation_edges
-from mosesplug.kernels import kernel, lean_kernel
+from mosesplug.kernels import inlined_kernel, kernel, lean_kernel
 from mosesplug.metrics.sentence_bleu import single_bleu
 
 if TYPE_CHECKING:
@@ -293,20 +294,41 @@ def _features(
         for entry in range(graph.indptr[edge], graph.indptr[edge + 1]):
             present[size] = graph.columns[entry]
             size += 1
-    columns = np.unique(present)
+    sort_ascending(present, size)
+    n_columns = 0
+    for entry in range(size):
+        if n_columns == 0 or present[entry] != present[n_columns - 1]:
+            present[n_columns] = present[entry]
+            n_columns += 1
+    columns = present[:n_columns].copy()
     # Backwards, the sums of an edge's tails have just been made: they are on top of the stack.
     stack = np.zeros((_height(graph, edges), len(columns)), dtype=np.float32)
     height = 0
     for edge in edges[::-1]:
         total = np.zeros(len(columns), dtype=np.float32)
         for entry in range(graph.indptr[edge], graph.indptr[edge + 1]):
-            total[np.searchsorted(columns, graph.columns[entry])] = graph.values[entry]
+            total[_find(columns, graph.columns[entry])] = graph.values[entry]
         for _ in range(graph.tail_offsets[edge], graph.tail_offsets[edge + 1]):
             height -= 1
-            total += stack[height]
-        stack[height] = total
+            for place in range(n_columns):
+                total[place] += stack[height, place]
+        for place in range(n_columns):
+            stack[height, place] = total[place]
         height += 1
     return columns, stack[0].copy()
+
+
+@inlined_kernel
+def _find(columns: NDArray[np.int32], column: int) -> int:
+    """Return the place of a column in ascending ones."""
+    first, last = 0, len(columns) - 1
+    while first < last:
+        middle = (first + last) // 2
+        if columns[middle] < column:
+            first = middle + 1
+        else:
+            last = middle
+    return first
 
 
 @kernel

@@ -33,7 +33,7 @@ from mosesplug.forest.partial_derivations import (
     make_partials,
     select_best_rows,
 )
-from mosesplug.kernels import kernel, lean_kernel
+from mosesplug.kernels import inlined_kernel, kernel, lean_kernel
 from mosesplug.metrics.bleu import bleu_score_row
 
 __all__ = ["Judge", "Matches", "rank_rows", "search_partials"]
@@ -248,7 +248,7 @@ def _matches_for(room: int, n_states: int) -> Matches:
     )
 
 
-@kernel
+@inlined_kernel
 def _double_room(known: Matches) -> Matches:
     used = len(known.words)
     larger = _matches_for(2 * used, known.counts.shape[1])
@@ -269,7 +269,7 @@ def _copy_row(known: Matches, row: int, others: Matches, place: int) -> None:
         others.matches[place, order] = known.matches[row, order]
 
 
-@lean_kernel
+@inlined_kernel
 def _count(
     known: Matches,
     row: int,
@@ -313,7 +313,7 @@ def _code(number: int) -> np.uint64:
     return np.uint64(code ^ (code >> np.uint64(29)))
 
 
-@lean_kernel
+@inlined_kernel
 def _worth(
     known: Matches, row: int, judge: Judge, share: float, totals: NDArray[np.float64]
 ) -> float:
@@ -363,7 +363,7 @@ def _slot(
     return int(slot)
 
 
-@lean_kernel
+@inlined_kernel
 def _alike(partials: Partials, known: Matches, row: int, other: int) -> bool:
     """Return whether two rows are equivalent for all continuations."""
     if known.words[row] != known.words[other] or known.codes[row] != known.codes[other]:
@@ -377,7 +377,7 @@ def _alike(partials: Partials, known: Matches, row: int, other: int) -> bool:
     return True
 
 
-@kernel
+@inlined_kernel
 def _larger(
     partials: Partials, known: Matches, table: NDArray[np.int64], first: int, used: int
 ) -> NDArray[np.int64]:
@@ -387,7 +387,7 @@ def _larger(
     return larger
 
 
-@kernel
+@inlined_kernel
 def _prune(partials: Partials, known: Matches, first: int, used: int, beam: int) -> int:
     """Keep the ``beam`` best rows of a node in the same order; return their end."""
     place = first
