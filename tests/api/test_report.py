@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,18 +12,33 @@ from mosesplug.cli.main import main
 from mosesplug.inspection.report import gather_figure
 from mosesplug.inspection.run import open_run as open_stored_run
 from mosesplug.inspection.texts import ParallelText
+from mosesplug.reporting.data import ReportData
 from mosesplug.reporting.figures import FIGURES, render_png
 from tests.inspection.runs import REFERENCE, gather_report, make_run, read_graph
 
 pytest.importorskip("matplotlib")
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A working directory with search graphs, which no test changes."""
+    directory = tmp_path_factory.mktemp("run")
+    return make_run(directory / "work", graph=read_graph(directory))
+
+
+@pytest.fixture(scope="module")
+def data(made: Path) -> ReportData:
+    """All that a report of the run shows, without the references."""
+    with open_stored_run(made) as stored:
+        return gather_report(stored, ParallelText())
+
+
 @pytest.fixture
-def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory with search graphs, and the references beside it."""
+def work(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the working directory, and the references beside it."""
     (tmp_path / "dev.en").write_bytes(b"\n".join(REFERENCE) + b"\n")
     monkeypatch.chdir(tmp_path)
-    return make_run(tmp_path / "work", graph=read_graph(tmp_path))
+    return Path(shutil.copytree(made, tmp_path / "work"))
 
 
 def call(*words: str) -> int:
@@ -34,8 +50,11 @@ def call(*words: str) -> int:
 
 def test_page_equals_that_of_the_command(work: Path) -> None:
     assert call("report", "work", "--refs", "dev.en", "-o", "cli.html", "--quiet") == 0
-    assert mosesplug.report("work", "api.html", references="dev.en") == Path("api.html")
-    assert Path("api.html").read_bytes() == Path("cli.html").read_bytes()
+    calls: list[tuple[int, int, str]] = []
+    path = mosesplug.report("work", references="dev.en", progress=lambda *call: calls.append(call))
+    assert path == Path("report.html")
+    assert path.read_bytes() == Path("cli.html").read_bytes()
+    assert calls[-1][:2] == (7, 7)
     mosesplug.open_run("work").report("run.html", references="dev.en", title="Tuning in work")
     assert Path("run.html").read_bytes() == Path("cli.html").read_bytes()
 
@@ -49,11 +68,10 @@ def test_figure_equals_that_of_the_command(work: Path) -> None:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_figure_needs_only_its_own_data(name: str, work: Path) -> None:
-    with open_stored_run(work) as stored:
-        whole = render_png(name, gather_report(stored, ParallelText()), 50)
+def test_figure_needs_only_its_own_data(name: str, made: Path, data: ReportData) -> None:
+    with open_stored_run(made) as stored:
         part = render_png(name, gather_figure(stored, name), 50)
-    assert part == whole
+    assert part == render_png(name, data, 50)
 
 
 def test_figure_shows_itself_in_notebooks(work: Path) -> None:
@@ -62,13 +80,6 @@ def test_figure_shows_itself_in_notebooks(work: Path) -> None:
     axes = figure.axes[0]
     assert axes.get_xlabel() == "iteration"
     assert axes.get_ylabel() == "weight / L1 norm"
-
-
-def test_progress(work: Path) -> None:
-    calls: list[tuple[int, int, str]] = []
-    mosesplug.report("work", progress=lambda *call: calls.append(call))
-    assert calls[-1][:2] == (7, 7)
-    assert Path("report.html").is_file()
 
 
 def test_invalid_figures_are_rejected(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
