@@ -13,7 +13,13 @@ MODULES = [path for folder in ("formats", "mosesplug") for path in (ROOT / folde
 def first_lines(path: Path) -> list[tuple[int, str]]:
     """Return the line number and the first line of every docstring of a module."""
     found = []
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    nodes: list[ast.AST] = [ast.parse(path.read_text("utf-8"))]
+    for node in nodes:  # which grows: expressions hold no docstrings
+        nodes += [
+            child
+            for child in ast.iter_child_nodes(node)
+            if isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case)
+        ]
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             text = ast.get_docstring(node)
             if text:
