@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import pickle
@@ -9,7 +10,9 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -60,11 +63,28 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ToySystem:
     return make_toy(tmp_path)
 
 
+@cache
+def load_command() -> ModuleType:
+    """Return the decoder of the toy system, to run it in this process."""
+    spec = importlib.util.spec_from_file_location("toy_command", COMMAND)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(COMMAND.parent)  # and take back what the module adds
+        patch.delitem(sys.modules, "decoder", raising=False)
+        spec.loader.exec_module(module)
+        sys.modules.pop("decoder")
+    return module
+
+
 def decode(request: Request) -> Path:
     """Decode the toy system's input with the weights of a request."""
     nbest = Path(f"lists.{request.iteration}")
-    words = [sys.executable, "-IS", str(COMMAND), str(request.weights_path), "input", str(nbest)]
-    subprocess.run([*words, str(request.nbest_size)], check=True, capture_output=True)
+    words = [str(COMMAND), str(request.weights_path), "input", str(nbest), str(request.nbest_size)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", words)
+        load_command().main()
     return nbest
 
 
