@@ -54,17 +54,27 @@ def source_of(text: Text, directory: Path, threads: int = 1) -> GraphSource:
     return graph_source(made, SPACE, PER, prepared, threads)
 
 
-def possible_scores(text: Text, weights: NDArray[np.float64]) -> list[float]:
-    """Scores of decoding by all derivations: several where some score the same."""
-    prepared = PER.prepare([[REFERENCE] * len(text)])
-    ways = []
-    for number, each in enumerate(text):
-        every = [way for nodes in each for way in derivations(nodes, len(nodes) - 1)]
-        scores = np.array([np.dot(features, weights) for features, _ in every])
-        best = np.flatnonzero(scores >= scores.max() - 1e-9)
-        ways.append({tuple(counted(number, every[k][1], prepared)) for k in best})
-    totals = {tuple(np.sum(chosen, axis=0)) for chosen in product(*ways)}
-    return [float(PER.score(np.array(total))) for total in totals]
+class EveryDerivation:
+    """The features and statistics of all derivations of each sentence."""
+
+    def __init__(self, text: Text) -> None:
+        prepared = PER.prepare([[REFERENCE] * len(text)])
+        self.features: list[NDArray[np.float64]] = []
+        self.statistics: list[list[tuple[int, ...]]] = []
+        for number, each in enumerate(text):
+            every = [way for nodes in each for way in derivations(nodes, len(nodes) - 1)]
+            self.features.append(np.array([features for features, _ in every]))
+            self.statistics.append([tuple(counted(number, words, prepared)) for _, words in every])
+
+    def possible_scores(self, weights: NDArray[np.float64]) -> list[float]:
+        """Return the scores of decoding: several where some derivations score the same."""
+        ways = []
+        for features, statistics in zip(self.features, self.statistics, strict=True):
+            scores = features @ weights
+            best = np.flatnonzero(scores >= scores.max() - 1e-9)
+            ways.append({statistics[k] for k in best})
+        totals = {tuple(np.sum(chosen, axis=0)) for chosen in product(*ways)}
+        return [float(PER.score(np.array(total))) for total in totals]
 
 
 def counted(sentence: int, words: Sequence[bytes], prepared: object) -> list[int]:
@@ -95,6 +105,7 @@ def test_the_score_along_a_line_is_that_of_all_derivations(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     source = source_of(text, tmp_path_factory.mktemp("graph"))
+    every = EveryDerivation(text)
     space = source.space(np.ones(2, np.bool_), np.zeros(2))
     point = space.at(origin)
     searcher = space.searcher(3)
@@ -109,12 +120,12 @@ def test_the_score_along_a_line_is_that_of_all_derivations(
         ends = np.concatenate([[-np.inf], thresholds, [np.inf]])
         for width, x, score in zip(np.diff(ends), middles(thresholds), scores, strict=True):
             if width > 1e-9:
-                expected = possible_scores(text, origin + x * along)
+                expected = every.possible_scores(origin + x * along)
                 assert min(abs(score - each) for each in expected) < 1e-12
         # No threshold is missing.
         for x in np.linspace(-9.0, 9.0, 37) + 0.0123:
             if np.abs(thresholds - x).min(initial=np.inf) > 1e-9:
-                expected = possible_scores(text, origin + x * along)
+                expected = every.possible_scores(origin + x * along)
                 score = scores[np.searchsorted(thresholds, x)]
                 assert min(abs(score - each) for each in expected) < 1e-12
 
@@ -125,7 +136,7 @@ def test_decoding_is_that_of_all_derivations(
     text: Text, weights: NDArray[np.float64], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     source = source_of(text, tmp_path_factory.mktemp("graph"))
-    expected = possible_scores(text, weights)
+    expected = EveryDerivation(text).possible_scores(weights)
     assert min(abs(source.score(weights) - each) for each in expected) < 1e-12
 
 
