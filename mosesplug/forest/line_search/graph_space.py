@@ -217,7 +217,7 @@ def _along(sentence: _Sentence, point: Vector, directions: Vector) -> _Envelopes
     """Return a sentence's envelopes along several lines; arguments cover all features."""
     columns = sentence.graph.columns
     starts, lines, words, offsets = _translations_along(
-        sentence.graph, point[columns], directions[:, columns]
+        sentence.graph, point[columns], np.ascontiguousarray(directions[:, columns])
     )
     if lines[-1] < 0:
         raise DataError(explain_failure(int(lines[-1])))
