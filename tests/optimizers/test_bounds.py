@@ -55,6 +55,7 @@ def with_sparse_tail(problem: Problem) -> Problem:
     return replace(problem, tuning_set=replace(lists, stats=made.stats))
 
 
+@pytest.mark.usefixtures("few_restarts")
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
 @pytest.mark.parametrize("tuner", algorithms().values(), ids=lambda each: each.name)
 def test_every_algorithm_keeps_bounds_or_refuses_them(tuner: Algorithm, sparse: bool) -> None:
@@ -80,6 +81,7 @@ def test_every_algorithm_keeps_bounds_or_refuses_them(tuner: Algorithm, sparse: 
             assert found.score >= start, name
 
 
+@pytest.mark.usefixtures("few_restarts")
 @pytest.mark.parametrize("tuner", algorithms().values(), ids=lambda each: each.name)
 def test_bounds_that_the_optimum_keeps_are_no_hindrance(tuner: Algorithm) -> None:
     if not tuner.keeps_bounds:
@@ -96,6 +98,7 @@ def test_bounds_that_the_optimum_keeps_are_no_hindrance(tuner: Algorithm) -> Non
     assert found.score > 0.9
 
 
+@pytest.mark.usefixtures("few_restarts")
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize(
     ("low", "high"),
@@ -157,6 +160,7 @@ def test_room_on_a_line_is_what_the_box_allows(seed: int) -> None:
         assert bounds.find_outside(inside + further * direction).size
 
 
+@pytest.mark.usefixtures("few_restarts")
 def test_a_fixed_weight_never_moves_and_sets_the_scale() -> None:
     problem, hidden = planted(3, n_sentences=60)
     bounds = make_bounds([-INF, -0.5, *[-INF] * 3], [INF, -0.5, *[INF] * 3])
@@ -169,6 +173,7 @@ def test_a_fixed_weight_never_moves_and_sets_the_scale() -> None:
     assert found.score == 1.0
 
 
+@pytest.mark.usefixtures("few_restarts")
 def test_limits_of_0_leave_the_scale_free() -> None:
     problem = planted(3)[0]
     bounds = make_bounds([0.0] * 5, [INF] * 5, above=[0])

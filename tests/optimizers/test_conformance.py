@@ -8,17 +8,13 @@ from collections.abc import Callable
 import pytest
 
 from mosesplug.errors import UsageError
-from mosesplug.optimizers.batch.mert import mert
 from mosesplug.optimizers.registry import Algorithm, algorithm, algorithms
 from mosesplug.testing import ALGORITHM_CHECKS
 
-pytestmark = pytest.mark.parametrize("tuner", algorithms().values(), ids=lambda each: each.name)
-
-
-@pytest.fixture(autouse=True)
-def few_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let MERT double its restarts on the small problems here, not multiply them by 20."""
-    monkeypatch.setattr(mert, "MOST_RESTARTS", 2)
+pytestmark = [
+    pytest.mark.parametrize("tuner", algorithms().values(), ids=lambda each: each.name),
+    pytest.mark.usefixtures("few_restarts"),
+]
 
 
 @pytest.mark.parametrize("check", ALGORITHM_CHECKS.values(), ids=ALGORITHM_CHECKS.keys())

@@ -15,6 +15,8 @@ from mosesplug.optimizers.registry import Algorithm, algorithm, algorithms
 from mosesplug.tuning_set import TuningSet
 from tests.optimizers.problems import planted, planted_for
 
+pytestmark = pytest.mark.usefixtures("few_restarts")
+
 BATCH = [tuner for tuner in algorithms().values() if tuner.learner is None]
 
 SMALL_SAMPLES = {"candidate_pairs": 20, "kept_pairs": 10}
