@@ -65,14 +65,15 @@ def _planted_weights(tuner: Algorithm) -> None:
 
 
 def _seeds_and_threads(tuner: Algorithm) -> None:
-    problem = planted_for(tuner, 12, noise=1.0)
+    problem = planted_for(tuner, 12, noise=1.0, n_sentences=30)
     first = solve(tuner, problem)
-    require(solve(tuner, problem) == first, "the same seed gives other weights")
-    require(solve(tuner, replace(problem, threads=3)) == first, "threads change the weights")
+    if solve(tuner, replace(problem, threads=3)) != first:
+        require(solve(tuner, problem) == first, "the same seed gives other weights")
+        require(False, "threads change the weights")
 
 
 def _odd_arrays(tuner: Algorithm) -> None:
-    problem = planted_for(tuner, 13, noise=1.0)
+    problem = planted_for(tuner, 13, noise=1.0, n_sentences=30)
     made = problem.tuning_set
     shifted = replace(
         made,
@@ -125,7 +126,7 @@ def _without_solution(tuner: Algorithm) -> None:
 
 
 def _sparse_features(tuner: Algorithm) -> None:
-    problem = planted_for(tuner, 16)
+    problem = planted_for(tuner, 16, n_sentences=30)
     made = problem.tuning_set
     rows = SparseRows(
         np.arange(0, 2 * made.n_hyps + 1, 2),
