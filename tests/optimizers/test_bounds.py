@@ -59,7 +59,7 @@ def with_sparse_tail(problem: Problem) -> Problem:
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
 @pytest.mark.parametrize("tuner", algorithms().values(), ids=lambda each: each.name)
 def test_every_algorithm_keeps_bounds_or_refuses_them(tuner: Algorithm, sparse: bool) -> None:
-    problem = planted_for(tuner, 11, n_sentences=30)
+    problem = planted_for(tuner, 11, n_sentences=10)
     if sparse:
         problem = with_sparse_tail(problem)
     optimizer = tuner.bind(tuner.options())
@@ -86,7 +86,7 @@ def test_every_algorithm_keeps_bounds_or_refuses_them(tuner: Algorithm, sparse: 
 def test_bounds_that_the_optimum_keeps_are_no_hindrance(tuner: Algorithm) -> None:
     if not tuner.keeps_bounds:
         return
-    problem = planted_for(tuner, 11, n_sentences=100)
+    problem = planted_for(tuner, 11, n_sentences=40)
     _, hidden = planted(11)
     signs = make_bounds(
         np.where(hidden > 0.0, 0.0, -INF).tolist(), np.where(hidden > 0.0, INF, 0.0).tolist()
