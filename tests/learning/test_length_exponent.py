@@ -67,6 +67,7 @@ def test_never_below_the_random_search_of_fairseq(seed: int) -> None:
         scores=metric,
         names=["S1", "S2", "LM"],
         length_exponent="0:3",
+        options={"restarts": 1},
         threads=1,
     )
     assert fit.length_exponent is not None
@@ -108,6 +109,7 @@ def test_never_below_the_grid_of_icefall(seed: int, exponent: str | None) -> Non
         names=["AM", "LM", "ATT"],
         bounds={"AM": 1.0, "LM": (0, 5), "ATT": (0, 5)},
         length_exponent=exponent,
+        options={"restarts": 1},
         threads=1,
     )
     assert fit.weights["AM"] == 1.0
@@ -217,7 +219,7 @@ def test_rerank_applies_what_optimize_has_found(
     lists, scores = write_lists(tmp_path)
     weights = tmp_path / "weights"
     found = run("optimize", lists, "--scores", f"Q={scores}", "--length-exponent", f"{some}0:2",
-                "-o", weights, "--option", "restarts=3")  # fmt: skip
+                "-o", weights, "--option", "restarts=1")  # fmt: skip
     said = capsys.readouterr().err
     assert found == 0
     kept = Path(f"{weights}.length").read_text().strip()
@@ -250,7 +252,8 @@ def test_rerank_applies_what_optimize_has_found(
             )
             firsts.setdefault(sentence, metric[key])
         assert np.mean(list(firsts.values())) == pytest.approx(end, abs=1e-6)
-    assert run("optimize", lists, "--scores", f"Q={scores}", "-o", weights) == 0
+    assert run("optimize", lists, "--scores", f"Q={scores}", "-o", weights,
+               "--option", "restarts=1") == 0  # fmt: skip
     assert not Path(f"{weights}.length").exists()
     assert read_weights(weights).changes.length_exponent == ""
 
