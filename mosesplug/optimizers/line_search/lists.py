@@ -230,7 +230,10 @@ def drop_empty_lists(tuning_set: TuningSet) -> tuple[NDArray[np.int64], NDArray[
     offsets = drop_empty_sentences(tuning_set.offsets)
     # Differences of float statistics are summed by the thousand: float32 would show.
     dtype = np.promote_types(tuning_set.stats.dtype, np.int32)
-    return offsets, np.ascontiguousarray(tuning_set.stats, dtype=dtype)
+    # Always read-only, so that kernels are compiled only once.
+    stats = np.ascontiguousarray(tuning_set.stats, dtype=dtype).view()
+    stats.flags.writeable = False
+    return offsets, stats
 
 
 def _sparse_columns(problem: Problem, active: NDArray[np.bool_]) -> NDArray[np.float32]:

@@ -14,7 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.line_search.lists import Lines, LineScratch, LineSpace, error_surfaces
+from mosesplug.optimizers.line_search.lists import (
+    Lines,
+    LineScratch,
+    LineSpace,
+    drop_empty_lists,
+    error_surfaces,
+)
 from mosesplug.optimizers.line_search.space import IntervalChoice, best_point
 from mosesplug.optimizers.problem import Problem, corpus_score
 
@@ -134,12 +140,8 @@ def _best_rho(problem: Problem, old: NDArray[np.float64], mixed: NDArray[np.floa
     length = float(np.abs(direction).sum())
     if tuning_set.n_hyps == 0 or length == 0.0:
         return 1.0
-    filled = np.diff(tuning_set.offsets) > 0
-    offsets = np.append(tuning_set.offsets[:-1][filled], tuning_set.offsets[-1])
+    offsets, stats = drop_empty_lists(tuning_set)
     line = Lines(tuning_set.model_scores(direction), 1)
-    stats = np.ascontiguousarray(
-        tuning_set.stats, dtype=np.promote_types(tuning_set.stats.dtype, np.int32)
-    )
     intercepts = tuning_set.model_scores(old)
     space = LineSpace(offsets, line, intercepts, stats, problem.metric)
     surfaces = error_surfaces(space, line, np.arange(1), intercepts, LineScratch.of(space, 1))
