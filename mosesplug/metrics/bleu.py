@@ -117,7 +117,7 @@ def score_rows(totals: NDArray[Any]) -> NDArray[np.float64]:
     """Return ``bleu_scores``, without a kernel if the process scored only a few rows."""
     if _allowance.take(len(totals) + CALL):
         return bleu_of_rows(totals)
-    return bleu_scores(read_only(totals, totals.dtype))
+    return bleu_scores(read_only(totals, np.float64))  # compiled only once
 
 
 @kernel
