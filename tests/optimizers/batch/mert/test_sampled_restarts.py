@@ -51,13 +51,13 @@ def test_restarts_of_fewer_sentences_use_all(problem: Problem) -> None:
     fewer = replace(
         problem, tuning_set=problem.tuning_set.take_sentences(np.arange(MANY_SENTENCES - 1))
     )
-    assert len(_search(fewer, 40).history) == 41
-    assert len(_search(problem, 40, give_up=0.0).history) == 41
-    assert len(_search(problem, 40, method="random-direction").history) == 41
+    assert len(_search(fewer, 8).history) == 9
+    assert len(_search(problem, 8, give_up=0.0).history) == 9
+    assert len(_search(problem, 8, method="random-direction").history) == 9
 
 
 def test_samples_do_not_depend_on_threads(problem: Problem) -> None:
-    one, four = (_search(replace(problem, threads=threads), 60) for threads in (1, 4))
+    one, four = (_search(replace(problem, threads=threads), 24) for threads in (1, 4))
     assert one.weights.tobytes() == four.weights.tobytes()
     assert one.history == four.history
 
@@ -66,7 +66,7 @@ def test_a_sample_without_hypotheses_is_not_used() -> None:
     sizes = [0 if number % SAMPLED == 0 else 2 for number in range(MANY_SENTENCES)]
     rng = np.random.default_rng(0)
     made = tuning_set(sizes, rng.standard_normal((sum(sizes), 5)), rng.integers(0, 9, sum(sizes)))
-    assert len(_search(Problem(made, Accuracy()), 40).history) == 41
+    assert len(_search(Problem(made, Accuracy()), 8).history) == 9
 
 
 def test_progress_counts_each_restart_once(problem: Problem) -> None:
