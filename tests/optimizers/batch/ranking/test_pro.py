@@ -201,13 +201,14 @@ def test_recorded_list(multi30k: Path) -> None:
     problem = recorded_problem(multi30k)
     start = np.asarray(read_init_opt(multi30k / "mert-work" / "run1.init.opt").start)
     before = corpus_score(problem, start)
-    scores = [corpus_score(problem, run(problem, start, seed)) for seed in range(2)]
+    plain, other = (run(problem, start, seed) for seed in range(2))
+    scores = [corpus_score(problem, weights) for weights in (plain, other)]
     assert min(scores) > before + 0.005
     assert abs(scores[0] - scores[1]) < 0.002
     smoothed = run(problem, start, smooth_brevity_penalty=True)
     lengths = [
         problem.tuning_set.stats[problem.tuning_set.first_best(weights), 1].sum()
-        for weights in (run(problem, start), smoothed)
+        for weights in (plain, smoothed)
     ]
     assert lengths[1] > lengths[0]  # Nakov et al. (2012): it mends short translations
     options = ProMertOptions(restarts=0, polish=0)
