@@ -19,7 +19,7 @@ from mosesplug.optimizers.line_search.lists import line_space
 from mosesplug.optimizers.line_search.space import IntervalChoice, best_point
 from mosesplug.optimizers.problem import Problem
 
-__all__ = ["best_score_of_all"]
+__all__ = ["best_score_of_all", "decode"]
 
 Vector = NDArray[np.float64]
 
@@ -39,6 +39,17 @@ def best_score_of_all(problem: Problem) -> float:
             # Rounding may promise too much beside thresholds: decoding has the last word.
             best = max(best, space.decode(space.at(start + point.step * direction)))
     return best
+
+
+def decode(problem: Problem, points: Vector) -> Vector:
+    """Return the accuracy of the 1-best hypotheses at each of the points, ``[n_points]``."""
+    lists = problem.tuning_set
+    (size,) = set(np.diff(lists.offsets).tolist())
+    scores = lists.dense.astype(np.float64) @ points.T
+    best = scores.reshape(-1, size, len(points)).argmax(axis=1)
+    won, possible = (column.reshape(-1, size, 1) for column in lists.stats.T)
+    chosen = (np.take_along_axis(each, best[:, np.newaxis], axis=1) for each in (won, possible))
+    return np.asarray(np.divide(*(each.sum(axis=(0, 1)) for each in chosen)))
 
 
 def _lines(dense: Vector, offsets: NDArray[np.int64]) -> Iterator[tuple[Vector, Vector]]:

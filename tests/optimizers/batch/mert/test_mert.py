@@ -24,6 +24,7 @@ from mosesplug.optimizers.batch.mert.mert import ARRIVALS, MOST_RESTARTS, mert
 from mosesplug.optimizers.batch.mert.options import MertOptions
 from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.tuning_set import SparseRows, TuningSet
+from tests.optimizers.exact import decode
 from tests.optimizers.problems import Accuracy, planted, tuning_set
 
 Vector = NDArray[np.float64]
@@ -35,17 +36,6 @@ def small_problem(seed: int) -> Problem:
     """A problem of three features, whose weights fill a grid on a sphere."""
     problem, _ = planted(seed, n_sentences=12, n_hyps=6, n_features=3, noise=1.0)
     return replace(problem, minima=-np.ones(3), maxima=np.ones(3))
-
-
-def decode(problem: Problem, points: Vector) -> Vector:
-    """Return the accuracy of the 1-best hypotheses at each of the points, ``[n_points]``."""
-    lists = problem.tuning_set
-    (size,) = set(np.diff(lists.offsets).tolist())
-    scores = lists.dense.astype(np.float64) @ points.T
-    best = scores.reshape(-1, size, len(points)).argmax(axis=1)
-    won, possible = (column.reshape(-1, size, 1) for column in lists.stats.T)
-    chosen = (np.take_along_axis(each, best[:, np.newaxis], axis=1) for each in (won, possible))
-    return np.divide(*(each.sum(axis=(0, 1)) for each in chosen))
 
 
 @cache
