@@ -53,7 +53,8 @@ def solve(tuner: Algorithm, problem: Problem, seed: int = 0) -> tuple[bytes, flo
 
 def _planted_weights(tuner: Algorithm) -> None:
     # Its arrays are read-only: an algorithm that writes to its input fails.
-    problem = planted_for(tuner, 11, n_sentences=300)
+    # Learners update their weights once for each mini-batch, and some do so in small steps.
+    problem = planted_for(tuner, 11, n_sentences=100 if tuner.learner is None else 300)
     problem = replace(problem, minima=-np.ones(5), maxima=np.ones(5))
     before = corpus_score(problem, START)
     _, score = solve(tuner, problem)
