@@ -68,7 +68,8 @@ def learn(**values: Any) -> OptimizeResult:
 
 def choose(weights: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return the row of the 1-best hypothesis of each sentence, from the file alone."""
-    return choose_at(weights[np.newaxis])[0]
+    (rows,) = choose_at(weights[np.newaxis])
+    return np.asarray(rows)
 
 
 def choose_at(points: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -77,9 +78,9 @@ def choose_at(points: NDArray[np.float64]) -> NDArray[np.int64]:
         [float(word) for word in line.split(" ||| ")[2].split() if "=" not in word]
         for line in Path("lists").read_text().splitlines()
     ]
-    scores = points @ np.float32(features).astype(np.float64).T
+    scores = points @ np.array(features, dtype=np.float32).astype(np.float64).T
     best = scores.reshape(len(points), N_SENTENCES, -1).argmax(axis=2)
-    return np.arange(0, len(IDS), N_HYPOTHESES) + best
+    return np.asarray(np.arange(0, len(IDS), N_HYPOTHESES) + best)
 
 
 def value(name: str, rows: NDArray[np.int64]) -> float:
