@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from subprocess import Popen
 from typing import Any
 
 import numpy as np
@@ -40,6 +39,7 @@ from mosesplug.tuning.parallel.shards import (
     split_into_shards,
 )
 from tests.optimizers.problems import planted, planted_bleu
+from tests.tuning.parallel.dask_workers import start_worker, stop_fork_server
 from tests.waiting import LIMIT, wait_until
 
 dask = pytest.importorskip("dask", reason="the extra mosesplug[dask] is not installed")
@@ -47,12 +47,19 @@ distributed = pytest.importorskip(
     "distributed", reason="the extra mosesplug[dask] is not installed"
 )
 
-ROOT = Path(__file__).parents[3]
+Cluster = tuple[str, list[BaseProcess]]
+
 SCALE = 0.2
 
 
+@pytest.fixture(scope="module")
+def _fork_server() -> Iterator[None]:
+    yield
+    stop_fork_server()
+
+
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[tuple[str, list[Popen[bytes]]]]:
+def cluster(tmp_path: Path, _fork_server: None) -> Iterator[Cluster]:
     """Address of a scheduler, and its two worker processes; one that dies is not replaced."""
     options = {
         "--nthreads": "1",
@@ -70,12 +77,11 @@ def cluster(tmp_path: Path) -> Iterator[tuple[str, list[Popen[bytes]]]]:
                 scheduler_kwargs={"allowed_failures": 1},
             )
         )
-        command = [sys.executable, "-m", "distributed.cli.dask_worker", *words]
-        command += ["--no-nanny", "--no-dashboard", scheduler.scheduler_address]
+        words += ["--no-nanny", "--no-dashboard", scheduler.scheduler_address]
         workers = []
         for number in range(2):
-            log = stack.enter_context((tmp_path / f"worker{number}.log").open("wb"))
-            worker = stack.enter_context(Popen(command, cwd=ROOT, stdout=log, stderr=log))
+            worker = start_worker(words, tmp_path / f"worker{number}.log")
+            stack.callback(worker.join, LIMIT)
             stack.callback(worker.kill)
             workers.append(worker)
         scheduler.wait_for_workers(2, timeout=LIMIT)
@@ -83,7 +89,7 @@ def cluster(tmp_path: Path) -> Iterator[tuple[str, list[Popen[bytes]]]]:
 
 
 @pytest.fixture
-def address(cluster: tuple[str, list[Popen[bytes]]]) -> str:
+def address(cluster: Cluster) -> str:
     """Address of the scheduler."""
     return cluster[0]
 
@@ -201,21 +207,20 @@ def test_batch_optimizers_on_a_cluster(address: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["mert", "kbmira"])
-def test_the_shards_of_a_killed_worker_are_prepared_elsewhere(
-    cluster: tuple[str, list[Popen[bytes]]], name: str
-) -> None:
+def test_the_shards_of_a_killed_worker_are_prepared_elsewhere(cluster: Cluster, name: str) -> None:
     address, (first, _) = cluster
     steps: list[int] = []
 
     def kill_first(done: int, total: int, what: str) -> None:
         steps.append(done)
-        if first.poll() is None:
+        if first.is_alive():
             first.kill()
-            first.wait(LIMIT)
+            first.join(LIMIT)
 
     expected = optimize_batch(name, Sharding(3))
     assert optimize_batch(name, Sharding(3, scheduler=address), kill_first) == expected
     assert len(steps) > 1
+    assert not first.is_alive()
 
 
 @pytest.mark.parametrize(
@@ -324,7 +329,7 @@ def test_a_scheduler_that_goes_away_is_one_clear_error() -> None:
 
 
 def test_a_cluster_whose_workers_are_all_gone_is_one_clear_error(
-    cluster: tuple[str, list[Popen[bytes]]], tmp_path: Path
+    cluster: Cluster, tmp_path: Path
 ) -> None:
     address, (first, second) = cluster
     begun = tmp_path / "begun"
