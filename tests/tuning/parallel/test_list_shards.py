@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,8 @@ from mosesplug.optimizers.line_search.lists import line_space
 from mosesplug.optimizers.line_search.shards import search_space
 from mosesplug.optimizers.lists.shards import BLOCKS, SMALLEST_BLOCK, ListShard, split_into_blocks
 from mosesplug.settings.sharding import Sharding
+from mosesplug.tuning.parallel import places
+from mosesplug.tuning.parallel.executors import open_processes
 from mosesplug.tuning.parallel.list_files import write_lists
 from mosesplug.tuning.parallel.list_shards import divide_lists, open_list_shards
 from mosesplug.tuning.parallel.optimize import optimize_sharded
@@ -85,13 +89,22 @@ SHAPES: dict[str, Any] = {
 }
 
 
+def run_mert(shape: str, sharding: Sharding | None) -> Solution:
+    problem = SHAPES[shape](planted(11, n_sentences=24, noise=1.0)[0])
+    chosen = {"restarts": 2, "polish": 2, "random_directions": 2}
+    return solve(problem, "mert", sharding, **chosen)
+
+
+@cache
+def run_mert_on_whole_lists(shape: str) -> Solution:
+    return run_mert(shape, None)
+
+
 @pytest.mark.parametrize("shards", [1, 2, 7])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_mert_has_the_bytes_of_the_whole_lists(shape: str, shards: int) -> None:
-    problem = SHAPES[shape](planted(11, n_sentences=24, noise=1.0)[0])
-    chosen = {"restarts": 2, "polish": 2, "random_directions": 2}
-    expected = solve(problem, "mert", None, **chosen)
-    found = solve(problem, "mert", Sharding(shards), **chosen)
+    expected = run_mert_on_whole_lists(shape)
+    found = run_mert(shape, Sharding(shards))
     assert found.weights.tobytes() == expected.weights.tobytes()
     assert found.history == expected.history
     assert found.score == expected.score
@@ -160,20 +173,35 @@ def test_kbmira_mixes_the_parameters_of_shards(shape: str) -> None:
     np.testing.assert_allclose(found.weights, ratio * expected, atol=1e-5)
 
 
-def test_processes_have_the_bytes_of_threads() -> None:
-    """One process for each way to use the lists: lines, sums with rows, and states."""
+def test_processes_have_the_bytes_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One optimizer for each way to use the lists: lines, sums with rows, and states.
+
+    The first problem starts a process of its own, the others use the same ones.
+    """
     chosen: dict[str, dict[str, Any]] = {
         "mert": {"restarts": 1, "polish": 0},
         "kbmira": {"epochs": 2},
         "risk": {"error": "pseudo-corpus", "quench_end": 10.0},
         "xbleu": {"quench_end": 1.0},
     }
-    for name, options in chosen.items():
-        problem = planted_for(algorithm("xbleu"), 16, n_sentences=24, noise=1.0)
-        here = solve(replace(problem, threads=2), name, Sharding(3), **options)
+    problem = planted_for(algorithm("xbleu"), 16, n_sentences=24, noise=1.0)
+    here = {
+        name: solve(replace(problem, threads=2), name, Sharding(3), **options).weights.tobytes()
+        for name, options in chosen.items()
+    }
+    own = solve(replace(problem, threads=1), "mert", PROCESSES, **chosen["mert"])
+    assert own.weights.tobytes() == here["mert"]
+    with ExitStack() as stack:
+        opened = [stack.enter_context(open_processes(1)) for _ in range(2)]
         for threads in (1, 2):
-            there = solve(replace(problem, threads=threads), name, PROCESSES, **options)
-            assert there.weights.tobytes() == here.weights.tobytes()
+            for name, options in chosen.items():
+                unused = iter(opened)
+                monkeypatch.setattr(
+                    places, "open_processes", lambda _, u=unused: nullcontext(next(u))
+                )
+                there = solve(replace(problem, threads=threads), name, PROCESSES, **options)
+                assert there.weights.tobytes() == here[name]
+                assert len(list(unused)) == 2 - threads
 
 
 @given(
