@@ -7,18 +7,30 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mosesplug.decoders import batch_process
 from mosesplug.decoders.moses import MosesDecoder, parse_flags
+from mosesplug.decoders.process import FinishedProcess, LineCounter, run_command
 from mosesplug.metrics import metric
 from mosesplug.tuning import Configuration, DecodingSettings, OptimizerSettings
+from mosesplug.tuning.decoding import prepare, program
 from mosesplug.tuning.events import Event
-from tests.tuning.forests import TOY_DECODER, toy_decoder
+from tests.tuning import forests
+from tests.tuning.bundled import BUNDLED_PROGRAM, call_bundled_decoder
+from tests.tuning.forests import GRAPH_PROGRAM, TOY_DECODER, toy_decoder
+
+# As a module, since Python compiles a program at each start.
+_RUN = shlex.quote(
+    f"import sys; sys.path.insert(0, {str(TOY_DECODER.parent)!r}); import decoder; decoder.main()"
+)
+TOY_PROGRAM = f'#!/bin/sh\nexec {sys.executable} -IS -c {_RUN} "$@"\n'
 
 
 @dataclass(frozen=True)
@@ -81,13 +93,50 @@ def toy(tmp_path: Path) -> ToySystem:
 def make_toy(directory: Path, sentences: int = 12) -> ToySystem:
     """Write a toy system into a directory."""
     decoder = directory / "decoder"
-    # As a module, since Python compiles a program at each start.
-    run = f"import sys; sys.path.insert(0, {str(TOY_DECODER.parent)!r}); import decoder"
-    run = shlex.quote(f"{run}; decoder.main()")
-    decoder.write_text(f'#!/bin/sh\nexec {sys.executable} -IS -c {run} "$@"\n')
+    decoder.write_text(TOY_PROGRAM)
     decoder.chmod(0o755)
     toy_decoder().make(directory, sentences)
     return ToySystem(directory, decoder)
+
+
+@pytest.fixture
+def decoder_in_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Call toy and bundled decoders as functions, in tests that are not about processes.
+
+    A decoder that a test has changed, or that is to fail or to be slow, still runs as a program.
+    """
+    for module in (program, prepare, batch_process):
+        monkeypatch.setattr(module, "run_command", _call_decoder)
+
+
+def _call_decoder(
+    command: Sequence[str],
+    *,
+    directory: Path,
+    stdout: Path,
+    stderr: Path,
+    on_lines: Callable[[int], None] | None = None,
+    **others: Any,
+) -> FinishedProcess:
+    """Do what ``run_command`` does, but call the main function of a decoder of the tests."""
+    functions = {
+        TOY_PROGRAM: toy_decoder().main,
+        GRAPH_PROGRAM: forests.main,
+        BUNDLED_PROGRAM: call_bundled_decoder,
+    }
+    main = functions.get(Path(command[0]).read_text())
+    if main is None or {"-fault", "-delay"} & set(command):
+        return run_command(
+            command, directory=directory, stdout=stdout, stderr=stderr, on_lines=on_lines, **others
+        )
+    start = time.monotonic()
+    stdout.unlink(missing_ok=True)
+    stderr.unlink(missing_ok=True)
+    with stdout.open("w") as out, stderr.open("w") as err:
+        main(command[1:], str(directory), out, err)
+    if on_lines is not None:
+        on_lines(LineCounter(stdout).count())
+    return FinishedProcess(tuple(command), stdout, stderr, time.monotonic() - start)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import TextIO
 
 from formats.graphs.hypergraph import Edge, hypergraph_names, write_hypergraph
 from formats.text import read_lines
@@ -25,6 +26,7 @@ def toy_decoder() -> ModuleType:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    module.__dict__["hypotheses"] = functools.cache(module.hypotheses)  # nobody changes them here
     return module
 
 
@@ -53,33 +55,44 @@ def write_toy_graphs(
     return directory
 
 
+GRAPH_PROGRAM = (
+    f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(ROOT)!r})\n"
+    "from tests.tuning.forests import main\nmain()\n"
+)
+
+
 def graph_decoder(path: Path) -> Path:
     """The toy decoder as a program that also writes search graphs, of what its beam of 20 kept."""
     if not path.exists():
-        path.write_text(
-            f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(ROOT)!r})\n"
-            "from tests.tuning.forests import main\nmain()\n"
-        )
+        path.write_text(GRAPH_PROGRAM)
         path.chmod(0o755)
     return path
 
 
-def main() -> None:
-    """Run as the toy decoder does, with ``-output-search-graph-hypergraph true gz DIRECTORY``."""
+def main(
+    arguments: Sequence[str] | None = None,
+    directory: str = "",
+    out: TextIO | None = None,
+    err: TextIO | None = None,
+) -> None:
+    """Run as the toy decoder does, with ``-output-search-graph-hypergraph true gz DIRECTORY``.
+
+    The arguments are those of the toy decoder's ``main``.
+    """
     toy = toy_decoder()
-    given = toy.options(sys.argv[1:])
+    given = toy.options(sys.argv[1:] if arguments is None else arguments)
     if "output-search-graph-hypergraph" not in given:
-        toy.main()
+        toy.main(arguments, directory, out, err)
         return
-    weights = toy.read_config(given["config"][0])
+    weights = toy.read_config(Path(directory, given["config"][0]))
     for words in given.get("weight-overwrite", []):
         weights.update(toy.parse_weights(words.split()))
     names = hypergraph_names([("UnknownWordPenalty0", 1), *toy.GROUPS])
     vector = [0.0, *(weight for name, _ in toy.GROUPS for weight in weights[name])]
-    for number, line in enumerate(read_lines(given["input-file"][0])):
+    for number, line in enumerate(read_lines(Path(directory, given["input-file"][0]))):
         begin, edges, end = nodes_of(line.decode())
         edges.sort(key=lambda edge: -sum(map(operator.mul, vector, edge.dense)))
-        directory = Path(given["output-search-graph-hypergraph"][2])
-        write_hypergraph(directory / f"{number}.gz", names, [begin, edges[:20], end])
+        graphs = Path(directory, given["output-search-graph-hypergraph"][2])
+        write_hypergraph(graphs / f"{number}.gz", names, [begin, edges[:20], end])
         best = [word.decode() for word in edges[0].target if isinstance(word, bytes)]
-        print(" ".join(best), flush=True)
+        print(" ".join(best), file=out, flush=True)

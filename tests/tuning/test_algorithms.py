@@ -21,6 +21,8 @@ from mosesplug.tuning.events import CommandStarted, DecodingProgress, Event
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import read_result, read_start
 
+pytestmark = pytest.mark.usefixtures("decoder_in_process")
+
 Toy = Any
 Log = Any
 

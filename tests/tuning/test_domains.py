@@ -17,6 +17,8 @@ from mosesplug.tuning.domains import list_domain_weights
 from mosesplug.tuning.events import CommandStarted
 from mosesplug.tuning.weights import Weights
 
+pytestmark = pytest.mark.usefixtures("decoder_in_process")
+
 Toy = Any
 Log = Any
 

@@ -15,6 +15,8 @@ from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
 from mosesplug.tuning.events import Note
 
+pytestmark = pytest.mark.usefixtures("decoder_in_process")
+
 _SHARDS = Sharding(2, mixing="average")
 REGIMES = {
     "online": {"online": OnlineSettings("process")},

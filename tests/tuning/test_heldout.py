@@ -23,6 +23,8 @@ from mosesplug.tuning.heldout import count_since_best, find_best
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import Evaluation
 
+pytestmark = pytest.mark.usefixtures("decoder_in_process")
+
 Toy = Any
 Log = Any
 

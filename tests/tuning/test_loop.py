@@ -36,6 +36,8 @@ from mosesplug.tuning.events import (
     RunFinished,
 )
 
+pytestmark = pytest.mark.usefixtures("decoder_in_process")
+
 Toy = Any
 Log = Any
 Files = Callable[[Path], dict[str, bytes]]

@@ -31,6 +31,8 @@ from mosesplug.tuning.events import (
     RunFinished,
 )
 
+pytestmark = pytest.mark.usefixtures("decoder_in_process")
+
 Toy = Any
 Files = Callable[[Path], dict[str, bytes]]
 

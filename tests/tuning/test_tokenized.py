@@ -14,6 +14,8 @@ from mosesplug.metrics import metric
 from mosesplug.tuning import tune
 from mosesplug.tuning.events import Note
 
+pytestmark = pytest.mark.usefixtures("decoder_in_process")
+
 
 def attach_points(directory: Path) -> list[str]:
     """Write the first reference again, with a point that is attached to the last word."""

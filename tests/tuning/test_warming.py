@@ -16,6 +16,8 @@ from mosesplug.tuning import tune, warming
 from mosesplug.tuning.decoding.program import ProgramDecoder
 from tests.waiting import LIMIT
 
+pytestmark = pytest.mark.usefixtures("decoder_in_process")
+
 Toy = Any
 Files = Callable[[Path], dict[str, bytes]]
 

@@ -8,7 +8,7 @@ Tests start it a thousand times: it imports little.
 """
 
 # pathlib and random take longer to import than everything else here.
-# ruff: noqa: PTH103, PTH123
+# ruff: noqa: PTH103, PTH118, PTH123
 
 import os
 import sys
@@ -147,39 +147,49 @@ def write_graph(directory, number, scored, sparse_on, fault):
         file.write("\n".join([*lines, ""]))
 
 
-def main():
-    given = options(sys.argv[1:])
+def main(arguments=None, directory="", out=None, err=None):
+    """Answer to a command line, that of the program by default.
+
+    A test that needs no process of its own passes the arguments, the directory that is to be the
+    current one, and files for what the program prints.
+    """
+    given = options(sys.argv[1:] if arguments is None else arguments)
+
+    def find(path):
+        return os.path.join(directory, path)
+
     fault = given.get("fault", [""])[0]
-    weights = read_config(given["config"][0])
-    constraints = read_constraints(given["config"][0])
+    weights = read_config(find(given["config"][0]))
+    constraints = read_constraints(find(given["config"][0]))
     sparse_on = "sparse" in given
     if "show-weights" in given:
         if fault == "no-weights":
             sys.exit("cannot load the model")
         for name, values in weights.items():
             if name == "UnknownWordPenalty0":
-                print(name, "UNTUNEABLE")
+                print(name, "UNTUNEABLE", file=out)
             else:
-                print(f"{name}=", *(f"{value:.6f}" for value in values))
+                print(f"{name}=", *(f"{value:.6f}" for value in values), file=out)
         if sparse_on:
-            print("wt=")
+            print("wt=", file=out)
         return
     for word in given.get("weight-overwrite", []):
         weights.update(parse_weights(word.split()))
     sparse_weights = {}
     if "weight-file" in given:
-        with open(given["weight-file"][0]) as file:
+        with open(find(given["weight-file"][0])) as file:
             sparse_weights = {name: float(value) for name, value in map(str.split, file)}
     graphs = given.get("output-search-graph-hypergraph", ("", "", None))[2]
     path, size = ("/dev/null", 0) if graphs else given["n-best-list"][:2]
     if graphs:
+        graphs = find(graphs)
         os.makedirs(graphs, exist_ok=True)
         open(f"{graphs}/weights", "w").close()
-    with open(given["input-file"][0]) as file:
+    with open(find(given["input-file"][0])) as file:
         sentences = [line.strip() for line in file]
     order = GROUPS[::-1] if fault == "order" else GROUPS
-    print("loaded", file=sys.stderr)
-    with open(path, "w") as lists:
+    print("loaded", file=err or sys.stderr)
+    with open(find(path), "w") as lists:
         for number, sentence in enumerate(sentences):
             if number == 3 and fault == "die":
                 sys.exit("assertion failed: the beam is empty")
@@ -188,10 +198,10 @@ def main():
             if number == 3 and fault == "short":
                 break
             if number == 3 and fault == "gap":
-                print("ein hund", flush=True)
+                print("ein hund", file=out, flush=True)
                 continue
             if number == 3 and fault == "unparsed":
-                print(flush=True)
+                print(file=out, flush=True)
                 continue
             time.sleep(float(given.get("delay", ["0"])[0]))
             scored = []
@@ -208,9 +218,9 @@ def main():
             if constraints is not None:
                 scored = [entry for entry in scored if (number, entry[1]) in constraints]
             if not scored:
-                print(flush=True)
+                print(file=out, flush=True)
                 continue
-            print(scored[0][1], flush=True)
+            print(scored[0][1], file=out, flush=True)
             if fault == "empty":
                 continue
             if graphs:
@@ -225,7 +235,7 @@ def main():
                 print(number, text, " ".join(fields), f"{-score:.6g}", sep=" ||| ", file=lists)
     if "lattice-samples" in given:
         path, size = given["lattice-samples"]
-        with open(path, "w") as samples:
+        with open(find(path), "w") as samples:
             for number, sentence in enumerate(sentences):
                 pool = sorted(hypotheses(sentence).items())
                 for text, (features, _) in pool[: int(size)]:

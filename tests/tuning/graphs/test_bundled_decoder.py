@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,12 +18,12 @@ from mosesplug.settings.configuration import Configuration
 from mosesplug.tuning import tune
 from mosesplug.tuning.events import Event, PhaseStarted
 from mosesplug.tuning.workdir.records import read_result
+from tests.tuning.bundled import DEMO, write_bundled_decoder, write_demo_sentences
 from tests.tuning.graphs.forest_runs import assert_same_graphs, open_store
 
 Files = Callable[[Path], dict[str, bytes]]
 
-DEMO = Path(__file__).parents[3] / "moses-config" / "demo"
-DECODER = "from mosesplug.cli.moses.decoder import main; main()"
+pytestmark = pytest.mark.usefixtures("decoder_in_process")
 
 
 def interrupting(phase: str) -> Callable[[Event], None]:
@@ -39,12 +38,8 @@ def interrupting(phase: str) -> Callable[[Event], None]:
 
 def demo(directory: Path, config: Path, flag: str, iterations: int) -> Configuration:
     """A run of the demo system's bundled decoder on six sentences."""
-    decoder = directory / "decoder"
-    decoder.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{DECODER}" "$@"\n')
-    decoder.chmod(0o755)
-    for name in ("tarvian", "english"):
-        lines = (DEMO / f"tune.{name}").read_bytes().splitlines(keepends=True)
-        (directory / name).write_bytes(b"".join(lines[:6]))
+    decoder = write_bundled_decoder(directory / "decoder")
+    write_demo_sentences(directory, 6)
     words = [directory / "tarvian", directory / "english", decoder, config, flag]
     words += ["--nbest=10", f"--maximum-iterations={iterations}", "--seed=5", "--random-restarts=1"]
     words += ["--decoder-flags=-stack 10", "--forest-edges=20", f"--working-dir={directory}/work"]

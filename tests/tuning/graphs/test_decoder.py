@@ -36,6 +36,8 @@ from tests.tuning.graphs.forest_runs import (
     store_graphs,
 )
 
+pytestmark = pytest.mark.usefixtures("decoder_in_process")
+
 Toy = Any
 Log = Any
 

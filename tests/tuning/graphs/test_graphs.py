@@ -38,6 +38,8 @@ from mosesplug.tuning.workdir.records import read_result
 from tests.tuning.conftest import make_toy
 from tests.tuning.graphs.forest_runs import assert_same_graphs, open_store
 
+pytestmark = pytest.mark.usefixtures("decoder_in_process")
+
 Toy = Any
 Files = Callable[[Path], dict[str, bytes]]
 GRAPHS: dict[str, Any] = {"graphs": GraphSettings()}

@@ -22,6 +22,8 @@ from mosesplug.tuning import Configuration, tune
 from mosesplug.tuning.events import CommandStarted, EpochProgress
 from tests.tuning.forests import graph_decoder, nodes_of, read_lines
 
+pytestmark = pytest.mark.usefixtures("decoder_in_process")
+
 Toy = Any
 Log = Any
 

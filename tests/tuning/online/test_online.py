@@ -27,6 +27,8 @@ from mosesplug.tuning.online.numbering import FeatureNumbering
 from mosesplug.tuning.workdir.records import read_result, read_start
 from mosesplug.tuning_set import Batch, SparseRows
 
+pytestmark = pytest.mark.usefixtures("decoder_in_process")
+
 Toy = Any
 Log = Any
 

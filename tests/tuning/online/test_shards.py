@@ -35,6 +35,8 @@ from mosesplug.tuning.online.sharded import DecodedShard
 from mosesplug.tuning.parallel.progress import ProgressFile, ShardProgress
 from tests.waiting import gone, wait_until
 
+pytestmark = pytest.mark.usefixtures("decoder_in_process")
+
 Toy = Any
 Log = Any
 Files = Callable[[Path], dict[str, bytes]]

@@ -45,7 +45,10 @@ from mosesplug.tuning.events import EpochLearned, EpochProgress, Event, HeldOutS
 from mosesplug.tuning.online.decoder import ProgramRecipe
 from mosesplug.tuning.online.numbering import FeatureNumbering
 from mosesplug.tuning.online.workers import open_decoding_workers
+from tests.tuning.bundled import write_bundled_decoder, write_demo_config, write_demo_sentences
 from tests.waiting import LIMIT, gone, wait_until
+
+pytestmark = pytest.mark.usefixtures("decoder_in_process")
 
 Toy = Any
 Log = Any
@@ -54,8 +57,6 @@ Files = Callable[[Path], dict[str, bytes]]
 LEARNERS = sorted(each.name for each in algorithms().values() if each.learner is not None)
 SCRATCH = re.compile(r"(batch|worker\d+|heldout)\..+")
 BATCH, EPOCHS, SEED = 2, 2, 5
-DEMO = Path(__file__).parents[3] / "moses-config" / "demo"
-DECODER = "from mosesplug.cli.moses.decoder import main; main()"
 
 
 def stale(
@@ -423,18 +424,15 @@ def test_servers_may_die_and_runs_be_interrupted(
     toy: Toy, tmp_path: Path, log: Log, left_by_run: Files
 ) -> None:
     """With the bundled decoder's server: the bytes are those of an undisturbed run."""
-    decoder = tmp_path / "bundled"
-    decoder.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{DECODER}" "$@"\n')
-    decoder.chmod(0o755)
-    for name in ("tarvian", "english"):
-        lines = (DEMO / f"tune.{name}").read_bytes().splitlines(keepends=True)
-        (tmp_path / name).write_bytes(b"".join(lines[:10]))
+    decoder = write_bundled_decoder(tmp_path / "bundled")
+    write_demo_sentences(tmp_path, 10)
+    config = write_demo_config(tmp_path)
 
     def configuration(name: str, **more: Any) -> Any:
         run = stale(toy, name, 2, options={"epochs": 1}, online=OnlineSettings("server"), **more)
         decoding = replace(run.decoding, decoder=MosesDecoder(decoder, ("-stack", "10")), nbest=10)
         files = {"input": tmp_path / "tarvian", "references": tmp_path / "english"}
-        return replace(run, config=DEMO / "moses.ini", decoding=decoding, **files)
+        return replace(run, config=config, decoding=decoding, **files)
 
     def disturb(event: Event) -> None:
         log(event)

@@ -33,6 +33,8 @@ from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.workspace import Workspace
 from tests.tuning.conftest import make_toy
 
+pytestmark = pytest.mark.usefixtures("decoder_in_process")
+
 Toy = Any
 Log = Any
 Files = Callable[[Path], dict[str, bytes]]

@@ -1,0 +1,64 @@
+"""The bundled decoder on the first sentences of the demo system."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import TextIO
+
+from mosesplug.cli.moses import decoder
+
+DEMO = Path(__file__).parents[2] / "moses-config" / "demo"
+BUNDLED_PROGRAM = (
+    f'#!/bin/sh\nexec {sys.executable} -c "from mosesplug.cli.moses.decoder import main; main()"'
+    ' "$@"\n'
+)
+_FILES = {"-n-best-list": 1, "-output-search-graph-hypergraph": 3}
+
+
+def write_bundled_decoder(path: Path) -> Path:
+    """Write the decoder as a program, and return its path."""
+    path.write_text(BUNDLED_PROGRAM)
+    path.chmod(0o755)
+    return path
+
+
+def write_demo_sentences(directory: Path, count: int) -> None:
+    """Write the first lines of the tuning set to the files ``tarvian`` and ``english``."""
+    for name in ("tarvian", "english"):
+        lines = (DEMO / f"tune.{name}").read_bytes().splitlines(keepends=True)
+        (directory / name).write_bytes(b"".join(lines[:count]))
+
+
+def write_demo_config(directory: Path) -> Path:
+    """Write a configuration whose tables have what the sentences in ``tarvian`` need."""
+    words = set((directory / "tarvian").read_bytes().split())
+    config = (DEMO / "moses.ini").read_text()
+    for name in ("phrase-table.gz", "reordering-table.gz"):
+        lines = gzip.decompress((DEMO / name).read_bytes()).splitlines(keepends=True)
+        kept = (line for line in lines if words.issuperset(line.partition(b" ||| ")[0].split()))
+        (directory / name).write_bytes(gzip.compress(b"".join(kept)))
+    config = config.replace("lm.arpa.gz", str(DEMO / "lm.arpa.gz"))
+    path = directory / "demo.ini"
+    path.write_text(config)
+    return path
+
+
+def call_bundled_decoder(
+    arguments: Sequence[str], directory: str, out: TextIO, err: TextIO
+) -> None:
+    """Do what the program does in a directory; one thread at a time may call this."""
+    words = list(arguments)
+    for flag, place in _FILES.items():
+        if flag in words:
+            position = words.index(flag) + place
+            words[position] = str(Path(directory, words[position]))
+    try:
+        with redirect_stdout(out), redirect_stderr(err):
+            decoder.main(words)
+    except SystemExit as end:
+        if end.code:
+            raise RuntimeError(f"the decoder ended with {end.code}") from end
