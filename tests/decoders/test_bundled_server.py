@@ -2,50 +2,54 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from formats.moses.ini import read_moses_ini
 from formats.weights.files import WeightGroup, read_show_weights
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.batch_process import ProcessDecoder
 from mosesplug.decoders.exactness import change_weights, count_differing_lists, require_exact
 from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.decoders.phrase.model_file import read_features, show_weights
 from mosesplug.decoders.server import ServerDecoder
 from mosesplug.errors import DecoderError
+from tests.tuning.bundled import DEMO, write_bundled_decoder, write_demo_config
 
-DEMO = Path(__file__).parents[2] / "moses-config" / "demo"
-CODE = "from mosesplug.cli.moses.decoder import main; main()"
+LINES = (DEMO / "tune.tarvian").read_bytes().splitlines()
+CHOSEN = (17, 3, 40, 8)
 
 
 @pytest.fixture
 def decoder(tmp_path: Path) -> MosesDecoder:
-    program = tmp_path / "decoder"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{CODE}" "$@"\n')
-    program.chmod(0o755)
+    program = write_bundled_decoder(tmp_path / "decoder")
     return MosesDecoder(program, ("-stack", "20", "-v", "1"))
 
 
-@pytest.fixture
-def weights(decoder: MosesDecoder) -> ModelWeights:
-    shown = subprocess.run(
-        decoder.show_weights(DEMO / "moses.ini"), stdout=subprocess.PIPE, check=True
-    )
-    return ModelWeights(read_show_weights(shown.stdout).groups)
+@pytest.fixture(scope="module")
+def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo system, with what the chosen lines and ``vcera`` need of its tables."""
+    directory = tmp_path_factory.mktemp("demo")
+    lines = [*(LINES[number] for number in CHOSEN), b"vcera"]
+    (directory / "tarvian").write_bytes(b"\n".join(lines))
+    return write_demo_config(directory)
 
 
-def test_it_is_exact(decoder: MosesDecoder, weights: ModelWeights, tmp_path: Path) -> None:
-    lines = (DEMO / "tune.tarvian").read_bytes().splitlines()
-    sentences = [(number, lines[number]) for number in (17, 3, 40, 8)]
+@pytest.fixture(scope="module")
+def weights(config: Path) -> ModelWeights:
+    shown = show_weights(read_features(read_moses_ini(config)))
+    return ModelWeights(read_show_weights(shown).groups)
+
+
+def test_it_is_exact(
+    decoder: MosesDecoder, config: Path, weights: ModelWeights, tmp_path: Path
+) -> None:
+    sentences = [(number, LINES[number]) for number in CHOSEN]
     sentences += [(1, b""), (2, "ünknown <&>".encode())]
     notes: list[str] = []
-    fresh = ProcessDecoder(decoder, DEMO / "moses.ini", tmp_path, 30)
-    with ServerDecoder(
-        decoder, DEMO / "moses.ini", tmp_path, 30, workers=2, note=notes.append
-    ) as online:
-        config = DEMO / "moses.ini"
+    fresh = ProcessDecoder(decoder, config, tmp_path, 30)
+    with ServerDecoder(decoder, config, tmp_path, 30, workers=2, note=notes.append) as online:
         found = require_exact(online, fresh, sentences, weights, config=config, strict=True)
         assert found.note is None
         first = online.decode(sentences, weights)
@@ -61,10 +65,10 @@ def test_it_is_exact(decoder: MosesDecoder, weights: ModelWeights, tmp_path: Pat
 
 
 def test_rejected_requests_raise_errors(
-    decoder: MosesDecoder, weights: ModelWeights, tmp_path: Path
+    decoder: MosesDecoder, config: Path, weights: ModelWeights, tmp_path: Path
 ) -> None:
     other = ModelWeights((*weights.groups, WeightGroup("LM7", (1.0,))))
-    with ServerDecoder(decoder, DEMO / "moses.ini", tmp_path, 5) as online:
+    with ServerDecoder(decoder, config, tmp_path, 5) as online:
         online.decode([(0, b"vcera")], weights)
         with pytest.raises(DecoderError, match=r"sentence 3: .* LM7, which has no feature"):
             online.decode([(3, b"vcera")], other)
