@@ -10,13 +10,6 @@ from multiprocessing import forkserver
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-_IMPORTED = (
-    "distributed.cli.dask_worker",
-    "numba.core.registry",
-    "mosesplug.tuning.online.sharded",
-    "tests.tuning.parallel.test_dask",
-)
-
 
 def start_worker(arguments: Sequence[str], log: Path) -> BaseProcess:
     """Start ``dask worker`` with these arguments; it writes its output to a file.
@@ -24,7 +17,7 @@ def start_worker(arguments: Sequence[str], log: Path) -> BaseProcess:
     The process that forks has no threads, and no test has run in it.
     """
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(list(_IMPORTED))
+    context.set_forkserver_preload(["tests.tuning.parallel.preloaded"])
     worker = context.Process(target=_work, args=(tuple(arguments), str(log)), daemon=True)
     worker.start()
     return worker

@@ -58,13 +58,13 @@ def _fork_server() -> Iterator[None]:
     stop_fork_server()
 
 
-@pytest.fixture
-def cluster(tmp_path: Path, _fork_server: None) -> Iterator[Cluster]:
-    """Address of a scheduler, and its two worker processes; one that dies is not replaced."""
+@contextmanager
+def start_cluster(directory: Path) -> Iterator[Cluster]:
+    """Start a scheduler and two worker processes; one that dies is not replaced."""
     options = {
         "--nthreads": "1",
         "--memory-limit": "0",
-        "--local-directory": str(tmp_path / "workers"),
+        "--local-directory": str(directory / "workers"),
         "--death-timeout": str(LIMIT),
     }
     words = [word for option in options.items() for word in option]
@@ -80,7 +80,7 @@ def cluster(tmp_path: Path, _fork_server: None) -> Iterator[Cluster]:
         words += ["--no-nanny", "--no-dashboard", scheduler.scheduler_address]
         workers = []
         for number in range(2):
-            worker = start_worker(words, tmp_path / f"worker{number}.log")
+            worker = start_worker(words, directory / f"worker{number}.log")
             stack.callback(worker.join, LIMIT)
             stack.callback(worker.kill)
             workers.append(worker)
@@ -89,9 +89,24 @@ def cluster(tmp_path: Path, _fork_server: None) -> Iterator[Cluster]:
 
 
 @pytest.fixture
+def cluster(tmp_path: Path, _fork_server: None) -> Iterator[Cluster]:
+    """Address of a scheduler and its two workers, for a test that kills some."""
+    with start_cluster(tmp_path) as started:
+        yield started
+
+
+@pytest.fixture
 def address(cluster: Cluster) -> str:
-    """Address of the scheduler."""
+    """Address of the scheduler, for a test that kills workers."""
     return cluster[0]
+
+
+@pytest.fixture(scope="module")
+def shared_address(tmp_path_factory: pytest.TempPathFactory, _fork_server: None) -> Iterator[str]:
+    """Address of a scheduler that all tests share which kill no worker."""
+    with start_cluster(tmp_path_factory.mktemp("cluster")) as (address, workers):
+        yield address
+        assert all(worker.is_alive() for worker in workers)
 
 
 @dataclass(frozen=True)
@@ -172,7 +187,7 @@ def test_the_epoch_of_a_killed_worker_is_done_again_elsewhere(address: str, tmp_
     [Sharding(3), Sharding(2, asynchronous=True, async_order="fixed")],
     ids=["shards", "stale weights"],
 )
-def test_a_cluster_gives_the_weights_of_threads(address: str, sharding: Sharding) -> None:
+def test_a_cluster_gives_the_weights_of_threads(shared_address: str, sharding: Sharding) -> None:
     problem, _ = planted(32, n_sentences=24, noise=1.0)
     tuner = algorithm("o-oro")
     options = replace(tuner.options(), epochs=2, batch=4)
@@ -183,7 +198,7 @@ def test_a_cluster_gives_the_weights_of_threads(address: str, sharding: Sharding
             problem, tuner.bind(options), how, start, rng, no_progress
         ).weights.tobytes()
 
-    assert solve(replace(sharding, scheduler=address)) == solve(sharding)
+    assert solve(replace(sharding, scheduler=shared_address)) == solve(sharding)
 
 
 def optimize_batch(name: str, sharding: Sharding, progress: Any = no_progress) -> bytes:
@@ -200,10 +215,10 @@ def optimize_batch(name: str, sharding: Sharding, progress: Any = no_progress) -
     return optimize_sharded(problem, optimizer, sharding, start, rng, progress).weights.tobytes()
 
 
-def test_batch_optimizers_on_a_cluster(address: str) -> None:
+def test_batch_optimizers_on_a_cluster(shared_address: str) -> None:
     for name in ("risk", "xbleu"):
         here = optimize_batch(name, Sharding(3))
-        assert optimize_batch(name, Sharding(3, scheduler=address)) == here
+        assert optimize_batch(name, Sharding(3, scheduler=shared_address)) == here
 
 
 @pytest.mark.parametrize("name", ["mert", "kbmira"])
@@ -263,13 +278,13 @@ def test_decoding_workers_survive_the_death_of_another(
     assert found.iterations[0].curve == expected.iterations[0].curve
 
 
-def test_changes_arrive_from_a_cluster(address: str) -> None:
+def test_changes_arrive_from_a_cluster(shared_address: str) -> None:
     problem, _ = planted(33, n_sentences=24, noise=1.0)
     tuner = algorithm("adagrad")
     found = optimize_sharded(
         problem,
         tuner.bind(replace(tuner.options(), epochs=1, batch=4)),
-        Sharding(2, asynchronous=True, scheduler=address),
+        Sharding(2, asynchronous=True, scheduler=shared_address),
         SCALE * np.ones(5),
         np.random.default_rng(5),
         no_progress,
@@ -286,8 +301,8 @@ def test_a_task_that_kills_every_worker_is_one_clear_error(address: str) -> None
         fails()
 
 
-def test_workers_without_the_software_are_one_clear_error(address: str) -> None:
-    with pytest.raises(DataError, match="lack software"), open_cluster(address) as executor:
+def test_workers_without_the_software_are_one_clear_error(shared_address: str) -> None:
+    with pytest.raises(DataError, match="lack software"), open_cluster(shared_address) as executor:
         executor.submit(__import__, "mosesplug_of_tomorrow").result()
 
 

@@ -91,7 +91,7 @@ SHAPES: dict[str, Any] = {
 
 def run_mert(shape: str, sharding: Sharding | None) -> Solution:
     problem = SHAPES[shape](planted(11, n_sentences=24, noise=1.0)[0])
-    chosen = {"restarts": 2, "polish": 2, "random_directions": 2}
+    chosen = {"restarts": 1, "polish": 1, "random_directions": 2}
     return solve(problem, "mert", sharding, **chosen)
 
 

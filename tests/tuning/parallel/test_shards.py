@@ -181,10 +181,10 @@ def test_learners_stop_on_request() -> None:
 
 @pytest.fixture(scope="module")
 def others() -> Iterator[Executor]:
-    """Two processes for all tests of this file."""
+    """A process for the tests of this file."""
     import multiprocessing
 
-    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as executor:
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
         yield executor
 
 

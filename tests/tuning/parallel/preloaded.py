@@ -1,0 +1,13 @@
+"""What forked workers find loaded: all that they import, and Numba's compiler."""
+
+from __future__ import annotations
+
+import distributed.cli.dask_worker
+
+import mosesplug.tuning.online.sharded
+import tests.tuning.parallel.test_dask
+from mosesplug.kernels import load_compiler
+
+__all__ = ["distributed", "mosesplug", "tests"]
+
+load_compiler()
