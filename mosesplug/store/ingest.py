@@ -348,12 +348,15 @@ def _find_begins(ids: NDArray[Any]) -> NDArray[np.int64]:
 def _stored_rows(record: Any) -> Rows:
     """Return a record as ``Rows``."""
     indptr = record.sparse_indptr
+    if not len(indptr):
+        indptr = np.zeros(record.n_new + 1, dtype=indptr.dtype)
+        indptr.flags.writeable = False  # as in a record: kernels are compiled for one kind
     return Rows(
         buffer=record.text,
         starts=record.text_offsets[:-1],
         ends=record.text_offsets[1:],
         dense=record.dense,
-        indptr=indptr if len(indptr) else np.zeros(record.n_new + 1, dtype=np.int32),
+        indptr=indptr,
         indices=record.sparse_indices,
         data=record.sparse_data,
     )
