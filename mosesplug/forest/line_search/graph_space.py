@@ -216,9 +216,9 @@ class _Envelopes(NamedTuple):
 def _along(sentence: _Sentence, point: Vector, directions: Vector) -> _Envelopes:
     """Return a sentence's envelopes along several lines; arguments cover all features."""
     columns = sentence.graph.columns
-    starts, lines, words, offsets = _translations_along(
-        sentence.graph, point[columns], np.ascontiguousarray(directions[:, columns])
-    )
+    # Indexing returns another layout for one line than for several.
+    own = np.ascontiguousarray(directions[:, columns])
+    starts, lines, words, offsets = _translations_along(sentence.graph, point[columns], own)
     if lines[-1] < 0:
         raise DataError(explain_failure(int(lines[-1])))
     return _Envelopes(starts, sentence.translations.statistics(words, offsets), lines)
