@@ -31,6 +31,8 @@ from mosesplug.decoders.phrase.search_graph import (
 )
 
 N_SENTENCES = 8
+GRAPHS = (0, 6)
+"""The sentences with the smallest graphs."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +184,7 @@ def test_search_graphs_have_the_edges_of_those_of_moses(
     recorded = multi30k / "forest" / "hypergraph"
     write_weights(str(tmp_path), tuned_run.model.features)
     assert (tmp_path / "weights").read_bytes() == (recorded / "weights").read_bytes()
-    for number in range(0, N_SENTENCES, 4):
+    for number in GRAPHS:
         write_graph(str(tmp_path), "gz", number, tuned_run.graphs[number])
         ours = gzip.decompress((tmp_path / f"{number}.gz").read_bytes())
         theirs = gzip.decompress((recorded / f"{number}.gz").read_bytes())
@@ -200,7 +202,8 @@ def test_search_graphs_have_the_edges_of_those_of_moses(
 def test_search_graphs_are_about_as_large_as_those_of_moses(
     multi30k: Path, tuned_run: Recording
 ) -> None:
-    for number, graph in list(enumerate(tuned_run.graphs))[::4]:
+    for number in GRAPHS:
+        graph = tuned_run.graphs[number]
         text = gzip.decompress((multi30k / f"forest/hypergraph/{number}.gz").read_bytes())
         n_nodes, n_edges = map(int, text.split(b"\n")[1].split())
         nodes = hypergraph_nodes(graph)
