@@ -18,6 +18,8 @@ from mosesplug.metrics import metric
 from mosesplug.tuning import Configuration, DecodingSettings, tune
 from mosesplug.tuning.events import Note, PhaseStarted
 
+pytestmark = pytest.mark.usefixtures("decoder_in_process")
+
 Toy = Any
 Log = Any
 Files = Callable[[Path], dict[str, bytes]]

@@ -11,6 +11,8 @@ from formats.weights.files import read_sparse
 from mosesplug.tuning import tune
 from mosesplug.tuning.events import CommandStarted
 
+pytestmark = pytest.mark.usefixtures("decoder_in_process")
+
 Toy = Any
 Log = Any
 

@@ -15,6 +15,8 @@ from mosesplug.settings.build import make_plan
 from mosesplug.tuning import tune
 from mosesplug.tuning.stopping import estimate_noise, find_last_gain
 
+pytestmark = pytest.mark.usefixtures("decoder_in_process")
+
 Toy = Any
 
 BLEU = metric("BLEU")

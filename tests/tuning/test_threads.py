@@ -10,6 +10,8 @@ import pytest
 
 from mosesplug.tuning import tune
 
+pytestmark = pytest.mark.usefixtures("decoder_in_process")
+
 Files = Callable[[Path], dict[str, bytes]]
 
 

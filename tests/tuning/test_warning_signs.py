@@ -32,6 +32,8 @@ from mosesplug.tuning.warning_signs import (
 )
 from tests.optimizers.problems import planted, tuning_set
 
+pytestmark = pytest.mark.usefixtures("decoder_in_process")
+
 DEMO = Path(__file__).parents[2] / "moses-config" / "demo"
 
 # What tools have written into moses.ini without a word.

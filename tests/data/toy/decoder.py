@@ -78,12 +78,15 @@ def read_lines(path):
         return file.read().splitlines()
 
 
-def read_constraints(path):
-    """The references of each sentence in the files of ``ConstrainedDecoding``; None without any."""
+def read_constraints(path, find):
+    """The references of each sentence in the files of ``ConstrainedDecoding``; None without any.
+
+    ``find`` returns the path of a file that the configuration names.
+    """
     for line in read_lines(path):
         if line.startswith("ConstrainedDecoding "):
             files = line.partition(" path=")[2].split()[0].split(",")
-            rows = [row.split("\t") for file in files for row in read_lines(file)]
+            rows = [row.split("\t") for file in files for row in read_lines(find(file))]
             return {(int(number), text) for number, text in rows}
     return None
 
@@ -160,7 +163,7 @@ def main(arguments=None, directory="", out=None, err=None):
 
     fault = given.get("fault", [""])[0]
     weights = read_config(find(given["config"][0]))
-    constraints = read_constraints(find(given["config"][0]))
+    constraints = read_constraints(find(given["config"][0]), find)
     sparse_on = "sparse" in given
     if "show-weights" in given:
         if fault == "no-weights":

@@ -16,6 +16,8 @@ from mosesplug.tuning import tune
 from mosesplug.tuning.decoding.forced import constrain_config, format_constraints
 from mosesplug.tuning.events import CommandStarted, Note
 
+pytestmark = pytest.mark.usefixtures("decoder_in_process")
+
 Toy = Any
 Log = Any
 
