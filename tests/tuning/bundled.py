@@ -9,8 +9,6 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import TextIO
 
-from mosesplug.cli.moses import decoder
-
 DEMO = Path(__file__).parents[2] / "moses-config" / "demo"
 BUNDLED_PROGRAM = (
     f'#!/bin/sh\nexec {sys.executable} -c "from mosesplug.cli.moses.decoder import main; main()"'
@@ -51,6 +49,8 @@ def call_bundled_decoder(
     arguments: Sequence[str], directory: str, out: TextIO, err: TextIO
 ) -> None:
     """Do what the program does in a directory; one thread at a time may call this."""
+    from mosesplug.cli.moses import decoder  # sets a variable of the environment
+
     words = list(arguments)
     for flag, place in _FILES.items():
         if flag in words:
