@@ -17,6 +17,7 @@ import socket
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,16 +52,18 @@ sys.exit(int(code or 1))
 @contextlib.contextmanager
 def serve_programs(directory: Path) -> Iterator[None]:
     """Write programs into a directory, and serve them in the context."""
-    path = directory / "socket"
-    command = [sys.executable, "-P", __file__, str(path)]
-    with subprocess.Popen(command, start_new_session=True, stdout=subprocess.PIPE) as server:
-        try:
-            assert server.stdout is not None
-            assert server.stdout.readline() == b"ready\n"
-            write_programs(directory, path)
-            yield
-        finally:
-            os.killpg(server.pid, signal.SIGKILL)
+    with tempfile.TemporaryDirectory() as short:  # the path of a socket has 100 bytes at most
+        path = Path(short, "socket")
+        command = [sys.executable, "-P", __file__, str(path)]
+        with subprocess.Popen(command, start_new_session=True, stdout=subprocess.PIPE) as server:
+            try:
+                assert server.stdout is not None
+                assert server.stdout.readline() == b"ready\n"
+                write_programs(directory, path)
+                yield
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(server.pid, signal.SIGKILL)
 
 
 def write_programs(directory: Path, path: Path) -> None:
