@@ -71,7 +71,7 @@ class OptimizerError(DataError):
 
 
 def count_noun(number: int, noun: str) -> str:
-    """Return a number with its noun, as ``1 sentence``, ``2 batches`` or ``3 hypotheses``."""
+    """Return a number with its noun: ``1 sentence``, ``2 batches``, ``3 hypotheses``."""
     if number == 1:
         return f"1 {noun}"
     ending = "es" if noun.endswith(("is", "ch")) else "s"

@@ -1,4 +1,4 @@
-"""The random numbers of the C library, which Moses' tools draw from, and orders of sentences.
+"""The random numbers of the C library, as Moses' tools draw them.
 
 ``rand`` of the GNU C library is an additive feedback generator: ``r[i] = r[i-3] + r[i-31]`` modulo
 2^32, without the lowest bit. From the same seed, a launcher that draws from it in the same order

@@ -1,4 +1,4 @@
-"""The input of Moses' ``kbmira``: hypotheses or search graphs, with starting weights.
+"""The input of Moses' ``kbmira``: hypotheses or graphs, and starting weights.
 
 Imports are inside of functions: the files are read by other processes, which start first.
 """
@@ -94,7 +94,7 @@ def read_graphs(
     edges_per_word: int,
     on_graph: Callable[[int], None],
 ) -> HypergraphInput:
-    """Read and prune the search graphs of a directory, one for each line of the references.
+    """Read and prune a directory's search graphs, one per line of the references.
 
     Args:
         directory: files of graphs, named by the numbers of their sentences.

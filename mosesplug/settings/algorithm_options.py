@@ -145,7 +145,7 @@ def find_idle_options(optimizer: Optimizer, names: Iterable[str]) -> list[str]:
 
 
 def _holds(condition: str, values: Mapping[str, Any]) -> bool:
-    """Return whether the condition of an ``only_with`` holds for the values of all options."""
+    """Return whether the condition of an ``only_with`` holds for some values."""
     name, equal, choices = condition.partition("=")
     if equal:
         return str(values[name]).lower() in choices.split("|")
