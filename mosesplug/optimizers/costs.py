@@ -45,7 +45,7 @@ class Costs:
     """
 
     kind: CostKind = "background"
-    remember: Remembered = "hope"
+    remember: Remembered = "one-best"
     decay: float = 0.999
 
     def memory(self, metric: Metric) -> dict[str, NDArray[np.float64]]:

@@ -31,7 +31,6 @@ from mosesplug.optimizers.batch.ranking.cross_entropy import (
     metric_distributions,
 )
 from mosesplug.optimizers.batch.ranking.pairs import PairSampling
-from mosesplug.optimizers.costs import CostKind
 from mosesplug.optimizers.lists.rows import CompactRows, compact_rows
 from mosesplug.optimizers.online.learner import Change, LearnerState, Step
 from mosesplug.optimizers.online.objectives import (
@@ -43,7 +42,7 @@ from mosesplug.optimizers.online.objectives import (
     pair_objective,
     xbleu_objective,
 )
-from mosesplug.optimizers.online.options import COST_DETAILS, START_SPREAD_DETAILS, CostOptions
+from mosesplug.optimizers.online.options import START_SPREAD_DETAILS, CostOptions
 from mosesplug.optimizers.options import option
 from mosesplug.optimizers.oracles import corpus_oracles, sentence_oracles
 from mosesplug.optimizers.problem import LARGEST
@@ -116,12 +115,6 @@ LOSS_DETAILS = (
 class DescentOptions(CostOptions):
     """Settings of any gradient learner."""
 
-    cost: CostKind = option(
-        "lin-och",
-        help="cost of a hypothesis, by corpus or sentence score",
-        details=COST_DETAILS,
-        source="Green et al. 2013, section 3.1",
-    )
     loss: Loss = option(
         "logistic",
         help="loss, on sampled pairs of hypotheses or on whole n-best lists",

@@ -81,9 +81,9 @@ class CostOptions(OnlineOptions):
         source="Neubig & Watanabe 2016, section 6.1",
     )
     remember: Remembered = option(
-        "hope",
+        "one-best",
         help="hypothesis whose statistics pseudo-corpus and background keep",
-        source="Chiang 2012; Neubig & Watanabe 2016, section 6.1",
+        source="one-best: Neubig & Watanabe 2016, section 6.1.2; hope: Cherry & Foster 2012",
         only_with="cost=pseudo-corpus|background",
     )
     background_decay: float = option(

@@ -26,7 +26,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
-from mosesplug.optimizers.costs import Remembered
 from mosesplug.optimizers.lists.rows import (
     CompactArrays,
     add_difference,
@@ -231,12 +230,6 @@ class RelativeMarginOptions(GraphCostOptions):
         help="result: last weights, mean over all updates, or best epoch",
         details="The mean is over the weights after every update.",
         source="kbest_cut_mira of cdec, the program of Eidelman et al. 2013",
-    )
-    remember: Remembered = option(
-        "one-best",
-        help="hypothesis whose statistics pseudo-corpus and background keep",
-        source="Eidelman et al. 2013, section 4.1",
-        only_with="cost=pseudo-corpus|background",
     )
     slack: float = option(
         0.01,

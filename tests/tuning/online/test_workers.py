@@ -194,6 +194,12 @@ def by_hand(
             seen.append(past[version].vectors["weights"][:6])
             look = make_step(plan, epoch, place, len(batches), wide)
             change = learner.change(grown(past[version]), batch, look)
+            if version < number:  # statistics of earlier output are sums
+                memory = {
+                    name: state.memory[name] + (after - past[version].memory.get(name, 0.0))
+                    for name, after in change.memory.items()
+                }
+                change = replace(change, memory=memory)
             step = make_step(plan, epoch, number, len(batches), wide)
             state = learner.apply(grown(copy_state(state)), change, step)
             past.append(copy_state(state))
