@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.optimizers.costs import CostKind
 from mosesplug.optimizers.online import ball
 from mosesplug.optimizers.online.algorithms import online_algorithm
 from mosesplug.optimizers.online.descent import (
@@ -26,6 +27,7 @@ from mosesplug.optimizers.online.descent import (
 )
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
 from mosesplug.optimizers.online.objectives import Loss
+from mosesplug.optimizers.online.options import COST_DETAILS
 from mosesplug.optimizers.options import option
 
 __all__ = ["ALGORITHMS", "PegasosOptions", "pegasos_learner"]
@@ -35,6 +37,13 @@ __all__ = ["ALGORITHMS", "PegasosOptions", "pegasos_learner"]
 class PegasosOptions(DescentOptions):
     """Settings of Pegasos."""
 
+    cost: CostKind = option(
+        "lin-och",
+        help="cost of a hypothesis, by corpus or sentence score",
+        details=COST_DETAILS,
+        source="Lin & Och 2004; measured: the first steps remove the starting weights, and a "
+        "background of such output ended 7 BLEU lower on the demo",
+    )
     loss: Loss = option(
         "hinge",
         help="loss, on sampled pairs of hypotheses or on whole n-best lists",

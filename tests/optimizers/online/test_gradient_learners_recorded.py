@@ -38,7 +38,7 @@ def recorded(multi30k: Path) -> tuple[Problem, NDArray[np.float64]]:
 
 @pytest.mark.parametrize(
     ("name", "epochs", "gain"),
-    [("sgd", 3, 0.007), ("adagrad", 3, 0.007), ("rda", 3, 0.007), ("pegasos", 16, 0.003)],
+    [("sgd", 3, 0.007), ("adagrad", 3, 0.007), ("rda", 3, 0.007), ("pegasos", 8, 0.001)],
 )
 def test_defaults_gain_on_real_features(
     recorded: tuple[Problem, NDArray[np.float64]], name: str, epochs: int, gain: float
