@@ -234,7 +234,7 @@ def compare(
             runs, a list of these. Names are as for ``optimize``.
         ids: as for ``score``.
         samples: bootstrap samples.
-        trials: trials of approximate randomisation.
+        trials: trials of approximate randomization.
         seed: seed of all draws.
         progress: as for ``optimize``.
 

@@ -128,7 +128,7 @@ class SystemScore:
             runs.
         p_bootstrap: p-value of the paired bootstrap; None if a system has several runs.
         wins: share of bootstrap samples in which the system is better, a tie counting half.
-        p_randomisation: p-value of approximate randomisation.
+        p_randomisation: p-value of approximate randomization.
         signature: the metric's signature.
     """
 
@@ -161,7 +161,7 @@ def compare_systems(
         systems: the systems, the baseline first.
         metric: the metric.
         samples: bootstrap samples, at least 1.
-        trials: trials of approximate randomisation.
+        trials: trials of approximate randomization.
         seed: seed of all draws. Each test starts with it, so that all systems are compared on the
             same draws.
 

@@ -58,7 +58,7 @@ class MetricGain:
         interval: the 95 % interval of ``difference`` by the paired bootstrap; NaN for fewer than 2
             sentences.
         p_bootstrap: p-value of the paired bootstrap; NaN for fewer than 2 sentences.
-        p_randomisation: p-value of approximate randomisation; NaN likewise.
+        p_randomisation: p-value of approximate randomization; NaN likewise.
     """
 
     metric: str

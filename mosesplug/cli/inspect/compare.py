@@ -60,7 +60,7 @@ def compare(
         int, typer.Option(min=1, help="Bootstrap samples for intervals and p(boot).")
     ] = 1000,
     trials: Annotated[
-        int, typer.Option(min=1, help="Trials of approximate randomisation.")
+        int, typer.Option(min=1, help="Trials of approximate randomization.")
     ] = 10_000,
     seed: Seed = 1,
     layout: Annotated[
@@ -91,7 +91,7 @@ def compare(
     Several files of one system are runs with different optimizer seeds. A working directory stands
     for its tuned translations of the tuning set, one for each of its runs.
 
-    p(AR) is from approximate randomisation (Riezler & Maxwell 2005), stratified for several runs
+    p(AR) is from approximate randomization (Riezler & Maxwell 2005), stratified for several runs
     (Clark et al. 2011). p(boot) and the 95 % interval of the difference are from the paired
     bootstrap, and wins is the share of its samples in which the system is better (Koehn 2004); all
     three are for systems of one run each. s_sel is the standard deviation over texts drawn from

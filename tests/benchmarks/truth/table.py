@@ -16,7 +16,7 @@ def format_table(
     """Return a Markdown table, one row a system, tested against the first of ``order``.
 
     ``BLEU`` is the mean of the test sets: mean and standard deviation over seeds. ``p`` is from
-    approximate randomisation over all seeds of both systems (``mosesplug compare``), for each test
+    approximate randomization over all seeds of both systems (``mosesplug compare``), for each test
     set. Wall and CPU seconds are of the whole run, and means over seeds.
     """
     runs = {name: [result for result in results if result.system == name] for name in order}
