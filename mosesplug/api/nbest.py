@@ -346,7 +346,7 @@ def write_nbest(path: str | PathLike[str], lists: NBest, *, digits: int = _EXACT
         >>> lists = mosesplug.read_nbest("run1.best100.out.gz")
         >>> mosesplug.write_nbest("first.gz", lists.sentence(0))
         >>> mosesplug.read_nbest("first.gz")
-        NBest of 1 sentences, 3 hypotheses, 2 features
+        NBest of 1 sentence, 3 hypotheses, 2 features
     """
     if not isinstance(lists, NBest):
         raise UsageError(f"lists is a {type(lists).__name__}: give an NBest")
