@@ -154,7 +154,7 @@ def read_dense_and_sparse(text: str) -> tuple[list[float], dict[str, float]]:
 
 
 class Printed(NamedTuple):
-    """What a program prints."""
+    """Return what a program prints."""
 
     stdout: str
     stderr: str

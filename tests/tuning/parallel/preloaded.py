@@ -1,4 +1,4 @@
-"""What forked workers find loaded: all that they import, and Numba's compiler."""
+"""Import all that forked workers need, and load Numba's compiler."""
 
 from __future__ import annotations
 
