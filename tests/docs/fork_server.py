@@ -1,6 +1,6 @@
 """Run programs of the package in forks of one process that has imported them.
 
-Run as a script with the path of a socket. The programs that ``write_programs`` writes send it their
+Run as a module with the path of a socket. The programs that ``write_programs`` writes send it their
 arguments, directory, environment and standard streams, and end with the exit code that it answers.
 This saves importing the package for each command. Decoders that are servers run as themselves.
 """
@@ -18,13 +18,14 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-import traceback
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+
+from tests.golden.boot import call
 
 __all__ = ["serve_programs"]
 
+ROOT = Path(__file__).parents[2]
 PROGRAMS = {
     # First, since it limits the threads of NumPy.
     "moses": ("mosesplug-decoder", "mosesplug.cli.moses.decoder"),
@@ -54,8 +55,10 @@ def serve_programs(directory: Path) -> Iterator[None]:
     """Write programs into a directory, and serve them in the context."""
     with tempfile.TemporaryDirectory() as short:  # the path of a socket has 100 bytes at most
         path = Path(short, "socket")
-        command = [sys.executable, "-P", __file__, str(path)]
-        with subprocess.Popen(command, start_new_session=True, stdout=subprocess.PIPE) as server:
+        command = [sys.executable, "-m", "tests.docs.fork_server", str(path)]
+        with subprocess.Popen(
+            command, cwd=ROOT, start_new_session=True, stdout=subprocess.PIPE
+        ) as server:
             try:
                 assert server.stdout is not None
                 assert server.stdout.readline() == b"ready\n"
@@ -77,7 +80,8 @@ def write_programs(directory: Path, path: Path) -> None:
 
 def serve(path: str) -> None:
     """Run each request in a fork."""
-    mains = {name: importlib.import_module(module).main for name, (_, module) in PROGRAMS.items()}
+    for _, module in PROGRAMS.values():
+        importlib.import_module(module)
     importlib.import_module("mosesplug.kernels").load_compiler()
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
@@ -85,16 +89,16 @@ def serve(path: str) -> None:
         print("ready", flush=True)
         while True:
             connection, _ = listener.accept()
-            with contextlib.suppress(ChildProcessError):  # there are none
+            with contextlib.suppress(ChildProcessError):  # raised if no child is left
                 while os.waitpid(-1, os.WNOHANG)[0]:
                     pass
             with connection:
                 if not os.fork():
                     listener.close()
-                    _answer(connection, mains)
+                    _answer(connection)
 
 
-def _answer(connection: socket.socket, mains: dict[str, Any]) -> None:
+def _answer(connection: socket.socket) -> None:
     """Run a request and end the process."""
     _, streams, _, _ = socket.recv_fds(connection, 1, 3)
     for number, stream in enumerate(streams):
@@ -105,26 +109,11 @@ def _answer(connection: socket.socket, mains: dict[str, Any]) -> None:
         os.chdir(request["directory"])
         os.environ.clear()
         os.environ.update(request["environment"])
-        code = _run(mains[request["name"]], [request["name"], *request["words"]])
+        code = call(PROGRAMS[request["name"]][1], "main", request["name"], request["words"])
         sys.stdout.flush()
         sys.stderr.flush()
         lines.write(str(code))
     os._exit(0)
-
-
-def _run(main: Any, words: list[str]) -> int:
-    """Call a program's main; return the exit code."""
-    sys.argv = words
-    try:
-        main()
-    except SystemExit as ended:
-        if isinstance(ended.code, str):
-            print(ended.code, file=sys.stderr)
-        return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
-    except BaseException:
-        traceback.print_exc()
-        return 1
-    return 0
 
 
 if __name__ == "__main__":
