@@ -58,8 +58,8 @@ def make_plan(values: _Values, spelled: Callable[[str], str] = "--{}".format) ->
         (*root, "metric"): metric(values.get("metric", "BLEU"), values.get("metric-settings", "")),
         (*root, "select"): select,
         (*root, "existing"): _existing(values),
-        (*root, "optimising", "options"): _options(values),
-        (*root, "optimising", "sharding"): _sharding(values),
+        (*root, "optimization", "options"): _options(values),
+        (*root, "optimization", "sharding"): _sharding(values),
         ("select_run",): select_run,
     }
     objects |= make_decoding(values, spelled)
@@ -242,14 +242,14 @@ def collect_values(
         signature = configuration.metric.signature()
         found["metric"], found["metric-settings"] = settings_of_signature(signature)
     found |= collect_decoder_values(configuration)
-    if configuration.optimising.options:
-        found["option"] = dict(configuration.optimising.options)
+    if configuration.optimization.options:
+        found["option"] = dict(configuration.optimization.options)
     found["select"] = configuration.select
     if configuration.select is None and not (configuration.online or configuration.held_out):
         found["select"] = "last"
     if runs is not None:
         found |= {"select": choice, "select-run": found["select"]}
-    if configuration.optimising.predictable_seeds:
+    if configuration.optimization.predictable_seeds:
         found.pop("seed", None)
     elif seed is not None:
         found["seed"] = seed

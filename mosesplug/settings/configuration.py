@@ -186,7 +186,7 @@ class Configuration:
     )
     metric: Metric = field(metadata=parts(_MetricSettings))
     decoding: DecodingSettings
-    optimising: OptimizerSettings = field(default_factory=OptimizerSettings)
+    optimization: OptimizerSettings = field(default_factory=OptimizerSettings)
     maximum_iterations: int = setting(
         25,
         name="max-iterations",

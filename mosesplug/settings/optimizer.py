@@ -13,7 +13,7 @@ __all__ = ["OptimizerSettings"]
 
 @dataclass(frozen=True)
 class _AlgorithmSettings:
-    """Settings of ``Optimising.options``."""
+    """Settings of ``OptimizerSettings.options``."""
 
     option: Mapping[str, object] = field(
         default_factory=dict,

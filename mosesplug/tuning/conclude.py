@@ -198,7 +198,7 @@ def has_free_scale(configuration: Configuration, fixed: Mapping[str, float]) -> 
         configuration: of the run. Weights that are not active keep their values.
         fixed: weights of features that are not tuned, if the run learns from search graphs.
     """
-    return configuration.optimising.active is None and not keeps_scale(fixed)
+    return configuration.optimization.active is None and not keeps_scale(fixed)
 
 
 def _best_decoded(

@@ -65,7 +65,7 @@ class RunData:
 
     def generator(self, iteration: int) -> np.random.Generator:
         """Return the random numbers of an iteration, the same however often it is begun."""
-        if self.configuration.optimising.predictable_seeds:
+        if self.configuration.optimization.predictable_seeds:
             return np.random.default_rng(PREDICTABLE_SEED * iteration)
         return np.random.default_rng([self.seed, iteration])
 
@@ -107,16 +107,16 @@ class Context:
     def settings(self) -> Mapping[str, str]:
         """The settings that determine the results, besides the files with fingerprints."""
         configuration = self.data.configuration
-        optimising, decoding = configuration.optimising, configuration.decoding
+        optimization, decoding = configuration.optimization, configuration.decoding
         return {
-            "algorithm": f"{optimising.algorithm} {self.optimizer.options}",
-            **list_compared_values(optimising),
+            "algorithm": f"{optimization.algorithm} {self.optimizer.options}",
+            **list_compared_values(optimization),
             **list_compared_values(decoding),
             "decoder flags": shlex.join(decoding.decoder.flags),
             "search graphs": str(self.decoder.version),
             "forest": str(decoding.graphs),
             "online": str(configuration.online is not None),
-            "shards": _sharding_text(optimising.sharding),
+            "shards": _sharding_text(optimization.sharding),
             "held-out text": _held_out_text(configuration.held_out),
             **list_compared_values(configuration),
             **({} if self.data.domains is None else {"domains": self.data.domains.text}),
@@ -142,7 +142,7 @@ def learns_from_graphs(configuration: Configuration, algorithm: Algorithm) -> bo
     """
     if configuration.decoding.graphs is None or configuration.online is not None:
         return False
-    if configuration.optimising.sharding is not None:
+    if configuration.optimization.sharding is not None:
         return False
     return algorithm.can_learn_from_graphs(configuration.metric)
 

@@ -147,13 +147,13 @@ def open_held_out_scorer(
         raise DataError(
             f"the held-out text {held_out.input} is empty, so all weights translate it alike"
         )
-    metric, optimising = configuration.metric, configuration.optimising
+    metric, optimization = configuration.metric, configuration.optimization
     references = metric.prepare(
         read_references(held_out.references, len(texts), input_path=held_out.input)
     )
     text = DecodedText(held_out.input, texts, metric, references)
     decoder = _open_decoder(configuration, held_out, config, text, watch)
-    return HeldOutScorer(texts, references, decoder, show, metric, watch, optimising.threads)
+    return HeldOutScorer(texts, references, decoder, show, metric, watch, optimization.threads)
 
 
 def _open_decoder(
@@ -176,7 +176,7 @@ def _open_decoder(
                 configuration.config,
                 text,
                 nbest=1,
-                threads=configuration.optimising.threads,
+                threads=configuration.optimization.threads,
                 watch=watch,
             ).decoder
         case MosesDecoder() as program:

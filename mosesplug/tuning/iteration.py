@@ -181,7 +181,7 @@ def store_lists(context: Context, iteration: int, weights: Weights, lists: Decod
             references=context.data.references,
             n_sentences=n_sentences,
             record=start.as_record(),
-            threads=context.data.configuration.optimising.threads,
+            threads=context.data.configuration.optimization.threads,
         )
     except FormatError as error:
         raise lists.failure(f"the decoder wrote a list that cannot be used: {error}") from error
@@ -223,7 +223,7 @@ def optimize_weights(context: Context, current: IterationRecord) -> IterationRes
             f"{context.optimizer.name} found no usable weights in iteration {iteration}; its lists"
             " are kept: try another algorithm with --continue"
         )
-    share, score = context.data.configuration.optimising.interpolation, solution.score
+    share, score = context.data.configuration.optimization.interpolation, solution.score
     if share and iteration > _FIRST_INTERPOLATED:
         found = found.mix(weights, share)
         score = corpus_score(given, context.data.vector(found, space))
@@ -259,7 +259,7 @@ def _solution(
     progress: Progress,
 ) -> Solution:
     optimizer, generator = context.optimizer, context.data.generator(iteration)
-    sharding = context.data.configuration.optimising.sharding
+    sharding = context.data.configuration.optimization.sharding
     if sharding is None:
         return optimizer.optimize(given, initial, generator, progress)
     return optimize_sharded(given, optimizer, sharding, initial, generator, progress)
@@ -292,8 +292,8 @@ def write_result_files(context: Context, iteration: int, result: IterationResult
 def build_problem(context: Context, iteration: int) -> Problem:
     """Return the merged lists, or search graphs, of an iteration and those before it."""
     configuration, store = context.data.configuration, context.files.store
-    optimising = configuration.optimising
-    first = 1 if optimising.window < 0 else max(1, iteration - optimising.window)
+    optimization = configuration.optimization
+    first = 1 if optimization.window < 0 else max(1, iteration - optimization.window)
     iterations = range(first, iteration + 1)
     has_graphs = any(record.n_graphs for record in store.iterations()[first - 1 : iteration])
     from_graphs = context.learns_from_graphs and has_graphs
@@ -302,19 +302,19 @@ def build_problem(context: Context, iteration: int) -> Problem:
         iterations,
         metric=configuration.metric,
         references=context.data.references,
-        threads=optimising.threads,
+        threads=optimization.threads,
     )
     space = tuning_set.space
-    earlier = store.iterations()[first - 1 : iteration - 1] if optimising.historic_bests else ()
-    minima, maxima = parse_ranges(optimising.ranges, space.group_names)
+    earlier = store.iterations()[first - 1 : iteration - 1] if optimization.historic_bests else ()
+    minima, maxima = parse_ranges(optimization.ranges, space.group_names)
     given = Problem(
         tuning_set,
         configuration.metric,
-        _active(optimising.active, space),
+        _active(optimization.active, space),
         np.array([*minima, *np.zeros(space.n_sparse)]),
         np.array([*maxima, *np.ones(space.n_sparse)]),
         tuple(context.data.vector(read_start(record).weights, space) for record in earlier),
-        optimising.threads,
+        optimization.threads,
         grows=True,
         center=context.data.vector(context.data.start, space),
     )

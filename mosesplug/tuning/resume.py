@@ -82,10 +82,10 @@ def _has_lists(workspace: Workspace) -> bool:
 
 def choose_seed(configuration: Configuration, store: NBestStore) -> int:
     """Return the seed of the settings, of the run to continue, or a random one."""
-    if configuration.optimising.predictable_seeds:
+    if configuration.optimization.predictable_seeds:
         return PREDICTABLE_SEED
-    if configuration.optimising.seed is not None:
-        return configuration.optimising.seed
+    if configuration.optimization.seed is not None:
+        return configuration.optimization.seed
     if iterations := store.iterations():
         return read_start(iterations[0]).seed
     return secrets.randbits(32)

@@ -119,7 +119,7 @@ def _read_former_weights(show: ShowWeights, config: Path) -> tuple[float, ...]:
     return tuple(found)
 
 
-def check_names(optimising: OptimizerSettings, show: ShowWeights) -> None:
+def check_names(optimization: OptimizerSettings, show: ShowWeights) -> None:
     """Check the names of features in the settings, before hours of decoding.
 
     Sparse features are only known when they occur in a list; their names begin with the name of
@@ -129,15 +129,15 @@ def check_names(optimising: OptimizerSettings, show: ShowWeights) -> None:
         UsageError: ``active`` or ``ranges`` names an unknown feature.
     """
     space = FeatureSpace.of_names(show.names)
-    parse_ranges(optimising.ranges, space.group_names)
+    parse_ranges(optimization.ranges, space.group_names)
     known = (*space.names, *space.group_names)
-    for name in optimising.active or ():
+    for name in optimization.active or ():
         if name not in known and not any(name.startswith(f"{maker}_") for maker in show.sparse):
             raise UsageError(
                 f"there is no feature {name} to activate; there are {', '.join(space.names)}"
                 f"{suggest(name, known)}"
             )
-    if optimising.active is not None and not optimising.active:
+    if optimization.active is not None and not optimization.active:
         raise UsageError("no feature is active: name at least one, or leave the option out")
 
 
@@ -168,15 +168,15 @@ def prepare_run(
     configuration: Configuration, workspace: Workspace, watch: Watcher, earlier: EarlierRun
 ) -> Iterator[tuple[Context, HeldOutScorer | None]]:
     """Check settings and data, then replace an earlier run and open the store."""
-    optimising = configuration.optimising
-    if optimising.seed is not None and optimising.seed < 0:
-        raise UsageError(f"the seed must not be negative, as {optimising.seed} is")
-    algorithm = find_algorithm(optimising.algorithm)
-    optimizer = algorithm.bind(make_options(algorithm, optimising.options))
+    optimization = configuration.optimization
+    if optimization.seed is not None and optimization.seed < 0:
+        raise UsageError(f"the seed must not be negative, as {optimization.seed} is")
+    algorithm = find_algorithm(optimization.algorithm)
+    optimizer = algorithm.bind(make_options(algorithm, optimization.options))
     _check_regime(configuration, algorithm)
     if not learns_from_graphs(configuration, algorithm):
         optimizer.require_lists()
-    _report_idle_settings(optimising, optimizer, watch)
+    _report_idle_settings(optimization, optimizer, watch)
     prefix = configuration.references
     lines = read_references(prefix, _input_lines(configuration), input_path=configuration.input)
     guard_input(configuration, lines, watch)
@@ -184,8 +184,8 @@ def prepare_run(
     # Reject unusable settings and too many shards before anything is decoded or replaced.
     if optimizer.is_online:
         optimizer.learner()
-    if optimising.sharding is not None and not optimising.sharding.asynchronous:
-        split_into_shards(np.arange(references.n_sentences), optimising.sharding.shards, 0)
+    if optimization.sharding is not None and not optimization.sharding.asynchronous:
+        split_into_shards(np.arange(references.n_sentences), optimization.sharding.shards, 0)
     config = prepare_config(configuration, workspace, watch)
     decoder = _open_decoder(configuration, workspace, config, references, watch)
     domains = None
@@ -195,7 +195,7 @@ def prepare_run(
         decoder = open_domain_decoder(decoder, labels)
         domains = DomainLearning(labels, algorithm.tunes_sparse)
     show = decoder.features
-    check_names(optimising, show)
+    check_names(optimization, show)
     start = _find_starting_weights(show, configuration)
     judge = open_held_out_scorer(configuration, config, show, watch)
     if earlier == "replaced":
@@ -296,14 +296,14 @@ def _check_regime(configuration: Configuration, algorithm: Algorithm) -> None:
 
 
 def _report_idle_settings(
-    optimising: OptimizerSettings, optimizer: Optimizer, watch: Watcher
+    optimization: OptimizerSettings, optimizer: Optimizer, watch: Watcher
 ) -> None:
     """Warn of settings that have no effect."""
-    for message in find_idle_options(optimizer, optimising.options):
+    for message in find_idle_options(optimizer, optimization.options):
         watch(Note(message, warning=True))
     if optimizer.algorithm.restarts:
         return
-    idle = {"--range": bool(optimising.ranges), "--historic-bests": optimising.historic_bests}
+    idle = {"--range": bool(optimization.ranges), "--historic-bests": optimization.historic_bests}
     for name in (name for name, given in idle.items() if given):
         watch(
             Note(

@@ -117,7 +117,7 @@ def _compile(context: Context, stop: threading.Event) -> None:
 
 def _tune_invented_lists(context: Context, directory: Path, stop: threading.Event) -> None:
     data = context.data
-    metric, threads = data.configuration.metric, data.configuration.optimising.threads
+    metric, threads = data.configuration.metric, data.configuration.optimization.threads
     generator = np.random.default_rng(0)
     references = metric.prepare(
         [[_TEXTS[0].encode()] * _SENTENCES] * max(1, data.references.n_references)

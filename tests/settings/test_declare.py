@@ -68,7 +68,7 @@ class _Learning(OptimizerSettings):
 
 @dataclass(frozen=True)
 class _Configuration(Configuration):
-    optimising: _Learning = field(default_factory=_Learning)
+    optimization: _Learning = field(default_factory=_Learning)
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def test_a_field_is_a_setting() -> None:
         each.name for each in list_settings(RunPlan)
     } == {"patience-factor"}
     assert (NEW.kind, NEW.default, NEW.panel) == ("real", 1.5, "Learning")
-    assert NEW.path == ("configuration", "optimising", "patience_factor")
+    assert NEW.path == ("configuration", "optimization", "patience_factor")
 
 
 @pytest.mark.parametrize("cls", [RunPlan, LearningSettings, ListSettings])

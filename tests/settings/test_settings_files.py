@@ -199,7 +199,7 @@ def test_all_groups_survive_a_round_trip(toy: dict[str, str], tmp_path: Path) ->
         assert format_settings(collect_values(again)) == format_settings(values)
         assert again.decoding == configuration.decoding
         assert (again.online, again.held_out) == (configuration.online, configuration.held_out)
-        assert again.optimising.sharding == configuration.optimising.sharding
+        assert again.optimization.sharding == configuration.optimization.sharding
         assert again.metric.signature() == configuration.metric.signature()
 
 

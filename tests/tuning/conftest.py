@@ -46,7 +46,7 @@ class ToySystem:
         *,
         flags: str = "",
         decoding: dict[str, Any] | None = None,
-        optimising: dict[str, Any] | None = None,
+        optimization: dict[str, Any] | None = None,
         **more: Any,
     ) -> Configuration:
         """A run in the working directory ``name``: short lists, few restarts, a fixed seed."""
@@ -58,8 +58,8 @@ class ToySystem:
             working_directory=self.directory / name,
             metric=metric("BLEU", "case:true"),
             decoding=replace(DecodingSettings(decoder, nbest=15), **(decoding or {})),
-            optimising=replace(
-                OptimizerSettings(options={"restarts": 1}, seed=5), **(optimising or {})
+            optimization=replace(
+                OptimizerSettings(options={"restarts": 1}, seed=5), **(optimization or {})
             ),
         )
         return replace(plain, **({"maximum_iterations": 3} | more))

@@ -30,8 +30,8 @@ LEARNING_SPARSE = ["kbmira", "pro", "pro+mert"]
 
 
 def configured(toy: Toy, name: str, work: str = "work", **more: Any) -> Configuration:
-    made = {"algorithm": name, "options": {}, **more.pop("optimising", {})}
-    found: Configuration = toy.configuration(work, optimising=made, **more)
+    made = {"algorithm": name, "options": {}, **more.pop("optimization", {})}
+    found: Configuration = toy.configuration(work, optimization=made, **more)
     return found
 
 
@@ -43,7 +43,7 @@ def few_epochs(name: str) -> dict[str, int]:
 
 @pytest.mark.parametrize("name", sorted(algorithms()))
 def test_raises_the_score(toy: Toy, name: str) -> None:
-    result = tune(configured(toy, name, optimising={"options": few_epochs(name)}))
+    result = tune(configured(toy, name, optimization={"options": few_epochs(name)}))
     first, *_, last = result.iterations
     assert last.first_best_score > first.first_best_score
     assert sum(map(abs, result.weights.dense)) == pytest.approx(1.0)
@@ -101,7 +101,7 @@ class Stop(Exception):
 def test_resuming_gives_the_same_result(
     toy: Toy, name: str, left_by_run: Callable[[Path], dict[str, bytes]]
 ) -> None:
-    more = {"flags": "-sparse", "optimising": {"options": few_epochs(name)}}
+    more = {"flags": "-sparse", "optimization": {"options": few_epochs(name)}}
     tune(configured(toy, name, "whole", **more))
 
     def stop(event: Event) -> None:
@@ -120,7 +120,7 @@ def test_resuming_gives_the_same_result(
 
 def test_learners_go_on_where_they_ended(toy: Toy) -> None:
     """Each iteration is the learner on the merged lists, with its state after the last one."""
-    run = configured(toy, "adagrad", flags="-sparse", optimising={"options": {"epochs": 2}})
+    run = configured(toy, "adagrad", flags="-sparse", optimization={"options": {"epochs": 2}})
     tune(run)
     metric, tuner = run.metric, algorithm("adagrad")
     references = metric.prepare(read_references(run.references))
@@ -162,7 +162,7 @@ def test_interpolated_sparse_weights(toy: Toy) -> None:
         "kbmira",
         flags="-sparse",
         maximum_iterations=5,
-        optimising={"interpolation": 0.25, "options": {"epochs": 3}},
+        optimization={"interpolation": 0.25, "options": {"epochs": 3}},
     )
     result = tune(run)
     work = toy.directory / "work"
@@ -185,17 +185,17 @@ def test_interpolated_sparse_weights(toy: Toy) -> None:
 
 
 @pytest.mark.parametrize(
-    ("optimising", "why"),
+    ("optimization", "why"),
     [
         ({"sharding": Sharding(shards=1000)}, "Lower --shards"),
         ({"options": {"background_decay": 2.0}}, "from 0 to 1"),
     ],
 )
 def test_a_rejected_run_leaves_the_earlier_one_alone(
-    toy: Toy, left_by_run: Any, optimising: dict[str, Any], why: str
+    toy: Toy, left_by_run: Any, optimization: dict[str, Any], why: str
 ) -> None:
     tune(configured(toy, "mira", maximum_iterations=1))
     before = left_by_run(toy.directory / "work")
     with pytest.raises(UsageError, match=why):
-        tune(configured(toy, "mira", optimising=optimising, existing="overwrite"))
+        tune(configured(toy, "mira", optimization=optimization, existing="overwrite"))
     assert left_by_run(toy.directory / "work") == before

@@ -19,21 +19,23 @@ from tests.tuning.forests import graph_decoder
 
 
 def of_toy(toy: Any, name: str) -> Any:
-    optimising = {"algorithm": "kbmira", "options": {"epochs": 2}}
-    return toy.configuration(name, flags="-sparse", optimising=optimising, maximum_iterations=2)
+    optimization = {"algorithm": "kbmira", "options": {"epochs": 2}}
+    return toy.configuration(name, flags="-sparse", optimization=optimization, maximum_iterations=2)
 
 
 def of_toy_online(toy: Any, name: str) -> Any:
-    optimising = {"algorithm": "adagrad", "options": {"epochs": 1, "batch": 5}}
+    optimization = {"algorithm": "adagrad", "options": {"epochs": 1, "batch": 5}}
     settings = {"online": OnlineSettings("process"), "maximum_iterations": 0}
-    return toy.configuration(name, flags="-sparse", optimising=optimising, **settings)
+    return toy.configuration(name, flags="-sparse", optimization=optimization, **settings)
 
 
 def of_graphs(toy: Any, name: str) -> Any:
     decoder = MosesDecoder(graph_decoder(toy.directory / "graph-decoder"))
     decoding = {"decoder": decoder, "graphs": GraphSettings(edges=0)}
-    optimising = {"algorithm": "kbmira", "options": {"epochs": 1}}
-    return toy.configuration(name, decoding=decoding, optimising=optimising, maximum_iterations=2)
+    optimization = {"algorithm": "kbmira", "options": {"epochs": 1}}
+    return toy.configuration(
+        name, decoding=decoding, optimization=optimization, maximum_iterations=2
+    )
 
 
 def of_bundled(toy: Any, name: str) -> Any:

@@ -32,9 +32,9 @@ def mixed(toy: Toy) -> Toy:
 
 
 def make(toy: Toy, **settings: Any) -> Any:
-    optimising = {"algorithm": "kbmira", "options": {}}
+    optimization = {"algorithm": "kbmira", "options": {}}
     return toy.configuration(
-        **{"domains": toy.directory / "labels", "optimising": optimising, **settings}
+        **{"domains": toy.directory / "labels", "optimization": optimization, **settings}
     )
 
 
@@ -127,8 +127,8 @@ def test_a_run_without_domains_is_continued_with_them(mixed: Toy) -> None:
 
 def test_the_mean_is_scored_with_the_weights_of_each_domain(mixed: Toy) -> None:
     """The mean of one iteration has the score of that iteration."""
-    optimising = {"algorithm": "mert", "options": {"restarts": 1}}
-    result = tune(make(mixed, maximum_iterations=1, select="average", optimising=optimising))
+    optimization = {"algorithm": "mert", "options": {"restarts": 1}}
+    result = tune(make(mixed, maximum_iterations=1, select="average", optimization=optimization))
     assert result.score == pytest.approx(result.iterations[0].optimum, abs=1e-12)
     assert result.weights.sparse  # deviations
 

@@ -35,9 +35,9 @@ def of_regime(toy: Any, regime: str, *, nbest: int = 15, **more: Any) -> Any:
     (toy.directory / "reference").write_text("".join(f"so {line}\n" for line in lines))
     words = {"algorithm": "perceptron", "options": {"epochs": 1, "batch": 4}}
     settings: dict[str, Any] = {"maximum_iterations": 1, "minimum_change": 0.0, **REGIMES[regime]}
-    optimising = {**words, "sharding": settings.pop("sharding", None)}
+    optimization = {**words, "sharding": settings.pop("sharding", None)}
     decoding = {"decoding": {"nbest": nbest}} if nbest != 15 else {}
-    return toy.configuration(optimising=optimising, **decoding, **settings, **more)
+    return toy.configuration(optimization=optimization, **decoding, **settings, **more)
 
 
 def warnings_of(log: Any) -> list[str]:
@@ -69,8 +69,8 @@ def test_lists_are_judged_in_every_regime(toy: Any, log: Any, regime: str) -> No
 def test_scores_are_judged_after_each_epoch(toy: Any, log: Any) -> None:
     """A score that fell ends the run there and then, with what is before it."""
     configuration = of_regime(toy, "online, sharded", strict=True, max_drop=-1.0)
-    optimising = replace(configuration.optimising, options={"epochs": 3, "batch": 6})
-    configuration = replace(configuration, optimising=optimising, maximum_iterations=0)
+    optimization = replace(configuration.optimization, options={"epochs": 3, "batch": 6})
+    configuration = replace(configuration, optimization=optimization, maximum_iterations=0)
     with pytest.raises(DataError, match=r"iteration 2 scores .* lists of iteration 2 are kept"):
         tune(configuration, log)
     assert (toy.directory / "work" / "finished_step.txt").read_text() == "1\n"

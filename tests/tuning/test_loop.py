@@ -108,22 +108,22 @@ def test_only_weights_change_in_the_configuration(toy: Toy) -> None:
 
 
 def test_same_seed_same_bytes(toy: Toy, left_by_run: Files) -> None:
-    tune(toy.configuration("a", optimising={"seed": 9, "threads": 1}))
-    tune(toy.configuration("b", optimising={"seed": 9, "threads": 2}))
+    tune(toy.configuration("a", optimization={"seed": 9, "threads": 1}))
+    tune(toy.configuration("b", optimization={"seed": 9, "threads": 2}))
     assert left_by_run(toy.directory / "a") == left_by_run(toy.directory / "b")
 
 
 def test_drawn_seed_is_kept(toy: Toy) -> None:
-    first = tune(toy.configuration(optimising={"seed": None}, maximum_iterations=1))
+    first = tune(toy.configuration(optimization={"seed": None}, maximum_iterations=1))
     again = tune(
-        toy.configuration(optimising={"seed": None}, maximum_iterations=1, existing="continue")
+        toy.configuration(optimization={"seed": None}, maximum_iterations=1, existing="continue")
     )
     assert again.seed == first.seed
 
 
 def test_predictable_seeds_need_no_seed(toy: Toy, left_by_run: Files) -> None:
     results = [
-        tune(toy.configuration(name, optimising={"seed": seed, "predictable_seeds": True}))
+        tune(toy.configuration(name, optimization={"seed": seed, "predictable_seeds": True}))
         for name, seed in (("a", 1), ("b", 2))
     ]
     assert results[0].weights == results[1].weights
@@ -162,7 +162,7 @@ def test_large_weights_with_an_exponent(toy: Toy) -> None:
 
 def test_active_features_and_ranges(toy: Toy) -> None:
     only = {"active": ("LM0_0", "TranslationModel0"), "ranges": ("LM0:-1..3",)}
-    result = tune(toy.configuration(optimising=only, maximum_iterations=1))
+    result = tune(toy.configuration(optimization=only, maximum_iterations=1))
     before, after = result.iterations[0].weights.dense, result.weights.dense
     # A common factor may come of normalising; the ratios of fixed weights stay.
     assert after[0] / after[2] == pytest.approx(before[0] / before[2])
@@ -171,7 +171,7 @@ def test_active_features_and_ranges(toy: Toy) -> None:
 
 
 @pytest.mark.parametrize(
-    ("optimising", "why"),
+    ("optimization", "why"),
     [
         ({"active": ("LM1_0",)}, "no feature LM1_0"),
         ({"active": ()}, "no feature is active"),
@@ -180,9 +180,9 @@ def test_active_features_and_ranges(toy: Toy) -> None:
         ({"options": {"magic": "1"}}, "magic"),
     ],
 )
-def test_rejected_before_decoding(toy: Toy, log: Log, optimising: Any, why: str) -> None:
+def test_rejected_before_decoding(toy: Toy, log: Log, optimization: Any, why: str) -> None:
     with pytest.raises(UsageError, match=why):
-        tune(toy.configuration(optimising=optimising), log)
+        tune(toy.configuration(optimization=optimization), log)
     assert not commands(log, "-n-best-list")
 
 
@@ -197,7 +197,7 @@ def test_zero_starting_weights_are_rejected(toy: Toy) -> None:
 
 def test_window_of_earlier_lists(toy: Toy) -> None:
     everything = tune(toy.configuration("all"))
-    alone = tune(toy.configuration("alone", optimising={"window": 0}))
+    alone = tune(toy.configuration("alone", optimization={"window": 0}))
     assert everything.iterations[0].optimum == alone.iterations[0].optimum
     with NBestStore.open(toy.directory / "alone" / "nbests.lmdb") as store:
         last = store.tuning_set([2])
@@ -213,13 +213,13 @@ def test_historic_bests_and_interpolation(toy: Toy) -> None:
             "mixed",
             maximum_iterations=4,
             minimum_change=0.0,
-            optimising={"interpolation": 0.25},
+            optimization={"interpolation": 0.25},
         )
     )
     assert [i.weights for i in plain.iterations] == [i.weights for i in mixed.iterations]
     before = plain.iterations[3].weights
     assert mixed.weights == plain.weights.mix(before, 0.25)
-    historic = tune(toy.configuration("historic", optimising={"historic_bests": True}))
+    historic = tune(toy.configuration("historic", optimization={"historic_bests": True}))
     assert historic.iterations[0].optimum == plain.iterations[0].optimum
 
 
@@ -229,7 +229,7 @@ def test_the_optimum_is_that_of_interpolated_weights(toy: Toy) -> None:
     learner = {"algorithm": "adagrad", "options": options, "interpolation": 0.5}
     result = tune(
         toy.configuration(
-            maximum_iterations=4, minimum_change=0.0, select="last", optimising=learner
+            maximum_iterations=4, minimum_change=0.0, select="last", optimization=learner
         )
     )
     bleu, work = metric("BLEU", "case:true"), toy.directory / "work"
@@ -286,7 +286,7 @@ def test_nothing_to_continue(toy: Toy, log: Log) -> None:
 
 def test_continued_with_other_input_or_settings(toy: Toy, log: Log) -> None:
     tune(toy.configuration(maximum_iterations=1))
-    more = {"existing": "continue", "optimising": {"window": 0, "seed": 6}}
+    more = {"existing": "continue", "optimization": {"window": 0, "seed": 6}}
     tune(toy.configuration(maximum_iterations=2, **more), log)
     (text,) = [note.text for note in log.of(Note) if "other settings" in note.text]
     assert "earlier iterations: -1 -> 0" in text
@@ -380,7 +380,7 @@ def test_decoder_flags_are_folded_in(toy: Toy) -> None:
 def test_settings_without_effect_are_reported(toy: Toy, log: Log) -> None:
     idle = {"historic_bests": True, "ranges": ("LM0:0..2",), "options": {"epochs": 1}}
     configuration = toy.configuration(
-        optimising={"algorithm": "kbmira", **idle}, maximum_iterations=1
+        optimization={"algorithm": "kbmira", **idle}, maximum_iterations=1
     )
     tune(configuration, log)
     said = [note.text for note in log.of(Note) if "several points" in note.text]

@@ -44,7 +44,7 @@ def test_recorded_iterations(multi30k: Path, tmp_path: Path) -> None:
             working_directory=work,
             metric=metric("BLEU", "case:true"),
             decoding=DecodingSettings(MosesDecoder(player, ("-threads", "2"))),
-            optimising=OptimizerSettings(options={"restarts": 0, "polish": 0}, seed=1, threads=2),
+            optimization=OptimizerSettings(options={"restarts": 0, "polish": 0}, seed=1, threads=2),
             maximum_iterations=2,
         )
     )

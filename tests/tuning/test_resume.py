@@ -41,7 +41,7 @@ MILESTONES = (CommandStarted, RunFinished, IterationFinished, PhaseStarted)
 SETTINGS: dict[str, Any] = {
     "maximum_iterations": 2,
     "minimum_change": 0.0,
-    "optimising": {"historic_bests": True},
+    "optimization": {"historic_bests": True},
 }
 
 
@@ -100,7 +100,7 @@ def test_killed_at_any_moment(
 ONLINE: dict[str, Any] = {
     "maximum_iterations": 0,
     "minimum_change": 0.0,
-    "optimising": {"algorithm": "adagrad", "options": {"epochs": 2, "batch": 3}},
+    "optimization": {"algorithm": "adagrad", "options": {"epochs": 2, "batch": 3}},
 }
 SCRATCH = re.compile(r"(batch|heldout|server\d)\..+")
 
@@ -186,8 +186,8 @@ def test_an_epoch_with_other_settings_is_restarted(toy: Toy, log: Any) -> None:
         tune(toy.configuration("killed", existing="continue", flags="-sparse"))
     configuration = learning_online(toy, "killed", existing="continue")
     options = {"epochs": 2, "batch": 5}
-    optimising = replace(configuration.optimising, options=options)
-    tune(replace(configuration, optimising=optimising), log)
+    optimization = replace(configuration.optimization, options=options)
+    tune(replace(configuration, optimization=optimization), log)
     assert any("starts again" in note.text for note in log.of(Note))
-    tune(replace(learning_online(toy, "whole"), optimising=optimising))
+    tune(replace(learning_online(toy, "whole"), optimization=optimization))
     assert_same_learners(toy.directory / "whole", toy.directory / "killed")

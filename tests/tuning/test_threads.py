@@ -25,7 +25,7 @@ def test_files_do_not_depend_on_threads(
     for name, threads in (("one", 1), ("two", 3)):  # names of one length, as they are in files
         settings = {"algorithm": algorithm, "options": options, "threads": threads}
         more = {"maximum_iterations": 2, "minimum_change": 0.0, "keep_extractor_files": True}
-        tune(toy.configuration(name, optimising=settings, **more))
+        tune(toy.configuration(name, optimization=settings, **more))
         left.append(left_by_run(toy.directory / name))
     one, two = left
     assert one.keys() == two.keys()

@@ -48,11 +48,11 @@ def at_once(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -
 def test_invented_lists_change_nothing(
     toy: Toy, left_by_run: Files, caplog: pytest.LogCaptureFixture, algorithm: str
 ) -> None:
-    optimising = {"algorithm": algorithm, "options": {}}
-    tune(toy.configuration("ahead", optimising=optimising, maximum_iterations=1))
+    optimization = {"algorithm": algorithm, "options": {}}
+    tune(toy.configuration("ahead", optimization=optimization, maximum_iterations=1))
     assert len(warming._prepared) == 1
     assert caplog.messages == []
-    tune(toy.configuration("plain", optimising=optimising, maximum_iterations=1))
+    tune(toy.configuration("plain", optimization=optimization, maximum_iterations=1))
     assert left_by_run(toy.directory / "ahead") == left_by_run(toy.directory / "plain")
 
 

@@ -208,7 +208,7 @@ def open_graph_decoder(
         configuration.config,
         text,
         nbest=configuration.decoding.nbest,
-        threads=configuration.optimising.threads,
+        threads=configuration.optimization.threads,
         watch=watch,
     )
     caches.forget(workspace.features_list)
@@ -243,7 +243,7 @@ def use_own_graphs(
         read_configured_features(configuration.config).fixed,
         configuration.decoding.nbest,
         str(workspace.store),
-        configuration.optimising.threads,
+        configuration.optimization.threads,
         growing=True,
     )
     batches = recipe.make("", lambda text: None)

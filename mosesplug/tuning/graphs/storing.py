@@ -165,7 +165,7 @@ def store_graphs(context: Context, iteration: int, weights: Weights, lists: Deco
         scan=choose_scan(tuple(paths.values())),
     )
     load_compiler()  # once for all processes, which are forked
-    processes = min(configuration.optimising.threads, os.cpu_count() or 1)
+    processes = min(configuration.optimization.threads, os.cpu_count() or 1)
     try:
         with (
             start_in_order(work, len(paths), processes) as taken,

@@ -26,16 +26,16 @@ def check_online(configuration: Configuration, online: OnlineSettings) -> None:
     Raises:
         UsageError: there is one.
     """
-    decoding, optimising = configuration.decoding, configuration.optimising
+    decoding, optimization = configuration.decoding, configuration.optimization
     rejected = {
         "lattice samples": decoding.lattice_samples > 0,
         "rewriting n-best lists": decoding.transform is not None,
         "confusion networks": decoding.decoder.input_type == 1,
         "skipping the decoder": configuration.skip_decoder,
         "extractor files": configuration.keep_extractor_files,
-        "earlier iterations' lists": optimising.window >= 0,
-        "historic best weights": optimising.historic_bests,
-        "interpolation with earlier weights": optimising.interpolation > 0,
+        "earlier iterations' lists": optimization.window >= 0,
+        "historic best weights": optimization.historic_bests,
+        "interpolation with earlier weights": optimization.interpolation > 0,
         "the best weights on the tuning set": configuration.select == "best-dev",
     }
     found = [what for what, given in rejected.items() if given]
@@ -55,7 +55,7 @@ def check_online(configuration: Configuration, online: OnlineSettings) -> None:
         )
     if isinstance(decoding.decoder, NamedDecoder) and online.decoder == "server":
         raise UsageError("a plug-in decodes in this process: leave out --online-decoder")
-    if (sharding := optimising.sharding) is None:
+    if (sharding := optimization.sharding) is None:
         return
     if sharding.directory is not None:
         raise UsageError(

@@ -96,10 +96,10 @@ class Epoch:
             weights=self.record.weights,
             start={**self.record.as_record(), **more},
             sparse=self.start.numbering.space.sparse,
-            active=configuration.optimising.active,
+            active=configuration.optimization.active,
             metric=configuration.metric,
             references=context.data.references,
-            threads=configuration.optimising.threads,
+            threads=configuration.optimization.threads,
         )
 
     def evaluate(self, weights: Weights, updates: int, *found: Evaluation) -> list[Evaluation]:

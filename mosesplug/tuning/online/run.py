@@ -66,7 +66,7 @@ def open_online_run(context: Context, scorer: HeldOutScorer | None) -> Iterator[
         DataError: a cluster does not answer.
     """
     texts = read_lines(context.data.configuration.source)
-    sharding = context.data.configuration.optimising.sharding
+    sharding = context.data.configuration.optimization.sharding
     workers: BatchDecoder | DecodingWorkers | ShardWorkers
     with ExitStack() as stack:
         decoding = context.decoder.serve(

@@ -102,7 +102,7 @@ def start_epoch(
     learner = context.optimizer.learner()
     # With a line search, the mean is that of the weights after the epochs.
     configuration = context.data.configuration
-    searches = learner.line_search and configuration.optimising.sharding is None
+    searches = learner.line_search and configuration.optimization.sharding is None
     if shards is None and not searches and averages_weights(configuration, context.optimizer):
         learner = add_averaging(learner)
     stored: Mapping[str, Any] = (last and last.learner) or {}
@@ -112,7 +112,7 @@ def start_epoch(
     ):
         records = []  # of another learner, or other shards: only the weights can be used
     names = stored["sparse"] if records else sorted(weights.sparse)
-    active = context.data.configuration.optimising.active
+    active = context.data.configuration.optimization.active
     numbering = FeatureNumbering(context.data.space, names, active)
     if not records:
         vector = weights.vector(numbering.space)

@@ -130,7 +130,7 @@ def conclude_several(
         dev=measure_spread([run.dev for run in runs]),
         heldout=measure_spread([run.heldout for run in runs]),
     )
-    document = result.as_json(configuration.optimising.algorithm, format_date())
+    document = result.as_json(configuration.optimization.algorithm, format_date())
     write_atomic(workspace.summary, document)
     return result
 
@@ -165,7 +165,7 @@ def _get_heldout_score(run: FinishedRun) -> float:
 
 def _mean(configuration: Configuration, runs: Sequence[FinishedRun]) -> Weights:
     """Return the mean of all runs' weights, normalised unless their scale matters."""
-    algorithm = find_algorithm(configuration.optimising.algorithm)
+    algorithm = find_algorithm(configuration.optimization.algorithm)
     fixed = read_fixed_weights(configuration, configuration.config, algorithm)
     free = has_free_scale(configuration, fixed)
     mean = average_weights([run.weights for run in runs], normalise=free)

@@ -120,13 +120,13 @@ def _check_choice(configuration: Configuration, count: int, choice: SelectRun | 
     """Return the choice among the runs, if there can be one."""
     if count < 2:
         raise UsageError(f"several runs are 2 at least, not {count}")
-    optimising = configuration.optimising
-    if optimising.predictable_seeds:
+    optimization = configuration.optimization
+    if optimization.predictable_seeds:
         raise UsageError("runs with predictable seeds would all be alike")
-    if optimising.seed is not None and optimising.seed < 0:
-        raise UsageError(f"the seed must not be negative, as {optimising.seed} is")
-    algorithm = find_algorithm(optimising.algorithm)
-    optimizer = algorithm.bind(make_options(algorithm, optimising.options))
+    if optimization.seed is not None and optimization.seed < 0:
+        raise UsageError(f"the seed must not be negative, as {optimization.seed} is")
+    algorithm = find_algorithm(optimization.algorithm)
+    optimizer = algorithm.bind(make_options(algorithm, optimization.options))
     each = configuration.select
     if configuration.online is not None:
         each = select_result(configuration, optimizer)  # type: ignore[assignment]
@@ -152,7 +152,7 @@ def _make_plan(
         raise UsageError(
             f"{directory} holds a single run: leave out --runs, or name another --working-dir"
         )
-    seed = configuration.optimising.seed
+    seed = configuration.optimization.seed
     if not path.is_file():
         if existing == "continue":
             watch(Note(f"no runs to continue in {directory}: starting from the beginning"))
@@ -227,7 +227,7 @@ def _finish_run(
         configuration,
         working_directory=directory,
         existing="continue" if number in plan.begun else "overwrite" if replacing else "refuse",
-        optimising=replace(configuration.optimising, seed=plan.seed + number - 1),
+        optimization=replace(configuration.optimization, seed=plan.seed + number - 1),
     )
     if configuration.decoding.filtering is not None and number > 1:
         share_filtered(configuration.config, run_directory(directory.parent, 1), directory)

@@ -245,7 +245,7 @@ def _header(
     if heldout is not None and other is not None:
         judged = (f"held out, {other.input}: {metric} {heldout:.6g}",)
     return (
-        f"weights tuned by mosesplug, algorithm {configuration.optimising.algorithm}",
+        f"weights tuned by mosesplug, algorithm {configuration.optimization.algorithm}",
         f"decoder {shlex.join(decoder.words)}",
         f"{metric} {value} on dev {configuration.input}",
         *judged,

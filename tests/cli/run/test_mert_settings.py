@@ -65,9 +65,9 @@ def test_defaults_are_the_scripts(system: Path) -> None:
     assert (run.input, run.references) == (system / "input", system / "ref")
     assert run.decoding.decoder == MosesDecoder(system / "moses/bin/moses")
     assert (run.decoding.nbest, run.maximum_iterations, run.minimum_change) == (100, 25, 1e-5)
-    assert run.optimising.algorithm == "mert"
-    assert run.optimising.options == {"restarts": 20}
-    assert (run.optimising.window, run.optimising.seed) == (-1, None)
+    assert run.optimization.algorithm == "mert"
+    assert run.optimization.options == {"restarts": 20}
+    assert (run.optimization.window, run.optimization.seed) == (-1, None)
     assert run.existing == "overwrite"
     assert run.select is None
     assert "case:mixed" in run.metric.signature()
@@ -139,7 +139,7 @@ def test_search_options(system: Path) -> None:
         *("--random-restarts=5", "--random-directions", "--predictable-seeds", "--threads=3"),
         *("--historic-bests", "--activate-features", "LM0_0,d_0 tm_1", "--range=LM0:0..2"),
         *("--range", "tm:0..1", "--prev-aggregate-nbestlist=2", "--historic-interpolation=0.5"),
-    ).optimising
+    ).optimization
     assert run.options == {
         "restarts": 5,
         "method": "random-direction",
@@ -153,13 +153,13 @@ def test_search_options(system: Path) -> None:
 
 
 def test_own_options_outweigh_arguments_of_mert(system: Path) -> None:
-    assert configuration("--mertargs=-n 7 -r 3").optimising.options["restarts"] == 7
-    assert configuration("--mertargs=-n 7 -r 3").optimising.seed == 3
-    run = configuration("--mertargs=-n 7 -m 2", "--random-restarts=9", "--seed=4").optimising
+    assert configuration("--mertargs=-n 7 -r 3").optimization.options["restarts"] == 7
+    assert configuration("--mertargs=-n 7 -r 3").optimization.seed == 3
+    run = configuration("--mertargs=-n 7 -m 2", "--random-restarts=9", "--seed=4").optimization
     assert run.options == {"restarts": 9, "random_directions": 2}
     assert run.seed == 4
     words = ["--number-of-random-directions=6", "--algorithm-option", "interval=average"]
-    run = configuration(*words).optimising
+    run = configuration(*words).optimization
     assert run.options == {
         "restarts": 20,
         "random_directions": 6,
@@ -254,24 +254,24 @@ def test_search_graphs(
     system: Path, words: list[str], algorithm: str, graphs: GraphSettings | None
 ) -> None:
     run = configuration(*words)
-    assert (run.optimising.algorithm, run.decoding.graphs) == (algorithm, graphs)
-    assert run.optimising.options.get("epochs") == ("5" if "-J 5" in words[-1] else None)
+    assert (run.optimization.algorithm, run.decoding.graphs) == (algorithm, graphs)
+    assert run.optimization.options.get("epochs") == ("5" if "-J 5" in words[-1] else None)
 
 
 def test_flags_choose_the_algorithm(system: Path) -> None:
-    found = read("--batch-mira").configuration.optimising
+    found = read("--batch-mira").configuration.optimization
     assert (found.algorithm, found.options) == ("kbmira", {})
-    assert read("--pairwise-ranked").configuration.optimising.algorithm == "pro"
+    assert read("--pairwise-ranked").configuration.optimization.algorithm == "pro"
     with pytest.raises(UsageError, match="exclude each other"):
         read("--pairwise-ranked", "--batch-mira")
-    assert read("--algorithm=pro").configuration.optimising.algorithm == "pro"
+    assert read("--algorithm=pro").configuration.optimization.algorithm == "pro"
 
 
 def test_batch_mira(system: Path) -> None:
     run = read(
         *("--batch-mira", "--batch-mira-args=-J 5 --cparam=0.1 --no-sh --model-bg -r3"),
         *("--historic-interpolation=0.5", "--random-restarts=9"),
-    ).configuration.optimising
+    ).configuration.optimization
     assert run.options == {
         "epochs": "5",
         "step_cap": "0.1",
@@ -284,22 +284,22 @@ def test_batch_mira(system: Path) -> None:
 def test_pro(system: Path) -> None:
     words = ["--proargs=-b -r 4", "--mertargs=--scconfig case:false -n 3"]
     run = read("--pairwise-ranked", *words).configuration
-    assert run.optimising.options == {"smooth_brevity_penalty": True}
-    assert run.optimising.seed == 4
+    assert run.optimization.options == {"smooth_brevity_penalty": True}
+    assert run.optimization.seed == 4
     assert "case:lc" in run.metric.signature()
     run = read("--pro-starting-point", *words).configuration
-    assert run.optimising.algorithm == "pro+mert"
-    assert run.optimising.options == {"smooth_brevity_penalty": True, "restarts": 3}
+    assert run.optimization.algorithm == "pro+mert"
+    assert run.optimization.options == {"smooth_brevity_penalty": True, "restarts": 3}
 
 
 def test_arguments_become_options_of_the_algorithms(system: Path) -> None:
     text = "-J 5 -C 0.1 -D 0.9 --no-shuffle --model-bg --safe-hope"
-    run = read("--batch-mira", f"--batch-mira-args={text}").configuration.optimising
+    run = read("--batch-mira", f"--batch-mira-args={text}").configuration.optimization
     mira = make_options(algorithm("kbmira"), run.options)
     assert (mira.epochs, mira.step_cap, mira.decay) == (5, 0.1, 0.9)
     assert (mira.shuffle, mira.background, mira.safe_hope) == (False, "model", True)
     words = ["--proargs=-b", "--mertargs=-n 3", "--random-directions"]
-    run = read("--pro-starting-point", *words).configuration.optimising
+    run = read("--pro-starting-point", *words).configuration.optimization
     both = make_options(algorithm("pro+mert"), run.options)
     assert both.smooth_brevity_penalty
     assert (both.restarts, both.method, both.random_directions) == (3, "random-direction", 50)
@@ -393,7 +393,7 @@ def test_learning_while_decoding(system: Path) -> None:
     assert run.online == OnlineSettings("server", strict=True, servers=2)
     assert run.held_out == HeldOutSet(system / "input", system / "ref", 5, 3)
     assert (run.select, run.maximum_iterations) == ("last", 0)
-    assert run.optimising.options == {"epochs": 4}
+    assert run.optimization.options == {"epochs": 4}
     assert (run.sparse_weights, run.start_from) == (system / "input", system / "former")
     run = configuration("--algorithm=o-oro", "--online", "--maximum-iterations=2")
     assert run.online == OnlineSettings()
@@ -402,11 +402,11 @@ def test_learning_while_decoding(system: Path) -> None:
 
 
 def test_shards(system: Path) -> None:
-    run = configuration("--algorithm=oro", "--shards=3", "--mixing=select", "--keep=7").optimising
+    run = configuration("--algorithm=oro", "--shards=3", "--mixing=select", "--keep=7").optimization
     assert run.sharding == Sharding(3, "select", 7)
     run = configuration("--algorithm=oro", "--shards=2", "--async", "--async-order=fixed")
-    assert run.optimising.sharding == Sharding(2, asynchronous=True, async_order="fixed")
-    assert configuration("--algorithm=oro").optimising.sharding is None
+    assert run.optimization.sharding == Sharding(2, asynchronous=True, async_order="fixed")
+    assert configuration("--algorithm=oro").optimization.sharding is None
 
 
 @pytest.mark.parametrize(

@@ -40,10 +40,10 @@ def test_references_that_moses_cannot_read_are_unreachable() -> None:
 
 
 def make_forced(toy: Toy, **settings: Any) -> Any:
-    optimising = {"algorithm": "kbmira", "options": {}}
+    optimization = {"algorithm": "kbmira", "options": {}}
     decoding = {"nbest": 5, "forced": True}
     return toy.configuration(
-        **{"maximum_iterations": 2, "optimising": optimising, "decoding": decoding, **settings}
+        **{"maximum_iterations": 2, "optimization": optimization, "decoding": decoding, **settings}
     )
 
 

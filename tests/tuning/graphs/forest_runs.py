@@ -64,9 +64,9 @@ def list_rows(found: NBestList) -> list[tuple[Any, ...]]:
 def configure_online(toy: Toy, name: str = "live", **more: Any) -> Configuration:
     """Return the configuration of an online run on the toy system, in batches of 4 sentences."""
     options = {"epochs": 2, "batch": 4}
-    optimising = {"algorithm": "adagrad", "options": options, **more.pop("optimising", {})}
+    optimization = {"algorithm": "adagrad", "options": options, **more.pop("optimization", {})}
     regime = {"online": OnlineSettings("process"), "maximum_iterations": 0, "minimum_change": 0.0}
-    return toy.configuration(name, optimising=optimising, **(regime | more))
+    return toy.configuration(name, optimization=optimization, **(regime | more))
 
 
 def store_graphs(

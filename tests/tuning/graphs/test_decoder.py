@@ -97,7 +97,7 @@ def test_sparse_features(toy: Toy) -> None:
     live = toy.configuration(
         "live",
         flags="-sparse",
-        optimising={"algorithm": "kbmira", "options": {"epochs": 3}},
+        optimization={"algorithm": "kbmira", "options": {"epochs": 3}},
         sparse_weights=toy.directory / "start.sparse",
         maximum_iterations=2,
     )
@@ -124,14 +124,14 @@ def test_an_online_run_is_that_of_the_decoder(toy: Toy) -> None:
 
 def test_shards_are_those_of_the_decoder(toy: Toy) -> None:
     graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
-    live = configure_online(toy, optimising={"sharding": Sharding(2, "average"), "threads": 2})
+    live = configure_online(toy, optimization={"sharding": Sharding(2, "average"), "threads": 2})
     assert tune(decode_by_graphs(live, graphs)).weights == tune(live).weights
 
 
 def test_stale_weights_are_those_of_the_decoder(toy: Toy) -> None:
     graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
     sharding = Sharding(2, asynchronous=True, async_order="fixed")
-    live = configure_online(toy, optimising={"sharding": sharding, "threads": 2})
+    live = configure_online(toy, optimization={"sharding": sharding, "threads": 2})
     assert tune(decode_by_graphs(live, graphs)).weights == tune(live).weights
 
 

@@ -47,9 +47,9 @@ MIRA: dict[str, Any] = {"algorithm": "kbmira", "options": {"epochs": 3}}
 ON_LISTS: dict[str, Any] = {"algorithm": "pro", "options": {}}
 
 
-@pytest.mark.parametrize("optimising", [{}, MIRA, ON_LISTS], ids=["mert", "kbmira", "lists"])
-def test_a_run(toy: Toy, log: Any, optimising: dict[str, Any]) -> None:
-    made = toy.configuration(decoding=GRAPHS, optimising=optimising, minimum_change=0.0)
+@pytest.mark.parametrize("optimization", [{}, MIRA, ON_LISTS], ids=["mert", "kbmira", "lists"])
+def test_a_run(toy: Toy, log: Any, optimization: dict[str, Any]) -> None:
+    made = toy.configuration(decoding=GRAPHS, optimization=optimization, minimum_change=0.0)
     result = tune(made, log)
     scores = [step.first_best_score for step in result.iterations]
     assert len(scores) == 3
@@ -60,7 +60,7 @@ def test_a_run(toy: Toy, log: Any, optimising: dict[str, Any]) -> None:
         assert store.iterations()[0].hypotheses == 12 * 15
         assert store.space is not None
         assert "UnknownWordPenalty0" in store.space.sparse
-    from_graphs = "algorithm" not in optimising or optimising is MIRA
+    from_graphs = "algorithm" not in optimization or optimization is MIRA
     assert (result.graphs, result.scored_on) == (from_graphs, "graphs" if from_graphs else "lists")
     # It is never tuned.
     assert not result.weights.sparse
@@ -97,7 +97,7 @@ def test_mert_searches_all_that_is_in_the_graphs(toy: Toy) -> None:
         made = toy.configuration(
             name,
             decoding=decoding,
-            optimising={"options": {"graph_search": "graphs"}},
+            optimization={"options": {"graph_search": "graphs"}},
             maximum_iterations=1,
         )
         tune(made)
@@ -110,7 +110,7 @@ def test_mert_searches_all_that_is_in_the_graphs(toy: Toy) -> None:
 def test_graphs_of_all_iterations_are_learnt_from(toy: Toy) -> None:
     """A second decoding changes nothing where the graphs had everything already."""
     few = {"graphs": GraphSettings(1)}
-    made = toy.configuration(decoding=few, optimising=MIRA, maximum_iterations=2)
+    made = toy.configuration(decoding=few, optimization=MIRA, maximum_iterations=2)
     tune(made)
     with open_store(made.working_directory) as store, store.graphs() as graphs:
         kept = [len(graphs.of_sentence(number)) for number in range(12)]
@@ -125,16 +125,16 @@ def test_graphs_of_all_iterations_are_learnt_from(toy: Toy) -> None:
 
 
 def test_the_window_and_historic_bests(toy: Toy) -> None:
-    optimising = {"window": 0, "historic_bests": True}
-    made = toy.configuration(decoding=GRAPHS, optimising=optimising, maximum_iterations=2)
+    optimization = {"window": 0, "historic_bests": True}
+    made = toy.configuration(decoding=GRAPHS, optimization=optimization, maximum_iterations=2)
     assert len(tune(made).iterations) == 2
 
 
 def test_inactive_weights_stay(toy: Toy) -> None:
-    for optimising in ({}, MIRA):
+    for optimization in ({}, MIRA):
         made = toy.configuration(
             decoding=GRAPHS,
-            optimising=optimising | {"active": ("LM0", "WordPenalty0")},
+            optimization=optimization | {"active": ("LM0", "WordPenalty0")},
             maximum_iterations=1,
             existing="overwrite",
         )
@@ -152,7 +152,7 @@ def test_inactive_weights_stay(toy: Toy) -> None:
 
 def test_sparse_features_of_graphs_are_learnt(toy: Toy) -> None:
     made = toy.configuration(
-        flags="-sparse", decoding=GRAPHS, optimising=MIRA, maximum_iterations=2
+        flags="-sparse", decoding=GRAPHS, optimization=MIRA, maximum_iterations=2
     )
     weights = tune(made).weights
     with open_store(made.working_directory) as store:
@@ -167,7 +167,7 @@ def test_killed_at_any_moment(
     """What lay on the disk before and after each transaction with graphs is a run to continue."""
     whole = toy.directory / "whole"
     settings: dict[str, Any] = {
-        "decoding": GRAPHS, "optimising": MIRA, "maximum_iterations": 2, "minimum_change": 0.0
+        "decoding": GRAPHS, "optimization": MIRA, "maximum_iterations": 2, "minimum_change": 0.0
     }  # fmt: skip
     moments: list[str] = []
 
@@ -316,12 +316,12 @@ def test_invalid_output_of_decoders_is_rejected(toy: Toy, fault: str, why: str) 
     assert len(tune(mended).iterations) == 1
 
 
-@pytest.mark.parametrize("optimising", [{}, MIRA], ids=["mert", "kbmira"])
+@pytest.mark.parametrize("optimization", [{}, MIRA], ids=["mert", "kbmira"])
 def test_a_sentence_without_translation_has_no_graph(
-    toy: Toy, log: Any, optimising: dict[str, Any]
+    toy: Toy, log: Any, optimization: dict[str, Any]
 ) -> None:
     made = toy.configuration(
-        flags="-fault unparsed", decoding=GRAPHS, optimising=optimising, maximum_iterations=1
+        flags="-fault unparsed", decoding=GRAPHS, optimization=optimization, maximum_iterations=1
     )
     tune(made, log)
     warnings = [note.text for note in log.of(Note) if note.warning]
@@ -342,7 +342,7 @@ def test_a_sentence_without_translation_has_no_graph(
 def test_conflicting_settings_are_rejected(
     toy: Toy, decoding: dict[str, Any], more: dict[str, Any], why: str
 ) -> None:
-    made = toy.configuration(decoding=GRAPHS | decoding, optimising=MIRA, **more)
+    made = toy.configuration(decoding=GRAPHS | decoding, optimization=MIRA, **more)
     with pytest.raises(UsageError, match=why):
         tune(made)
     assert not made.working_directory.exists()
@@ -355,9 +355,9 @@ def test_graphs_are_not_joined_by_queues(toy: Toy) -> None:
         tune(replace(made, decoding=replace(made.decoding, decoder=decoder)))
 
 
-@pytest.mark.parametrize("optimising", [{}, MIRA], ids=["mert", "kbmira"])
+@pytest.mark.parametrize("optimization", [{}, MIRA], ids=["mert", "kbmira"])
 def test_the_map_grows_from_iteration_to_iteration(
-    toy: Toy, monkeypatch: pytest.MonkeyPatch, optimising: dict[str, Any]
+    toy: Toy, monkeypatch: pytest.MonkeyPatch, optimization: dict[str, Any]
 ) -> None:
     """It cannot grow while graphs are in use; learning lets go of them."""
     open_mapped = NBestStore.open.__func__  # type: ignore[attr-defined]
@@ -369,7 +369,7 @@ def test_the_map_grows_from_iteration_to_iteration(
 
     monkeypatch.setattr(NBestStore, "open", classmethod(small))
     made = toy.configuration(
-        decoding={"graphs": GraphSettings(0)}, optimising=optimising, minimum_change=0.0
+        decoding={"graphs": GraphSettings(0)}, optimization=optimization, minimum_change=0.0
     )
     gc.disable()
     try:

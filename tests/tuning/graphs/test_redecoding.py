@@ -32,17 +32,17 @@ def run(toy: Toy, name: str, every: int, **more: Any) -> Configuration:
     """A run with search graphs, of which all edges are kept."""
     decoder = MosesDecoder(graph_decoder(toy.directory / "graph-decoder"))
     decoding = {"decoder": decoder, "graphs": GraphSettings(edges=0, every=every), "nbest": 12}
-    optimising = {"algorithm": "kbmira", "options": {"epochs": 5}, **more.pop("optimising", {})}
+    optimization = {"algorithm": "kbmira", "options": {"epochs": 5}, **more.pop("optimization", {})}
     settings = {"maximum_iterations": 5, "minimum_change": 0.0, **more}
-    return toy.configuration(name, decoding=decoding, optimising=optimising, **settings)
+    return toy.configuration(name, decoding=decoding, optimization=optimization, **settings)
 
 
 def online(toy: Toy, name: str, every: int, **more: Any) -> Configuration:
     """An online run of four epochs, in batches of 4 sentences."""
-    optimising = {"algorithm": "adagrad", "options": {"epochs": 4, "batch": 4}, "threads": 2}
-    optimising |= more.pop("optimising", {})
+    optimization = {"algorithm": "adagrad", "options": {"epochs": 4, "batch": 4}, "threads": 2}
+    optimization |= more.pop("optimization", {})
     settings = {"online": OnlineSettings(), "maximum_iterations": 0, **more}
-    return run(toy, name, every, optimising=optimising, **settings)
+    return run(toy, name, every, optimization=optimization, **settings)
 
 
 def decoded(log: Log) -> int:
@@ -105,7 +105,7 @@ def test_an_interrupted_run_ends_with_the_same_bytes(
         if regime == "batch":
             return run(toy, name, 2, maximum_iterations=3)
         sharding = {"sharding": Sharding(2, "average")} if regime == "shards" else {}
-        return online(toy, name, 2, optimising=sharding)
+        return online(toy, name, 2, optimization=sharding)
 
     tune(configuration("whole"))
     parts = configuration("parts")
@@ -137,7 +137,7 @@ def test_shards_learn_from_graphs(toy: Toy, log: Log) -> None:
     found = []
     for workers in ("threads", "processes"):
         sharding = Sharding(2, "average", workers=workers)
-        configuration = online(toy, workers, 2, optimising={"sharding": sharding})
+        configuration = online(toy, workers, 2, optimization={"sharding": sharding})
         found.append(tune(replace(configuration, maximum_iterations=3), log))
         assert graphs_of(toy, workers) == [12, 0, 12]
     assert decoded(log) == 4
@@ -156,10 +156,10 @@ def test_other_settings_restart_an_epoch(toy: Toy, log: Log) -> None:
         tune(configuration, watch)
     with NBestStore.open(configuration.working_directory / "nbests.lmdb") as store:
         assert store.open_iteration() is not None
-    options = {**configuration.optimising.options, "batch": 6}
+    options = {**configuration.optimization.options, "batch": 6}
     other = replace(
         configuration,
-        optimising=replace(configuration.optimising, options=options),
+        optimization=replace(configuration.optimization, options=options),
         existing="continue",
         maximum_iterations=1,
     )
@@ -171,8 +171,8 @@ def test_other_settings_restart_an_epoch(toy: Toy, log: Log) -> None:
 
 def test_rejected(toy: Toy) -> None:
     configuration = online(toy, "work", 2)
-    optimising = replace(configuration.optimising, sharding=Sharding(2, asynchronous=True))
+    optimization = replace(configuration.optimization, sharding=Sharding(2, asynchronous=True))
     with pytest.raises(UsageError, match="--async"):
-        tune(replace(configuration, optimising=optimising))
+        tune(replace(configuration, optimization=optimization))
     with pytest.raises(UsageError, match="--online-decoder"):
         tune(replace(configuration, online=OnlineSettings("server")))

@@ -38,9 +38,9 @@ LEARNERS = sorted(each.name for each in algorithms().values() if each.learner is
 def online(toy: Toy, name: str = "work", *, learner: str = "o-oro", epochs: int = 2, **more: Any):
     """A run on the toy system with batches of 4 sentences."""
     options = {"epochs": epochs, "batch": 4, **more.pop("options", {})}
-    optimising = {"algorithm": learner, "options": options, **more.pop("optimising", {})}
+    optimization = {"algorithm": learner, "options": options, **more.pop("optimization", {})}
     regime = {"online": OnlineSettings("process"), "maximum_iterations": 0, "minimum_change": 0.0}
-    return toy.configuration(name, optimising=optimising, **(regime | more))
+    return toy.configuration(name, optimization=optimization, **(regime | more))
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
@@ -171,7 +171,7 @@ def test_sparse_features_appear_and_keep_their_starting_weights(toy: Toy, log: L
 def test_only_active_weights_change(toy: Toy) -> None:
     """Also where sparse features appear that were not named."""
     configuration = online(
-        toy, learner="sgd", optimising={"active": ("LM0",)}, options={"rate": 1.0}, select="last"
+        toy, learner="sgd", optimization={"active": ("LM0",)}, options={"rate": 1.0}, select="last"
     )
     decoder = replace(configuration.decoding.decoder, flags=("-sparse",))
     result = tune(replace(configuration, decoding=replace(configuration.decoding, decoder=decoder)))
@@ -204,7 +204,7 @@ def test_text_that_no_request_can_hold_is_decoded_without_a_server(toy: Toy, log
         ({"learner": "mert"}, "mert learns from all lists at once"),
         ({"decoding": {"lattice_samples": 3}}, "lattice samples"),
         ({"decoding": {"transform": "bpe"}}, "rewriting"),
-        ({"optimising": {"window": 2}}, "earlier iterations' lists"),
+        ({"optimization": {"window": 2}}, "earlier iterations' lists"),
         ({"select": "best-dev"}, "best weights on the tuning set"),
         ({"select": "best-heldout"}, "--heldout"),
     ],
@@ -282,15 +282,15 @@ def test_numbering_follows_the_batches() -> None:
 
 def test_shards_of_stored_lists(toy: Toy) -> None:
     """Between decodings, shards learn at once; the result does not depend on the workers."""
-    optimising = {"algorithm": "oro", "options": {"epochs": 3, "batch": 2}}
+    optimization = {"algorithm": "oro", "options": {"epochs": 3, "batch": 2}}
     found = []
     for name, threads in (("one", 1), ("two", 2)):
         sharding = Sharding(shards=2)
-        given = {**optimising, "sharding": sharding, "threads": threads}
-        result = tune(toy.configuration(name, optimising=given, maximum_iterations=2))
+        given = {**optimization, "sharding": sharding, "threads": threads}
+        result = tune(toy.configuration(name, optimization=given, maximum_iterations=2))
         assert len(result.iterations[0].curve) == 3
         assert "rho" in result.iterations[0].curve[0]
         found.append(result.weights)
     assert found[0] == found[1]
-    plain = tune(toy.configuration("plain", optimising=optimising, maximum_iterations=2))
+    plain = tune(toy.configuration("plain", optimization=optimization, maximum_iterations=2))
     assert plain.weights != found[0]

@@ -47,15 +47,15 @@ SCRATCH = re.compile(r"(shard\d+|heldout)\..+")
 def shards(toy: Toy, name: str = "work", sharding: Sharding | None = None, **more: Any) -> Any:
     """A run on the toy system, on sparse features, with batches of 3 of 12 sentences."""
     options = {"epochs": 2, "batch": 3, **more.pop("options", {})}
-    optimising = {
+    optimization = {
         "algorithm": more.pop("learner", "adagrad"),
         "options": options,
         "sharding": sharding or Sharding(shards=2),
-        **more.pop("optimising", {}),
+        **more.pop("optimization", {}),
     }
     regime = {"online": OnlineSettings("process"), "maximum_iterations": 0, "minimum_change": 0.0}
     flags = more.pop("flags", "-sparse")
-    return toy.configuration(name, flags=flags, optimising=optimising, **(regime | more))
+    return toy.configuration(name, flags=flags, optimization=optimization, **(regime | more))
 
 
 def kept(directory: Path, left_by_run: Files) -> dict[str, Any]:
@@ -146,7 +146,7 @@ def test_the_mixed_weights_are_those_of_the_line_search(toy: Toy) -> None:
 def test_one_shard_is_learning_without_shards(toy: Toy, learner: str) -> None:
     more: dict[str, Any] = {"learner": learner, "select": "last"}
     one = tune(shards(toy, sharding=Sharding(1, mixing="average"), **more))
-    plain = tune(shards(toy, "plain", optimising={"sharding": None}, **more))
+    plain = tune(shards(toy, "plain", optimization={"sharding": None}, **more))
     assert one.weights == plain.weights
     assert [i.optimum for i in one.iterations] == [i.optimum for i in plain.iterations]
 
@@ -250,7 +250,7 @@ def test_the_mode_of_learning_may_change_between_epochs(toy: Toy) -> None:
     """A resumed run keeps weights; other learner state belongs to its mode of learning."""
     tune(shards(toy, options={"epochs": 1}))
     more: dict[str, Any] = {"existing": "continue"}
-    result = tune(shards(toy, optimising={"sharding": None}, **more))
+    result = tune(shards(toy, optimization={"sharding": None}, **more))
     assert result.iterations[1].sentences == 12
     tune(shards(toy, options={"epochs": 3}, sharding=Sharding(3, mixing="weighted"), **more))
     last = Sharding(3, mixing="select", keep=2)

@@ -63,14 +63,14 @@ def stale(
     toy: Toy, name: str = "work", shards: int = 3, order: AsyncOrder = "fixed", **more: Any
 ) -> Any:
     """A run on the toy system, on sparse features, with batches of 2 of 12 sentences."""
-    optimising = {
+    optimization = {
         "algorithm": more.pop("learner", "adagrad"),
         "options": {"epochs": EPOCHS, "batch": BATCH, **more.pop("options", {})},
         "sharding": Sharding(shards, asynchronous=True, async_order=order),
-        **more.pop("optimising", {}),
+        **more.pop("optimization", {}),
     }
     regime = {"online": OnlineSettings("process"), "maximum_iterations": 0, "minimum_change": 0.0}
-    return toy.configuration(name, flags="-sparse", optimising=optimising, **(regime | more))
+    return toy.configuration(name, flags="-sparse", optimization=optimization, **(regime | more))
 
 
 def kept(directory: Path, left_by_run: Files) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def test_every_learner_learns(toy: Toy, learner: str) -> None:
 @pytest.mark.parametrize("order", ["fixed", "arrival"])
 def test_one_worker_is_learning_without(toy: Toy, order: AsyncOrder, left_by_run: Files) -> None:
     tune(stale(toy, "one", 1, order))
-    tune(stale(toy, "plain", optimising={"sharding": None}))
+    tune(stale(toy, "plain", optimization={"sharding": None}))
     one, plain = (kept(toy.directory / name, left_by_run) for name in ("one", "plain"))
     assert one == plain
 
@@ -347,7 +347,7 @@ def test_processes_leave_the_bytes_of_threads(toy: Toy, left_by_run: Files) -> N
     more: dict[str, Any] = {"options": {"epochs": 1}}
     tune(stale(toy, "threads", **more))
     elsewhere = Sharding(3, asynchronous=True, async_order="fixed", workers="processes")
-    tune(stale(toy, "processes", optimising={"sharding": elsewhere}, **more))
+    tune(stale(toy, "processes", optimization={"sharding": elsewhere}, **more))
     found = [kept(toy.directory / name, left_by_run) for name in ("threads", "processes")]
     assert found[0] == found[1]
 
@@ -383,7 +383,7 @@ def test_the_mode_of_learning_may_change_between_epochs(toy: Toy) -> None:
     """The learner keeps its whole state, as without workers."""
     tune(stale(toy, options={"epochs": 1}))
     plain: dict[str, Any] = {"sharding": None}
-    tune(stale(toy, options={"epochs": 2}, optimising=plain, existing="continue"))
+    tune(stale(toy, options={"epochs": 2}, optimization=plain, existing="continue"))
     more = {"options": {"epochs": 3}, "existing": "continue"}
     result = tune(stale(toy, shards=2, order="arrival", **more))
     assert [each.curve[0]["updates"] for each in result.iterations] == [6, 12, 18]
@@ -422,7 +422,7 @@ def test_weights_that_are_never_stale_or_never_fresh_are_reported(
 def test_rejected(toy: Toy, more: dict[str, Any], why: str) -> None:
     sharding = Sharding(2, asynchronous=True, **more)
     with pytest.raises(UsageError, match=why):
-        tune(stale(toy, online=OnlineSettings(), optimising={"sharding": sharding}))
+        tune(stale(toy, online=OnlineSettings(), optimization={"sharding": sharding}))
     assert not (toy.directory / "work" / "nbests.lmdb").exists()
 
 

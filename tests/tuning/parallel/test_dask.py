@@ -261,13 +261,13 @@ def test_decoding_workers_survive_the_death_of_another(
     toy.decoder.write_text(script)
 
     def run(name: str, sharding: Sharding) -> Any:
-        optimising = {
+        optimization = {
             "algorithm": "adagrad",
             "options": {"epochs": 1, "batch": 3},
             "sharding": sharding,
         }
         return tune(
-            toy.configuration(name, optimising=optimising, online=OnlineSettings("process"))
+            toy.configuration(name, optimization=optimization, online=OnlineSettings("process"))
         )
 
     expected = run("threads", sharding)

@@ -101,7 +101,7 @@ def quick(done: tuple[Any, Path], monkeypatch: pytest.MonkeyPatch) -> tuple[Conf
     shutil.rmtree(system.directory / "work", ignore_errors=True)
 
     def copied(configuration: Configuration, watch: Callable[[Any], None]) -> None:
-        seed, place = configuration.optimising.seed, configuration.working_directory
+        seed, place = configuration.optimization.seed, configuration.working_directory
         assert seed is not None
         calls.append((place.name, configuration.existing, seed))
         watch(Note("before"))
@@ -118,7 +118,7 @@ def quick(done: tuple[Any, Path], monkeypatch: pytest.MonkeyPatch) -> tuple[Conf
 
     monkeypatch.setattr(several_runs, "tune", copied)
     base = system.configuration(select="best-dev")
-    return replace(base, optimising=replace(base.optimising, seed=10)), calls
+    return replace(base, optimization=replace(base.optimization, seed=10)), calls
 
 
 def test_seeds_directories_and_the_median(quick: Any) -> None:
@@ -156,9 +156,9 @@ def test_finished_runs_are_kept_and_more_can_follow(quick: Any, log: Log) -> Non
         tune_several(configuration, 2)
     again = replace(configuration, existing="continue")
     with pytest.raises(UsageError, match="seeds from 10 on, not 4"):
-        tune_several(replace(again, optimising=replace(again.optimising, seed=4)), 2)
+        tune_several(replace(again, optimization=replace(again.optimization, seed=4)), 2)
     del calls[:]
-    tune_several(replace(again, optimising=replace(again.optimising, seed=None)), 2)
+    tune_several(replace(again, optimization=replace(again.optimization, seed=None)), 2)
     assert calls == [("run.2", "refuse", 11)]
     (work / "run.2" / "summary.json").unlink()  # as if it had been killed in the midst
     tune_several(again, 4)
@@ -177,7 +177,7 @@ def test_overwriting_leaves_nothing_of_earlier_runs(quick: Any) -> None:
     anew = replace(
         configuration,
         existing="overwrite",
-        optimising=replace(configuration.optimising, seed=11),
+        optimization=replace(configuration.optimization, seed=11),
     )
 
     def refused(configuration: Configuration, watch: Callable[[Any], None]) -> None:
@@ -212,9 +212,9 @@ def test_the_mean_of_all_runs(quick: Any) -> None:
     written = read_moses_ini(configuration.working_directory / "moses.ini").weights
     assert written["LM0"] == (pytest.approx(mean[1], rel=1e-12),)
     # Where some features only are tuned, weights have a scale that must stay.
-    some = replace(configuration.optimising, active=("LM0",))
+    some = replace(configuration.optimization, active=("LM0",))
     result = tune_several(
-        replace(configuration, optimising=some, existing="continue"), 2, "average"
+        replace(configuration, optimization=some, existing="continue"), 2, "average"
     )
     np.testing.assert_allclose(result.weights.dense, np.mean(points, axis=0), rtol=1e-12)
 
@@ -294,7 +294,7 @@ def test_a_run_equals_a_single_run_and_resumes_after_a_kill(
         tune_several(configuration, 2, "best-heldout", watch)
     result = tune_several(replace(configuration, existing="continue"), 2, "best-heldout")
     alone = toy.configuration("alone", maximum_iterations=2, held_out=held_out)
-    tune(replace(alone, optimising=replace(alone.optimising, seed=6)))
+    tune(replace(alone, optimization=replace(alone.optimization, seed=6)))
     assert left_by_run(toy.directory / "several" / "run.2") == left_by_run(alone.working_directory)
     assert result.chosen is not None
     scores = [run.heldout for run in result.runs]
