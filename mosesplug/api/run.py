@@ -64,7 +64,7 @@ _SCORE_TYPES: dict[str, ColumnType] = {
     "hypotheses": "int64",
     "new_hypotheses": "int64",
     "seconds_decoding": "float64",
-    "seconds_optimising": "float64",
+    "seconds_optimizing": "float64",
 }
 
 
@@ -257,7 +257,7 @@ class Run:
         Columns: iteration; score of the decoder's translations; optimum, the score that the
         optimizer reached in the merged lists; oracle, the score of the greedy corpus oracle of all
         lists so far; held_out, the best held-out score of the iteration; hypotheses,
-        new_hypotheses; seconds_decoding, seconds_optimising.
+        new_hypotheses; seconds_decoding, seconds_optimizing.
 
         Args:
             oracles: compute the oracles, which reads all hypotheses.

@@ -1,6 +1,6 @@
-"""Gains of learned weights by the objective and by metrics not optimised.
+"""Gains of learned weights by the objective and by metrics not optimized.
 
-Optimising a metric games it: its score rises more than the output improves (Kovacs et al. 2024,
+Optimizing a metric games it: its score rises more than the output improves (Kovacs et al. 2024,
 "Mitigating metric bias in minimum Bayes risk decoding"). Metrics that are only watched, sentences
 that were held out, and tests of the differences show what a gain is worth.
 """
@@ -52,7 +52,7 @@ class MetricGain:
     Attributes:
         metric: its name.
         signature: its name and settings.
-        is_objective: whether the weights were optimised for it.
+        is_objective: whether the weights were optimized for it.
         is_error_rate: whether less is better. ``start`` and ``end`` are rates, then.
         start, end: corpus scores.
         interval: the 95 % interval of ``difference`` by the paired bootstrap; NaN for fewer than 2
@@ -98,7 +98,7 @@ class Gain:
 
     @property
     def objective(self) -> MetricGain:
-        """The metric that was optimised."""
+        """The metric that was optimized."""
         return self.metrics[0]
 
     @property

@@ -56,7 +56,7 @@ def gather_report_steps(
         text: source sentences and references.
         sentences: number of the worst and of the best sentences to show.
         lattice: the sentence whose search graph is shown; None selects a small one.
-        watched: names of metrics that the run did not optimise.
+        watched: names of metrics that the run did not optimize.
 
     Raises:
         UsageError: metrics that cannot be reported; see ``_measure_watched``.
@@ -171,7 +171,7 @@ def describe_iteration(record: IterationRecord) -> IterationFacts:
         hypotheses=shards.hypotheses if shards else record.hypotheses,
         new_hypotheses=shards.new_hypotheses if shards else record.new_hypotheses,
         seconds_decoding=start.seconds_decoding,
-        seconds_optimising=0.0 if result is None else result.seconds_optimising,
+        seconds_optimizing=0.0 if result is None else result.seconds_optimizing,
         weights=start.weights.normalise().dense,
     )
 

@@ -51,17 +51,17 @@ class StoredRun:
 
     @property
     def signature(self) -> str:
-        """Signature of the metric that the run optimises."""
+        """Signature of the metric that the run optimizes."""
         return self.records[-1].signature
 
     @property
     def metric_name(self) -> str:
-        """Name of the metric that the run optimises."""
+        """Name of the metric that the run optimizes."""
         return self.signature.partition("|")[0]
 
     @cached_property
     def metric(self) -> Metric:
-        """The metric that the run optimises."""
+        """The metric that the run optimizes."""
         from mosesplug.metrics.registry import metric_of_signature
 
         return metric_of_signature(self.signature)

@@ -48,7 +48,7 @@ class LearningData:
         restrict: returns a problem that has only the sentences at some positions.
         notes: what a user should know about the data.
         lengths: how model scores depend on the length; None: they do not.
-        watched: metrics that are reported and not optimised, on the rows of the problem's lists.
+        watched: metrics that are reported and not optimized, on the rows of the problem's lists.
         domains: the features with copies for each domain; None without weights of domains.
     """
 
@@ -134,7 +134,7 @@ class HeldOutLists:
 
     Attributes:
         problem: the lists in the feature space of the data to learn from.
-        watched: metrics that are reported and not optimised, on the rows of these lists.
+        watched: metrics that are reported and not optimized, on the rows of these lists.
     """
 
     problem: Problem
@@ -193,7 +193,7 @@ def make_list_data(
         signature: the metric with its settings and the number of references.
         hypotheses: number of hypotheses before duplicates were removed.
         threads: maximum number of threads.
-        watched: metrics that are reported and not optimised.
+        watched: metrics that are reported and not optimized.
     """
     sentences = np.flatnonzero(np.diff(lists.offsets)).astype(np.int64)
     return LearningData(

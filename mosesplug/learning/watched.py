@@ -1,4 +1,4 @@
-"""Metrics that are reported, not optimised, on the objective's hypotheses.
+"""Metrics that are reported, not optimized, on the objective's hypotheses.
 
 A weighted sum of all metrics gives their statistics side by side in one pass over the lists;
 ``split_statistics`` separates those of the objective, which is all that an optimizer sees.
@@ -48,13 +48,13 @@ def find_watched(
         settings: the settings of the objective; others use those that they know.
         outside: the metrics of scores from outside. Those that the objective does not use are
             reported without being asked for.
-        objective: the metric that is optimised.
+        objective: the metric that is optimized.
 
     Raises:
-        UsageError: an unknown metric, or one that is optimised or named twice.
+        UsageError: an unknown metric, or one that is optimized or named twice.
     """
-    optimised = {objective.name, *_parts(objective)}
-    found = {each.name: each for each in outside if each.name not in optimised}
+    optimized = {objective.name, *_parts(objective)}
+    found = {each.name: each for each in outside if each.name not in optimized}
     asked: dict[str, Metric] = {}
     for name in names:
         each = _find_with_settings(name, settings, outside, _parts(objective))

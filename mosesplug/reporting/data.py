@@ -36,7 +36,7 @@ class IterationFacts:
         held_out: best held-out score of the iteration; None without one.
         hypotheses: number of hypotheses in its lists.
         new_hypotheses: those that no earlier iteration had.
-        seconds_decoding, seconds_optimising: wall times.
+        seconds_decoding, seconds_optimizing: wall times.
         weights: dense weights that it was decoded with, divided by their L1 norm.
     """
 
@@ -48,13 +48,13 @@ class IterationFacts:
     hypotheses: int
     new_hypotheses: int
     seconds_decoding: float
-    seconds_optimising: float
+    seconds_optimizing: float
     weights: tuple[float, ...]
 
 
 @dataclass(frozen=True)
 class WatchedScores:
-    """A metric that a run did not optimise.
+    """A metric that a run did not optimize.
 
     Attributes:
         metric: its name.
@@ -206,7 +206,7 @@ class ReportData:
         coverage: None if the lists are in other stores.
         worst, best: sentences with the lowest and highest sentence scores of the 1-best.
         lattice: None if no search graph is stored.
-        watched: metrics that the run did not optimise.
+        watched: metrics that the run did not optimize.
     """
 
     store: str

@@ -130,9 +130,9 @@ def _draw_times(figure: Figure, data: ReportData) -> None:
     axes = figure.subplots()
     numbers = [facts.number for facts in data.iterations]
     decoding = np.array([facts.seconds_decoding for facts in data.iterations])
-    optimising = np.array([facts.seconds_optimising for facts in data.iterations])
+    optimizing = np.array([facts.seconds_optimizing for facts in data.iterations])
     axes.bar(numbers, decoding, color="#0f766e", label="decoding")
-    axes.bar(numbers, optimising, bottom=decoding, color="#f59e0b", label="optimizing")
+    axes.bar(numbers, optimizing, bottom=decoding, color="#f59e0b", label="optimizing")
     axes.set_ylabel("seconds")
     _over_iterations(axes, numbers)
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))

@@ -100,7 +100,7 @@ def _render_iterations(data: ReportData) -> str:
             str(facts.hypotheses),
             str(facts.new_hypotheses),
             f"{facts.seconds_decoding:.1f} s",
-            f"{facts.seconds_optimising:.1f} s",
+            f"{facts.seconds_optimizing:.1f} s",
         )
         for facts in data.iterations
     ]
@@ -111,7 +111,7 @@ def _render_iterations(data: ReportData) -> str:
 
 
 def _render_watched(data: ReportData) -> str:
-    """Return the scores by metrics that were not optimised, and their trade-offs."""
+    """Return the scores by metrics that were not optimized, and their trade-offs."""
     note = (
         "Of the decoder's translations. In the plots, better is to the right and up; the "
         "Pareto-optimal iterations, which no other beats by both metrics, are joined by a line."

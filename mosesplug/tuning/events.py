@@ -23,7 +23,7 @@ __all__ = [
     "ignore_event",
 ]
 
-Phase = Literal["filter", "features", "decode", "score", "optimise", "judge", "compare"]
+Phase = Literal["filter", "features", "decode", "score", "optimize", "judge", "compare"]
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,7 @@ class HeldOutScorer:
             iteration: from 1.
             start: the weights of its decoding; scored, too, if nothing was scored before,
                 because they may stay the best.
-            found: the optimised weights.
+            found: the optimized weights.
             before: all scores of the run so far.
         """
         first = () if before else (self.evaluate(iteration, iteration - 1, start, before),)

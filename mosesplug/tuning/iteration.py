@@ -194,7 +194,7 @@ def optimize_weights(context: Context, current: IterationRecord) -> IterationRes
         OptimizerError: there are no usable weights.
     """
     iteration, weights = current.iteration, read_start(current).weights
-    context.files.watch(PhaseStarted(iteration, "optimise"))
+    context.files.watch(PhaseStarted(iteration, "optimize"))
     clock = Clock()
     release_memory()
     given, copies = build_problem(context, iteration), None

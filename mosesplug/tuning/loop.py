@@ -110,7 +110,7 @@ def _drop_unrecorded_epoch(store: NBestStore) -> None:
 
 
 def _run(context: Context, judge: HeldOutScorer | None) -> None:
-    """Alternate between decoding the whole input and optimising on all lists."""
+    """Alternate between decoding the whole input and optimizing on all lists."""
     iterations = context.files.store.iterations()
     is_unfinished = bool(iterations) and iterations[-1].result is None
     skip = context.data.configuration.skip_decoder and not is_unfinished

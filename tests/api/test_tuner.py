@@ -210,7 +210,7 @@ def test_reopening_before_every_step_changes_nothing(toy: ToySystem) -> None:
     assert left_by("parts") == left_by("whole")
 
 
-@pytest.mark.parametrize("when", ["score", "optimise", "finished"])
+@pytest.mark.parametrize("when", ["score", "optimize", "finished"])
 def test_interrupted_within_tell(toy: ToySystem, when: str) -> None:
     run_to_end("whole", max_iterations=2)
 
@@ -232,7 +232,7 @@ def test_killed_within_tell(toy: ToySystem) -> None:
         "from mosesplug.tuning.events import PhaseStarted\n"
         "from tests.api.test_tuner import open_tuner, decode\n"
         "def kill(event):\n"
-        "    if event == PhaseStarted(1, 'optimise'): os.kill(os.getpid(), 9)\n"
+        "    if event == PhaseStarted(1, 'optimize'): os.kill(os.getpid(), 9)\n"
         "tuner = open_tuner('parts', max_iterations=2, watch=kill)\n"
         "request = tuner.ask()\n"
         "tuner.tell(request, decode(request))\n"

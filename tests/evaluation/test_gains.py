@@ -67,7 +67,7 @@ def choose(lists: Path, weights: np.ndarray) -> np.ndarray:
     return scores.argmax(axis=1) + HYPOTHESES * np.arange(SENTENCES)
 
 
-def test_scores_that_are_not_optimised_are_watched(lists: Path) -> None:
+def test_scores_that_are_not_optimized_are_watched(lists: Path) -> None:
     result = learn(lists)
     (gain,) = measure_gains(result)
     assert [each.metric for each in gain.metrics] == ["GOOD", "BAD"]
@@ -171,7 +171,7 @@ def test_nothing_to_report(lists: Path) -> None:
     assert measure_gains(learn(lists, scores=[f"GOOD={lists}/good.npy"])) == ()
 
 
-def test_parts_of_a_sum_are_optimised_not_watched(lists: Path) -> None:
+def test_parts_of_a_sum_are_optimized_not_watched(lists: Path) -> None:
     result = learn(lists, metric="GOOD:0.5+BAD:0.5")
     assert result.data.watched == ()
     beside = learn(lists, metric="GOOD:0.5+BAD:0.5", **{"report-metric": ["BAD"]})

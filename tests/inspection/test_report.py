@@ -164,7 +164,7 @@ def test_sentences(tmp_path: Path) -> None:
     assert worst.source == source[worst.number].decode("utf-8", "replace")
 
 
-def test_metrics_that_were_not_optimised(tmp_path: Path) -> None:
+def test_metrics_that_were_not_optimized(tmp_path: Path) -> None:
     """Each is the score of the first hypotheses of the lists, as text."""
     text = ParallelText(references=[REFERENCE])
     with open_run(make_run(tmp_path / "work")) as run:

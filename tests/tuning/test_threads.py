@@ -1,4 +1,4 @@
-"""How many threads score and optimise is a matter of time only: a run's files are the same."""
+"""How many threads score and optimize is a matter of time only: a run's files are the same."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ _PHASES = {
     "features": "asking the decoder for its features",
     "decode": "decoding",
     "score": "scoring",
-    "optimise": "optimizing",
+    "optimize": "optimizing",
     "judge": "translating the held-out text",
     "compare": "comparing the decoder's server with a newly started decoder",
 }
@@ -207,7 +207,7 @@ def _rows(result: Result) -> list[tuple[str, ...]]:
                 str(iteration.hypotheses),
                 str(iteration.new_hypotheses),
                 f"{iteration.seconds_decoding:.1f} s",
-                f"{iteration.seconds_optimising:.1f} s",
+                f"{iteration.seconds_optimizing:.1f} s",
             )
             for iteration in result.iterations
         ),
@@ -229,7 +229,7 @@ def _online_rows(result: Result) -> list[tuple[str, ...]]:
                 f"{point.get('active', 0):.0f}",
                 f"{point.get('updates', 0):.0f}",
                 f"{iteration.seconds_decoding:.1f} s",
-                f"{iteration.seconds_optimising:.1f} s",
+                f"{iteration.seconds_optimizing:.1f} s",
             )
         )
     return rows

@@ -58,7 +58,7 @@ class Plan:
     Attributes:
         seed: the seed of the orders and of the steps' random numbers.
         batch: number of sentences per mini-batch.
-        metric: the metric to optimise.
+        metric: the metric to optimize.
         active: bool ``[n_features]``; weights that may change. Features found later are active.
         stored: whether the n-best lists are those of earlier decodings, which many epochs visit.
     """

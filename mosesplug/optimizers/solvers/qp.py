@@ -7,7 +7,7 @@ of a group share, and that costs ``C_g`` a unit. Groups are the sentences of a b
 Watanabe 2016, eq. 60, with several constraints a sentence), or the margins and the bounds of one
 sentence (Eidelman et al. 2013, equation 5). The unused part of ``C_g`` is a multiplier too, of a
 constraint without features; so the sum of a group is fixed, and the smallest change is an exchange
-between two multipliers (sequential minimal optimisation, Platt 1999; Algorithm 2 of Eidelman et
+between two multipliers (sequential minimal optimization, Platt 1999; Algorithm 2 of Eidelman et
 al.).
 """
 

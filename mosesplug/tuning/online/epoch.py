@@ -304,7 +304,7 @@ def make_result(
         weights=weights,
         optimum=score,
         largest_change=weights.largest_change(epoch.record.weights),
-        seconds_optimising=seconds,
+        seconds_optimizing=seconds,
         curve=(point,),
     )
 
@@ -328,6 +328,6 @@ def report_epoch(epoch: Epoch, result: IterationResult) -> None:
             epoch.context.data.configuration.metric.name,
             result.optimum,
             report,
-            result.seconds_optimising,
+            result.seconds_optimizing,
         )
     )

@@ -118,7 +118,7 @@ class IterationResult:
         optimum: score on the merged lists that the optimizer reports; if online, the score of
             all mini-batches, each decoded with the weights before its update.
         largest_change: of one weight against those decoded with, or before the epoch.
-        seconds_optimising: wall time.
+        seconds_optimizing: wall time.
         curve: the optimizer's report of its steps; for online learners, one mapping per epoch.
         heldout: scores of the held-out set in this iteration.
         average: if online and wanted, the mean of the weights after all updates of the run.
@@ -129,7 +129,7 @@ class IterationResult:
     weights: Weights
     optimum: float
     largest_change: float
-    seconds_optimising: float
+    seconds_optimizing: float
     curve: tuple[Mapping[str, Any], ...] = ()
     heldout: tuple[Evaluation, ...] = ()
     average: Weights | None = None
@@ -142,7 +142,8 @@ class IterationResult:
             **_encode_weights(self.weights),
             "optimum": self.optimum,
             "largest_change": self.largest_change,
-            "seconds_optimising": self.seconds_optimising,
+            # The spelling of this key is that of stored runs.
+            "seconds_optimising": self.seconds_optimizing,
             "curve": [dict(point) for point in self.curve],
             "heldout": [evaluation.as_record() for evaluation in self.heldout],
             "average": None if self.average is None else _encode_weights(self.average),

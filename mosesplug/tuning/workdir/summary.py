@@ -32,7 +32,7 @@ class IterationFigures:
         hypotheses, new_hypotheses: in its n-best lists.
         sentences: how many have an n-best list.
         weights: that it was decoded with.
-        seconds_decoding, seconds_optimising: wall time.
+        seconds_decoding, seconds_optimizing: wall time.
         curve: the optimizer's report of its steps. An online learner reports epochs: score,
             loss, norm of the weights, number of nonzero weights, updates, and more.
         heldout: ``(updates, score)`` of each decoding of the held-out set.
@@ -47,7 +47,7 @@ class IterationFigures:
     sentences: int
     weights: Weights
     seconds_decoding: float
-    seconds_optimising: float
+    seconds_optimizing: float
     curve: tuple[Mapping[str, Any], ...] = ()
     heldout: tuple[tuple[int, float], ...] = ()
 
@@ -137,7 +137,7 @@ class Result:
             ],
             "seconds": {
                 "decoding": round(iteration.seconds_decoding, 3),
-                "optimising": round(iteration.seconds_optimising, 3),
+                "optimizing": round(iteration.seconds_optimizing, 3),
             },
         }
 
@@ -167,7 +167,7 @@ def summarize_iterations(records: Sequence[IterationRecord]) -> tuple[IterationF
                 sentences=lists.sentences,
                 weights=start.weights,
                 seconds_decoding=start.seconds_decoding,
-                seconds_optimising=result.seconds_optimising,
+                seconds_optimizing=result.seconds_optimizing,
                 curve=result.curve,
                 heldout=tuple((point.updates, point.score) for point in result.heldout),
             )

@@ -204,7 +204,7 @@ def test_prints_the_weights_that_it_cannot_write(
 
 
 @pytest.mark.parametrize("name", [*metric_names(), "BLEU,TER"])
-def test_optimises_every_metric(lists: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+def test_optimizes_every_metric(lists: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     words = ["--nbest", lists / "lists", "--refs", lists / "refs", "--init", lists / "init.dense"]
     assert run(*words, "--metric", name, "--restarts", "2", "-o", lists / "tuned") == 0
     said = capsys.readouterr().err

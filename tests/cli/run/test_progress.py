@@ -34,7 +34,7 @@ EVENTS: tuple[Event, ...] = (
     DecodingProgress(1, 3, 10, 1.5),
     DecodingProgress(1, 10, 10, 5.0),
     GraphsRead(1, 4, 10),
-    PhaseStarted(1, "optimise"),
+    PhaseStarted(1, "optimize"),
     OptimizerProgress(1, 2, 20, "starts"),
     IterationFinished(1, "BLEU", 0.25, 0.5, 0.125, 1000),
     PhaseStarted(2, "decode"),
@@ -184,7 +184,7 @@ def test_lines_of_long_searches_without_a_terminal(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("mosesplug.cli.run.progress.time.monotonic", lambda: now[0])
     stream = io.StringIO()
     reporter = Reporter(stream)
-    reporter(PhaseStarted(1, "optimise"))
+    reporter(PhaseStarted(1, "optimize"))
     for step in range(1, 9):
         now[0] += 10.0
         reporter(OptimizerProgress(1, step, 20, "climbs"))

@@ -73,7 +73,7 @@ def test_the_score_includes_fixed_weights(tmp_path: Path, flag: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flag", "phases"), [("--hg-mira", ["score", "optimise"]), ("--lattice-mert", [])]
+    ("flag", "phases"), [("--hg-mira", ["score", "optimize"]), ("--lattice-mert", [])]
 )
 def test_graphs_of_the_bundled_decoder(
     tmp_path: Path, left_by_run: Files, flag: str, phases: list[str]

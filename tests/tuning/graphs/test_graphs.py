@@ -183,7 +183,7 @@ def test_killed_at_any_moment(
             remember("graphs")
 
     def at_event(event: Event) -> None:
-        if isinstance(event, PhaseStarted) and event.phase in ("score", "optimise"):
+        if isinstance(event, PhaseStarted) and event.phase in ("score", "optimize"):
             remember(str(event))
 
     monkeypatch.setattr(graph_writing, "_put", put_and_remember)

@@ -287,7 +287,7 @@ def test_a_run_equals_a_single_run_and_resumes_after_a_kill(
     def watch(event: Any) -> None:
         log(event)
         phases = [(each.iteration, each.phase) for each in log.of(PhaseStarted)]
-        if phases.count((2, "optimise")) == 2:
+        if phases.count((2, "optimize")) == 2:
             raise Killed
 
     with pytest.raises(Killed):

@@ -11,7 +11,7 @@ loss is below 0.
 In the dual problem, divided by lambda so that ``C = 1 / (lambda N)``, each hypothesis has a
 multiplier ``a_e >= 0``, those of a sentence add up to ``C``, and ``w = sum a_e (h(o) - h(e))``. In
 a sentence, the multiplier with the steepest slope takes from the flattest one above 0 (sequential
-minimal optimisation, Platt 1999; sentence by sentence, Keerthi et al. 2008). Visits to all
+minimal optimization, Platt 1999; sentence by sentence, Keerthi et al. 2008). Visits to all
 hypotheses alternate with visits to those that have a multiplier. Cutting planes (``planes``) solve
 the same problem. All know a lower bound, the dual objective, which never falls.
 """

@@ -156,7 +156,7 @@ ALGORITHMS = (
     ),
     online_algorithm(
         name="o-oro",
-        summary="Optimise each update of `oro` in its dual.",
+        summary="Optimize each update of `oro` in its dual.",
         source="Watanabe 2012",
         options=OOroOptions,
         learner=o_oro_learner,

@@ -133,7 +133,7 @@ ALGORITHMS = (
     ),
     online_algorithm(
         name="o-oro-softmax",
-        summary="Optimise each update of `oro-softmax` in its dual.",
+        summary="Optimize each update of `oro-softmax` in its dual.",
         source="Watanabe 2012",
         options=OOroSoftmaxOptions,
         learner=o_oro_softmax_learner,
