@@ -172,8 +172,8 @@ _COMMANDS: _Table = {
                 "interpolate",
                 "Interpolate between two weight vectors.",
             ),
-            "normalise": _Command(
-                "mosesplug.cli.inspect.weights_make", "normalise", "Divide weights by their norm."
+            "normalize": _Command(
+                "mosesplug.cli.inspect.weights_make", "normalize", "Divide weights by their norm."
             ),
             "convert": _Command(
                 "mosesplug.cli.inspect.weights_make", "convert", "Write weights in another format."

@@ -202,7 +202,7 @@ class _Side:
         homes = (lists.home_iterations.astype(np.int64) << 32) | lists.home_rows
         bounds = zip(first.tolist(), rows.offsets[common + 1].tolist(), strict=True)
         return cls(
-            vector=read_start(record).weights.normalise().vector(run.space),
+            vector=read_start(record).weights.normalize().vector(run.space),
             dense=rows.dense[first].astype(np.float64),
             sparse=None if rows.sparse is None else rows.sparse.take(first),
             scores=score_sentences(run.metric, rows.stats[first]),

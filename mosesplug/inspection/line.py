@@ -129,7 +129,7 @@ def trace_line(
         merged: its merged lists.
         direction: a feature (``LM0_0``, or a group of one value), whose weight changes; or ``N:M``
             for the line from the weights of iteration N (step 0) to those of M (step 1).
-        origin: where the line of a feature starts; None for the run's result. It is normalised.
+        origin: where the line of a feature starts; None for the run's result. It is normalized.
 
     Raises:
         UsageError: there is no such feature, or it is a group of several values.
@@ -141,12 +141,12 @@ def trace_line(
             raise UsageError("the iterations give the weights: leave out --weights")
         first, second = int(iterations[1]), int(iterations[2])
         start, end = (
-            run.decoding_weights(number).normalise().vector(run.space) for number in (first, second)
+            run.decoding_weights(number).normalize().vector(run.space) for number in (first, second)
         )
         what = f"from the weights of iteration {first} (0) to those of {second} (1)"
         return _trace(run, merged, what, "step", start, end - start, 0.0)
     column = _find_column(run, direction)
-    start = (origin or run.weights).normalise().vector(run.space)
+    start = (origin or run.weights).normalize().vector(run.space)
     axis = np.zeros(len(start))
     axis[column] = 1.0
     name, shift = run.space.names[column], float(start[column])

@@ -138,10 +138,10 @@ def read_store_tasks(
 
 
 def _read_decoding_weights(record: IterationRecord) -> Weights:
-    """Return the weights that the decoder got; those of iteration 1 may be normalised."""
+    """Return the weights that the decoder got; those of iteration 1 may be normalized."""
     start = read_start(record)
     if record.iteration == 1 and "-weight-overwrite" in start.command:
-        return start.weights.normalise()
+        return start.weights.normalize()
     return start.weights
 
 

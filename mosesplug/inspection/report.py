@@ -110,7 +110,7 @@ def gather_figure(run: StoredRun, figure: str, lattice: int | None = None) -> Re
 
 def _describe_run(run: StoredRun) -> ReportData:
     """Return what is known without reading lists."""
-    sparse = sorted(run.weights.normalise().sparse.items(), key=lambda item: -abs(item[1]))
+    sparse = sorted(run.weights.normalize().sparse.items(), key=lambda item: -abs(item[1]))
     active = [(mark_invalid_utf8(name), weight) for name, weight in sparse if weight != 0.0]
     return ReportData(
         store=str(run.path),
@@ -172,7 +172,7 @@ def describe_iteration(record: IterationRecord) -> IterationFacts:
         new_hypotheses=shards.new_hypotheses if shards else record.new_hypotheses,
         seconds_decoding=start.seconds_decoding,
         seconds_optimizing=0.0 if result is None else result.seconds_optimizing,
-        weights=start.weights.normalise().dense,
+        weights=start.weights.normalize().dense,
     )
 
 

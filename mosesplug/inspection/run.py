@@ -84,7 +84,7 @@ class StoredRun:
     @property
     def vector(self) -> NDArray[np.float64]:
         """The weights divided by the L1 norm of the dense ones, float64 ``[len(space)]``."""
-        return self.weights.normalise().vector(self.space)
+        return self.weights.normalize().vector(self.space)
 
     def name_sentence(self, number: int) -> str:
         """Return the id of a sentence as messages show it: its number, if ids are numbers."""
@@ -118,7 +118,7 @@ class StoredRun:
         return self.records[iteration - 1]
 
     def decoding_weights(self, iteration: int) -> Weights:
-        """Return the weights that an iteration was decoded with, not normalised.
+        """Return the weights that an iteration was decoded with, not normalized.
 
         Raises:
             DataError: there is no such iteration.

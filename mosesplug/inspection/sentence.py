@@ -160,7 +160,7 @@ def read_sentence(
         run: the run.
         number: the sentence id.
         iteration: the iteration; None for all lists, merged.
-        weights: weights of the model score, which are normalised; None for the run's result.
+        weights: weights of the model score, which are normalized; None for the run's result.
         text: source sentences and references.
         by: what sorts the hypotheses, the largest first.
 
@@ -176,7 +176,7 @@ def read_sentence(
     else:
         listed = run.store.iteration_list(iteration, number)
         strings, dense, sparse, stats = listed.texts, listed.dense, listed.sparse, listed.stats
-    used = (weights or run.weights).normalise()
+    used = (weights or run.weights).normalize()
     contributions = dense.astype(np.float64) * np.array(used.dense)
     values = [name_sparse_values(run, sparse, row) for row in range(len(strings))]
     weighted = [

@@ -24,7 +24,7 @@ from mosesplug.learning.inputs import LearningData
 from mosesplug.learning.lists.stored import select_iterations
 from mosesplug.optimizers import Algorithm, Optimizer, Problem, Progress, corpus_score
 from mosesplug.optimizers.online.learner import LearnerState
-from mosesplug.optimizers.problem import corpus_statistics, no_progress, normalise
+from mosesplug.optimizers.problem import corpus_statistics, no_progress, normalize
 from mosesplug.settings.algorithm_options import make_options, unknown_option
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.tuning.online.state import decode_states, encode_states
@@ -179,7 +179,7 @@ def make_tasks(
         UsageError: no sentence would be left to learn from, or there are fewer sentences than
             folds, or a single fold.
     """
-    start = normalise(data.problem, data.start.weights)
+    start = normalize(data.problem, data.start.weights)
     away: list[NDArray[np.int64] | None] = [None]
     if folds:
         away = list(split_folds(data.sentences, folds, seed))

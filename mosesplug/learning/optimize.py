@@ -21,7 +21,7 @@ from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData, HeldOutLists, Le
 from mosesplug.learning.length_exponent import learn_exponent
 from mosesplug.optimizers import Optimizer, Problem, Progress, Solution, corpus_score
 from mosesplug.optimizers import algorithm as find_algorithm
-from mosesplug.optimizers.problem import no_progress, normalise
+from mosesplug.optimizers.problem import no_progress, normalize
 from mosesplug.settings.algorithm_options import make_options
 from mosesplug.settings.configuration import SelectRun
 from mosesplug.settings.learning import LearningSettings
@@ -322,7 +322,7 @@ def learn_weights(
         chosen=chosen,
         validation=validation,
         is_start=np.allclose(
-            normalise(problem, solution.weights), normalise(problem, start), rtol=1e-9, atol=0.0
+            normalize(problem, solution.weights), normalize(problem, start), rtol=1e-9, atol=0.0
         ),
     )
 
@@ -388,7 +388,7 @@ def _choose_run(runs: list[SeedResult], select: SelectRun) -> SeedResult | None:
 
 
 def _average_runs(problem: Problem, runs: list[SeedResult]) -> Solution:
-    mean = np.mean([normalise(problem, run.solution.weights) for run in runs], axis=0)
+    mean = np.mean([normalize(problem, run.solution.weights) for run in runs], axis=0)
     if problem.bounds is not None:
         mean = problem.bounds.project(mean)  # rounding
     if not mean.any():

@@ -2,7 +2,7 @@
 
 Moses sets the weights by ``--scconfig weights:0.6+0.4``. Statistics of a hypothesis are those of
 the first metric, then those of the second, and so on. The score of their sum is the weighted sum of
-the metrics' scores; the weights are normalised to sum 1.
+the metrics' scores; the weights are normalized to sum 1.
 """
 
 from __future__ import annotations

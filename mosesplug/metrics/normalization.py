@@ -1,8 +1,8 @@
-"""Changes of text before it is scored: normalisations and selected factors.
+"""Changes of text before it is scored: normalizations and selected factors.
 
-A setting is, for example, ``normalize:lower+punct+nfkc``. Normalisations are for error rates. They
+A setting is, for example, ``normalize:lower+punct+nfkc``. Normalizations are for error rates. They
 are applied to hypotheses and references alike, in this order: ``nfkc`` composes characters as
-Unicode's normalisation form KC (full-width letters become plain ones), ``lower`` lower-cases all
+Unicode's normalization form KC (full-width letters become plain ones), ``lower`` lower-cases all
 letters of Unicode, and ``punct`` deletes every character of the Unicode categories ``P*``. Deleted
 characters leave nothing behind: ``don't`` becomes ``dont``, and a word that is punctuation only
 disappears. Factors are the parts of tokens such as ``houses|house|NNS``.
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 _NORMALIZATIONS = ("nfkc", "lower", "punct")
-"""The normalisations, in the order in which they are applied."""
+"""The normalizations, in the order in which they are applied."""
 
 
 @dataclass(frozen=True)
@@ -61,15 +61,15 @@ class Normalization:
         return f"normalize:{'+'.join(sorted(self.steps))}|" if self.steps else ""
 
     def lines(self, lines: Iterable[bytes]) -> list[bytes]:
-        """Return normalised lines; bytes that are not UTF-8 stay as they are."""
+        """Return normalized lines; bytes that are not UTF-8 stay as they are."""
         return [self._apply(line) for line in lines]
 
     def references(self, references: Sequence[Sequence[bytes]]) -> Sequence[Sequence[bytes]]:
-        """Return normalised ``references[k][line]``."""
+        """Return normalized ``references[k][line]``."""
         return [self.lines(lines) for lines in references] if self.steps else references
 
     def hypotheses(self, hypotheses: HypothesisRanges) -> HypothesisRanges:
-        """Return normalised hypotheses; each distinct text is normalised once."""
+        """Return normalized hypotheses; each distinct text is normalized once."""
         return rewrite_texts(hypotheses, self.lines) if self.steps else hypotheses
 
     def _apply(self, line: bytes) -> bytes:

@@ -15,7 +15,7 @@ from formats.weights.files import read_sparse
 from mosesplug.errors import DataError
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers import Problem, Solution
-from mosesplug.optimizers.problem import normalise
+from mosesplug.optimizers.problem import normalize
 from mosesplug.tuning_set import TuningSet
 
 __all__ = ["average_solutions", "read_starts", "remove_sparse", "select_weights", "split_problem"]
@@ -148,7 +148,7 @@ def split_problem(
 def average_solutions(
     problem: Problem, solutions: Sequence[Solution]
 ) -> tuple[NDArray[np.float64], float]:
-    """Return the normalised mean of the shards' weights, and the mean of their scores.
+    """Return the normalized mean of the shards' weights, and the mean of their scores.
 
     Raises:
         DataError: the mean of the weights is zero.
@@ -159,4 +159,4 @@ def average_solutions(
     if not weights.any():
         raise DataError("the average of the shards' weights is zero: use fewer shards")
     score = np.mean([solution.score for solution in solutions])
-    return normalise(problem, weights), float(score)
+    return normalize(problem, weights), float(score)

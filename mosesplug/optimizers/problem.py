@@ -7,7 +7,7 @@ function ``optimize(problem, initial, rng, options, progress) -> Solution``:
   weights treat all features as active if the problem does not say which are.
 - ``initial``, float64 ``[n_features]``, are the starting weights. Inactive weights keep their
   values, and the others are fitted in proportion to them. If every dense weight is active, the
-  result is divided by its L1 norm (``normalise``).
+  result is divided by its L1 norm (``normalize``).
 - ``rng`` is the source of all random choices, so that a seed determines the result.
 - ``options`` is the algorithm's dataclass of settings.
 - ``progress`` is called with the work done.
@@ -50,7 +50,7 @@ __all__ = [
     "corpus_statistics",
     "list_shards",
     "no_progress",
-    "normalise",
+    "normalize",
     "score_solution",
     "sentence_scores",
 ]
@@ -216,7 +216,7 @@ def sentence_scores(problem: Problem, smoothing: Smoothing) -> NDArray[np.float6
     return problem.metric.sentence_scores(stats, smoothing)
 
 
-def normalise(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def normalize(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the weights divided by the L1 norm of the dense ones, if all are active.
 
     This changes no decision of the decoder and makes weights of different runs comparable. Fixed
@@ -244,12 +244,12 @@ def can_scale(problem: Problem) -> bool:
 def score_solution(
     problem: Problem, weights: NDArray[np.float64], history: tuple[Mapping[str, Any], ...]
 ) -> Solution:
-    """Return the weights, float64 ``[n_features]``, normalised, with their score.
+    """Return the weights, float64 ``[n_features]``, normalized, with their score.
 
     Raises:
         OptimizerError: the bounds leave only weights that are all zero.
     """
-    weights = normalise(problem, weights)
+    weights = normalize(problem, weights)
     if problem.bounds is not None:
         weights = problem.bounds.project(weights)  # rounding may have moved one beyond its limit
         if not weights.any():

@@ -18,7 +18,7 @@ from mosesplug.tuning_set import SparseRows
 __all__ = ["ALGORITHM_CHECKS", "START", "check_algorithm", "solve"]
 
 START = np.full(5, 0.2)
-"""As a decoder's weights are when tuning begins: L1-normalised, as defaults expect."""
+"""As a decoder's weights are when tuning begins: L1-normalized, as defaults expect."""
 START.flags.writeable = False
 
 LEAST_SCORE = 0.95

@@ -3,7 +3,7 @@
 It measures how well the order of words is kept. Words of the hypothesis are aligned with those of
 the reference: a word that occurs once in both, else the only occurrence with the same context,
 which grows on both sides until there is one. The score is Kendall's tau of the alignment,
-normalised, times powers of the share of aligned words and of the brevity penalty. The corpus score
+normalized, times powers of the share of aligned words and of the brevity penalty. The corpus score
 is the mean of the sentences' scores.
 """
 

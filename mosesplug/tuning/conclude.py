@@ -184,10 +184,10 @@ def _best_heldout(
 
 
 def _mean(context: Context, records: Sequence[IterationRecord]) -> Weights:
-    """Return the mean of all iterations' weights, normalised if their scale is free."""
+    """Return the mean of all iterations' weights, normalized if their scale is free."""
     return average_weights(
         [read_result(record).weights for record in records],
-        normalise=has_free_scale(context.data.configuration, context.data.fixed),
+        normalize=has_free_scale(context.data.configuration, context.data.fixed),
     )
 
 

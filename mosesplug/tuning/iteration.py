@@ -141,10 +141,10 @@ def decode_input(context: Context, iteration: int, weights: Weights, *, skip: bo
 
 
 def decoded_weights(context: Context, iteration: int, weights: Weights) -> Weights:
-    """Return weights as the decoder gets them; starting weights are normalised."""
+    """Return weights as the decoder gets them; starting weights are normalized."""
     if iteration > 1 or context.data.configuration.decoding.config_weights_first:
         return weights
-    return weights.normalise()
+    return weights.normalize()
 
 
 def store_lists(context: Context, iteration: int, weights: Weights, lists: DecodedInput) -> None:

@@ -34,7 +34,7 @@ class DecodingRequest:
 
     Attributes:
         iteration: from 1.
-        weights: to decode with, before the starting weights are normalised.
+        weights: to decode with, before the starting weights are normalized.
     """
 
     iteration: int

@@ -86,7 +86,7 @@ class Weights:
         sparse = [known.get(name, 0.0) for name in space.sparse]
         return np.array([*self.dense, *sparse], dtype=np.float64)
 
-    def normalise(self) -> Weights:
+    def normalize(self) -> Weights:
         """Return all weights divided by the L1 norm of the dense ones."""
         return self if self.norm == 0.0 else self.scale(1.0 / self.norm)
 
@@ -125,15 +125,15 @@ def to_model_weights(show: ShowWeights, weights: Weights) -> ModelWeights:
     return ModelWeights(show.with_values(weights.dense).groups, weights.sparse)
 
 
-def average_weights(every: Sequence[Weights], *, normalise: bool) -> Weights:
+def average_weights(every: Sequence[Weights], *, normalize: bool) -> Weights:
     """Return the mean of weights; a missing sparse weight counts as 0.
 
     Args:
         every: at least one, of the same dense features.
-        normalise: divide each by its L1 norm first, so that all count alike. Beside features that
+        normalize: divide each by its L1 norm first, so that all count alike. Beside features that
             are not tuned, the scale of the weights matters and must be kept.
     """
-    points = [each.normalise() for each in every] if normalise else list(every)
+    points = [each.normalize() for each in every] if normalize else list(every)
     mean = points[0]
     for count, point in enumerate(points[1:], start=2):
         mean = point.mix(mean, 1.0 / count)

@@ -27,7 +27,7 @@ def test_statistics_follow_one_another() -> None:
 
 
 @pytest.mark.parametrize("weights", [(0.6, 0.4), (3.0, 2.0), (600.0, 400.0)])
-def test_weights_are_normalised_to_sum_1(weights: tuple[float, ...]) -> None:
+def test_weights_are_normalized_to_sum_1(weights: tuple[float, ...]) -> None:
     scorer = Interpolated((Bleu(), Ter()), weights)
     totals = rows_of(scorer).sum(axis=0)
     expected = 0.6 * Bleu().score(totals[:9]) + 0.4 * Ter().score(totals[9:])

@@ -1,4 +1,4 @@
-"""CER, MER and normalisations against tables of distances, and against numbers of jiwer's."""
+"""CER, MER and normalizations against tables of distances, and against numbers of jiwer's."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def test_scores_of_empty_sentences(scorer: Metric) -> None:
         (("nfkc", "lower", "punct"), "ＡＢＣ！", "abc"),
     ],
 )
-def test_normalisations(steps: tuple[str, ...], text: str, expected: str) -> None:
+def test_normalizations(steps: tuple[str, ...], text: str, expected: str) -> None:
     assert Normalization(steps).lines([text.encode()]) == [expected.encode()]
     scorer = Wer(normalization=Normalization(steps))
     assert count(scorer, text, expected) == [0, len(expected.split())]
@@ -185,7 +185,7 @@ def test_punctuation_is_that_of_unicode() -> None:
     assert kept.decode() == "".join(c for c in text if unicodedata.category(c)[0] != "P")
 
 
-def test_normalised_metrics_have_signatures_of_their_own() -> None:
+def test_normalized_metrics_have_signatures_of_their_own() -> None:
     assert Wer().signature().count("normalize") == 0
     assert "|normalize:lower+punct|" in metric("WER", "normalize:punct+lower").signature()
     plain, removing = metric("CER"), metric("CER", "blanks:remove")

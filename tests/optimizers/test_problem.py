@@ -10,7 +10,7 @@ import pytest
 
 from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
-from mosesplug.optimizers.problem import Problem, check_weights, corpus_score, normalise
+from mosesplug.optimizers.problem import Problem, check_weights, corpus_score, normalize
 from mosesplug.tuning_set import SparseRows
 from tests.optimizers.problems import Accuracy, planted, tuning_set
 
@@ -98,16 +98,16 @@ def test_weights_of_the_decoder_are_neither_tuned_nor_scaled() -> None:
     made, _ = planted(1)
     problem = replace(made, active=np.ones(5, np.bool_))
     weights = np.array([2.0, -1.0, 1.0, 3.0, 1.0])
-    np.testing.assert_array_equal(normalise(problem, weights), weights / 8.0)
+    np.testing.assert_array_equal(normalize(problem, weights), weights / 8.0)
     names = [f"F{column}" for column in range(4)]
     space = FeatureSpace.of_names(names, ["own"])
     tail = replace(made.tuning_set, space=space, dense=made.tuning_set.dense[:, :4])
     problem = Problem(tail, made.metric, fixed=np.arange(5) == 4)
     np.testing.assert_array_equal(problem.active_mask, [True] * 4 + [False])
     np.testing.assert_array_equal(
-        normalise(problem, weights), np.append(weights[:4] / 7.0, weights[4])
+        normalize(problem, weights), np.append(weights[:4] / 7.0, weights[4])
     )
     kept = replace(problem, keeps_scale=True)
-    np.testing.assert_array_equal(normalise(kept, weights), weights)
+    np.testing.assert_array_equal(normalize(kept, weights), weights)
     everything = replace(problem, active=np.ones(5, np.bool_))
     np.testing.assert_array_equal(everything.active_mask, [True] * 4 + [False])

@@ -101,8 +101,8 @@ def test_defaults_of_registered_algorithms_are_accepted() -> None:
         ("risk", {"temperature_end": 0.1, "temperature": 1.0}, []),
         ("xbleu", {"quench_rate": 2.0}, ["quench_rate"]),
         ("xbleu", {"quench_rate": 2.0, "quench_end": 4.0}, []),
-        ("o-oro", {"renormalise": False, "exact_dual": True}, ["renormalise"]),
-        ("o-oro", {"renormalise": False}, []),
+        ("o-oro", {"renormalize": False, "exact_dual": True}, ["renormalize"]),
+        ("o-oro", {"renormalize": False}, []),
     ],
 )
 def test_options_without_effect_are_reported(

@@ -1,4 +1,4 @@
-"""Every registered optimizer in the loop: normalised, sparse weights by name, resumable."""
+"""Every registered optimizer in the loop: normalized, sparse weights by name, resumable."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ def test_active_features_and_ranges(toy: Toy) -> None:
     only = {"active": ("LM0_0", "TranslationModel0"), "ranges": ("LM0:-1..3",)}
     result = tune(toy.configuration(optimization=only, maximum_iterations=1))
     before, after = result.iterations[0].weights.dense, result.weights.dense
-    # A common factor may come of normalising; the ratios of fixed weights stay.
+    # A common factor may come of normalizing; the ratios of fixed weights stay.
     assert after[0] / after[2] == pytest.approx(before[0] / before[2])
     init = read_init_opt(toy.directory / "work" / "run1.init.opt")
     assert (init.minima[1], init.maxima[1]) == (-1.0, 3.0)

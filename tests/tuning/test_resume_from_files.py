@@ -79,7 +79,7 @@ def test_incomplete_directories(toy: Toy, name: str) -> None:
 
 
 def test_weights_of_another_optimizer_than_mert(toy: Toy) -> None:
-    """The script writes them into ``mert.out`` only, and normalises them when it reads them."""
+    """The script writes them into ``mert.out`` only, and normalizes them when it reads them."""
     tune(toy.configuration(maximum_iterations=1, minimum_change=0.0))
     work = toy.directory / "work"
     shutil.rmtree(work / "nbests.lmdb")

@@ -30,7 +30,7 @@ def test_sparse_starting_weights_keep_their_scale(toy: Toy, log: Log) -> None:
     decodings = [e.command for e in log.of(CommandStarted) if "-n-best-list" in e.command]
     for number, command in enumerate(decodings, start=1):
         assert command[command.index("-weight-file") + 1] == f"run{number}.sparse-weights"
-    # MERT leaves sparse weights alone, up to the factor that normalises all.
+    # MERT leaves sparse weights alone, up to the factor that normalizes all.
     before, after = result.iterations[1].weights, result.weights
     assert set(after.sparse) == {"wt_hund", "wt_never"}
     assert after.sparse["wt_never"] == pytest.approx(0.3 / norm)

@@ -19,10 +19,10 @@ def test_vector_and_back() -> None:
     assert Weights.of_vector(SPACE, vector) == Weights((1.0, 2.0, 3.0), {"wt_b": 0.5})
 
 
-def test_normalising_keeps_the_ranking() -> None:
+def test_normalizing_keeps_the_ranking() -> None:
     weights = Weights((1.0, -2.0, 1.0), {"wt_a": 8.0})
-    assert weights.normalise() == Weights((0.25, -0.5, 0.25), {"wt_a": 2.0})
-    assert Weights((0.0, 0.0, 0.0)).normalise() == Weights((0.0, 0.0, 0.0))
+    assert weights.normalize() == Weights((0.25, -0.5, 0.25), {"wt_a": 2.0})
+    assert Weights((0.0, 0.0, 0.0)).normalize() == Weights((0.0, 0.0, 0.0))
 
 
 def test_completing() -> None:
@@ -47,9 +47,9 @@ def test_largest_change() -> None:
 
 def test_the_mean_of_weights_of_their_size_or_of_size_one() -> None:
     points = [Weights((1.0, 3.0), {"wt_a": 4.0}), Weights((2.0, -6.0)), Weights((6.0, 0.0))]
-    assert average_weights(points, normalise=False).dense == pytest.approx((3.0, -1.0))
-    assert average_weights(points, normalise=False).sparse == pytest.approx({"wt_a": 4 / 3})
-    free = average_weights(points, normalise=True)
+    assert average_weights(points, normalize=False).dense == pytest.approx((3.0, -1.0))
+    assert average_weights(points, normalize=False).sparse == pytest.approx({"wt_a": 4 / 3})
+    free = average_weights(points, normalize=True)
     assert free.dense == pytest.approx(((0.25 + 0.25 + 1) / 3, (0.75 - 0.75) / 3))
     assert free.sparse == pytest.approx({"wt_a": 1 / 3})
 

@@ -196,9 +196,9 @@ def _print_sparse(
 def diff(
     first: Annotated[str, typer.Argument(metavar="A", help=WEIGHTS)],
     second: Annotated[str, typer.Argument(metavar="B", help="Other weights.")],
-    normalise: Annotated[
+    normalize: Annotated[
         bool,
-        typer.Option("--normalise/--no-normalise", help="Divide both by their L1 norm first."),
+        typer.Option("--normalize/--no-normalize", help="Divide both by their L1 norm first."),
     ] = False,
     top: Annotated[
         int, typer.Option("--top", min=0, metavar="N", help="Number of features; 0 for all.")
@@ -207,7 +207,7 @@ def diff(
 ) -> None:
     """Compare two weight vectors, the largest difference first.
 
-    Numbers are those of the files unless --normalise is given. Weights that differ by one factor
+    Numbers are those of the files unless --normalize is given. Weights that differ by one factor
     rank alike and have a cosine of 1. Change is the difference divided by the absolute weight of A.
     Numbers without names (weights.txt, init.opt) must be in the decoder's order.
 
@@ -219,8 +219,8 @@ def diff(
     a, b = resolve_weights(first), resolve_weights(second)
     fixed = [name for name in a.fixed if b.fixed.get(name, a.fixed[name]) != a.fixed[name]]
     norms = algebra.compute_norm(a), algebra.compute_norm(b)
-    if normalise:
-        a, b = algebra.normalise(a), algebra.normalise(b)
+    if normalize:
+        a, b = algebra.normalize(a), algebra.normalize(b)
     rows = algebra.compare_weights(a, b)
     cosine = algebra.cosine(rows)
     if json:
@@ -229,7 +229,7 @@ def diff(
                 "a": a.source,
                 "b": b.source,
                 "l1_norms": norms,
-                "normalised": normalise,
+                "normalized": normalize,
                 "cosine": cosine,
                 "features": [
                     {
@@ -251,8 +251,8 @@ def diff(
         source = mark_invalid_utf8(weights.source)
         print(f"{letter}: {source}, {weights.format}, L1 norm {norm:.6g}")
     print(f"cosine {'undefined' if cosine is None else f'{cosine:.6f}'}")
-    if not normalise and min(norms) > 0.0 and abs(norms[1] / norms[0] - 1.0) > 0.01:
-        print("the norms differ: use --normalise to compare directions")
+    if not normalize and min(norms) > 0.0 and abs(norms[1] / norms[0] - 1.0) > 0.01:
+        print("the norms differ: use --normalize to compare directions")
     changed = [row for row in rows if row.change != 0.0 or None in (row.first, row.second)]
     _print_differences(changed, top)
     print(f"\n{len(rows) - len(changed)} of {len(rows)} features have equal weights")

@@ -1,4 +1,4 @@
-"""``mosesplug weights average``, ``interpolate``, ``normalise`` and ``convert``."""
+"""``mosesplug weights average``, ``interpolate``, ``normalize`` and ``convert``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mosesplug.inspection.weights.algebra import Norm
     from mosesplug.inspection.weights.sources import ResolvedWeights
 
-__all__ = ["average", "convert", "interpolate", "normalise"]
+__all__ = ["average", "convert", "interpolate", "normalize"]
 
 _FORMATS = (
     "dense|json|json-flat|yaml|tsv|equals|lines|moses.ini|show-weights|overwrite|sparse|graph|kbmira|"
@@ -45,15 +45,15 @@ _NamesFrom = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Names of unnamed weights: a runN.dense or features.list."),
 ]
-_Normalise = Annotated[
+_Normalize = Annotated[
     bool,
-    typer.Option("--normalise/--no-normalise", help="Divide each by its L1 norm first."),
+    typer.Option("--normalize/--no-normalize", help="Divide each by its L1 norm first."),
 ]
 
 
 def average(
     weights: Annotated[list[str], typer.Argument(metavar="WEIGHTS", help=WEIGHTS)],
-    normalise: _Normalise = True,
+    normalize: _Normalize = True,
     to: _To = None,
     config: _Config = None,
     names_from: _NamesFrom = None,
@@ -71,7 +71,7 @@ def average(
 
     every = _resolve(weights, names_from)
     shares = [1.0 / len(every)] * len(every)
-    mean = combine(every, shares, "the mean", normalised=normalise)
+    mean = combine(every, shares, "the mean", normalized=normalize)
     _write(mean, to, config, sparse_output, output)
 
 
@@ -82,7 +82,7 @@ def interpolate(
         list[float],
         typer.Option("--at", metavar="X", help="0 is A, 1 is B; may be outside, or repeated."),
     ],
-    normalise: _Normalise = True,
+    normalize: _Normalize = True,
     to: _To = None,
     config: _Config = None,
     names_from: _NamesFrom = None,
@@ -109,14 +109,14 @@ def interpolate(
     every = _resolve([first, second], names_from)
     # Compute all before any is written.
     mixed = {
-        x: combine(every, (1.0 - x, x), f"the point at {x:g}", normalised=normalise)
+        x: combine(every, (1.0 - x, x), f"the point at {x:g}", normalized=normalize)
         for x in dict.fromkeys(at)
     }
     for x, weights in mixed.items():
         _write(weights, to, config, _fill_in(sparse_output, x), _fill_in(output, x))
 
 
-def normalise(
+def normalize(
     weights: _Weights,
     l2: Annotated[bool, typer.Option("--l2", help="Divide by the L2 norm.")] = False,
     largest: Annotated[
@@ -132,7 +132,7 @@ def normalise(
 
     No ranking changes, unless there are features that are not tuned: their weights stay.
 
-    Example: mosesplug weights normalise moses.ini -o normalised.ini
+    Example: mosesplug weights normalize moses.ini -o normalized.ini
     """
     from mosesplug.inspection.weights import algebra
     from mosesplug.inspection.weights.sources import resolve_weights
@@ -140,7 +140,7 @@ def normalise(
     if l2 and largest:
         raise UsageError("--l2 and --max exclude each other")
     norm: Norm = "l2" if l2 else "max" if largest else "l1"
-    found = algebra.normalise(resolve_weights(weights, names_from), norm)
+    found = algebra.normalize(resolve_weights(weights, names_from), norm)
     _write(found, to, config, sparse_output, output)
 
 

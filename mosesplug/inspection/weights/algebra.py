@@ -25,7 +25,7 @@ __all__ = [
     "compare_weights",
     "compute_norm",
     "cosine",
-    "normalise",
+    "normalize",
 ]
 
 Norm = Literal["l1", "l2", "max"]
@@ -80,7 +80,7 @@ def compute_norm(weights: ResolvedWeights, norm: Norm = "l1") -> float:
             return max(sizes, default=0.0)
 
 
-def normalise(weights: ResolvedWeights, norm: Norm = "l1") -> ResolvedWeights:
+def normalize(weights: ResolvedWeights, norm: Norm = "l1") -> ResolvedWeights:
     """Divide all weights by the norm of the dense ones.
 
     Raises:
@@ -144,7 +144,7 @@ def _arrange_like(weights: ResolvedWeights, leader: ResolvedWeights) -> Resolved
 
 
 def combine(
-    every: Sequence[ResolvedWeights], shares: Sequence[float], source: str, *, normalised: bool
+    every: Sequence[ResolvedWeights], shares: Sequence[float], source: str, *, normalized: bool
 ) -> ResolvedWeights:
     """Return the linear combination of weights; equal values are kept to the last bit.
 
@@ -152,7 +152,7 @@ def combine(
         every: at least one; the result has the format of the first.
         shares: their coefficients, which sum to 1.
         source: a description of the result, for messages.
-        normalised: divide each by the L1 norm of its dense weights first.
+        normalized: divide each by the L1 norm of its dense weights first.
 
     Raises:
         DataError: they have different dense features or length exponents, a norm is 0, or the
@@ -175,8 +175,8 @@ def combine(
             f"{one} and {other} were learned with different length exponents: their scores are "
             "divided by different numbers, so a sum of the weights has no meaning"
         )
-    if normalised:
-        every = [normalise(each) for each in every]
+    if normalized:
+        every = [normalize(each) for each in every]
 
     def mix(values: Sequence[float]) -> float:
         if len(set(values)) == 1:

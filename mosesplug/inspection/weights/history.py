@@ -94,7 +94,7 @@ def read_run_history(run: StoredRun, source: str) -> WeightHistory:
     def by_name(weights: Weights) -> Mapping[str, float] | None:
         if not (any(weights.dense) or any(weights.sparse.values())):
             return None
-        return result.with_weights(weights.normalise(), source).by_name
+        return result.with_weights(weights.normalize(), source).by_name
 
     return WeightHistory(
         source=source,
@@ -119,7 +119,7 @@ def read_file_history(directory: Path) -> WeightHistory | None:
         origin = "the result, those of moses.ini"
         files.append(resolve_weights(str(tuned)))
     weights = tuple(
-        each.with_weights(each.weights.normalise(), each.source).by_name for each in align(files)
+        each.with_weights(each.weights.normalize(), each.source).by_name for each in align(files)
     )
     n = len(weights) - tuned.is_file()
     result = weights[-1] if tuned.is_file() else None

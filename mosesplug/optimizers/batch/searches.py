@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.problem import Problem, Solution, normalise, score_solution
+from mosesplug.optimizers.problem import Problem, Solution, normalize, score_solution
 
 __all__ = ["choose_best", "insert_active", "make_solution", "starting_points"]
 
@@ -25,7 +25,7 @@ def starting_points(
 
     Args:
         problem: with the further starts, and the box of random ones.
-        initial: float64 ``[n_features]``, normalised.
+        initial: float64 ``[n_features]``, normalized.
         rng: of the random ones.
         restarts: number of random ones.
     """
@@ -37,8 +37,8 @@ def starting_points(
 
 
 def _place_start(problem: Problem, start: Vector) -> Vector:
-    """Return a further start, normalised and inside the bounds."""
-    start = normalise(problem, start)
+    """Return a further start, normalized and inside the bounds."""
+    start = normalize(problem, start)
     return start if problem.bounds is None else problem.bounds.project(start)
 
 
@@ -86,5 +86,5 @@ def make_solution(
     found: Vector,
     history: tuple[Mapping[str, object], ...],
 ) -> Solution:
-    """Return the weights of ``insert_active``, normalised, and scored by decoding."""
+    """Return the weights of ``insert_active``, normalized, and scored by decoding."""
     return score_solution(problem, insert_active(problem, initial, found), history)

@@ -129,7 +129,7 @@ def optimize_online(
     Returns:
         ``optimize(problem, initial, rng, options, progress) -> Solution`` for the registry. It
         runs ``options.epochs`` epochs over the tuning set and returns the weights selected by
-        ``options.averaging``, normalised if that changes no decision. The history has one mapping
+        ``options.averaging``, normalized if that changes no decision. The history has one mapping
         per epoch.
     """
 

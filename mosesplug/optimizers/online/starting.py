@@ -25,7 +25,7 @@ from mosesplug.optimizers.derivations import LIST_SIZE
 from mosesplug.optimizers.online.epochs import mean_weights, restart_averaging
 from mosesplug.optimizers.online.learner import Learner, LearnerState
 from mosesplug.optimizers.online.options import OnlineOptions
-from mosesplug.optimizers.problem import Problem, can_scale, normalise
+from mosesplug.optimizers.problem import Problem, can_scale, normalize
 from mosesplug.tuning_set import Batch
 
 __all__ = ["copy_state", "count_epochs", "find_scale", "start_states"]
@@ -103,9 +103,9 @@ def _resume(
     problem: Problem, initial: NDArray[np.float64], learner: Learner, state: LearnerState
 ) -> LearnerState:
     """Return a kept state, with the initial weights if they are not its own."""
-    expected = normalise(problem, mean_weights(learner, state))
+    expected = normalize(problem, mean_weights(learner, state))
     state = restart_averaging(state)
-    if np.allclose(normalise(problem, initial), expected, rtol=1e-6, atol=1e-9):
+    if np.allclose(normalize(problem, initial), expected, rtol=1e-6, atol=1e-9):
         return state
     # Interpolated with those of an earlier iteration, for example.
     before, now = (float(np.abs(each).sum()) for each in (learner.weights(state), initial))

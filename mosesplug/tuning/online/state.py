@@ -82,10 +82,10 @@ def averages_weights(configuration: Configuration, optimizer: Optimizer) -> bool
 
 
 def find_start_weights(context: Context) -> Weights:
-    """Return the weights of the first batch, normalised as in any first decoding."""
+    """Return the weights of the first batch, normalized as in any first decoding."""
     if context.data.configuration.decoding.config_weights_first:
         return context.data.start
-    return context.data.start.normalise()
+    return context.data.start.normalize()
 
 
 def start_epoch(

@@ -164,11 +164,11 @@ def _get_heldout_score(run: FinishedRun) -> float:
 
 
 def _mean(configuration: Configuration, runs: Sequence[FinishedRun]) -> Weights:
-    """Return the mean of all runs' weights, normalised unless their scale matters."""
+    """Return the mean of all runs' weights, normalized unless their scale matters."""
     algorithm = find_algorithm(configuration.optimization.algorithm)
     fixed = read_fixed_weights(configuration, configuration.config, algorithm)
     free = has_free_scale(configuration, fixed)
-    mean = average_weights([run.weights for run in runs], normalise=free)
+    mean = average_weights([run.weights for run in runs], normalize=free)
     if not any(mean.dense):
         raise DataError("the runs' weights cancel out: --select median takes those of one run")
     return mean

@@ -104,7 +104,7 @@ def read_resulting_weights(workspace: Workspace, iteration: int) -> WeightFile |
 
 
 def _read_optimizer_output(workspace: Workspace, iteration: int) -> WeightFile | None:
-    """Read ``F0 0.3`` and ``name 0.3`` lines, and normalise as the script does."""
+    """Read ``F0 0.3`` and ``name 0.3`` lines, and normalize as the script does."""
     path = workspace.run(iteration, "mert.out")
     if not path.is_file():
         return None
@@ -160,7 +160,7 @@ def write_decoding_config(
         config: the ``moses.ini``, or file of weights, that the run started with.
         show: the decoder's features.
         iteration: from 1.
-        weights: of the iteration, before the first are normalised.
+        weights: of the iteration, before the first are normalized.
         decoded: the weights for the decoder, also for decoders that read a file of weights.
         score: of the weights, or None if it is unknown.
     """

@@ -58,7 +58,7 @@ class IterationStart:
     """What is known of an iteration when its n-best lists are stored.
 
     Attributes:
-        weights: that it was decoded with, before any normalisation.
+        weights: that it was decoded with, before any normalization.
         seed: of the run.
         settings: settings that determine the results, by name, to compare with a resumed run.
         command: the decoder's command line.

@@ -43,7 +43,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "weights diff STORE:1 STORE:2": ("LM0",),
     "weights average STORE:1 STORE:2": ("LM0",),
     "weights interpolate STORE:1 STORE:2 --at 0.5": ("LM0",),
-    "weights normalise STORE:2": ("LM0",),
+    "weights normalize STORE:2": ("LM0",),
     "weights convert STORE:2 --to init.opt": ("\n",),
     "score DIR/list DIR/reference --nbest --metric BLEU": ("BLEU", "nrefs:1"),
     "compare DIR/one DIR/two --refs DIR/reference --samples 20 --trials 20": ("BLEU", "two"),

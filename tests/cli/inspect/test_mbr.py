@@ -169,7 +169,7 @@ def test_a_store_of_graphs(tmp_path: Path, capsysbinary: pytest.CaptureFixture[b
 def test_a_store_of_graphs_with_a_feature_that_is_not_tuned(
     tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    """Its weight is in the configuration; the others were normalised for the decoder."""
+    """Its weight is in the configuration; the others were normalized for the decoder."""
     edges = [Edge((b"a",), 1, (1.0, 0.0)), Edge((b"b",), 1, (0.0, 1.0))]
     write_hypergraph(tmp_path / "0", ("A", "Own"), [edges], compress=None)
     metric = ToyMetric()

@@ -115,7 +115,7 @@ def test_diff(weights: Run) -> None:
         ["TM0_1", "-1", "0", "+1", "+100.0%"],
     ]
     assert lines[-1] == "1 of 5 features have equal weights"
-    found = json.loads(weights("diff", "a", "txt", "--normalise", "--json")[1])
+    found = json.loads(weights("diff", "a", "txt", "--normalize", "--json")[1])
     assert found["l1_norms"] == [4, 10]
     assert found["features"][0]["feature"] == "TM0_1"
     assert found["features"][0]["difference"] == pytest.approx(0.4 + 0.25)
@@ -134,14 +134,14 @@ def test_diff(weights: Run) -> None:
 def test_average_and_interpolate(weights: Run) -> None:
     assert weights("average", "a", "b", "-o", "mean")[0] == 0
     assert read_dense("mean") == (("LM0", (0.375,)), ("TM0", (0.5, -0.125)))
-    assert weights("average", "a", "b", "--no-normalise")[1] == "LM0= 1\nTM0= 1.5 -0.5\n"
+    assert weights("average", "a", "b", "--no-normalize")[1] == "LM0= 1\nTM0= 1.5 -0.5\n"
     code, out, error = weights("average", "a+s", "b", "--sparse-output", "s2")
     assert (code, out) == (0, "LM0= 0.375\nTM0= 0.5 -0.125\n")
     assert error == "mosesplug: b has no sparse weights: they count as 0\n"
     assert read_sparse("s2") == {"S_a": 1, "S_b": -0.5}
     points = ("--at", 0, "--at", 0.25, "--at", 1.5)
     assert weights("interpolate", "a", "b", *points)[0] == 2
-    assert weights("interpolate", "a", "b", *points, "-o", "at{}", "--no-normalise")[0] == 0
+    assert weights("interpolate", "a", "b", *points, "-o", "at{}", "--no-normalize")[0] == 0
     assert read_dense("at0") == read_dense("a")
     assert read_dense("at0.25") == (("LM0", (1,)), ("TM0", (1.75, -0.75)))
     assert read_dense("at1.5") == (("LM0", (1,)), ("TM0", (0.5, 0.5)))
@@ -152,13 +152,13 @@ def test_average_and_interpolate(weights: Run) -> None:
     assert "all weights are 0" in error
 
 
-def test_normalise_and_convert(weights: Run) -> None:
-    code, out, error = weights("normalise", "moses.ini")
+def test_normalize_and_convert(weights: Run) -> None:
+    code, out, error = weights("normalize", "moses.ini")
     third = repr(1 / 3)
     assert (code, error) == (0, "")
     assert out == INI.replace("1 2 #", f"{1 / 6!r} {third} #").replace("LM0= 3", "LM0= 0.5")
-    assert weights("normalise", "a", "--max")[1] == "LM0= 0.5\nTM0= 1 -0.5\n"
-    assert weights("normalise", "a", "--max", "--l2")[0] == 2
+    assert weights("normalize", "a", "--max")[1] == "LM0= 0.5\nTM0= 1 -0.5\n"
+    assert weights("normalize", "a", "--max", "--l2")[0] == 2
     code, out, error = weights("convert", "txt", "--to", "dense", "--names-from", "a")
     assert (code, out) == (0, "LM0= 2\nTM0= 4 4\n")
     assert weights("convert", "txt", "--to", "dense")[0] == 2

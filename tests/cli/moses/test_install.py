@@ -142,7 +142,7 @@ def make_lists(directory: Path) -> None:
 
 
 def read_dense_and_sparse(text: str) -> tuple[list[float], dict[str, float]]:
-    """Weights as mert-moses.pl reads them from MIRA and from the classifier, normalised."""
+    """Weights as mert-moses.pl reads them from MIRA and from the classifier, normalized."""
     dense, sparse = [0.0] * 3, {}
     for line in text.splitlines():
         if match := re.match(r"F(\d+) ([\-\.\de]+)", line):

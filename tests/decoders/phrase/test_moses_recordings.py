@@ -80,7 +80,7 @@ def load(
 
 @pytest.fixture(scope="module")
 def first_run(multi30k: Path, tables: Tables, sentences: list[list[bytes]]) -> Recording:
-    """The first iteration of a tuning run: start weights, L1-normalised, in six decimals."""
+    """The first iteration of a tuning run: start weights, L1-normalized, in six decimals."""
     ini = read_moses_ini(multi30k / "model" / "moses.ini")
     tuned = [(name, values) for name, values in ini.weights.items() if "Unknown" not in name]
     norm = sum(abs(value) for _, values in tuned for value in values)

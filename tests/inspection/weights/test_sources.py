@@ -22,7 +22,7 @@ from mosesplug.inspection.weights.algebra import (
     compare_weights,
     compute_norm,
     cosine,
-    normalise,
+    normalize,
 )
 from mosesplug.inspection.weights.convert import convert_weights
 from mosesplug.inspection.weights.history import (
@@ -113,59 +113,59 @@ def test_means_are_those_of_numpy(rows: list[tuple[float, float, float]]) -> Non
     matrix = np.array(rows)
     norms = np.abs(matrix).sum(axis=1)
     if matrix.mean(axis=0).any():
-        found = combine(points, shares, "mean", normalised=False)
+        found = combine(points, shares, "mean", normalized=False)
         scale = np.abs(matrix).max()
         assert np.allclose(found.weights.dense, matrix.mean(axis=0), rtol=0, atol=1e-14 * scale)
         assert math.isclose(
             found.weights.sparse["S_a"], matrix[:, 0].mean(), rel_tol=1e-9, abs_tol=1e-14 * scale
         )
     if norms.all() and np.abs((matrix / norms[:, None]).mean(axis=0)).max() > 1e-9:
-        found = combine(points, shares, "mean", normalised=True)
+        found = combine(points, shares, "mean", normalized=True)
         assert np.allclose(found.weights.dense, (matrix / norms[:, None]).mean(axis=0), atol=1e-14)
 
 
 def test_mixtures() -> None:
     a, b = point(1, 2, 1), point(0, 3, 3, sparse={"S_a": 4})
-    at_0 = combine([a, b], (1, 0), "at 0", normalised=False)
+    at_0 = combine([a, b], (1, 0), "at 0", normalized=False)
     assert at_0.weights == Weights((1, 2, 1), {"S_a": 0})
-    assert combine([a, b], (0, 1), "at 1", normalised=False).weights == b.weights
-    assert combine([a, b], (2, -1), "at -1", normalised=False).weights.dense == (2, 1, -1)
-    half = combine([a, b], (0.5, 0.5), "half", normalised=True)
+    assert combine([a, b], (0, 1), "at 1", normalized=False).weights == b.weights
+    assert combine([a, b], (2, -1), "at -1", normalized=False).weights.dense == (2, 1, -1)
+    half = combine([a, b], (0.5, 0.5), "half", normalized=True)
     assert half.weights.dense == pytest.approx((0.125, 0.5, 0.375))
     assert half.weights.sparse == {"S_a": pytest.approx(1 / 3)}
     # Equal points are their mean, exactly.
     third = point(1 / 3, 0.1, 0.7)
-    assert combine([third] * 49, [1 / 49] * 49, "mean", normalised=False).weights == third.weights
+    assert combine([third] * 49, [1 / 49] * 49, "mean", normalized=False).weights == third.weights
     # By name in any order; numbers without names by position.
     turned = ShowWeights((WeightGroup("LM0", (3.0,)), WeightGroup("TM0", (0.0, 3.0))))
     other = ResolvedWeights("turned", "dense", turned, Weights((3, 0, 3)))
     for second in (other, point(0, 3, 3, show=None)):
-        found = combine([a, second], (0.5, 0.5), "half", normalised=False)
+        found = combine([a, second], (0.5, 0.5), "half", normalized=False)
         assert found.weights.dense == (0.5, 2.5, 2)
         assert found.show.groups[0].values == (0.5, None, 2.5)
     with pytest.raises(DataError, match="all weights are 0"):
-        combine([a, point(-1, -2, -1)], (0.5, 0.5), "mean", normalised=True)
+        combine([a, point(-1, -2, -1)], (0.5, 0.5), "mean", normalized=True)
     with pytest.raises(DataError, match="1 dense weights, but it has 3"):
-        combine([a, point(1, show=None)], (0.5, 0.5), "mean", normalised=True)
+        combine([a, point(1, show=None)], (0.5, 0.5), "mean", normalized=True)
     strange = ResolvedWeights(
         "b", "dense", ShowWeights((WeightGroup("X", (1.0,) * 3),)), Weights((1, 1, 1))
     )
     with pytest.raises(DataError, match="b has no weight of TM0_0, which it has"):
-        combine([a, strange], (0.5, 0.5), "mean", normalised=True)
+        combine([a, strange], (0.5, 0.5), "mean", normalized=True)
 
 
 def test_norms() -> None:
     a = point(3, -4, 0, sparse={"S_a": 14})
     assert (compute_norm(a), compute_norm(a, "l2"), compute_norm(a, "max")) == (7, 5, 4)
-    assert normalise(a).weights == Weights((3 / 7, -4 / 7, 0), {"S_a": 2})
-    assert normalise(a, "l2").weights.dense == (0.6, -0.8, 0)
-    assert normalise(a, "max").weights.sparse == {"S_a": 3.5}
+    assert normalize(a).weights == Weights((3 / 7, -4 / 7, 0), {"S_a": 2})
+    assert normalize(a, "l2").weights.dense == (0.6, -0.8, 0)
+    assert normalize(a, "max").weights.sparse == {"S_a": 3.5}
     with pytest.raises(DataError, match="all dense weights are 0"):
-        normalise(point(0, 0, 0, sparse={"S_a": 1}))
+        normalize(point(0, 0, 0, sparse={"S_a": 1}))
     with pytest.raises(DataError, match="no dense weights"):
-        normalise(ResolvedWeights("s", "sparse", ShowWeights(()), Weights((), {"S_a": 1})))
+        normalize(ResolvedWeights("s", "sparse", ShowWeights(()), Weights((), {"S_a": 1})))
     with pytest.raises(DataError, match="not finite"):
-        normalise(point(1e-320, 0, 0, sparse={"S_a": 1e300}))
+        normalize(point(1e-320, 0, 0, sparse={"S_a": 1e300}))
 
 
 def test_differences() -> None:

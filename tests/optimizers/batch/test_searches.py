@@ -10,7 +10,7 @@ from mosesplug.optimizers.batch.searches import starting_points
 from tests.optimizers.problems import planted
 
 
-def test_given_starts_are_normalised_and_random_ones_in_the_box() -> None:
+def test_given_starts_are_normalized_and_random_ones_in_the_box() -> None:
     problem, _ = planted(61, n_sentences=2)
     box = replace(problem, minima=np.full(5, 2.0), maxima=np.full(5, 3.0))
     box = replace(box, starts=(np.array([3.0, 0.0, -1.0, 0.0, 0.0]),))

@@ -225,7 +225,7 @@ def test_updates_that_are_not_finite_are_rejected() -> None:
         solve(lambda number: np.array([np.nan if number == 2 else 0.1, 0.0]), "last")
 
 
-def test_results_are_normalised_where_no_weight_is_fixed() -> None:
+def test_results_are_normalized_where_no_weight_is_fixed() -> None:
     made = tuning_set([2], np.array([[1.0, 1.0], [-1.0, 1.0]]), np.array([10, 0]))
     optimize = optimize_online(lambda options: scripted(lambda number: np.array([2.0, 1.0])))
     found = optimize(

@@ -277,7 +277,7 @@ def test_averaging_over_epochs() -> None:
         solve(problem, "adagrad", Sharding(2, "average"), epochs=epochs, averaging="last")
         for epochs in (1, 2, 3)
     ]
-    # Results are normalised; the history has the norm from before.
+    # Results are normalized; the history has the norm from before.
     ends = [
         each.weights * each.history[-1]["norm"] / np.linalg.norm(each.weights) for each in solutions
     ]

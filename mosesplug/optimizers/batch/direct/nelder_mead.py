@@ -31,7 +31,7 @@ from mosesplug.optimizers.problem import (
     Solution,
     check_weights,
     no_progress,
-    normalise,
+    normalize,
 )
 from mosesplug.optimizers.registry import Algorithm
 
@@ -99,7 +99,7 @@ def nelder_mead(
         OptimizerError: the problem cannot be tuned (see ``check_weights``), or only zero weights
             were found.
     """
-    initial = normalise(problem, check_weights(problem, initial))
+    initial = normalize(problem, check_weights(problem, initial))
     space = line_space(problem, initial)
     settings = SimplexSettings(
         options.simplex_size,

@@ -29,7 +29,7 @@ from mosesplug.optimizers.problem import (
     Solution,
     check_weights,
     no_progress,
-    normalise,
+    normalize,
 )
 from mosesplug.optimizers.registry import Algorithm
 
@@ -160,7 +160,7 @@ def pso(
     """
     if options.inertia >= 1.0:
         raise UsageError(f"inertia must be below 1, not {options.inertia:g}")
-    initial = normalise(problem, check_weights(problem, initial))
+    initial = normalize(problem, check_weights(problem, initial))
     space = line_space(problem, initial)
     decoder = PointDecoder(space, problem.threads)
     # A weight without effect keeps its scale, and all particles have the same value of it.

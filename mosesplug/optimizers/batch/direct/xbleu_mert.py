@@ -47,7 +47,7 @@ from mosesplug.optimizers.problem import (
     activate_sparse,
     check_weights,
     no_progress,
-    normalise,
+    normalize,
 )
 from mosesplug.optimizers.registry import Algorithm
 from mosesplug.tuning_set import TuningSet
@@ -214,7 +214,7 @@ def xbleu_mert(
     """
     require_bleu(problem, "xbleu-mert")
     problem = activate_sparse(problem)
-    initial = normalise(problem, check_weights(problem, initial))
+    initial = normalize(problem, check_weights(problem, initial))
     if options.l2 > 0.0 and not initial.any():
         raise UsageError("l2 is a distance from the given weights, which are all zero")
     task = _task(problem, initial, options)
@@ -260,7 +260,7 @@ def _starts(
         start[active] = point
         if number >= len(given):
             start[n_dense:] = initial[n_dense:]
-        starts.append(normalise(problem, start))
+        starts.append(normalize(problem, start))
     return starts
 
 

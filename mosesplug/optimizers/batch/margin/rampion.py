@@ -20,7 +20,7 @@ otherwise they are undone and the step ``eta`` is halved. So neither that object
 loss rises from one accepted step to the next.
 
 The paper's constants assume weights as large as those of decoders; here weights are mostly
-normalised. If all dense weights are active, so that their scale is free, the initial weights are
+normalized. If all dense weights are active, so that their scale is free, the initial weights are
 first scaled to the L1 norm ``start_norm``.
 """
 

@@ -38,7 +38,7 @@ def search_lists_first(
 
     Args:
         problem: with source and derivations.
-        initial: float64 ``[n_features]``, checked and normalised.
+        initial: float64 ``[n_features]``, checked and normalized.
         tolerance: smallest gain of score in the graphs that continues the searches of lists.
         search: searches lists with restarts.
         climb: climbs on graphs from the weights that it is given.

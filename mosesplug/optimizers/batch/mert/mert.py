@@ -46,7 +46,7 @@ from mosesplug.optimizers.problem import (
     Solution,
     check_weights,
     no_progress,
-    normalise,
+    normalize,
 )
 from mosesplug.optimizers.registry import Algorithm
 
@@ -116,7 +116,7 @@ def mert(
         OptimizerError: the problem cannot be tuned (see ``check_weights``), or only zero weights
             were found.
     """
-    initial = normalise(problem, check_weights(problem, initial))
+    initial = normalize(problem, check_weights(problem, initial))
     if problem.derivations is not None and options.graph_search == "lists":
         once = replace(options, restarts=0, polish=0, graph_search="graphs")
         if problem.grows:  # more would fit what the next decoding refutes

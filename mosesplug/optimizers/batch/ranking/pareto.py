@@ -39,7 +39,7 @@ from mosesplug.optimizers.problem import (
     check_weights,
     corpus_score,
     no_progress,
-    normalise,
+    normalize,
     sentence_scores,
 )
 from mosesplug.optimizers.registry import Algorithm
@@ -133,7 +133,7 @@ def pareto(
                 "n-best lists, or fewer metrics"
             )
         weights, fit = fit_pairs(problem, initial, pairs, options, rng)
-        weights = normalise(problem, weights)
+        weights = normalize(problem, weights)
         found.append(weights if problem.bounds is None else problem.bounds.project(weights))
         steps.append(describe_fit(pairs, fit, options))
         progress(drawn + 1, options.draws, "draws")

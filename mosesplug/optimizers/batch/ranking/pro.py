@@ -33,7 +33,7 @@ from mosesplug.optimizers.problem import (
     check_weights,
     corpus_score,
     no_progress,
-    normalise,
+    normalize,
     score_solution,
     sentence_scores,
 )
@@ -165,7 +165,7 @@ def pro_mert(
         whole = Summaries.of(problem, by_pro, [_FACTOR] * problem.tuning_set.space.n_sparse)
         merged = whole.add_to(dense)
         solution = mert(merged, whole.start(start), rng, options, progress)
-        weights = normalise(dense, whole.expand_weights(solution.weights))
+        weights = normalize(dense, whole.expand_weights(solution.weights))
     return Solution(weights, corpus_score(problem, weights), found.history + solution.history)
 
 

@@ -29,7 +29,7 @@ from mosesplug.optimizers.problem import (
     check_weights,
     corpus_score,
     no_progress,
-    normalise,
+    normalize,
 )
 from mosesplug.optimizers.registry import Algorithm, algorithm
 
@@ -240,7 +240,7 @@ def summary_mert(
     start = np.where(learns, learnt, initial)
     summarised = groups.add_to(dense)
     solution = mert(summarised, groups.start(start), rng, options, progress)
-    weights = normalise(dense, groups.expand_weights(solution.weights))
+    weights = normalize(dense, groups.expand_weights(solution.weights))
     step = {"groups": groups.sizes()}
     return Solution(weights, corpus_score(problem, weights), (step, *solution.history))
 

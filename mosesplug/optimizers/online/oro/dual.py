@@ -36,7 +36,7 @@ from mosesplug.optimizers.solvers.pair_descent import (
 )
 
 __all__ = [
-    "renormalise",
+    "renormalize",
     "solve_box",
     "solve_pairs_in_box",
     "solve_pairs_in_simplex",
@@ -50,7 +50,7 @@ _EXCHANGES = 100_000
 """Maximum number of exchanges."""
 
 
-def renormalise(
+def renormalize(
     multipliers: NDArray[np.float64], total: float, bound: float, *, up: bool = False
 ) -> None:
     """Scale multipliers in place, so that their sum is at most ``bound``.

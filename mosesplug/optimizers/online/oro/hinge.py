@@ -22,7 +22,7 @@ from mosesplug.optimizers.online.algorithms import online_algorithm
 from mosesplug.optimizers.online.ball import exponential_rate, shrink_factor
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
 from mosesplug.optimizers.online.oro.dual import (
-    renormalise,
+    renormalize,
     solve_pairs_in_box,
     solve_pairs_in_simplex,
 )
@@ -90,8 +90,8 @@ def o_oro_learner(options: OOroOptions) -> Learner:
                 options.dual_sweeps,
                 step.rng,
             )
-            if options.renormalise:
-                renormalise(coefficients, mass, rate, up=options.scale_up)
+            if options.renormalize:
+                renormalize(coefficients, mass, rate, up=options.scale_up)
         return make_change(view, coefficients, loss / max(1, total), count)
 
     return make_learner(options, change)

@@ -68,7 +68,7 @@ _PAPER: Mapping[str, object] = MappingProxyType(
         "zero_start": True,
         "bound": "rate",
         "exact_dual": False,
-        "renormalise": True,
+        "renormalize": True,
         "scale_up": False,
         "all_pairs": True,
     }
@@ -156,7 +156,7 @@ class SolverOptions(OracleOptions):
         details="The sum is then at most the learning rate.",
         source="Watanabe 2012, eq. 14",
     )
-    renormalise: bool = option(
+    renormalize: bool = option(
         True,
         help="scale multipliers down so that their sum is at most the rate",
         details="If false, only each multiplier is bounded, as in the dual of eq. 12.",
@@ -167,7 +167,7 @@ class SolverOptions(OracleOptions):
         False,
         help="also scale multipliers up so that their sum is the rate",
         source="the author's program, cicada",
-        only_with="renormalise=true",
+        only_with="renormalize=true",
     )
     dual_tolerance: float = option(
         0.1,

@@ -24,7 +24,7 @@ from mosesplug.optimizers.online.algorithms import online_algorithm
 from mosesplug.optimizers.online.ball import exponential_rate, shrink_factor
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
 from mosesplug.optimizers.online.oro.dual import (
-    renormalise,
+    renormalize,
     solve_box,
     solve_simplex,
 )
@@ -112,8 +112,8 @@ def o_oro_softmax_learner(options: OOroSoftmaxOptions) -> Learner:
             multipliers = solve_box(
                 gram, gains, bound, options.dual_tolerance, options.dual_sweeps, step.rng
             )
-            if options.renormalise:
-                renormalise(multipliers, float(multipliers.sum()), rate, up=options.scale_up)
+            if options.renormalize:
+                renormalize(multipliers, float(multipliers.sum()), rate, up=options.scale_up)
         shares = np.zeros(batch.n_sentences)
         shares[positive] = multipliers
         size = max(1, int(np.count_nonzero(np.diff(batch.offsets))))

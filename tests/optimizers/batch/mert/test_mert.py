@@ -140,7 +140,7 @@ def test_score_is_that_of_decoding_and_weights_have_norm_one() -> None:
 
 
 @pytest.mark.usefixtures("few_restarts")
-def test_inactive_weights_do_not_change_and_prevent_normalisation() -> None:
+def test_inactive_weights_do_not_change_and_prevent_normalization() -> None:
     problem, _ = planted(7, noise=1.0)
     active = np.array([True, False, True, False, False])
     start = np.array([0.3, 2.0, -0.5, 0.7, 1.1])

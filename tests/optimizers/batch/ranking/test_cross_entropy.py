@@ -78,7 +78,7 @@ def test_loss_and_derivatives() -> None:
 
 
 def test_least_loss() -> None:
-    """Against SciPy; one inactive feature keeps weights from being normalised."""
+    """Against SciPy; one inactive feature keeps weights from being normalized."""
     problem, _ = planted(2, n_sentences=15, n_hyps=6, noise=1.0)
     dense = np.column_stack([problem.tuning_set.dense, np.ones(90)])
     made = tuning_set([6] * 15, dense, problem.tuning_set.stats[:, 0])

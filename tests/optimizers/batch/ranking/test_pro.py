@@ -99,7 +99,7 @@ def test_inactive_weights_that_point_the_wrong_way() -> None:
 
 def test_a_smaller_prior_gives_larger_weights_of_the_same_direction() -> None:
     problem, _ = planted(26, noise=0.3)
-    # One inactive feature that never differs keeps the result from being normalised.
+    # One inactive feature that never differs keeps the result from being normalized.
     dense = np.column_stack([problem.tuning_set.dense, np.ones(problem.tuning_set.n_hyps)])
     made = tuning_set([15] * 60, dense, problem.tuning_set.stats[:, 0])
     fixed = Problem(made, Accuracy(), active=np.arange(6) < 5)
@@ -165,7 +165,7 @@ def test_inactive_sparse_weights_do_not_change_before_mert() -> None:
     only_dense = pro_mert(
         replace(problem, active=np.arange(32) < 2), hidden, np.random.default_rng(0), BOTH
     )
-    factor = only_dense.weights[2] / hidden[2]  # all dense weights are active: they are normalised
+    factor = only_dense.weights[2] / hidden[2]  # all dense weights are active: they are normalized
     np.testing.assert_allclose(only_dense.weights[2:], factor * hidden[2:])
 
 

@@ -40,7 +40,7 @@ def test_direction_of_hidden_weights(loss: str, weights: str) -> None:
 
 
 def test_least_squared_hinge() -> None:
-    """Against SciPy on every pair; one inactive feature keeps weights from being normalised."""
+    """Against SciPy on every pair; one inactive feature keeps weights from being normalized."""
     problem, _ = planted(22, n_sentences=12, n_hyps=6, noise=1.0)
     dense = np.column_stack([problem.tuning_set.dense, np.ones(72)])
     won = problem.tuning_set.stats[:, 0]

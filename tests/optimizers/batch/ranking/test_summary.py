@@ -98,7 +98,7 @@ def test_weights_to_start_from_are_summarised() -> None:
     options = replace(FAST, group_by="pattern", pattern="pp|tt")
     found = summary_mert(problem, start, rng, options)
     assert found.score >= corpus_score(problem, start)
-    scale = found.weights[4] / start[4]  # neither pp nor tt: only normalised
+    scale = found.weights[4] / start[4]  # neither pp nor tt: only normalized
     np.testing.assert_allclose(found.weights[4::3], scale * start[4::3])
     np.testing.assert_allclose(found.weights[2::3] / start[2::3], found.weights[2] / start[2])
 

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 
 from mosesplug.optimizers.lists.oracle_pairs import ActiveFeatures, OraclePairs, count_violations
 from mosesplug.optimizers.online.oro.dual import (
-    renormalise,
+    renormalize,
     shuffle,
     solve_box,
     solve_pairs_in_box,
@@ -80,11 +80,11 @@ def test_constraints_without_features_get_nothing_or_everything() -> None:
     np.testing.assert_allclose(solve_simplex(gram, gains, 0.5), [0.5, 0.0])
 
 
-def test_renormalised_only_shrinks() -> None:
+def test_renormalized_only_shrinks() -> None:
     multipliers = np.array([1.0, 3.0])
-    renormalise(multipliers, 4.0, 5.0)
+    renormalize(multipliers, 4.0, 5.0)
     np.testing.assert_array_equal(multipliers, [1.0, 3.0])
-    renormalise(multipliers, 4.0, 1.0)
+    renormalize(multipliers, 4.0, 1.0)
     np.testing.assert_array_equal(multipliers, [0.25, 0.75])
 
 

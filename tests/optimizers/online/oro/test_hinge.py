@@ -97,7 +97,7 @@ def test_optimized_hinge_updates_solve_their_problem(seed: int, shared: bool) ->
     weights = np.random.default_rng(seed + 50).standard_normal(6)
     options = o_hinge(
         exact_dual=shared,
-        renormalise=False,
+        renormalize=False,
         all_pairs=True,
         dual_tolerance=1e-10,
         dual_sweeps=10_000,
@@ -119,7 +119,7 @@ def test_optimized_softmax_updates_solve_their_problem(
     weights = np.random.default_rng(seed + 50).standard_normal(6)
     options = o_soft(
         exact_dual=shared,
-        renormalise=False,
+        renormalize=False,
         dual_tolerance=1e-10,
         dual_sweeps=10_000,
         regularization=0.02,
@@ -139,7 +139,7 @@ def test_shrinking_stops_at_zero_in_the_program_too(softmax: bool) -> None:
     """Where lambda eta is above 1, the step is that from weights of 0, which are what it meets."""
     batch = random_batch(1)
     weights = np.random.default_rng(3).standard_normal(6)
-    options = {"renormalise": False, "dual_tolerance": 1e-10, "dual_sweeps": 10_000}
+    options = {"renormalize": False, "dual_tolerance": 1e-10, "dual_sweeps": 10_000}
 
     def after(regularization: float) -> NDArray[Any]:
         if softmax:
@@ -153,10 +153,10 @@ def test_shrinking_stops_at_zero_in_the_program_too(softmax: bool) -> None:
     np.testing.assert_allclose(after(1e3), after(1.0 / RATE), atol=1e-9)
 
 
-def test_renormalised_multipliers_keep_their_direction() -> None:
+def test_renormalized_multipliers_keep_their_direction() -> None:
     batch = random_batch(3)
     weights = np.random.default_rng(3).standard_normal(6)
-    free, _ = make_change(o_oro_learner(o_hinge(renormalise=False)), batch, weights)
+    free, _ = make_change(o_oro_learner(o_hinge(renormalize=False)), batch, weights)
     bound, _ = make_change(o_oro_learner(o_hinge()), batch, weights)
     ratios = bound.values / free.values
     np.testing.assert_allclose(ratios, ratios[0])

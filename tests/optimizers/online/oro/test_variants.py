@@ -128,7 +128,7 @@ def test_mira_on_pairs_solves_its_problem(seed: int, shared: bool) -> None:
     """Equation 13: the nearest weights, without a regulariser, at the same rate in every step."""
     batch = random_batch(seed)
     weights = np.random.default_rng(seed + 50).standard_normal(6)
-    options = RankMiraOptions(slack=0.3, exact_dual=shared, renormalise=False, bound="rate")
+    options = RankMiraOptions(slack=0.3, exact_dual=shared, renormalize=False, bound="rate")
     options = replace(options, margin="one", oracles="best", all_pairs=True)
     options = replace(options, dual_tolerance=1e-11, dual_sweeps=20_000)
     _, found = make_change(rank_mira_learner(options), batch, weights)

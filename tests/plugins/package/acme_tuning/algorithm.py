@@ -11,7 +11,7 @@ from mosesplug.optimizers.problem import (
     Solution,
     check_weights,
     corpus_score,
-    normalise,
+    normalize,
     score_solution,
 )
 from mosesplug.optimizers.registry import Algorithm
@@ -37,7 +37,7 @@ def search(
     progress: Progress,
 ) -> Solution:
     """Return the best point; see mosesplug.optimizers.problem."""
-    best = normalise(problem, check_weights(problem, initial))
+    best = normalize(problem, check_weights(problem, initial))
     score = corpus_score(problem, best)
     active = problem.active_mask
     minima, maxima = problem.box
@@ -50,7 +50,7 @@ def search(
             point[active] += options.radius * rng.standard_normal(int(active.sum()))
         if point.any() and (found := corpus_score(problem, point)) > score:
             best, score = point, found
-    return score_solution(problem, normalise(problem, best), ())
+    return score_solution(problem, normalize(problem, best), ())
 
 
 RANDOM_SEARCH = Algorithm(
