@@ -34,7 +34,7 @@ class FeatureSpace:
 
     @classmethod
     def of_names(cls, names: Iterable[str], sparse: Iterable[str] = ()) -> FeatureSpace:
-        """Group the columns: neighbours with the same name form one group."""
+        """Group the columns: neighbors with the same name form one group."""
         groups: list[tuple[str, int]] = []
         for name in names:
             if groups and groups[-1][0] == name:

@@ -24,7 +24,7 @@ def test_an_empty_space() -> None:
     assert space.select([]).shape == (0,)
 
 
-def test_neighbours_with_the_same_name_are_one_group() -> None:
+def test_neighbors_with_the_same_name_are_one_group() -> None:
     space = FeatureSpace.of_names(["tm", "tm", "lm", "tm"], ["S_x"])
     assert space.groups == (("tm", 2), ("lm", 1), ("tm", 1))
     assert space.sparse == ("S_x",)

@@ -131,7 +131,7 @@ class _Lines:
 
 
 def _pieces(blocks: Sequence[Block]) -> Iterator[list[Block]]:
-    """Neighbouring blocks of one mode, about ``PIECE_BYTES`` together."""
+    """Neighboring blocks of one mode, about ``PIECE_BYTES`` together."""
     piece: list[Block] = []
     size = 0
     for block in blocks:
@@ -144,7 +144,7 @@ def _pieces(blocks: Sequence[Block]) -> Iterator[list[Block]]:
 
 
 def _parse(file: BlockFile, lines: _Lines, piece: Sequence[Block]) -> _Rows:
-    """Return the rows of neighbouring blocks of one mode."""
+    """Return the rows of neighboring blocks of one mode."""
     n_rows, width = sum(block.count for block in piece), piece[0].width
     if not piece[0].binary and (dense := _parse_columns(lines, piece)) is not None:
         return _dense_only(dense)

@@ -359,7 +359,7 @@ def _parse_unlabelled(
 
 
 def _group(names: Sequence[str]) -> tuple[tuple[str, int], ...]:
-    """Make groups from one name per column; equal neighbours form one group."""
+    """Make groups from one name per column; equal neighbors form one group."""
     groups: list[tuple[str, int]] = []
     for name in names:
         if groups and groups[-1][0] == name:

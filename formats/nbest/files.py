@@ -73,7 +73,7 @@ def read_nbest(
 
     Args:
         path: the list, plain or compressed.
-        names: one name per dense column (equal neighbours form one group), for a list without
+        names: one name per dense column (equal neighbors form one group), for a list without
             labels.
         dense: names of the dense features, for a list that names every value (Joshua, cdec); its
             other features are sparse.

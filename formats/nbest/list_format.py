@@ -58,7 +58,7 @@ class ListOptions:
     """How to read lists. A format ignores the options that it does not need.
 
     Attributes:
-        names: names of the values of lists without labels; equal neighbours form one group.
+        names: names of the values of lists without labels; equal neighbors form one group.
         dense: names of the dense features of lists that name every value; None: none is dense.
         columns: the meaning of each column, as ``id``, ``hyp`` or the name of a feature.
         group_size: number of hypotheses of each sentence, for lists without ids.

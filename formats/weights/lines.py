@@ -81,7 +81,7 @@ def parse_numbers(line: bytes, path: StrPath, number: int) -> tuple[float, ...]:
 def merge_groups(
     groups: Iterable[tuple[str, list[Value], int]], path: StrPath | None
 ) -> list[tuple[str, list[Value]]]:
-    """Join neighbouring lines of one name.
+    """Join neighboring lines of one name.
 
     Raises:
         FormatError: a name appears in two places.

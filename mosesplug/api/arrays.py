@@ -81,7 +81,7 @@ def convert_features(
     Args:
         features: ``[n_hyps, n_features]`` of real numbers: an array, a data frame, or a SciPy
             sparse matrix.
-        names: one for each column; equal neighbours are one feature with several values. None:
+        names: one for each column; equal neighbors are one feature with several values. None:
             those of the data frame, or ``F0``, ``F1``, ...
         dense: names of the dense columns of a sparse matrix. None: all if there are up to 50,
             else those with a value in at least half of the rows.

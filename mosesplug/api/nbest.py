@@ -55,7 +55,7 @@ class NBest:
         sentence_ids: the line of the input of each hypothesis, integers from 0 in any order.
         hypotheses: the texts, tokens separated by blanks; str or bytes.
         features: ``[n_hyps, n_features]``, an array or a SciPy sparse matrix.
-        names: one for each column; equal neighbours are values of one feature. None: ``F0``,
+        names: one for each column; equal neighbors are values of one feature. None: ``F0``,
             ``F1``, ...
         dense: names of the dense columns of a sparse matrix; None: all if there are up to 50, else
             those with a value in at least half of the rows.
@@ -277,7 +277,7 @@ def read_nbest(
 
     Args:
         path: a file of any format of n-best lists.
-        names: one for each value of a list without labels; equal neighbours are values of one
+        names: one for each value of a list without labels; equal neighbors are values of one
             feature.
         dense: names of the dense features of a list that names every value (Joshua, cdec); None:
             all if there are up to 50, else those that at least half of the lines have.

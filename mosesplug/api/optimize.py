@@ -105,7 +105,7 @@ def optimize(
         statistics: ``[n_hyps, n_statistics]``, the statistics of each hypothesis; ``metric`` scores
             their sum.
         names: name of each column of ``features``, or of each value of a file without labels;
-            equal neighbours are values of one feature.
+            equal neighbors are values of one feature.
         dense: names of the dense columns of a sparse matrix, or of the dense features of lists that
             name every value. None: all if there are up to 50, else those with a value in at
             least half of the rows. MERT tunes dense features only, unless ``active`` names others.

@@ -146,7 +146,7 @@ class Tuner:
                 continued: arguments that are not given are those it began with.
             references: a file or the prefix of several; or texts: one for each sentence, or several
                 sequences of them.
-            features: the dense features in the order of their columns: names (equal neighbours are
+            features: the dense features in the order of their columns: names (equal neighbors are
                 one feature with several values), pairs of name and number of values, or a mapping
                 of names to initial weights. Features of the lists that are not among them are
                 sparse. None: those of ``initial``.

@@ -156,7 +156,7 @@ def number_lines(
         last_sentence = sentence
         end = find_score(text, words, position, ends[line])
         code = hash_range(words, start, end)
-        # The chains of a sentence are neighbours, so that they stay in the cache.
+        # The chains of a sentence are neighbors, so that they stay in the cache.
         chain = (sentence * _CHAINS_PER_SENTENCE + np.int64(code >> _TOP)) % len(known.heads)
         other = known.heads[chain]
         while other >= 0 and not (

@@ -10,7 +10,7 @@ from mosesplug.errors import UsageError, suggest
 
 __all__ = ["require_file", "require_path", "require_references"]
 
-_MOST_NEIGHBOURS = 1000
+_MOST_NEIGHBORS = 1000
 """Files among which one with a similar name is looked for."""
 
 
@@ -26,7 +26,7 @@ def require_path(name: str | PathLike[str], what: str) -> Path:
     """
     path = Path(name)
     if not path.exists():
-        remedy = _suggest_neighbour(path) or ". Check the name"
+        remedy = _suggest_neighbor(path) or ". Check the name"
         raise UsageError(f"{what} {fspath(name)}: No such file or directory{remedy}")
     return path.absolute()
 
@@ -58,10 +58,10 @@ def require_references(name: str | PathLike[str], what: str = "references") -> P
     return path
 
 
-def _suggest_neighbour(path: Path) -> str:
+def _suggest_neighbor(path: Path) -> str:
     """Return a question that suggests a file of the same directory, or nothing."""
     try:
-        neighbours = [each.name for each in islice(path.parent.iterdir(), _MOST_NEIGHBOURS)]
+        neighbors = [each.name for each in islice(path.parent.iterdir(), _MOST_NEIGHBORS)]
     except OSError:
         return ""
-    return suggest(path.name, neighbours)
+    return suggest(path.name, neighbors)

@@ -327,8 +327,8 @@ def test_progress_and_silence(problem: Problem, capfd: pytest.CaptureFixture[str
 
 
 def test_warnings_are_returned(problem: Problem) -> None:
-    fit = mosesplug.optimize(**arrays(problem), options={"restarts": 0, "neighbours": 2})
-    assert fit.warnings[0].startswith("option neighbours of mert has no effect without interval")
+    fit = mosesplug.optimize(**arrays(problem), options={"restarts": 0, "neighbors": 2})
+    assert fit.warnings[0].startswith("option neighbors of mert has no effect without interval")
 
 
 def test_metric_objects(problem: Problem) -> None:

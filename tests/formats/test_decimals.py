@@ -173,7 +173,7 @@ def test_by_hand(value: float, text: bytes) -> None:
 
 
 @pytest.mark.parametrize("exponent", range(-46, 39))
-def test_every_power_of_ten_and_its_neighbours(exponent: int) -> None:
+def test_every_power_of_ten_and_its_neighbors(exponent: int) -> None:
     near = np.float32(10.0**exponent)
     values = np.array(
         [[near, np.nextafter(near, np.float32(0)), np.nextafter(near, np.float32(1e38))]]

@@ -206,7 +206,7 @@ def _search(given: Arguments) -> tuple[str, dict[str, object]]:
                 raise UsageError(f"regtype:{value}: must be one of {', '.join(_INTERVALS)}")
             options["interval"] = _INTERVALS[value]
         elif name == "regwin":
-            options["neighbours"] = value
+            options["neighbors"] = value
         else:
             kept.append(piece)
     return ",".join(kept), options

@@ -3,7 +3,7 @@
 Macherey et al. (2008) and Kumar et al. (2009) compute the envelopes of all nodes from the leaves to
 the goal. This search computes only the goal's envelope, by decoding at the intersection of two of
 its lines (Eisner & Severance 1976). Either no derivation scores higher there, and the two lines
-are neighbours, or the winner is a line between them. ``k`` lines take about ``2 k`` decodings.
+are neighbors, or the winner is a line between them. ``k`` lines take about ``2 k`` decodings.
 Eight decodings share a pass over the edges. On graphs of Moses, most of whose nodes have lines
 that are in no envelope of the goal, this is about ten times as fast.
 

@@ -3,7 +3,7 @@
 Its points are the lines that are highest somewhere. A search looks at the same lines again and
 again while it moves a little, so the hull hardly changes. The rows of the last hull, at their new
 intercepts, are a chain below the new hull (``marking`` finds the points that are not below it,
-mostly none). These are inserted one by one, and each drops the neighbours that it covers.
+mostly none). These are inserted one by one, and each drops the neighbors that it covers.
 
 Points that are nearly collinear are compared by rounding errors. There, ``wrapping`` has the last
 word, so that the hull never depends on what was known before.

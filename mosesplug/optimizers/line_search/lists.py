@@ -2,7 +2,7 @@
 
 Moving the weights along a line changes a sentence's 1-best hypothesis at a few thresholds only
 (``envelope``). The sorted thresholds of all sentences cut the line into intervals on which every
-1-best, and so the corpus score, is constant; the statistics of neighbouring intervals differ by the
+1-best, and so the corpus score, is constant; the statistics of neighboring intervals differ by the
 change at the threshold between them. One pass over the thresholds scores the whole line.
 """
 

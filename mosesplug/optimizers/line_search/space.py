@@ -103,18 +103,18 @@ class IntervalChoice:
 
     Attributes:
         method: ``best`` takes the interval of the highest score; ``average`` and ``minimum`` take
-            the mean or the least of an interval's own score and its neighbours', which avoids
+            the mean or the least of an interval's own score and its neighbors', which avoids
             narrow peaks.
-        neighbours: number of intervals on either side that are neighbours.
+        neighbors: number of intervals on either side that are neighbors.
     """
 
     method: Literal["best", "average", "minimum"] = "best"
-    neighbours: int = 3
+    neighbors: int = 3
 
     @property
     def smooths(self) -> bool:
-        """Whether neighbours count."""
-        return self.method != "best" and self.neighbours > 0
+        """Whether neighbors count."""
+        return self.method != "best" and self.neighbors > 0
 
 
 @dataclass(frozen=True)
@@ -139,10 +139,10 @@ def best_point(
 ) -> LinePoint | None:
     """Return the middle of the best interval that is wide enough.
 
-    Intervals that are too narrow, such as between coinciding thresholds, are no neighbours either:
-    no weights decode to their scores. Neighbouring intervals of one score count as one. In a tie
+    Intervals that are too narrow, such as between coinciding thresholds, are no neighbors either:
+    no weights decode to their scores. Neighboring intervals of one score count as one. In a tie
     the widest wins, since its middle is the safest. If a threshold lies there, the middle of the
-    widest of these neighbours is taken instead. Intervals end at the furthest step, and the
+    widest of these neighbors is taken instead. Intervals end at the furthest step, and the
     unbounded ones twice ``END_STEP`` beyond the outermost threshold.
 
     Args:
@@ -214,11 +214,11 @@ def _wide_intervals(
 
 
 def _smooth(scores: NDArray[np.float64], choice: IntervalChoice) -> NDArray[np.float64]:
-    """Return each score, or the mean or least of its neighbourhood (Cer et al. 2008)."""
+    """Return each score, or the mean or least of its neighborhood (Cer et al. 2008)."""
     if not choice.smooths:
         return scores
-    window = 2 * choice.neighbours + 1
-    padded = np.pad(scores, choice.neighbours, mode="edge")
+    window = 2 * choice.neighbors + 1
+    padded = np.pad(scores, choice.neighbors, mode="edge")
     views = np.lib.stride_tricks.sliding_window_view(padded, window)
     reduced = views.mean(axis=1) if choice.method == "average" else views.min(axis=1)
     return np.asarray(reduced)

@@ -147,7 +147,7 @@ def open_forest(
 _AT_ONCE = 64
 """Sentences between two reports of progress."""
 _DIGITS = 9
-"""These tell every float32 from its neighbours, so that files lose nothing."""
+"""These tell every float32 from its neighbors, so that files lose nothing."""
 _CACHE = "forest.lmdb"
 """The store, in the working directory, of graphs that are imported from files."""
 

@@ -147,7 +147,7 @@ def test_shards(here: Path, capsys: pytest.CaptureFixture[str], size: str) -> No
     assert data.score(np.array(weights)) > data.score(np.array([0.3, 0.3, 0.3]))
 
 
-def test_intervals_judged_by_their_neighbours(
+def test_intervals_judged_by_their_neighbors(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = Data(here)

@@ -46,7 +46,7 @@ def test_against_all_derivations(
         found = (line.intercepts[number], line.slopes[number])
         assert graph.features(edges, 2) == pytest.approx(found)
         assert (found, graph.translation(edges)) in every
-    # No threshold is missing: between neighbours, nothing wins that the envelope lacks.
+    # No threshold is missing: between neighbors, nothing wins that the envelope lacks.
     for x in np.linspace(-9.0, 9.0, 73):
         own = (line.intercepts + x * line.slopes).max()
         assert own == pytest.approx((points[:, 0] + x * points[:, 1]).max())

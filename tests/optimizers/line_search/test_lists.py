@@ -94,7 +94,7 @@ def test_unbounded_intervals_are_entered_a_little_only() -> None:
         assert point.step == pytest.approx(step)
 
 
-def test_neighbours_of_one_score_count_as_one_interval_and_the_widest_wins() -> None:
+def test_neighbors_of_one_score_count_as_one_interval_and_the_widest_wins() -> None:
     thresholds = np.array([0.0, 0.7, 2.0, 3.0, 4.5])
     scores = np.array([0.0, 0.5, 0.5, 0.0, 0.5, 0.0])
     point = best_point(thresholds, scores, BEST, 1e3)
@@ -139,7 +139,7 @@ def test_a_distant_threshold_hides_no_interval() -> None:
 @settings(deadline=None, max_examples=60)
 @given(seed=st.integers(0, 2**32 - 1), quarters=st.booleans())
 def test_no_point_of_a_line_beats_the_chosen_one(seed: int, quarters: bool) -> None:
-    """Between neighbouring crossings of any two hypotheses, decoding is tried in the middle."""
+    """Between neighboring crossings of any two hypotheses, decoding is tried in the middle."""
     rng = np.random.default_rng(seed)
     sizes = [int(size) for size in rng.integers(1, 8, 5)]  # some have one hypothesis only
     n_hyps = sum(sizes)
@@ -206,7 +206,7 @@ def test_a_line_without_thresholds_keeps_its_origin() -> None:
     ("method", "step", "merit"),
     [("best", 4.5, 0.9), ("average", 1.5, 1.6 / 3), ("minimum", 1.5, 0.5)],
 )
-def test_neighbourhoods_avoid_narrow_peaks(
+def test_neighborhoods_avoid_narrow_peaks(
     method: Literal["best", "average", "minimum"], step: float, merit: float
 ) -> None:
     thresholds = np.arange(6.0)
@@ -216,7 +216,7 @@ def test_neighbourhoods_avoid_narrow_peaks(
     assert (point.step, point.merit) == (step, pytest.approx(merit))
 
 
-def test_empty_intervals_are_not_neighbours() -> None:
+def test_empty_intervals_are_not_neighbors() -> None:
     thresholds = np.array([0.0, 1.0, 1.0, 1.0, 2.0, 3.0])
     scores = np.array([0.1, 0.6, 0.0, 0.0, 0.5, 0.3, 0.1])
     point = best_point(thresholds, scores, IntervalChoice("average", 1), 1e3)

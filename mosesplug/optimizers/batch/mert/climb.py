@@ -157,8 +157,8 @@ class _Place:
     def follow(self, space: SearchSpace, step: _Step, settings: ClimbSettings) -> _Place | None:
         """Return the end of a step if it is better, by the score of decoding there.
 
-        If intervals are judged by their neighbourhood, so are steps: the score may then fall while
-        its neighbourhood rises.
+        If intervals are judged by their neighborhood, so are steps: the score may then fall while
+        its neighborhood rises.
         """
         if step.merit <= self.merit:
             return None

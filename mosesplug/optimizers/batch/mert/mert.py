@@ -286,7 +286,7 @@ def _settings(
     directions = options.random_directions
     if options.method == "random-direction" and directions == 0:
         directions = DIRECTIONS_IN_A_ROW
-    choice = IntervalChoice(options.interval, options.neighbours)
+    choice = IntervalChoice(options.interval, options.neighbors)
     positive = None if problem.positive is None else problem.positive[problem.active_mask]
     return ClimbSettings(
         minima,

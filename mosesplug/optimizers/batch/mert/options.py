@@ -55,9 +55,9 @@ class MertOptions:
         details=("By their own score, or the average or minimum of the scores around them."),
         source="Cer et al. 2008",
     )
-    neighbours: int = option(
+    neighbors: int = option(
         3,
-        help="number of neighbouring intervals on either side",
+        help="number of neighboring intervals on either side",
         source="Cer et al. 2008",
         only_with="interval=average|minimum",
         minimum=0,

@@ -172,7 +172,7 @@ def test_smoothed_values_rise(
     method: Literal["average", "minimum"],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Once its neighbourhood has spoken for a point, only a better neighbourhood moves it."""
+    """Once its neighborhood has spoken for a point, only a better neighborhood moves it."""
     merits = iter([0.3, *[0.1] * 10_000])
     monkeypatch.setattr(climb, "best_point", lambda *_: LinePoint(0.4, next(merits)))
     space = hill()

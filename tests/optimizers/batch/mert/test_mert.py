@@ -123,9 +123,9 @@ def test_random_points_only_improve_on_the_start() -> None:
 
 @pytest.mark.usefixtures("few_restarts")
 @pytest.mark.parametrize("interval", ["average", "minimum"])
-def test_neighbourhoods_still_lead_up(interval: str) -> None:
+def test_neighborhoods_still_lead_up(interval: str) -> None:
     problem, _ = planted(5, noise=0.5)
-    options = replace(QUICK, interval=interval, neighbours=2)
+    options = replace(QUICK, interval=interval, neighbors=2)
     solution = mert(problem, np.ones(5), np.random.default_rng(0), options)
     assert solution.score > corpus_score(problem, np.ones(5))
     assert solution.score == corpus_score(problem, solution.weights)
