@@ -240,7 +240,7 @@ def compare(
 
     Returns:
         The score of each system by each metric: ``score``, ``interval``, ``difference`` from the
-        baseline, ``p_randomisation`` (Riezler & Maxwell 2005; of several runs Clark et al. 2011),
+        baseline, ``p_randomization`` (Riezler & Maxwell 2005; of several runs Clark et al. 2011),
         ``p_bootstrap``, ``wins`` and ``difference_interval`` (Koehn 2004), and more.
 
     Raises:
@@ -255,7 +255,7 @@ def compare(
         >>> base, new = mosesplug.compare({"base": worse, "new": references}, references, "WER")
         >>> round(base.score, 4), new.score, round(new.difference, 4)
         (0.1667, 0.0, -0.1667)
-        >>> new.p_randomisation < 0.05
+        >>> new.p_randomization < 0.05
         True
     """
     samples, trials = check_integer(samples, "samples", 1), check_integer(trials, "trials", 1)

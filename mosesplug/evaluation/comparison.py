@@ -16,7 +16,7 @@ from mosesplug.evaluation.error_rates import display_difference, display_score
 from mosesplug.evaluation.scores import Translation, read_translation
 from mosesplug.evaluation.scoring import PreparedMetric
 from mosesplug.evaluation.significance import (
-    approximate_randomisation,
+    approximate_randomization,
     estimate_variation,
     paired_bootstrap,
 )
@@ -128,7 +128,7 @@ class SystemScore:
             runs.
         p_bootstrap: p-value of the paired bootstrap; None if a system has several runs.
         wins: share of bootstrap samples in which the system is better, a tie counting half.
-        p_randomisation: p-value of approximate randomization.
+        p_randomization: p-value of approximate randomization.
         signature: the metric's signature.
     """
 
@@ -143,7 +143,7 @@ class SystemScore:
     difference_interval: tuple[float, float] | None
     p_bootstrap: float | None
     wins: float | None
-    p_randomisation: float | None
+    p_randomization: float | None
     signature: str
 
 
@@ -211,11 +211,11 @@ def _score_system(
     variation = estimate_variation(metric.metric, runs, samples, np.random.default_rng(seed))
     score = display_score(signature, variation.mean)
     ends = display_score(signature, variation.low), display_score(signature, variation.high)
-    difference = difference_interval = p_randomisation = p_bootstrap = wins = None
+    difference = difference_interval = p_randomization = p_bootstrap = wins = None
     if baseline is not None:
         first, base_runs = baseline
         difference = score - first.score
-        p_randomisation = approximate_randomisation(
+        p_randomization = approximate_randomization(
             metric.metric, base_runs, runs, trials, np.random.default_rng(seed)
         )
         if len(runs) == len(base_runs) == 1:
@@ -235,6 +235,6 @@ def _score_system(
         difference_interval=difference_interval,
         p_bootstrap=p_bootstrap,
         wins=wins,
-        p_randomisation=p_randomisation,
+        p_randomization=p_randomization,
         signature=signature,
     )

@@ -21,7 +21,7 @@ from mosesplug.evaluation.scored_sentences import (
     find_learned,
     has_lists,
 )
-from mosesplug.evaluation.significance import approximate_randomisation, paired_bootstrap
+from mosesplug.evaluation.significance import approximate_randomization, paired_bootstrap
 from mosesplug.learning.cross_validation import CrossValidation
 from mosesplug.learning.inputs import LearningData
 from mosesplug.learning.optimize import OptimizeResult
@@ -58,7 +58,7 @@ class MetricGain:
         interval: the 95 % interval of ``difference`` by the paired bootstrap; NaN for fewer than 2
             sentences.
         p_bootstrap: p-value of the paired bootstrap; NaN for fewer than 2 sentences.
-        p_randomisation: p-value of approximate randomization; NaN likewise.
+        p_randomization: p-value of approximate randomization; NaN likewise.
     """
 
     metric: str
@@ -69,7 +69,7 @@ class MetricGain:
     end: float
     interval: tuple[float, float]
     p_bootstrap: float
-    p_randomisation: float
+    p_randomization: float
 
     @property
     def difference(self) -> float:
@@ -182,12 +182,12 @@ def _measure(
 def _measure_metric(
     metric: Metric, start: NDArray[Any], end: NDArray[Any], is_objective: bool
 ) -> MetricGain:
-    low = high = bootstrap = randomisation = float("nan")
+    low = high = bootstrap = randomization = float("nan")
     if len(start) > 1:
         rng = np.random.default_rng(_SEED)
         bootstrap, _, low, high = paired_bootstrap(metric, start, end, _SAMPLES, rng)
         rng = np.random.default_rng(_SEED)
-        randomisation = approximate_randomisation(metric, [start], [end], _SAMPLES, rng)
+        randomization = approximate_randomization(metric, [start], [end], _SAMPLES, rng)
     signature = metric.signature()
     is_rate = is_error_rate(signature)
     scores = [float(metric.score(rows.sum(axis=0, dtype=np.float64))) for rows in (start, end)]
@@ -201,7 +201,7 @@ def _measure_metric(
         end=after,
         interval=display_difference(signature, (low, high)),
         p_bootstrap=bootstrap,
-        p_randomisation=randomisation,
+        p_randomization=randomization,
     )
 
 

@@ -24,7 +24,7 @@ from mosesplug.metrics.protocol import Metric
 __all__ = [
     "PairedBootstrap",
     "ScoreVariation",
-    "approximate_randomisation",
+    "approximate_randomization",
     "bootstrap_interval",
     "estimate_variation",
     "paired_bootstrap",
@@ -139,7 +139,7 @@ def paired_bootstrap(
     return PairedBootstrap(_p_value(extreme, samples), wins, low, high)
 
 
-def approximate_randomisation(
+def approximate_randomization(
     metric: Metric,
     baseline: Sequence[Statistics],
     system: Sequence[Statistics],

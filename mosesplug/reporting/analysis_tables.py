@@ -220,7 +220,7 @@ def _list_scores(score: SystemScore, several_runs: bool) -> list[str]:
         "" if math.isnan(score.s_opt) else format_score(score.s_opt),
         "" if score.difference is None else f"{score.difference:+.4f}",
         _format_interval(score.difference_interval),
-        format_score(score.p_randomisation),
+        format_score(score.p_randomization),
         format_score(score.p_bootstrap),
         "" if score.wins is None else f"{100 * score.wins:.1f}%",
     ]

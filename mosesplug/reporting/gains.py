@@ -23,7 +23,7 @@ _SIGNIFICANT = 0.05
 
 _TESTS = (
     "95 % interval of the difference and p(boot): paired bootstrap; p(AR): approximate "
-    "randomisation; 1,000 samples each. Not significant: p(AR) is 0.05 or more. Scores on "
+    "randomization; 1,000 samples each. Not significant: p(AR) is 0.05 or more. Scores on "
     "sentences that weights were learned from are optimistic."
 )
 
@@ -62,7 +62,7 @@ def _list_gain_rows(metrics: Sequence[MetricGain]) -> list[tuple[str, ...]]:
             f"{each.difference:+.4f}",
             _format_interval(each.interval),
             _format_p(each.p_bootstrap),
-            _format_p(each.p_randomisation),
+            _format_p(each.p_randomization),
             _judge(each),
         )
         for each in metrics
@@ -80,7 +80,7 @@ def _format_p(value: float) -> str:
 
 def _judge(gain: MetricGain) -> str:
     words = ["better" if gain.improvement > 0 else "worse" if gain.improvement < 0 else "same"]
-    if gain.improvement and gain.p_randomisation >= _SIGNIFICANT:
+    if gain.improvement and gain.p_randomization >= _SIGNIFICANT:
         words.append("not significant")
     if gain.is_objective:
         words.append("optimized")

@@ -43,7 +43,7 @@ def test_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
             assert shown._repr_html_()
     if path.name == "rerank.ipynb":
         assert variables["reranked"].difference > 0.0
-        assert variables["reranked"].p_randomisation < 0.05
+        assert variables["reranked"].p_randomization < 0.05
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)

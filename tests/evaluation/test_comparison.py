@@ -46,8 +46,8 @@ def test_comparisons() -> None:
     assert new.wins < 0.5
     assert (several.runs, several.p_bootstrap) == (2, None)
     assert several.difference == pytest.approx(1.5 / 15)
-    assert several.p_randomisation is not None
-    assert 0.0 < several.p_randomisation <= 1.0
+    assert several.p_randomization is not None
+    assert 0.0 < several.p_randomization <= 1.0
 
 
 @pytest.mark.usefixtures("texts")

@@ -12,7 +12,7 @@ from formats.nbest.files import read_nbest_blocks
 from formats.references import read_references
 from mosesplug.errors import UsageError
 from mosesplug.evaluation.gains import Gain, MetricGain, find_gaming, measure_gains
-from mosesplug.evaluation.significance import approximate_randomisation, paired_bootstrap
+from mosesplug.evaluation.significance import approximate_randomization, paired_bootstrap
 from mosesplug.learning.optimize import OptimizeResult, optimize
 from mosesplug.metrics import metric
 from mosesplug.metrics.outside import OutsideMetric
@@ -84,8 +84,8 @@ def test_scores_that_are_not_optimized_are_watched(lists: Path) -> None:
         mean = OutsideMetric(found.metric)
         boot = paired_bootstrap(mean, rows[0], rows[1], 1000, np.random.default_rng(1))
         assert (found.p_bootstrap, found.interval) == (boot.p_value, (boot.low, boot.high))
-        p = approximate_randomisation(mean, rows[:1], rows[1:], 1000, np.random.default_rng(1))
-        assert found.p_randomisation == p
+        p = approximate_randomization(mean, rows[:1], rows[1:], 1000, np.random.default_rng(1))
+        assert found.p_randomization == p
 
 
 def test_watching_does_not_change_the_weights(lists: Path) -> None:

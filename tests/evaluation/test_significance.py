@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from mosesplug.evaluation.significance import (
-    approximate_randomisation,
+    approximate_randomization,
     bootstrap_interval,
     estimate_variation,
     paired_bootstrap,
@@ -68,14 +68,14 @@ def test_p_values_are_sacrebleus(systems: tuple[list[str], list[str], list[str]]
         expected = scores["BLEU"][1].p_value
         rng = np.random.default_rng(12345)  # the seed that sacrebleu takes by itself
         if kind == "ar":
-            found = approximate_randomisation(judge, [one], [two], 1000, rng)
+            found = approximate_randomization(judge, [one], [two], 1000, rng)
         else:
             found = paired_bootstrap(judge, one, two, 1000, rng).p_value
         assert 0.0 < expected < 1.0
         assert found == pytest.approx(expected, abs=1.5e-3)
 
 
-def test_randomisation_counts_every_swap() -> None:
+def test_randomization_counts_every_swap() -> None:
     judge = metric("BLEU")
     references, good = texts(3, 0.3)
     _, other = texts(4, 0.3)
@@ -89,7 +89,7 @@ def test_randomisation_counts_every_swap() -> None:
         ours, theirs = np.where(mask, two, one).sum(axis=0), np.where(mask, one, two).sum(axis=0)
         extreme += abs(float(judge.score(ours) - judge.score(theirs))) >= real - 1e-12
     exact = extreme / 2**few
-    found = approximate_randomisation(judge, [one], [two], 20_000, np.random.default_rng(1))
+    found = approximate_randomization(judge, [one], [two], 20_000, np.random.default_rng(1))
     assert found == pytest.approx(exact, abs=0.015)
 
 
@@ -99,7 +99,7 @@ def test_equal_systems_are_not_significantly_different(
     judge = metric("BLEU")
     one = statistics(judge, systems[0], systems[1])
     rng = np.random.default_rng(5)
-    assert approximate_randomisation(judge, [one], [one], 200, rng) == 1.0
+    assert approximate_randomization(judge, [one], [one], 200, rng) == 1.0
     assert paired_bootstrap(judge, one, one, 200, rng) == (1.0, 0.5, 0.0, 0.0)
 
 
@@ -114,7 +114,7 @@ def test_a_clear_difference_is_found(name: str) -> None:
     assert 0.0 < low < high
     assert p_value < 0.01
     assert wins == 1.0
-    assert approximate_randomisation(judge, [one], [two], 500, rng) == pytest.approx(1 / 501)
+    assert approximate_randomization(judge, [one], [two], 500, rng) == pytest.approx(1 / 501)
 
 
 def test_false_alarms_are_as_rare_as_they_should_be() -> None:
@@ -133,7 +133,7 @@ def test_false_alarms_are_as_rare_as_they_should_be() -> None:
             for pair in zip((line.split() for line in references), renamed, strict=True)
         ]
         pair = [statistics(judge, references, each) for each in (one, two)]
-        alarms += approximate_randomisation(judge, pair[:1], pair[1:], 200, rng) <= 0.05
+        alarms += approximate_randomization(judge, pair[:1], pair[1:], 200, rng) <= 0.05
     assert alarms <= 8  # of 60, 3 are expected; more than 8 have a probability below 0.005
 
 
@@ -148,10 +148,10 @@ def test_several_runs() -> None:
     assert found.low < found.mean < found.high
     assert 0.0 < found.selection < 0.1
     assert np.isnan(estimate_variation(judge, runs[:1], 10, np.random.default_rng(3)).optimizer)
-    same = approximate_randomisation(judge, runs, runs, 100, np.random.default_rng(4))
+    same = approximate_randomization(judge, runs, runs, 100, np.random.default_rng(4))
     assert same == 1.0
     # A system with fewer runs: they serve again.
-    uneven = approximate_randomisation(judge, runs, runs[:1], 100, np.random.default_rng(4))
+    uneven = approximate_randomization(judge, runs, runs[:1], 100, np.random.default_rng(4))
     assert 0.0 < uneven <= 1.0
 
 
@@ -173,7 +173,7 @@ def test_memory_does_not_grow_with_text_times_samples() -> None:
     tracemalloc.start()
     try:
         assert bootstrap_interval(ter, statistics, 40, rng)[2] == 0.0
-        assert approximate_randomisation(ter, [statistics], [statistics], 40, rng) == 1.0
+        assert approximate_randomization(ter, [statistics], [statistics], 40, rng) == 1.0
         assert tracemalloc.get_traced_memory()[1] < 200e6  # all at once take 520 MB
     finally:
         tracemalloc.stop()

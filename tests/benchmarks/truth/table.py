@@ -56,4 +56,4 @@ def _test(base: Sequence[Result], new: Sequence[Result], test: TestSet, out: Pat
         for name, found in (("base", base), ("new", new))
     }
     scores = mosesplug.compare(paths, test.reference, "BLEU", samples=1)
-    return float(scores[1].p_randomisation)
+    return float(scores[1].p_randomization)

@@ -66,7 +66,7 @@ def test_compare_and_score(capsys: pytest.CaptureFixture[str]) -> None:
     base, new = json.loads(capsys.readouterr().out)
     assert (base["score"], new["score"]) == (9.5, 10.5)
     assert new["difference"] == pytest.approx(1.0)
-    assert new["p_randomisation"] < 0.01
+    assert new["p_randomization"] < 0.01
     assert new["wins"] == 0.0
     assert run("score", "a.en", "--scores", "COMET=a.npy", "--json", "--sentences") == 0
     (found,) = json.loads(capsys.readouterr().out)

@@ -135,7 +135,7 @@ def test_numbers_of_comparisons(run: Run, texts: Path) -> None:
     assert base["difference"] is None
     assert worse["difference"] < 0.0
     assert worse["wins"] < 0.5
-    assert (same["difference"], same["p_randomisation"], same["p_bootstrap"]) == (0.0, 1.0, 1.0)
+    assert (same["difference"], same["p_randomization"], same["p_bootstrap"]) == (0.0, 1.0, 1.0)
     assert same["wins"] == 0.5
     assert base["difference_interval"] is None
     low, high = worse["difference_interval"]
@@ -153,7 +153,7 @@ def test_runs_of_optimizers(run: Run, texts: Path) -> None:
     assert (base["runs"], other["runs"]) == (2, 2)
     assert base["s_opt"] > 0.0 == other["s_opt"]
     assert other["p_bootstrap"] is None
-    assert 0.0 < other["p_randomisation"] <= 1.0
+    assert 0.0 < other["p_randomization"] <= 1.0
 
 
 @pytest.mark.parametrize(
