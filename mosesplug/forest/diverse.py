@@ -1,7 +1,7 @@
 """Lists of diverse translations, penalised for n-grams of the earlier ones.
 
 Neighbors in a k-best list differ by only a few words. Gimpel et al. (2013) find the translations
-one after the other. Each maximises the model score minus ``penalty`` times its overlap with the
+one after the other. Each maximizes the model score minus ``penalty`` times its overlap with the
 earlier translations. The overlap with one translation is the number of pairs of equal n-grams
 (their dissimilarity function, for n-grams of one length). An occurrence of an n-gram therefore
 costs ``penalty`` times the number of its occurrences in all earlier translations. The penalty is a

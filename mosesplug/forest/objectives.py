@@ -176,7 +176,7 @@ def xbleu(
     temperature: float = 0.0,
     threads: int = 1,
 ) -> tuple[float, NDArray[np.float64]]:
-    """Return BLEU of expected statistics plus entropy, to maximise, and its gradient.
+    """Return BLEU of expected statistics plus entropy, to maximize, and its gradient.
 
     The objective is that of Rosti et al. (2010, 2011). Expected n-gram counts are summed over
     sentences. Matches are clipped as expectations, ``min(E[count], limit)``, because clipping each

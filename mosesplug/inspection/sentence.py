@@ -153,7 +153,7 @@ def read_sentence(
 ) -> SentenceHypotheses:
     """Return the hypotheses of a sentence.
 
-    Hope and fear maximise the sum and the difference of model score and metric (Chiang 2012;
+    Hope and fear maximize the sum and the difference of model score and metric (Chiang 2012;
     Neubig & Watanabe 2016, eq. 35-36), at weights whose L1 norm is 1.
 
     Args:

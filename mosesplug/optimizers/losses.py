@@ -1,4 +1,4 @@
-"""Losses of model scores that learners minimise by gradients.
+"""Losses of model scores that learners minimize by gradients.
 
 A *pairwise* loss is a function of the margin between a better hypothesis and a worse one; a
 *listwise* loss of all hypotheses of a sentence. Features come in by the chain rule, outside: the

@@ -60,13 +60,13 @@ class CombinedMeasure(Measure):
         return tuple(f"{each.name}.{name}" for each in self.measures for name in _names(each))
 
     @property
-    def minimised(self) -> str | None:
-        """What to write in place of an error rate that would be maximised."""
+    def minimized(self) -> str | None:
+        """What to write in place of an error rate that would be maximized."""
         return next(
             (
-                each.minimised
+                each.minimized
                 for each, wanted in zip(self.measures, self.rewarded, strict=False)
-                if wanted and each.minimised
+                if wanted and each.minimized
             ),
             None,
         )

@@ -120,8 +120,8 @@ class Measure(UnsmoothedMetric):
         """Return the statistics of each hypothesis, float64 ``[n, n_statistics]``."""
 
     @property
-    def minimised(self) -> str | None:
-        """What to write so that Travatar minimises this error rate; None: it is maximised."""
+    def minimized(self) -> str | None:
+        """What to write so that Travatar minimizes this error rate; None: it is maximized."""
         return None
 
     def convert(self, stats: Floats) -> tuple[Metric, NDArray[Any]]:
@@ -216,8 +216,8 @@ class Average(Measure):
         return self.columns
 
     @property
-    def minimised(self) -> str | None:
-        """The reversed measure, if this one is an error rate that would be maximised."""
+    def minimized(self) -> str | None:
+        """The reversed measure, if this one is an error rate that would be maximized."""
         if not self.is_rate or self.reversed:
             return None
         return f"{self.name}:{self.reverse_setting}"

@@ -86,10 +86,10 @@ class TuneSettings:
                 f"-algorithm {self.algorithm}: unknown; the algorithms are "
                 f"{', '.join(ALGORITHMS)}{suggest(self.algorithm, ALGORITHMS)}"
             )
-        if measure.minimised is not None:
+        if measure.minimized is not None:
             raise UsageError(
                 f"-eval {measure.spelled} is an error rate, and Travatar would tune for more "
-                f"errors: write {measure.minimised}"
+                f"errors: write {measure.minimized}"
             )
         for name, value in (("l1", self.l1), ("l2", self.l2), ("ent", self.ent)):
             if value and self.algorithm != "lbfgs":
@@ -185,7 +185,7 @@ def tune(
 
     Args:
         tuning_set: hypotheses, with statistics of the measure.
-        measure: what is maximised.
+        measure: what is maximized.
         weights: starting weights by name; 0 if missing. Without any, all are 1.
         settings: the algorithm.
         seed: of all random choices.

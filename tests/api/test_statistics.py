@@ -119,7 +119,7 @@ def test_algorithms_that_need_bleu_reject_in_one_line(algorithm: str) -> None:
         )
 
 
-def test_error_rates_are_minimised() -> None:
+def test_error_rates_are_minimized() -> None:
     rng = np.random.default_rng(4)
     features, ids = rng.normal(size=(40, 2)).astype(np.float32), np.repeat(np.arange(8), 5)
     errors = rng.integers(0, 9, size=40)

@@ -223,7 +223,7 @@ def test_expectation_of_a_ratio() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "minimised"),
+    ("text", "minimized"),
     [
         ("bleu", None),
         ("ter", "ter:inverse=true"),
@@ -234,8 +234,8 @@ def test_expectation_of_a_ratio() -> None:
         ("ainterp:A|bleu|T|ter|A-T", None),
     ],
 )
-def test_error_rates_are_not_maximised(text: str, minimised: str | None) -> None:
-    assert find_measure(text).minimised == minimised
+def test_error_rates_are_not_maximized(text: str, minimized: str | None) -> None:
+    assert find_measure(text).minimized == minimized
 
 
 @pytest.mark.parametrize(

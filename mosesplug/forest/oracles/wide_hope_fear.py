@@ -1,7 +1,7 @@
 """Hope and fear of batch MIRA with a beam of several partial derivations per node.
 
 Moses keeps one derivation per node (``forest.oracles.hope_fear``), which finds the exact hope of
-about half of all tiny graphs. A wider beam keeps the values that Moses maximises: the model score
+about half of all tiny graphs. A wider beam keeps the values that Moses maximizes: the model score
 plus or minus BLEU with the background, times the reference length of both. Matches are clipped by
 the maximum count in one reference from the start.
 """

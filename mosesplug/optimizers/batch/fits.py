@@ -13,7 +13,7 @@ from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.bounds import Bounds
 from mosesplug.optimizers.lists.scaled import ScaledLists
 from mosesplug.optimizers.problem import Problem
-from mosesplug.optimizers.solvers.bounded import Box, minimise_over_scale
+from mosesplug.optimizers.solvers.bounded import Box, minimize_over_scale
 
 __all__ = ["FitFunction", "MarginFit", "WeightFit", "fit_active", "fit_in_proportion", "fit_scaled"]
 
@@ -27,7 +27,7 @@ class WeightFit:
 
     Attributes:
         weights: float64 ``[n_features]``.
-        loss: value of the minimised function.
+        loss: value of the minimized function.
         iterations: of the solver.
         converged: False if the iterations were used up.
     """
@@ -113,7 +113,7 @@ def fit_in_bounds(
     def scaled(scale: float) -> WeightFit:
         return fit(None, scale * fixed, (scale * low, scale * high))
 
-    scale, _ = minimise_over_scale(scaled, lambda each: each.loss)
+    scale, _ = minimize_over_scale(scaled, lambda each: each.loss)
     found = scaled(scale)
     return replace(found, weights=found.weights / scale)
 

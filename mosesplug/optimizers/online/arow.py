@@ -72,7 +72,7 @@ class ArowOptions(GraphCostOptions):
     update: Literal["closed-form", "linearised"] = option(
         "linearised",
         help="form of the update",
-        details="closed-form: minimise the squared loss sentence by sentence. linearised: one "
+        details="closed-form: minimize the squared loss sentence by sentence. linearised: one "
         "gradient step per batch.",
         source="Neubig & Watanabe 2016, eq. 63-67; default: better on recorded lists",
     )

@@ -1,1 +1,1 @@
-"""Solvers that know no loss: they minimise any function or quadratic program."""
+"""Solvers that know no loss: they minimize any function or quadratic program."""

@@ -1,4 +1,4 @@
-"""Minimisers in a box: projected limited-memory BFGS, and a search for a scale.
+"""Minimizers in a box: projected limited-memory BFGS, and a search for a scale.
 
 Coordinates at a limit that the function would push further out are held; the others take the
 L-BFGS step of their own curvature, and what would leave the box stops at its limit (Bertsekas
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mosesplug.optimizers.solvers.quasi_newton import CurvaturePairs, Minimum, lbfgs_direction
 
-__all__ = ["Box", "minimise_in_box", "minimise_in_box_with_l1", "minimise_over_scale"]
+__all__ = ["Box", "minimize_in_box", "minimize_in_box_with_l1", "minimize_over_scale"]
 
 Floats = NDArray[np.float64]
 
@@ -37,7 +37,7 @@ _RESTING = 5
 """After so many steps in a row without decrease the search has converged."""
 
 
-def minimise_in_box(
+def minimize_in_box(
     value_and_gradient: ValueAndGradient,
     start: Floats,
     box: Box,
@@ -48,7 +48,7 @@ def minimise_in_box(
     decrease: float = 1e-12,
     accepted: Callable[[Floats, float, Floats], None] | None = None,
 ) -> Minimum:
-    """Minimise ``f(x)`` with ``low <= x <= high``. No accepted step increases it.
+    """Minimize ``f(x)`` with ``low <= x <= high``. No accepted step increases it.
 
     Args:
         value_and_gradient: of ``f``; a value that is not finite is no minimum.
@@ -102,7 +102,7 @@ def minimise_in_box(
     return Minimum(x, value, iterations, True)
 
 
-def minimise_in_box_with_l1(
+def minimize_in_box_with_l1(
     value_and_gradient: ValueAndGradient,
     start: Floats,
     box: Box,
@@ -111,14 +111,14 @@ def minimise_in_box_with_l1(
     accepted: Callable[[Floats, float, Floats], None] | None = None,
     **settings: float,
 ) -> Minimum:
-    """Minimise ``f(x) + sum_j penalties_j |x_j|`` inside a box.
+    """Minimize ``f(x) + sum_j penalties_j |x_j|`` inside a box.
 
     ``x`` is the difference of two parts that are not negative, in which the penalty is linear.
 
     Args:
-        value_and_gradient, start, box, accepted: as for ``minimise_in_box``.
+        value_and_gradient, start, box, accepted: as for ``minimize_in_box``.
         penalties: float64 ``[n]``, not negative.
-        settings: further arguments of ``minimise_in_box``.
+        settings: further arguments of ``minimize_in_box``.
     """
     n, (low, high) = len(start), box
 
@@ -135,7 +135,7 @@ def minimise_in_box_with_l1(
             accepted(join(parts), value, gradient[:n] - gradient[n:])
 
     x = np.clip(start, low, high)
-    found = minimise_in_box(
+    found = minimize_in_box(
         split,
         np.concatenate([np.maximum(x, 0.0), np.maximum(-x, 0.0)]),
         (
@@ -155,7 +155,7 @@ _NARROWINGS = 16
 """Golden sections of that interval: the scale is known to about a thousandth."""
 
 
-def minimise_over_scale(fit: Callable[[float], T], loss: Callable[[T], float]) -> tuple[float, T]:
+def minimize_over_scale(fit: Callable[[float], T], loss: Callable[[T], float]) -> tuple[float, T]:
     """Return the scale of the smallest loss, and its fit.
 
     Args:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Minimum", "lbfgs_direction", "minimise_smooth", "minimise_with_l1", "pseudo_gradient"]
+__all__ = ["Minimum", "lbfgs_direction", "minimize_smooth", "minimize_with_l1", "pseudo_gradient"]
 
 Floats = NDArray[np.float64]
 
@@ -40,7 +40,7 @@ _TRIALS = 60
 
 @dataclass(frozen=True)
 class Minimum:
-    """The result of a minimisation.
+    """The result of a minimization.
 
     Attributes:
         x: float64 ``[n]``.
@@ -55,7 +55,7 @@ class Minimum:
     converged: bool
 
 
-def minimise_smooth(
+def minimize_smooth(
     value_and_gradient: Callable[[Floats], tuple[float, Floats]],
     start: Floats,
     *,
@@ -65,7 +65,7 @@ def minimise_smooth(
     decrease: float = 1e-12,
     accepted: Callable[[Floats, float, Floats], None] | None = None,
 ) -> Minimum:
-    """Minimise ``f(x)``. No accepted step increases it.
+    """Minimize ``f(x)``. No accepted step increases it.
 
     Args:
         value_and_gradient: of ``f``; a value that is not finite is no minimum.
@@ -169,7 +169,7 @@ _RESTING = 5
 """After so many steps in a row without decrease the search has converged."""
 
 
-def minimise_with_l1(
+def minimize_with_l1(
     value_and_gradient: Callable[[Floats], tuple[float, Floats]],
     start: Floats,
     penalties: Floats,
@@ -180,7 +180,7 @@ def minimise_with_l1(
     decrease: float = 1e-12,
     accepted: Callable[[Floats, float, Floats], None] | None = None,
 ) -> Minimum:
-    """Minimise ``f(x) + sum_j penalties_j |x_j|``.
+    """Minimize ``f(x) + sum_j penalties_j |x_j|``.
 
     Args:
         value_and_gradient: of ``f``, which is smooth; a value that is not finite is no minimum.

@@ -52,7 +52,7 @@ class EpochSetup:
         start: the record of the epoch's start.
         sparse: names of the sparse features known before the epoch.
         active: names of the weights that may change; None for all.
-        metric: to be maximised.
+        metric: to be maximized.
         references: of all sentences of the run.
         threads: for the statistics.
     """

@@ -219,7 +219,7 @@ def search_line(
 
     Args:
         shards: the line scores of all shards' lists.
-        metric: to be maximised.
+        metric: to be maximized.
         old: float64 ``[n_features]``, not all 0.
         mixed: float64 ``[n_features]``, not all 0.
     """

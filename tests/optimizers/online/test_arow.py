@@ -50,7 +50,7 @@ def test_one_sentence_by_hand() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_closed_form_minimises_its_objective(seed: int) -> None:
+def test_closed_form_minimizes_its_objective(seed: int) -> None:
     batch = random_batch(seed, (6,))
     rng = np.random.default_rng(seed)
     old, variances = 0.1 * rng.standard_normal(6), rng.uniform(0.1, 1.0, 6)

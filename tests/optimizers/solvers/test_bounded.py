@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from mosesplug.optimizers.solvers.bounded import (
-    minimise_in_box,
-    minimise_in_box_with_l1,
-    minimise_over_scale,
+    minimize_in_box,
+    minimize_in_box_with_l1,
+    minimize_over_scale,
 )
 
 Floats = NDArray[np.float64]
@@ -40,7 +40,7 @@ def test_minimum_in_a_box(seed: int) -> None:
         options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 5000},
     )
     seen: list[float] = []
-    found = minimise_in_box(
+    found = minimize_in_box(
         function, np.zeros(n), (low, high), accepted=lambda x, value, _: seen.append(value)
     )
     assert ((low <= found.x) & (found.x <= high)).all()
@@ -58,13 +58,13 @@ def test_l1_in_a_box_is_a_soft_threshold_and_a_projection(seed: int) -> None:
         return 0.5 * float(scale @ (x - goal) ** 2), scale * (x - goal)
 
     penalties = rng.uniform(0.0, 2.0, 8)
-    found = minimise_in_box_with_l1(function, np.zeros(8), (low, high), penalties)
+    found = minimize_in_box_with_l1(function, np.zeros(8), (low, high), penalties)
     shrunk = np.sign(goal) * np.maximum(np.abs(goal) - penalties / scale, 0.0)
     np.testing.assert_allclose(found.x, np.clip(shrunk, low, high), atol=1e-6)
 
 
 @pytest.mark.parametrize("best", [1e-5, 0.3, 1.0, 700.0])
 def test_scale(best: float) -> None:
-    scale, fit = minimise_over_scale(lambda scale: scale, lambda each: abs(each - best) + 1.0)
+    scale, fit = minimize_over_scale(lambda scale: scale, lambda each: abs(each - best) + 1.0)
     assert scale == fit
     assert scale == pytest.approx(best, rel=2e-3)

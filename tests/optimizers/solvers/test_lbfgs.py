@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize, rosen, rosen_der
 
-from mosesplug.optimizers.solvers.quasi_newton import lbfgs_direction, minimise_smooth
+from mosesplug.optimizers.solvers.quasi_newton import lbfgs_direction, minimize_smooth
 
 Floats = NDArray[np.float64]
 
@@ -26,7 +26,7 @@ def quadratic(x: Floats) -> tuple[float, Floats]:
 
 
 def test_minimum_of_a_curved_valley() -> None:
-    found = minimise_smooth(rosenbrock, np.full(8, -1.0), decrease=0.0)
+    found = minimize_smooth(rosenbrock, np.full(8, -1.0), decrease=0.0)
     assert found.converged
     value, gradient = rosenbrock(found.x)
     assert value == found.value
@@ -36,7 +36,7 @@ def test_minimum_of_a_curved_valley() -> None:
 
 
 def test_minimum_of_very_different_curvatures() -> None:
-    found = minimise_smooth(quadratic, np.zeros(10), memory=20, decrease=0.0)
+    found = minimize_smooth(quadratic, np.zeros(10), memory=20, decrease=0.0)
     np.testing.assert_allclose(found.x, np.arange(1.0, 11.0), atol=1e-5)
 
 
@@ -49,13 +49,13 @@ def test_a_kink_does_not_stop_it() -> None:
         value = float(np.logaddexp(far, -far)) / 1e5 + float(((x[1:] - 1.0) ** 2).sum())
         return value, np.concatenate([[side], 2.0 * (x[1:] - 1.0)])
 
-    found = minimise_smooth(function, np.zeros(3), decrease=0.0)
+    found = minimize_smooth(function, np.zeros(3), decrease=0.0)
     np.testing.assert_allclose(found.x, [0.3, 1.0, 1.0], atol=1e-5)
 
 
 def test_steps_never_increase_and_are_reported() -> None:
     steps: list[tuple[Floats, float, Floats]] = []
-    found = minimise_smooth(rosenbrock, np.full(5, 2.0), accepted=lambda *step: steps.append(step))
+    found = minimize_smooth(rosenbrock, np.full(5, 2.0), accepted=lambda *step: steps.append(step))
     values = [value for _, value, _ in steps]
     assert (np.diff(values) < 0.0).all()
     assert len(steps) == found.iterations + 1
@@ -66,7 +66,7 @@ def test_steps_never_increase_and_are_reported() -> None:
 
 
 def test_an_exhausted_iteration_limit_is_reported() -> None:
-    short = minimise_smooth(rosenbrock, np.full(5, 2.0), max_iterations=3)
+    short = minimize_smooth(rosenbrock, np.full(5, 2.0), max_iterations=3)
     assert not short.converged
     assert short.iterations == 3
 
@@ -76,12 +76,12 @@ def test_steps_avoid_undefined_points() -> None:
         with np.errstate(invalid="ignore", divide="ignore"):
             return float((x - np.log(x)).sum()), 1.0 - 1.0 / x
 
-    found = minimise_smooth(function, np.full(3, 0.01))
+    found = minimize_smooth(function, np.full(3, 0.01))
     np.testing.assert_allclose(found.x, 1.0, atol=1e-6)
 
 
 def test_no_steps_at_the_minimum() -> None:
-    found = minimise_smooth(quadratic, np.arange(1.0, 6.0))
+    found = minimize_smooth(quadratic, np.arange(1.0, 6.0))
     assert found.converged
     assert found.iterations == 0
 

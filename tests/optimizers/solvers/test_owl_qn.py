@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from mosesplug.optimizers.solvers.quasi_newton import minimise_with_l1, pseudo_gradient
+from mosesplug.optimizers.solvers.quasi_newton import minimize_with_l1, pseudo_gradient
 
 Floats = NDArray[np.float64]
 Function = Callable[[Floats], tuple[float, Floats]]
@@ -77,7 +77,7 @@ def test_same_minimum_as_with_bounds(
     rng = np.random.default_rng([seed, 1])
     function, penalties = made(seed), strength * rng.uniform(0.0, 2.0, 12)
     penalties[0] = 0.0
-    found = minimise_with_l1(function, rng.standard_normal(12), penalties, decrease=0.0)
+    found = minimize_with_l1(function, rng.standard_normal(12), penalties, decrease=0.0)
     expected = by_bounds(function, penalties)
     np.testing.assert_allclose(found.x, expected, rtol=0.0, atol=1e-6)
     value = function(expected)[0] + penalties @ np.abs(expected)
@@ -95,7 +95,7 @@ def test_minimum_in_closed_form() -> None:
     def function(x: Floats) -> tuple[float, Floats]:
         return 0.5 * float(((x - wanted) ** 2).sum()), x - wanted
 
-    found = minimise_with_l1(function, np.zeros(4), penalties)
+    found = minimize_with_l1(function, np.zeros(4), penalties)
     np.testing.assert_allclose(found.x, [2.0, -1.5, 0.0, 0.0], rtol=0.0, atol=1e-8)
     assert not found.x[2:].any()
     assert found.converged
@@ -104,7 +104,7 @@ def test_minimum_in_closed_form() -> None:
 def test_steps_never_increase_and_are_reported() -> None:
     function, penalties = logistic(9), np.full(12, 0.7)
     steps: list[tuple[Floats, float, Floats]] = []
-    found = minimise_with_l1(
+    found = minimize_with_l1(
         function, np.ones(12), penalties, accepted=lambda *step: steps.append(step)
     )
     values = [value for _, value, _ in steps]
@@ -118,7 +118,7 @@ def test_steps_never_increase_and_are_reported() -> None:
 
 
 def test_an_exhausted_iteration_limit_is_reported() -> None:
-    short = minimise_with_l1(logistic(3), np.ones(12), np.full(12, 0.1), max_iterations=3)
+    short = minimize_with_l1(logistic(3), np.ones(12), np.full(12, 0.1), max_iterations=3)
     assert not short.converged
     assert short.iterations == 3
 
@@ -130,11 +130,11 @@ def test_steps_avoid_undefined_points() -> None:
         with np.errstate(invalid="ignore", divide="ignore"):
             return float((x - np.log(x)).sum()), 1.0 - 1.0 / x
 
-    found = minimise_with_l1(function, np.full(3, 0.01), np.full(3, 1.0))
+    found = minimize_with_l1(function, np.full(3, 0.01), np.full(3, 1.0))
     np.testing.assert_allclose(found.x, 0.5, atol=1e-7)
 
 
 def test_strong_penalty_leaves_nothing() -> None:
-    found = minimise_with_l1(least_squares(1), np.ones(12), np.full(12, 1e6))
+    found = minimize_with_l1(least_squares(1), np.ones(12), np.full(12, 1e6))
     assert not found.x.any()
     assert found.converged

@@ -1,4 +1,4 @@
-"""Minimise an objective and regularizers by L-BFGS, or by OWL-QN with L1.
+"""Minimize an objective and regularizers by L-BFGS, or by OWL-QN with L1.
 
 The scales of MT features differ by orders of magnitude, which slows down quasi-Newton methods. So
 the search divides each weight by a unit: the inverse deviation of its feature within lists.
@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from mosesplug.optimizers.batch.expected.coordinates import Coordinates
 from mosesplug.optimizers.batch.expected.objectives import Objective, evaluate_scaled
 from mosesplug.optimizers.lists.scaled import Scaling
-from mosesplug.optimizers.solvers.bounded import minimise_in_box, minimise_in_box_with_l1
-from mosesplug.optimizers.solvers.quasi_newton import Minimum, minimise_smooth, minimise_with_l1
+from mosesplug.optimizers.solvers.bounded import minimize_in_box, minimize_in_box_with_l1
+from mosesplug.optimizers.solvers.quasi_newton import Minimum, minimize_smooth, minimize_with_l1
 
-__all__ = ["DescentSettings", "StageResult", "minimise_stage"]
+__all__ = ["DescentSettings", "StageResult", "minimize_stage"]
 
 Floats = NDArray[np.float64]
 
@@ -77,7 +77,7 @@ class StageResult:
     converged: bool
 
 
-def minimise_stage(
+def minimize_stage(
     objective: Objective,
     coordinates: Coordinates,
     start: Floats,
@@ -85,7 +85,7 @@ def minimise_stage(
     settings: DescentSettings,
     center: Floats | None = None,
 ) -> StageResult:
-    """Minimise ``objective(scale w) + l2/2 |w - center|^2 + l1 |w|_1`` over ``w``.
+    """Minimize ``objective(scale w) + l2/2 |w - center|^2 + l1 |w|_1`` over ``w``.
 
     The scale is a variable too with ``learns_scale``. No accepted step increases the objective.
 
@@ -120,20 +120,20 @@ def minimise_stage(
         length = float(np.linalg.norm(gradient[:n] / units))
         steps.append({"objective": value, "gradient": length})
 
-    minimise: Callable[..., Minimum] = minimise_smooth
+    minimize: Callable[..., Minimum] = minimize_smooth
     first = np.append(start / units, [math.log(scale)] if settings.learns_scale else [])
     penalties = settings.l1 * np.where(coordinates.is_free(), units, 0.0)
     penalties = np.append(penalties, np.zeros(len(first) - n))
     if settings.l1 > 0.0:
-        minimise = partial(minimise_with_l1, penalties=penalties)
+        minimize = partial(minimize_with_l1, penalties=penalties)
     if coordinates.box is not None:
         unlimited = np.full(len(first) - n, np.inf)
         low = np.append(coordinates.box[0] / units, -unlimited)
         high = np.append(coordinates.box[1] / units, unlimited)
-        minimise = partial(minimise_in_box, box=(low, high))
+        minimize = partial(minimize_in_box, box=(low, high))
         if settings.l1 > 0.0:
-            minimise = partial(minimise_in_box_with_l1, box=(low, high), penalties=penalties)
-    found = minimise(
+            minimize = partial(minimize_in_box_with_l1, box=(low, high), penalties=penalties)
+    found = minimize(
         function,
         first,
         memory=_MEMORY,

@@ -1,6 +1,6 @@
 """Objectives of distributions over lists: softmax, risk and xBLEU, minus entropy.
 
-An objective is minimised. It returns the cost of a distribution and its derivatives by the weights,
+An objective is minimized. It returns the cost of a distribution and its derivatives by the weights,
 which are sums over shards; ``BlockedLists.gradient_parts`` applies the chain rule from scores to
 features. The temperature ``T`` of risk and xBLEU subtracts ``T H``, where ``H`` is the mean entropy
 (survey, equations 44 and 45). Deterministic annealing lowers it; a higher temperature keeps the

@@ -117,7 +117,7 @@ def risk(
     options: RiskOptions,
     progress: Progress = no_progress,
 ) -> Solution:
-    """Minimise the expected error of a sentence (survey, eq. 22 to 24, 44 and 45).
+    """Minimize the expected error of a sentence (survey, eq. 22 to 24, 44 and 45).
 
     By default all features are active, sparse ones too. Inactive weights keep their values, and the
     others are fitted in proportion to them. If every dense weight is active, the result is divided
@@ -157,7 +157,7 @@ def expected_linear_bleu(
     options: LinearBleuOptions,
     progress: Progress = no_progress,
 ) -> Solution:
-    """Maximise expected linear BLEU (survey, section 5.5.1); otherwise as ``risk``.
+    """Maximize expected linear BLEU (survey, section 5.5.1); otherwise as ``risk``.
 
     Gains are those in log BLEU, times the number of sentences. ``rng`` is not used.
 
@@ -191,7 +191,7 @@ def _fit_graphs(
     annealing: AnnealingOptions,
     progress: Progress,
 ) -> Solution:
-    """Maximise expected linear BLEU of all derivations of search graphs.
+    """Maximize expected linear BLEU of all derivations of search graphs.
 
     Args:
         problem: with derivations.

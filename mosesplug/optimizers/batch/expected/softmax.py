@@ -118,7 +118,7 @@ def softmax(
     options: SoftmaxOptions,
     progress: Progress = no_progress,
 ) -> Solution:
-    """Maximise the probability of oracles (survey, equations 20 and 21).
+    """Maximize the probability of oracles (survey, equations 20 and 21).
 
     Where no active features are given, all are active, sparse ones too. Inactive weights keep their
     values, and the others are found in proportion to them. Where every dense weight is active, the

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.optimizers.batch.expected.coordinates import Coordinates
-from mosesplug.optimizers.batch.expected.descent import DescentSettings, minimise_stage
+from mosesplug.optimizers.batch.expected.descent import DescentSettings, minimize_stage
 from mosesplug.optimizers.batch.expected.objectives import Objective
 from mosesplug.optimizers.lists.scaled import Scaling
 from mosesplug.optimizers.options import option
@@ -208,7 +208,7 @@ def fit_stages(
     objective: Callable[[AnnealingStage, Floats], Objective],
     progress: Progress,
 ) -> Solution:
-    """Minimise an objective stage by stage.
+    """Minimize an objective stage by stage.
 
     The search starts from the initial weights, scaled so that model scores within lists have the
     standard deviation ``start_spread``; from 0 if the scores do not differ.
@@ -261,7 +261,7 @@ def _descend(
         usable = coordinates.inactive is None or x[-1] > 0.0
         now = coordinates.decoder_weights(x, initial) if usable else initial
         cost = objective(stage, now)
-        found = minimise_stage(cost, coordinates, x, stage.scale, settings, center)
+        found = minimize_stage(cost, coordinates, x, stage.scale, settings, center)
         x = found.x
         about = {"stage": number + 1, "scale": found.scale, "temperature": stage.temperature}
         history.extend({**about, **step} for step in found.steps)

@@ -38,7 +38,7 @@ def xbleu(
     options: XbleuOptions,
     progress: Progress = no_progress,
 ) -> Solution:
-    """Maximise BLEU of expected statistics (survey, eq. 53 to 55 and appendix A).
+    """Maximize BLEU of expected statistics (survey, eq. 53 to 55 and appendix A).
 
     Arguments and result are those of ``risk``; ``rng`` is not used.
 

@@ -33,7 +33,7 @@ _SWEEPS = 20
 
 @dataclass(frozen=True)
 class PairsLoss:
-    """The loss of all pairs, to be minimised.
+    """The loss of all pairs, to be minimized.
 
     Attributes:
         lists: the hypotheses.
@@ -77,7 +77,7 @@ def solve_pairs(
     """Descend in the dual until the duality gap is small.
 
     Args:
-        loss: to be minimised.
+        loss: to be minimized.
         rng: of the order of visits.
         tolerance: largest gap at the end, as a share of the objective.
         sweeps: maximum sweeps over the pairs.

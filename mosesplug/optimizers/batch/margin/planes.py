@@ -43,7 +43,7 @@ def solve_n_slack(
     """Solve with a growing working set for each sentence.
 
     Args:
-        loss: to be minimised.
+        loss: to be minimized.
         rng: of the order of visits.
         epsilon: violations beyond the slack that are ignored.
         rounds: maximum number of rounds.
@@ -96,7 +96,7 @@ def solve_one_slack(
     """Solve with constraints on the sum of all sentences' losses.
 
     Args:
-        loss: to be minimised.
+        loss: to be minimized.
         epsilon: violation of the mean slack that is ignored.
         rounds: maximum number of rounds.
         planes: initial constraints.

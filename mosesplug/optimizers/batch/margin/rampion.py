@@ -10,7 +10,7 @@ and ``c = alpha (1 - gain)``, the three losses of a sentence are
 (The second is least at weights of 0, where all hypotheses tie: it requires a large ``C``.) The
 objective is their sum and ``C/2 |w - w0|^2``, with ``w0`` the initial weights. It is not convex.
 The concave-convex procedure (their Algorithm 1) fixes the hypotheses of the second maximum ``T'``
-times; the rest is convex, and minimised by stochastic sub-gradients: for each sentence the
+times; the rest is convex, and minimized by stochastic sub-gradients: for each sentence the
 hypothesis ``e`` of the first maximum is found, and
 
     w <- w - eta C (w - w0) / N + eta (h(fixed) - h(e))
@@ -114,7 +114,7 @@ class RampionOptions(GainOptions):
 
 @dataclass(frozen=True)
 class Ramp:
-    """A ramp loss of the hypotheses, to be minimised.
+    """A ramp loss of the hypotheses, to be minimized.
 
     Attributes:
         lists: the hypotheses.

@@ -46,7 +46,7 @@ from mosesplug.optimizers.problem import (
     score_solution,
 )
 from mosesplug.optimizers.registry import Algorithm
-from mosesplug.optimizers.solvers.bounded import Box, minimise_in_box
+from mosesplug.optimizers.solvers.bounded import Box, minimize_in_box
 
 __all__ = ["ALGORITHMS", "Contrast", "RegressionOptions", "fit_differences", "regression"]
 
@@ -177,7 +177,7 @@ def fit_differences(
             value = float(misses @ misses) / size + regularization * float(weights @ weights)
             return value, 2.0 * (backward(misses) / size + regularization * weights)
 
-        least = minimise_in_box(
+        least = minimize_in_box(
             value_and_gradient, np.zeros(len(lists.columns)), box, memory=20, decrease=1e-14
         )
         return WeightFit(least.x, least.value, least.iterations, least.converged)

@@ -55,7 +55,7 @@ _EXCHANGES = 10
 
 @dataclass(frozen=True)
 class WorstLoss:
-    """The loss of this module, to be minimised.
+    """The loss of this module, to be minimized.
 
     Attributes:
         lists: the hypotheses.
@@ -120,7 +120,7 @@ def solve_dual(
     """Exchange multipliers until the duality gap is small.
 
     Args:
-        loss: to be minimised.
+        loss: to be minimized.
         rng: of the order of visits.
         tolerance: largest gap at the end, as a share of the objective.
         sweeps: maximum visits to all hypotheses.

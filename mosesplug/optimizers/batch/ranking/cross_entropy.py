@@ -9,8 +9,8 @@ highest have the probabilities
 with ``a = 1`` and 40 hypotheses, as in the authors' decoder Phrasal since May 2014 (before: ``a =
 2`` and 5 hypotheses). The gain is discounted as in information retrieval (Järvelin & Kekäläinen
 2002), and hypotheses of equal gains share the least rank. The loss of a list is ``- sum p_i log
-q_i`` where ``q`` is the softmax of the model scores. Phrasal minimises it online; here it is
-minimised over all lists, with a prior. With probabilities in proportion to ``exp(sharpness
+q_i`` where ``q`` is the softmax of the model scores. Phrasal minimizes it online; here it is
+minimized over all lists, with a prior. With probabilities in proportion to ``exp(sharpness
 gain_i)`` it is the loss of ListNet (Cao et al. 2007).
 """
 
@@ -32,7 +32,7 @@ from mosesplug.optimizers.batch.ranking.linear import (
     LossCurve,
     ScoreLoss,
     fit_score_loss,
-    minimise_score_loss,
+    minimize_score_loss,
 )
 from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
@@ -139,14 +139,14 @@ def cross_entropy(
     progress(1, 2, "steps")
     loss = cross_entropy_loss(offsets, goals)
 
-    def minimised(
+    def minimized(
         rows: Any, second: FeatureMoments, fixed: Floats | float, box: Box | None
     ) -> WeightFit:
-        return minimise_score_loss(
+        return minimize_score_loss(
             rows, loss, second, precision=options.prior_precision, offsets=fixed, box=box
         )
 
-    weights, fit = fit_score_loss(problem, initial, minimised)
+    weights, fit = fit_score_loss(problem, initial, minimized)
     progress(2, 2, "steps")
     step = {"loss": fit.loss, "iterations": fit.iterations, "converged": fit.converged}
     return score_solution(problem, weights, (step,))

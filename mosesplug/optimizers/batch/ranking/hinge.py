@@ -1,4 +1,4 @@
-"""Minimise hinge losses to a known duality gap.
+"""Minimize hinge losses to a known duality gap.
 
 Newton's method requires second derivatives, and the hinge has a corner. The corner of ``max(0, z)``
 is rounded over a width ``h``, in turn narrower and narrower, each minimum being the next start:
@@ -31,11 +31,11 @@ from mosesplug.optimizers.batch.ranking.linear import (
     LossCurve,
     ScoreLoss,
     compute_moments,
-    minimise_score_loss,
+    minimize_score_loss,
 )
 from mosesplug.optimizers.solvers.bounded import Box
 
-__all__ = ["HingeFit", "HingeLosses", "fit_hinge", "minimise_hinge"]
+__all__ = ["HingeFit", "HingeLosses", "fit_hinge", "minimize_hinge"]
 
 Floats = NDArray[np.float64]
 
@@ -74,7 +74,7 @@ class HingeFit(WeightFit):
     gap: float = np.inf
 
 
-def minimise_hinge(
+def minimize_hinge(
     rows: Any,
     losses: HingeLosses,
     second: FeatureMoments,
@@ -102,7 +102,7 @@ def minimise_hinge(
         if box is None and iterations >= max_iterations:
             break
         rounded = losses.rounded(width)
-        found = minimise_score_loss(
+        found = minimize_score_loss(
             rows,
             rounded,
             second,
@@ -151,7 +151,7 @@ def fit_hinge(
         box: limits of the weights; None: none.
     """
 
-    return minimise_hinge(
+    return minimize_hinge(
         examples,
         _about(np.zeros(examples.shape[0])),
         compute_moments(examples),

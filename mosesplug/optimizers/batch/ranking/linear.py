@@ -1,4 +1,4 @@
-"""Minimise a convex loss of model scores with a Gaussian prior on the weights.
+"""Minimize a convex loss of model scores with a Gaussian prior on the weights.
 
     precision/2 |w|^2  +  loss(X w + offsets)
 
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from mosesplug.optimizers.batch.fits import WeightFit, fit_active
 from mosesplug.optimizers.problem import Problem
-from mosesplug.optimizers.solvers.bounded import Box, minimise_in_box
+from mosesplug.optimizers.solvers.bounded import Box, minimize_in_box
 from mosesplug.tuning_set import TuningSet
 
 __all__ = [
@@ -32,7 +32,7 @@ __all__ = [
     "compute_moments",
     "feature_rows",
     "fit_score_loss",
-    "minimise_score_loss",
+    "minimize_score_loss",
     "scale_list_sums",
 ]
 
@@ -186,7 +186,7 @@ class FeatureUnits(NamedTuple):
         return found
 
 
-def minimise_score_loss(
+def minimize_score_loss(
     rows: Any,
     loss: ScoreLoss,
     second: FeatureMoments,
@@ -213,7 +213,7 @@ def minimise_score_loss(
         box: limits of the weights; None: none. Inside a box, L-BFGS takes five times as many steps.
     """
     if box is not None:
-        return _minimise_in_box(
+        return _minimize_in_box(
             rows, loss, second, box, precision, offsets, start, steepness, 5 * max_iterations
         )
     units = FeatureUnits.of(second, precision / max(1, rows.shape[0]))
@@ -254,7 +254,7 @@ def minimise_score_loss(
     return WeightFit(weights, value, iterations, converged)
 
 
-def _minimise_in_box(
+def _minimize_in_box(
     rows: Any,
     loss: ScoreLoss,
     second: FeatureMoments,
@@ -265,7 +265,7 @@ def _minimise_in_box(
     steepness: float,
     max_iterations: int,
 ) -> WeightFit:
-    """Minimise inside a box, with each weight in units of its second moment."""
+    """Minimize inside a box, with each weight in units of its second moment."""
     curvature = second.squares + precision / max(1, rows.shape[0])
     units = 1.0 / np.sqrt(np.where(curvature > 0.0, curvature, 1.0))
 
@@ -278,7 +278,7 @@ def _minimise_in_box(
     x = np.zeros(len(units)) if start is None else start / units
     limits = box[0] / units, box[1] / units
     first = value_and_gradient(np.clip(x, *limits))[0]
-    found = minimise_in_box(
+    found = minimize_in_box(
         value_and_gradient,
         x,
         limits,
@@ -349,13 +349,13 @@ def fit_score_loss(
     initial: Floats,
     fit: Callable[..., WeightFit],
 ) -> tuple[Floats, WeightFit]:
-    """Return the weights that minimise a loss of all model scores, and their fit.
+    """Return the weights that minimize a loss of all model scores, and their fit.
 
     Args:
         problem: hypotheses and active features.
         initial: float64 ``[n_features]``, checked; inactive weights keep their values.
         fit: ``(rows, moments within lists, offsets, box)`` to the best weights, as
-            ``minimise_score_loss``. Adding a constant to all scores of a list must not change the
+            ``minimize_score_loss``. Adding a constant to all scores of a list must not change the
             loss.
 
     Raises:

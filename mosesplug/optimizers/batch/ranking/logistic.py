@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.optimizers.batch.fits import WeightFit
-from mosesplug.optimizers.solvers.bounded import Box, minimise_in_box
-from mosesplug.optimizers.solvers.quasi_newton import Minimum, minimise_smooth
+from mosesplug.optimizers.solvers.bounded import Box, minimize_in_box
+from mosesplug.optimizers.solvers.quasi_newton import Minimum, minimize_smooth
 
 __all__ = ["fit_logistic", "logistic_loss"]
 
@@ -80,10 +80,10 @@ def fit_logistic(
         loss, gradient = logistic_loss(unit * scaled, examples, labels, precision, offsets)
         return loss, unit * gradient
 
-    minimise: Callable[..., Minimum] = minimise_smooth
+    minimize: Callable[..., Minimum] = minimize_smooth
     if box is not None:
-        minimise = partial(minimise_in_box, box=(box[0] / unit, box[1] / unit))
-    found = minimise(
+        minimize = partial(minimize_in_box, box=(box[0] / unit, box[1] / unit))
+    found = minimize(
         scaled_loss,
         np.zeros(n_features),
         memory=_MEMORY,

@@ -23,11 +23,11 @@ from mosesplug.optimizers.batch.ranking.all_pairs import (
     all_pairs_hinge,
     squared_hinge,
 )
-from mosesplug.optimizers.batch.ranking.hinge import HingeFit, minimise_hinge
+from mosesplug.optimizers.batch.ranking.hinge import HingeFit, minimize_hinge
 from mosesplug.optimizers.batch.ranking.linear import (
     FeatureMoments,
     fit_score_loss,
-    minimise_score_loss,
+    minimize_score_loss,
 )
 from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
@@ -145,8 +145,8 @@ def _fit(
     precision = options.prior_precision
     if options.pair_loss == "hinge":
         losses = all_pairs_hinge(pairs)
-        return minimise_hinge(rows, losses, second, precision=precision, offsets=offsets, box=box)
-    return minimise_score_loss(
+        return minimize_hinge(rows, losses, second, precision=precision, offsets=offsets, box=box)
+    return minimize_score_loss(
         rows, squared_hinge(pairs), second, precision=precision, offsets=offsets, box=box
     )
 

@@ -1,7 +1,7 @@
 """Quadratic programs of optimized online rank learning (Watanabe 2012, sec. 4.1).
 
 Constraints ``w . phi_i >= goal_i - slack`` move weights ``w`` by ``sum tau_i phi_i``, where the
-multipliers ``tau >= 0`` minimise
+multipliers ``tau >= 0`` minimize
 
     1/2 |sum tau_i phi_i|^2 - sum tau_i gain_i,    gain_i = goal_i - w . phi_i
 

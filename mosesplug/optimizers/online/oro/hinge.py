@@ -2,7 +2,7 @@
 
 There are a plain learner and one with optimized updates. In each sentence of a batch, every oracle
 should outscore every other hypothesis by a margin: by 1 (equation 5), or by the difference of their
-costs, as in the author's published program (cicada). Oracles maximise the corpus score of the
+costs, as in the author's published program (cicada). Oracles maximize the corpus score of the
 batch. N-gram orders without a match count as a fraction of one match, so that small batches have
 oracles, too (``few_sentences``). The plain learner descends the sub-gradient of the pairs that
 violate the margin, all with the same coefficient (equations 8 and 9). The optimized learner first

@@ -146,7 +146,7 @@ class SolverOptions(OracleOptions):
         "share",
         help="bound of each multiplier: the rate, or an equal share of it",
         details="share: the rate divided by the number of violated constraints, so that the update "
-        "minimises the loss of the batch as the plain update does. rate: as in eq. 12.",
+        "minimizes the loss of the batch as the plain update does. rate: as in eq. 12.",
         source="rate: Watanabe 2012, eq. 12; share: eq. 11",
         only_with="exact_dual=false",
     )

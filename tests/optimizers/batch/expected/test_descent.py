@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 
 from mosesplug.metrics import metric
 from mosesplug.optimizers.batch.expected.coordinates import Coordinates
-from mosesplug.optimizers.batch.expected.descent import DescentSettings, minimise_stage
+from mosesplug.optimizers.batch.expected.descent import DescentSettings, minimize_stage
 from mosesplug.optimizers.batch.expected.objectives import softmax, xbleu
 from mosesplug.optimizers.lists.shards import WholeLists
 from mosesplug.optimizers.problem import Problem
@@ -68,7 +68,7 @@ def log_likelihood(
 def test_convex_minimum_is_that_of_a_newton_solver(seed: int, scale: float) -> None:
     """Of single oracles and L2; with a scale, of the weights times that."""
     lists = lists_of_all_scales(seed)
-    found = minimise_stage(
+    found = minimize_stage(
         softmax(WholeLists(lists), first_ones(lists)),
         coordinates(lists),
         coordinates(lists).start,
@@ -93,7 +93,7 @@ def test_minimum_around_a_center_is_that_of_a_newton_solver() -> None:
     lists = lists_of_all_scales(2)
     where, made = coordinates(lists), features(lists)
     center = where.start + 0.1
-    found = minimise_stage(
+    found = minimize_stage(
         softmax(WholeLists(lists), first_ones(lists)),
         where,
         where.start,
@@ -126,7 +126,7 @@ def test_l1_is_minimal_by_its_optimality_conditions() -> None:
     lists, l1 = lists_of_all_scales(4), 0.05
     settings = replace(SETTINGS, l1=l1, l2=0.0)
     objective = softmax(WholeLists(lists), first_ones(lists))
-    found = minimise_stage(objective, coordinates(lists), coordinates(lists).start, 1.0, settings)
+    found = minimize_stage(objective, coordinates(lists), coordinates(lists).start, 1.0, settings)
     slope, used = objective(found.x)[1], found.x != 0.0
     assert 0 < used.sum() < len(used)
     np.testing.assert_allclose(slope[used], -l1 * np.sign(found.x[used]), rtol=0.0, atol=1e-5)
@@ -140,7 +140,7 @@ def test_steps_never_go_up(learns_scale: bool, l1: float) -> None:
     settings = replace(SETTINGS, l1=l1, l2=1e-3, learns_scale=learns_scale, iterations=40)
     objective = xbleu(WholeLists(lists))
     where = coordinates(lists)
-    found = minimise_stage(objective, where, where.start, 1.0, settings)
+    found = minimize_stage(objective, where, where.start, 1.0, settings)
     values = [step["objective"] for step in found.steps]
     assert len(values) > 5
     assert (np.diff(values) <= 0.0).all()
@@ -154,6 +154,6 @@ def test_the_reported_gradient_is_that_of_the_weights() -> None:
     lists = lists_of_all_scales(6)
     objective, where = softmax(WholeLists(lists), first_ones(lists)), coordinates(lists)
     settings = replace(SETTINGS, iterations=1)
-    first = minimise_stage(objective, where, where.start, 2.0, settings).steps[0]
+    first = minimize_stage(objective, where, where.start, 2.0, settings).steps[0]
     gradient = 2.0 * objective(2.0 * where.start)[1] + settings.l2 * where.start
     assert first["gradient"] == pytest.approx(float(np.linalg.norm(gradient)))

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
 from mosesplug.optimizers.batch.ranking.all_pairs import all_pairs, all_pairs_hinge
-from mosesplug.optimizers.batch.ranking.hinge import fit_hinge, minimise_hinge
+from mosesplug.optimizers.batch.ranking.hinge import fit_hinge, minimize_hinge
 from mosesplug.optimizers.batch.ranking.linear import compute_moments, scale_list_sums
 
 Floats = NDArray[np.float64]
@@ -120,7 +120,7 @@ def test_all_pairs_against_quadratic_programming() -> None:
     made = all_pairs(offsets, gains, by_gap=True)
     second = compute_moments(rows, scale_list_sums(offsets, rows))
     fixed = rng.standard_normal(13)
-    fit = minimise_hinge(
+    fit = minimize_hinge(
         rows, all_pairs_hinge(made), second, precision=0.3, offsets=fixed, tolerance=1e-7
     )
     pairs = [

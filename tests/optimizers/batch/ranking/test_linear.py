@@ -12,7 +12,7 @@ from mosesplug.optimizers.batch.ranking.linear import (
     LossCurve,
     compute_moments,
     feature_rows,
-    minimise_score_loss,
+    minimize_score_loss,
     scale_list_sums,
 )
 from mosesplug.tuning_set import SparseRows
@@ -36,7 +36,7 @@ def test_least_squares() -> None:
     goal, offsets = rng.standard_normal((2, 30))
     truth = np.linalg.solve(rows.T @ rows + 0.5 * np.eye(4), rows.T @ (goal - offsets))
     for given in (rows, csr_array(rows)):
-        fit = minimise_score_loss(
+        fit = minimize_score_loss(
             given, least_squares(goal), compute_moments(given), precision=0.5, offsets=offsets  # type: ignore[arg-type]
         )  # fmt: skip
         assert fit.converged
@@ -47,7 +47,7 @@ def test_least_squares() -> None:
 
 def test_a_feature_that_never_differs() -> None:
     rows = np.array([[1.0, 0.0], [2.0, 0.0]])
-    fit = minimise_score_loss(
+    fit = minimize_score_loss(
         rows, least_squares(np.array([2.0, 4.0])), compute_moments(rows), precision=0.0
     )  # type: ignore[arg-type]
     np.testing.assert_allclose(fit.weights, [2.0, 0.0], atol=1e-6)

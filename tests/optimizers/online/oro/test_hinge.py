@@ -24,7 +24,7 @@ from tests.optimizers.online.oro.updates import (
     make_change,
     make_step,
     matrix_of,
-    minimise_constrained,
+    minimize_constrained,
     o_hinge,
     o_soft,
     random_batch,
@@ -105,7 +105,7 @@ def test_optimized_hinge_updates_solve_their_problem(seed: int, shared: bool) ->
     _, found = make_change(o_oro_learner(replace(options, regularization=0.02)), batch, weights)
     phi = list_differences(batch)
     shrunk = (1.0 - 0.02 * RATE) * weights
-    expected = minimise_constrained(shrunk, phi, np.ones(len(phi)), RATE, shared)
+    expected = minimize_constrained(shrunk, phi, np.ones(len(phi)), RATE, shared)
     np.testing.assert_allclose(found, expected, atol=2e-6)
 
 
@@ -130,7 +130,7 @@ def test_optimized_softmax_updates_solve_their_problem(
     goals = -log_ratio(batch, weights) + (planes @ weights if tangent else 0.0)
     told = np.abs(planes).sum(axis=1) > 1e-9
     shrunk = (1.0 - 0.02 * RATE) * weights
-    expected = minimise_constrained(shrunk, planes[told], goals[told], RATE, shared)
+    expected = minimize_constrained(shrunk, planes[told], goals[told], RATE, shared)
     np.testing.assert_allclose(found, expected, atol=2e-6)
 
 

@@ -23,7 +23,7 @@ from tests.optimizers.online.oro.updates import (
     list_differences,
     make_change,
     matrix_of,
-    minimise_constrained,
+    minimize_constrained,
     o_hinge,
     o_soft,
     random_batch,
@@ -101,7 +101,7 @@ def test_margins_and_oracles_of_the_optimized_update(
     few = np.ones(len(phi), dtype=bool) if shared else missing
     rate = RATE if shared else RATE / max(1, np.count_nonzero(missing))
     _, found = make_change(o_oro_learner(options), batch, weights)
-    expected = minimise_constrained(
+    expected = minimize_constrained(
         (1.0 - 0.02 * RATE) * weights, phi[few], least[few], rate, shared
     )
     np.testing.assert_allclose(found, expected, atol=2e-6)
@@ -133,7 +133,7 @@ def test_mira_on_pairs_solves_its_problem(seed: int, shared: bool) -> None:
     options = replace(options, dual_tolerance=1e-11, dual_sweeps=20_000)
     _, found = make_change(rank_mira_learner(options), batch, weights)
     phi = list_differences(batch)
-    expected = minimise_constrained(weights, phi, np.ones(len(phi)), 0.3, shared)
+    expected = minimize_constrained(weights, phi, np.ones(len(phi)), 0.3, shared)
     np.testing.assert_allclose(found, expected, atol=2e-6)
 
 

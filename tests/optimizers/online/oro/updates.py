@@ -135,7 +135,7 @@ def make_change(
     return change, learner.weights(learner.apply(state, change, make_step(active)))
 
 
-def minimise_constrained(
+def minimize_constrained(
     weights: NDArray[Any], phi: NDArray[Any], goals: NDArray[Any], rate: float, shared: bool
 ) -> NDArray[Any]:
     """Solve equations 12 and 16 with scipy: a slack for each constraint, or one if ``shared``."""
