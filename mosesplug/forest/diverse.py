@@ -1,4 +1,4 @@
-"""Lists of diverse translations, penalised for n-grams of the earlier ones.
+"""Lists of diverse translations, penalized for n-grams of the earlier ones.
 
 Neighbors in a k-best list differ by only a few words. Gimpel et al. (2013) find the translations
 one after the other. Each maximizes the model score minus ``penalty`` times its overlap with the
@@ -45,7 +45,7 @@ def find_diverse(
 ) -> Derivations:
     """Return up to ``k`` different translations in the order of their discovery.
 
-    If a search finds a translation that is in the list already, its n-grams are penalised once
+    If a search finds a translation that is in the list already, its n-grams are penalized once
     more and the search is repeated. With a small penalty, a new translation may need several
     searches.
 

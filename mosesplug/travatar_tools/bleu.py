@@ -47,7 +47,7 @@ class CorpusBleu(Measure):
         precision_weight: share of the precision; the rest is that of the recall.
         arithmetic: whether orders are averaged by the arithmetic mean.
         inverse: whether n-grams that do not match count.
-        brevity: whether short output is penalised.
+        brevity: whether short output is penalized.
         factor: the factor of the texts.
     """
 

@@ -42,7 +42,7 @@ class WeightFit:
 class MarginFit(WeightFit):
     """Weights of a convex problem, in their features' units.
 
-    ``loss`` is the objective, regulariser included; ``iterations`` are the solver's rounds.
+    ``loss`` is the objective, regularizer included; ``iterations`` are the solver's rounds.
 
     Attributes:
         bound: value of the dual problem; no weights have a smaller objective.

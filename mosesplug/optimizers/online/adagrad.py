@@ -2,10 +2,10 @@
 
     G <- G + g^2,    w <- w - eta g / sqrt(G)        (eq. 4-5, diagonal)
 
-The regulariser follows by forward-backward splitting with each feature's own rate ``eta / sqrt(G)``
-(eq. 15). ``G`` of a feature is constant while its gradient is 0, so the regularisation that is due
+The regularizer follows by forward-backward splitting with each feature's own rate ``eta / sqrt(G)``
+(eq. 15). ``G`` of a feature is constant while its gradient is 0, so the regularization that is due
 is one equal dose per update since its last gradient. A feature that never had a gradient has no
-rate yet and is not regularised.
+rate yet and is not regularized.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ class AdagradOptions(RateOptions):
     )
     regularization: float = option(
         0.1,
-        help="strength of the regulariser, lambda",
+        help="strength of the regularizer, lambda",
         source="Green et al. 2013, section 4.2",
         minimum=0.0,
     )
     norm: Norm = option(
         "l1",
-        help="the regulariser: l1 makes weights zero, l2 makes them small",
+        help="the regularizer: l1 makes weights zero, l2 makes them small",
         source="Green et al. 2013, section 3.2",
     )
 
@@ -68,7 +68,7 @@ def adagrad_learner(options: AdagradOptions) -> Learner:
     """Return AdaGrad on the summed loss of a batch (Green et al. 2013, Algorithm 1).
 
     The state's vectors are ``weights``, ``squares`` (``G``) and ``since``, the number of updates
-    when each feature was last updated. At the end of an epoch, all regularisation is applied.
+    when each feature was last updated. At the end of an epoch, all regularization is applied.
     """
 
     def rates(squares: NDArray[np.float64]) -> NDArray[np.float64]:

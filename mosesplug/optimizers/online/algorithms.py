@@ -109,7 +109,7 @@ def solve_in_epochs(
         progress(epoch, options.epochs, "epochs")
     if best is None:
         raise OptimizerError(
-            "the weights became all zero or too large. Choose less regularisation, a lower "
+            "the weights became all zero or too large. Choose less regularization, a lower "
             "learning rate, or other starting weights."
         )
     if options.averaging == "best" and is_usable(initial):

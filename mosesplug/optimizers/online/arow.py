@@ -1,4 +1,4 @@
-"""Adaptive regularisation of weights (Crammer et al. 2009) on hope and fear.
+"""Adaptive regularization of weights (Crammer et al. 2009) on hope and fear.
 
 Hope and fear are those of Chiang (2012). Each weight has a normal distribution with its own
 variance. In each sentence, the hope hypothesis (high model score and high metric) should outscore
@@ -53,7 +53,7 @@ __all__ = ["ALGORITHMS", "ArowOptions", "arow_learner"]
 
 @dataclass(frozen=True)
 class ArowOptions(GraphCostOptions):
-    """Settings of adaptive regularisation of weights."""
+    """Settings of adaptive regularization of weights."""
 
     variance_weight: float = option(
         0.01,
@@ -98,7 +98,7 @@ class _Walk:
 
 
 def arow_learner(options: ArowOptions) -> Learner:
-    """Return adaptive regularisation of weights with diagonal covariance.
+    """Return adaptive regularization of weights with diagonal covariance.
 
     The state's vectors are ``weights`` and ``variances``, which start at 1. A change's ``more``
     has ``shrink``, the factors of the variances, so that changes computed on old weights can be

@@ -1,9 +1,9 @@
 """The gradient of a loss on a mini-batch, shared by all gradient learners.
 
-Loss, step and regulariser can be combined freely. This module computes the gradient of a batch with
+Loss, step and regularizer can be combined freely. This module computes the gradient of a batch with
 respect to the features of its hypotheses; the module of each learner applies it.
 
-By forward-backward splitting (Duchi & Singer 2009), the regulariser is applied exactly after a
+By forward-backward splitting (Duchi & Singer 2009), the regularizer is applied exactly after a
 gradient step, and only when a feature is used:
 
     argmin_v  |v - w|^2 / 2 + rate * strength * r(v)
@@ -70,12 +70,12 @@ Norm = Literal["l1", "l2"]
 def regularization_dose(
     rates: NDArray[np.float64], strength: float, norm: Norm
 ) -> NDArray[np.float64]:
-    """Return the dose of one step of regularisation, float64, shaped like ``rates``.
+    """Return the dose of one step of regularization, float64, shaped like ``rates``.
 
     Args:
         rates: learning rates of the step: one per feature, or one for all.
         strength: lambda, at least 0.
-        norm: the regulariser.
+        norm: the regularizer.
     """
     if norm == "l1":
         return rates * strength
@@ -92,7 +92,7 @@ def shrink(
     Args:
         weights: float64 ``[n]``.
         doses: float64 ``[n]``, at least 0.
-        norm: the regulariser.
+        norm: the regularizer.
     """
     if norm == "l1":
         return np.copysign(np.maximum(np.abs(weights) - doses, 0.0), weights)
@@ -101,7 +101,7 @@ def shrink(
 
 Present = Callable[[LearnerState, NDArray[np.int64], Step], NDArray[np.float64]]
 """``(state, columns int64 [n], step) -> float64 [n]``: return the weights of some features with
-all regularisation that is due; the state is only read."""
+all regularization that is due; the state is only read."""
 
 
 LOSS_DETAILS = (

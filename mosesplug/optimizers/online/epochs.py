@@ -290,7 +290,7 @@ def add_averaging(learner: Learner) -> Learner:
     """Return a learner that also sums its weights after every update, for averaging.
 
     (Neubig & Watanabe 2016, section 6.2, averaged perceptron.) The sum is an additional vector of
-    the state. It costs a pass over all weights per update, because regularisation and scaling
+    the state. It costs a pass over all weights per update, because regularization and scaling
     change all weights.
     """
 

@@ -43,7 +43,7 @@ class LearnerState:
 
     Attributes:
         vectors: float64 ``[n_features]`` each, by name. ``weights`` always exists, but may lack
-            regularisation that is still due: ``Learner.weights`` returns the complete ones.
+            regularization that is still due: ``Learner.weights`` returns the complete ones.
         memory: float64 arrays of any shape that do not belong to features, such as the decayed
             statistics of earlier output.
         updates: number of batches applied.
@@ -123,7 +123,7 @@ class Learner:
             arrays and return them, so that the cost of an update depends on the features of the
             batch, not on all features.
         weights: ``(state) -> float64 [n_features]``: the weights to decode with, a new array, with
-            all regularisation that is due; the state is only read.
+            all regularization that is due; the state is only read.
         project: ``(state, change, step, bounds) -> LearnerState``: moves weights of the state into
             bounds after an update; it may overwrite the state.
         line_search: whether each epoch ends at the best corpus score on the line through the
@@ -199,7 +199,7 @@ def apply_finite_sum(state: LearnerState, change: Change, step: Step) -> Learner
 def keep_bounds(learner: Learner, bounds: Bounds) -> Learner:
     """Return a learner that projects its weights into bounds after each update.
 
-    Regularisation that is due is applied when weights are read, and moves them towards 0. So
+    Regularization that is due is applied when weights are read, and moves them towards 0. So
     they are projected there, too.
     """
 

@@ -52,7 +52,7 @@ class PegasosOptions(DescentOptions):
     )
     regularization: float = option(
         0.02,
-        help="strength of the L2 regulariser, lambda",
+        help="strength of the L2 regularizer, lambda",
         source="Shalev-Shwartz et al. 2007; value: found on recorded lists of Moses",
         minimum=1e-30,
     )

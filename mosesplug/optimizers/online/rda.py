@@ -1,11 +1,11 @@
-"""Regularised dual averaging (Xiao 2010): weights from the mean of all gradients.
+"""Regularized dual averaging (Xiao 2010): weights from the mean of all gradients.
 
 After ``t`` updates with average gradient ``g``, the weights are those with the smallest
 
     g . w + lambda |w|_1 + |w - w_0|^2 / (2 eta sqrt(t))
 
 which has a closed form by feature: ``w_0 - eta sqrt(t) g``, towards 0 by ``eta sqrt(t) lambda``.
-L1 acts on the average and not step by step. No regularisation is therefore due between updates, and
+L1 acts on the average and not step by step. No regularization is therefore due between updates, and
 more weights are exactly zero than with forward-backward splitting. Xiao starts from 0; other
 starting weights become the origin. AdaGrad's scaling replaces ``sqrt(t)`` by ``t / sqrt(G)``
 (Duchi et al. 2011).
@@ -40,7 +40,7 @@ __all__ = ["ALGORITHMS", "RdaOptions", "rda_learner"]
 
 @dataclass(frozen=True)
 class RdaOptions(RateOptions):
-    """Settings of regularised dual averaging."""
+    """Settings of regularized dual averaging."""
 
     rate: float = option(
         0.2,
@@ -50,7 +50,7 @@ class RdaOptions(RateOptions):
     )
     regularization: float = option(
         1e-5,
-        help="strength of the L1 regulariser, lambda",
+        help="strength of the L1 regularizer, lambda",
         source="Xiao 2010; value: Watanabe 2012, section 5",
         minimum=0.0,
     )
@@ -63,7 +63,7 @@ class RdaOptions(RateOptions):
 
 
 def rda_learner(options: RdaOptions) -> Learner:
-    """Return regularised dual averaging of the mean loss of a batch.
+    """Return regularized dual averaging of the mean loss of a batch.
 
     The state's vectors are ``weights`` (at each feature's last update, and at the end of an
     epoch), ``origin`` (``w_0``), ``gradients`` (their sum), ``squares`` (the sum of squares), and

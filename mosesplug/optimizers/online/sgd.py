@@ -2,8 +2,8 @@
 
     w <- w - eta_k gradient,    eta_k = eta_1 / (1 + (k - 1) / T)
 
-with ``T`` the number of updates of the whole run. The regulariser follows by forward-backward
-splitting (eq. 71-72). The rate is the same for all features, so the regularisation that is due for
+with ``T`` the number of updates of the whole run. The regularizer follows by forward-backward
+splitting (eq. 71-72). The rate is the same for all features, so the regularization that is due for
 a feature is the difference of two sums of doses: the current sum, and the sum when the feature was
 last updated.
 """
@@ -47,13 +47,13 @@ class SgdOptions(RateOptions):
     )
     regularization: float = option(
         1e-5,
-        help="strength of the regulariser, lambda",
+        help="strength of the regularizer, lambda",
         source="Watanabe 2012, section 5",
         minimum=0.0,
     )
     norm: Norm = option(
         "l2",
-        help="the regulariser: l1 makes weights zero, l2 makes them small",
+        help="the regularizer: l1 makes weights zero, l2 makes them small",
         source="Duchi & Singer 2009",
     )
 
@@ -63,8 +63,8 @@ def sgd_learner(options: SgdOptions) -> Learner:
 
     The state's vectors are ``weights`` and ``since``, the sum of doses when each feature was last
     updated; the memory's ``doses`` is the current sum. It starts at 1, and ``since`` is 0 for
-    features that were never updated, which are not regularised. At the end of an epoch, all
-    regularisation is applied.
+    features that were never updated, which are not regularized. At the end of an epoch, all
+    regularization is applied.
     """
 
     def present(state: LearnerState, columns: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -63,7 +63,7 @@ def without_looking(
 def proximal_point(
     weights: NDArray[np.float64], rates: NDArray[np.float64], strength: float, norm: str
 ) -> NDArray[np.float64]:
-    """One step of the regulariser on every feature, by its definition."""
+    """One step of the regularizer on every feature, by its definition."""
     if norm == "l2":
         return weights / (1.0 + rates * strength)
     signs = np.sign(weights)

@@ -207,7 +207,7 @@ def test_sentences_of_a_feature_are_counted_once(made: tuple[Any, Any]) -> None:
     "made", [MAKERS[0], MAKERS[1], MAKERS[3]], ids=lambda each: each[0].__name__
 )
 def test_rare_features_keep_their_weights(made: tuple[Any, Any]) -> None:
-    """No regulariser pulls at them either; Pegasos, which shrinks all weights, is no such case."""
+    """No regularizer pulls at them either; Pegasos, which shrinks all weights, is no such case."""
     options, learner_of = made
     batch = sparse_batch()
     learner = learner_of(options(loss="softmax", minimum_count=9, regularization=0.05))
@@ -238,7 +238,7 @@ def test_at_the_end_of_an_epoch_weights_are_complete_and_may_be_replaced(
     nothing = Change(np.zeros(0, dtype=np.int64), np.zeros(0))
     state = learner.apply(state, nothing, step_of(21))
     after = learner.weights(state)
-    # One step of regularisation later: nearly the same, none of the old weights is left.
+    # One step of regularization later: nearly the same, none of the old weights is left.
     np.testing.assert_allclose(after, mixed, atol=0.2)
     np.testing.assert_array_equal(after[::4], 0.0)
 

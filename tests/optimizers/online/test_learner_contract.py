@@ -279,7 +279,7 @@ def test_weights_only_read_the_state(tuner: Algorithm) -> None:
     "sizes", [[], [0, 0], [1, 0, 1], [3, 3]], ids=["no sentences", "empty", "single", "equal"]
 )
 def test_an_empty_choice_is_accepted(tuner: Algorithm, sizes: list[int]) -> None:
-    """Weights stay what they were, but for regularisation."""
+    """Weights stay what they were, but for regularization."""
     learner = learner_of(tuner)
     n_hyps = sum(sizes)
     dense = np.tile(np.array([[1.0, 2.0, -1.0]]), (n_hyps, 1))

@@ -1,4 +1,4 @@
-"""Doses of regularisation against the minimization that defines a step."""
+"""Doses of regularization against the minimization that defines a step."""
 
 from __future__ import annotations
 

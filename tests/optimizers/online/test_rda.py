@@ -1,4 +1,4 @@
-"""Regularised dual averaging against the minimization that defines it."""
+"""Regularized dual averaging against the minimization that defines it."""
 
 from __future__ import annotations
 

@@ -51,8 +51,8 @@ def by_bounds(function: Function, penalties: Floats) -> Floats:
 
     def split(both: Floats) -> tuple[float, Floats]:
         value, gradient = function(both[:n] - both[n:])
-        penalised = float(np.concatenate([penalties, penalties]) @ both)
-        return value + penalised, np.concatenate([gradient + penalties, penalties - gradient])
+        penalized = float(np.concatenate([penalties, penalties]) @ both)
+        return value + penalized, np.concatenate([gradient + penalties, penalties - gradient])
 
     both = np.full(2 * n, 0.1)
     for _ in range(3):  # again, as it may end where its estimate of the curvature is a bad one

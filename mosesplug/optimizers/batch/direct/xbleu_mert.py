@@ -35,7 +35,7 @@ from mosesplug.optimizers.line_search.lists import (
     drop_empty_lists,
     error_surfaces,
 )
-from mosesplug.optimizers.line_search.regularised import LineMove, Regulariser, best_move
+from mosesplug.optimizers.line_search.regularized import LineMove, Regularizer, best_move
 from mosesplug.optimizers.line_search.space import Surface
 from mosesplug.optimizers.lists.arrangement import arrange
 from mosesplug.optimizers.lists.shards import WholeLists
@@ -158,7 +158,7 @@ class _Task:
         objective: minus xBLEU of a distribution's weights, and its gradient.
         active: bool ``[n_features]``.
         deviations: float64 ``[n_features]``, of each feature within lists.
-        regulariser: of the score.
+        regularizer: of the score.
         options: settings.
     """
 
@@ -166,7 +166,7 @@ class _Task:
     objective: Objective
     active: NDArray[np.bool_]
     deviations: Vector
-    regulariser: Regulariser
+    regularizer: Regularizer
     options: XbleuMertOptions
 
 
@@ -183,7 +183,7 @@ class _Place:
     def at(cls, task: _Task, weights: Vector) -> _Place:
         scores = task.lines.at(weights)
         score = task.lines.score(scores)
-        return cls(weights, scores, score, score - task.regulariser.penalty(weights))
+        return cls(weights, scores, score, score - task.regularizer.penalty(weights))
 
 
 @dataclass(frozen=True)
@@ -243,7 +243,7 @@ def _task(problem: Problem, initial: Vector, options: XbleuMertOptions) -> _Task
         objective=objectives.xbleu(WholeLists(made, threads=1)),
         active=active,
         deviations=np.where(active, np.sqrt(feature_variances(made)), 0.0),
-        regulariser=Regulariser(options.l2, options.l0, initial, active),
+        regularizer=Regularizer(options.l2, options.l0, initial, active),
         options=options,
     )
 
@@ -286,7 +286,7 @@ def _move(task: _Task, place: _Place, directions: list[Vector]) -> _Place:
     best: LineMove | None = None
     surfaces = task.lines.along(directions, place.scores)
     for direction, surface in zip(directions, surfaces, strict=True):
-        move = best_move(surface, place.weights, direction, task.regulariser, reach)
+        move = best_move(surface, place.weights, direction, task.regularizer, reach)
         if move is not None and (best is None or move.merit > best.merit):
             best = move
     if best is None or best.merit <= place.merit:

@@ -39,7 +39,7 @@ class DescentSettings:
     Attributes:
         l1: factor of ``sum |w|``.
         l2: factor of half the squared distance from the center.
-        learns_scale: whether the scale changes, too. It is not regularised: weights can shrink
+        learns_scale: whether the scale changes, too. It is not regularized: weights can shrink
             while it grows, and the regularizer loses its effect.
         iterations: maximum number of steps.
         tolerance: stop when a step lowers the objective by a smaller share of itself (or of 1, if

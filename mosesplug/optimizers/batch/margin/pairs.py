@@ -1,7 +1,7 @@
 """Dual coordinate descent on all pairs of an oracle and another hypothesis.
 
 It ends when the duality gap is small. The margin loss of the survey (Neubig & Watanabe 2016, eq.
-25), with a regulariser, over ``n`` pairs of an oracle ``o`` and a hypothesis ``e`` of the same
+25), with a regularizer, over ``n`` pairs of an oracle ``o`` and a hypothesis ``e`` of the same
 sentence that is not an oracle:
 
     lambda/2 |w|^2 + 1/n sum max(0, demand - w . (h(o) - h(e)))

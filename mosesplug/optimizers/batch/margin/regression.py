@@ -13,7 +13,7 @@ error would make scores rise with errors, against the survey's own footnote 5.) 
   through all oracles; here it is the first of equally good ones);
 - ``all``: all of each sentence. Their squares add up to the number of hypotheses times the squares
   about the sentence's means, so each hypothesis is one example, ``gain - mean`` of ``h - mean``:
-  every sentence has an offset of its own, which is not regularised. A sentence then counts as its
+  every sentence has an offset of its own, which is not regularized. A sentence then counts as its
   number of hypotheses, not as that of its pairs.
 
 It is solved by LSQR (Paige & Saunders 1982), which asks for products with the differences, and for

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.optimizers.bounds import Bounds
-from mosesplug.optimizers.line_search.regularised import Regulariser, best_move
+from mosesplug.optimizers.line_search.regularized import Regularizer, best_move
 from mosesplug.optimizers.line_search.space import (
     IntervalChoice,
     LineSearcher,
@@ -71,7 +71,7 @@ class ClimbSettings:
         bounds: of the active weights, which the start keeps and every step must; None: none.
         radii: least and greatest size of perturbations, as shares of the mean contribution of a
             feature.
-        regulariser: of the active weights: its penalty is subtracted from all scores; None: none.
+        regularizer: of the active weights: its penalty is subtracted from all scores; None: none.
             It excludes a choice that smooths.
     """
 
@@ -86,12 +86,12 @@ class ClimbSettings:
     symmetric: bool = False
     bounds: Bounds | None = None
     radii: tuple[float, float] = RADII
-    regulariser: Regulariser | None = None
+    regularizer: Regularizer | None = None
 
     def score(self, space: SearchSpace, weights: Vector, point: Vector) -> float:
         """Return the metric of decoding at the weights' point, minus the penalty."""
         score = space.decode(point)
-        return score if self.regulariser is None else score - self.regulariser.penalty(weights)
+        return score if self.regularizer is None else score - self.regularizer.penalty(weights)
 
     def place(self, weights: Vector) -> Vector:
         """Return the weights, moving those that must be positive or inside bounds."""
@@ -366,8 +366,8 @@ def _best_point(
     within: tuple[float, float],
 ) -> tuple[Vector, float] | None:
     """Return the weights of the best point of a line and its merit, or None."""
-    if settings.regulariser is not None:
-        move = best_move(surface, place.weights, direction, settings.regulariser, furthest, within)
+    if settings.regularizer is not None:
+        move = best_move(surface, place.weights, direction, settings.regularizer, furthest, within)
         return None if move is None else (move.weights, move.merit)
     point = best_point(*surface, settings.choice, furthest, within)
     return None if point is None else (place.weights + point.step * direction, point.merit)

@@ -37,7 +37,7 @@ from mosesplug.optimizers.batch.searches import (
     make_solution,
     starting_points,
 )
-from mosesplug.optimizers.line_search.regularised import Regulariser
+from mosesplug.optimizers.line_search.regularized import Regularizer
 from mosesplug.optimizers.line_search.shards import search_space
 from mosesplug.optimizers.line_search.space import IntervalChoice, SearchSpace
 from mosesplug.optimizers.problem import (
@@ -133,7 +133,7 @@ def mert(
     if problem.positive is not None and (problem.positive & ~active & (initial <= 0.0)).any():
         raise OptimizerError("a weight that must be positive is fixed at 0 or below")
     space = search_space(problem, initial)
-    settings = _settings(problem, options, _regulariser(problem, initial, space, options))
+    settings = _settings(problem, options, _regularizer(problem, initial, space, options))
     given, random = starting_points(problem, initial, rng, options.restarts)
     given = [make_positive(start, settings.positive) for start in given]
     random = [make_positive(start, settings.positive) for start in random]
@@ -265,9 +265,9 @@ def _runner(
     return run
 
 
-def _regulariser(
+def _regularizer(
     problem: Problem, initial: NDArray[np.float64], space: SearchSpace, options: MertOptions
-) -> Regulariser | None:
+) -> Regularizer | None:
     """Return the penalty of active weights; None if there is none."""
     if options.l2 == 0.0 or options.interval != "best":
         return None
@@ -276,11 +276,11 @@ def _regulariser(
     if not center[active].any():
         return None
     every = np.ones(int(active.sum()), dtype=np.bool_)
-    return Regulariser(options.l2, 0.0, center[active], every, space.spread)
+    return Regularizer(options.l2, 0.0, center[active], every, space.spread)
 
 
 def _settings(
-    problem: Problem, options: MertOptions, regulariser: Regulariser | None
+    problem: Problem, options: MertOptions, regularizer: Regularizer | None
 ) -> ClimbSettings:
     minima, maxima = (bound[problem.active_mask] for bound in problem.box)
     directions = options.random_directions
@@ -297,7 +297,7 @@ def _settings(
         positive=positive,
         symmetric=options.directions == "symmetric",
         bounds=None if problem.bounds is None else problem.bounds.take(problem.active_mask),
-        regulariser=regulariser,
+        regularizer=regularizer,
     )
 
 

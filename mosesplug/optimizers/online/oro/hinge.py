@@ -101,7 +101,7 @@ def rank_mira_learner(options: RankMiraOptions) -> Learner:
     """Return MIRA on the pairs of a batch (Watanabe 2012, equation 13).
 
     This baseline of the paper is the optimized update with a constant rate of ``1 / lambda``,
-    without a regulariser.
+    without a regularizer.
     """
     same = {each.name: getattr(options, each.name) for each in fields(PairSolverOptions)}
     update = OOroOptions(**same, rate=options.slack, rate_decay=1.0, regularization=0.0)

@@ -104,7 +104,7 @@ class OroOptions(OracleOptions):
     )
     regularization: float = option(
         1e-5,
-        help="strength of the L2 regulariser, lambda",
+        help="strength of the L2 regularizer, lambda",
         source="Watanabe 2012, section 5",
         minimum=0.0,
     )

@@ -9,7 +9,7 @@ import pytest
 
 from mosesplug.errors import UsageError
 from mosesplug.optimizers.batch.direct.xbleu_mert import XbleuMertOptions, xbleu_mert
-from mosesplug.optimizers.line_search.regularised import Regulariser
+from mosesplug.optimizers.line_search.regularized import Regularizer
 from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.tuning_set import SparseRows
 from tests.optimizers.problems import planted, planted_bleu, tuning_set, with_bleu
@@ -68,7 +68,7 @@ def test_sparse_features_are_learnt_and_l0_leaves_few() -> None:
 def test_l2_keeps_weights_near_the_given_ones() -> None:
     problem, hidden = planted_bleu(54, n_sentences=40)
     start = hidden + 0.5 * np.array([1.0, -1.0, 1.0, -1.0, 1.0])
-    sine = Regulariser(1.0, 0.0, start, np.ones(5, dtype=np.bool_)).penalty
+    sine = Regularizer(1.0, 0.0, start, np.ones(5, dtype=np.bool_)).penalty
     distances = []
     for l2 in (0.0, 0.3, 100.0):
         found = xbleu_mert(problem, start, np.random.default_rng(1), replace(ONE, l2=l2))

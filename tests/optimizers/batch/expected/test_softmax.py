@@ -1,4 +1,4 @@
-"""Oracles of the softmax loss, and its regularisers."""
+"""Oracles of the softmax loss, and its regularizers."""
 
 from __future__ import annotations
 
@@ -61,6 +61,6 @@ def test_l1_leaves_few_weights() -> None:
     assert np.abs(hidden[found[1] != 0.0]).mean() > np.abs(hidden[found[1] == 0.0]).mean()
 
 
-def test_a_regulariser_that_leaves_nothing_is_too_strong() -> None:
+def test_a_regularizer_that_leaves_nothing_is_too_strong() -> None:
     with pytest.raises(OptimizerError, match="too strong"):
         softmax(PROBLEM, np.ones(5), np.random.default_rng(0), SoftmaxOptions(l1=100.0))

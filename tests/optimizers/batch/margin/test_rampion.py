@@ -130,7 +130,7 @@ def test_costs_that_do_not_count_are_rejected() -> None:
         rampion(problem, np.ones(5), np.random.default_rng(0), RampionOptions(cost_scale=0.0))
 
 
-def test_a_strong_regulariser_holds_the_weights_where_they_were() -> None:
+def test_a_strong_regularizer_holds_the_weights_where_they_were() -> None:
     problem, _ = planted(28, n_sentences=30)
     start = np.array([0.4, -0.3, 0.1, 0.1, 0.1])
     options = RampionOptions(regularization=1e6, step=1e-6)

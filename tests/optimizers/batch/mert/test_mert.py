@@ -72,7 +72,7 @@ def penalties(problem: Problem, weights: Vector, center: Vector) -> Vector:
 
 @pytest.mark.usefixtures("few_restarts")
 @pytest.mark.parametrize("l2", [0.05, 0.5])
-def test_a_penalised_search_reaches_the_best_of_a_fine_grid(l2: float) -> None:
+def test_a_penalized_search_reaches_the_best_of_a_fine_grid(l2: float) -> None:
     center = np.array([1.0, 0.5, 2.0])
     for seed in range(3):
         problem, (points, scores) = small_problem(seed), scored_grid(seed)

@@ -125,7 +125,7 @@ def test_multipliers_are_scaled_up_to_the_rate(softmax: bool) -> None:
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("shared", [False, True])
 def test_mira_on_pairs_solves_its_problem(seed: int, shared: bool) -> None:
-    """Equation 13: the nearest weights, without a regulariser, at the same rate in every step."""
+    """Equation 13: the nearest weights, without a regularizer, at the same rate in every step."""
     batch = random_batch(seed)
     weights = np.random.default_rng(seed + 50).standard_normal(6)
     options = RankMiraOptions(slack=0.3, exact_dual=shared, renormalize=False, bound="rate")

@@ -1,4 +1,4 @@
-"""The best point of a regularised line, against a fine grid."""
+"""The best point of a regularized line, against a fine grid."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.line_search.regularised import Anchor, Regulariser, best_move
+from mosesplug.optimizers.line_search.regularized import Anchor, Regularizer, best_move
 
 Vector = NDArray[np.float64]
 
@@ -27,7 +27,7 @@ def test_the_sine_is_the_least_distance_over_scales() -> None:
         steps = rng.standard_normal(5)
         expected = [sine(weights + step * direction, given) for step in steps]
         np.testing.assert_allclose(anchor.sine(steps), expected, atol=1e-12)
-        assert Regulariser(2.0, 0.0, given, ALL).penalty(weights) == pytest.approx(
+        assert Regularizer(2.0, 0.0, given, ALL).penalty(weights) == pytest.approx(
             2.0 * sine(weights, given)
         )
         # Whatever the scale.
@@ -56,13 +56,13 @@ def test_no_point_of_a_grid_is_better_but_for_the_margin(seed: int) -> None:
     weights, direction, given = rng.standard_normal((3, 4))
     thresholds = np.sort(rng.uniform(-2.0, 2.0, 12))
     scores = rng.uniform(0.3, 0.4, 13)
-    regulariser = Regulariser(0.1, 0.0, given, ALL)
-    found = best_move((thresholds, scores), weights, direction, regulariser, 5.0)
+    regularizer = Regularizer(0.1, 0.0, given, ALL)
+    found = best_move((thresholds, scores), weights, direction, regularizer, 5.0)
     assert found is not None
     # The merit is that of the weights.
     step = float((found.weights - weights)[0] / direction[0])
     there = scores[np.searchsorted(thresholds, step)]
-    assert found.merit == pytest.approx(there - regulariser.penalty(found.weights))
+    assert found.merit == pytest.approx(there - regularizer.penalty(found.weights))
     grid = np.linspace(-5.0, 5.0, 4001)
     merits = scores[np.searchsorted(thresholds, grid)] - 0.1 * np.array(
         [sine(weights + each * direction, given) for each in grid]
@@ -76,14 +76,14 @@ def test_units_scale_weights_in_the_sine_only() -> None:
     rng = np.random.default_rng(3)
     weights, direction, given = rng.standard_normal((3, 4))
     units = np.array([1.0, 10.0, 0.1, 0.0])
-    regulariser = Regulariser(0.1, 0.0, given, ALL, units)
-    assert regulariser.penalty(weights) == pytest.approx(0.1 * sine(weights * units, given * units))
+    regularizer = Regularizer(0.1, 0.0, given, ALL, units)
+    assert regularizer.penalty(weights) == pytest.approx(0.1 * sine(weights * units, given * units))
     surface = np.array([-0.5, 0.25]), np.array([0.3, 0.31, 0.305])
-    found = best_move(surface, weights, direction, regulariser, 5.0)
+    found = best_move(surface, weights, direction, regularizer, 5.0)
     assert found is not None
     step = float((found.weights - weights)[0] / direction[0])
     there = surface[1][np.searchsorted(surface[0], step)]
-    assert found.merit == pytest.approx(there - regulariser.penalty(found.weights))
+    assert found.merit == pytest.approx(there - regularizer.penalty(found.weights))
 
 
 @pytest.mark.parametrize(("l2", "l0"), [(0.1, 0.0), (0.0, 1e-4), (0.0, 0.0)])
@@ -91,9 +91,9 @@ def test_a_step_stays_within_its_ends(l2: float, l0: float) -> None:
     rng = np.random.default_rng(4)
     weights, direction, given = rng.standard_normal((3, 4))
     surface = np.sort(rng.uniform(-2.0, 2.0, 12)), rng.uniform(0.3, 0.4, 13)
-    regulariser = Regulariser(l2, l0, given, ALL)
+    regularizer = Regularizer(l2, l0, given, ALL)
     for low, high in [(-0.1, 0.3), (0.0, 1.0), (-5.0, 0.0)]:
-        found = best_move(surface, weights, direction, regulariser, 10.0, (low, high))
+        found = best_move(surface, weights, direction, regularizer, 10.0, (low, high))
         assert found is not None
         step = float((found.weights - weights)[0] / direction[0])
         assert low <= step <= high
@@ -104,8 +104,8 @@ def test_a_weight_of_zero_is_chosen_where_it_is_worth_more() -> None:
     surface = np.array([0.2, 0.7]), np.array([0.30, 0.31, 0.32])
 
     def found(l0: float) -> tuple[list[float], float]:
-        regulariser = Regulariser(0.0, l0, weights, np.array([True, True, True, False]))
-        move = best_move(surface, weights, direction, regulariser, 10.0)
+        regularizer = Regularizer(0.0, l0, weights, np.array([True, True, True, False]))
+        move = best_move(surface, weights, direction, regularizer, 10.0)
         assert move is not None
         return move.weights.tolist(), move.merit
 
@@ -122,20 +122,20 @@ def test_a_weight_of_zero_is_chosen_where_it_is_worth_more() -> None:
 
 def test_zeros_at_a_threshold_are_ignored() -> None:
     weights, direction = np.array([0.5, 1.0, 0.0, 0.0]), np.array([-1.0, 0.0, 0.0, 0.0])
-    regulariser = Regulariser(0.0, 0.1, weights, ALL)
-    move = best_move((np.array([0.5]), np.array([0.3, 0.4])), weights, direction, regulariser, 10.0)
+    regularizer = Regularizer(0.0, 0.1, weights, ALL)
+    move = best_move((np.array([0.5]), np.array([0.3, 0.4])), weights, direction, regularizer, 10.0)
     assert move is not None
     assert np.count_nonzero(move.weights) == 2
 
 
-def test_without_regulariser_it_is_the_line_search_of_mert() -> None:
+def test_without_regularizer_it_is_the_line_search_of_mert() -> None:
     weights, direction = np.ones(4), np.array([0.0, 1.0, 0.0, 0.0])
-    plain = Regulariser(0.0, 0.0, weights, ALL)
+    plain = Regularizer(0.0, 0.0, weights, ALL)
     surface = np.array([-0.5, 0.5]), np.array([0.1, 0.3, 0.2])
     move = best_move(surface, weights, direction, plain, 10.0)
     assert move is not None
     assert (move.weights.tolist(), move.merit) == ([1.0, 1.0, 1.0, 1.0], 0.3)
     narrow = np.array([0.0, 1e-12]), np.array([0.1, 0.3, 0.1])
-    move = best_move(narrow, weights, direction, Regulariser(0.1, 0.0, weights, ALL), 10.0)
+    move = best_move(narrow, weights, direction, Regularizer(0.1, 0.0, weights, ALL), 10.0)
     assert move is not None
     assert move.merit <= 0.1

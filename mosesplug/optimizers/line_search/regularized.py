@@ -1,7 +1,7 @@
-"""The best point of a line with a regularised score (after Galley et al. 2013).
+"""The best point of a line with a regularized score (after Galley et al. 2013).
 
 Multiples of weights decide alike, so the length of a weight vector means nothing, and a plain L2
-norm would only make weights small. Galley et al. regularise by L0, and by a scaled L2. Both are
+norm would only make weights small. Galley et al. regularize by L0, and by a scaled L2. Both are
 scale-invariant; the scaling of L2 is a choice of this program:
 
 - L2: the distance of the weights from the given ones after the best scaling, ``min_s |s w - w0|^2 /
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from mosesplug.optimizers.line_search.space import END_STEP, NARROWEST, IntervalChoice, best_point
 
-__all__ = ["Anchor", "LineMove", "Regulariser", "best_move"]
+__all__ = ["Anchor", "LineMove", "Regularizer", "best_move"]
 
 Vector = NDArray[np.float64]
 
@@ -78,7 +78,7 @@ class Anchor:
 
 
 @dataclass(frozen=True)
-class Regulariser:
+class Regularizer:
     """The penalty that is subtracted from the score.
 
     Attributes:
@@ -133,7 +133,7 @@ def best_move(
     surface: tuple[Vector, Vector],
     weights: Vector,
     direction: Vector,
-    regulariser: Regulariser,
+    regularizer: Regularizer,
     furthest: float,
     within: tuple[float, float] = (-np.inf, np.inf),
 ) -> LineMove | None:
@@ -143,7 +143,7 @@ def best_move(
         surface: thresholds, float64 ``[m]``, sorted, and scores, float64 ``[m + 1]``.
         weights: float64 ``[n_features]``, where the line starts.
         direction: float64 ``[n_features]``, 0 for inactive weights.
-        regulariser: of the score.
+        regularizer: of the score.
         furthest: largest distance from the start, in directions.
         within: ends of the allowed steps, around 0.
 
@@ -151,25 +151,25 @@ def best_move(
         None if no interval within reach is wide enough.
     """
     thresholds, scores = surface
-    if not regulariser.is_on:
+    if not regularizer.is_on:
         point = best_point(thresholds, scores, IntervalChoice(), furthest, within)
         if point is None:
             return None
         return LineMove(weights + point.step * direction, point.merit)
     reach = max(-furthest, within[0]), min(furthest, within[1])
-    anchor = regulariser.anchor(weights, direction) if regulariser.l2 > 0.0 else None
+    anchor = regularizer.anchor(weights, direction) if regularizer.l2 > 0.0 else None
     steps, places = _interval_steps(thresholds, anchor, furthest, reach)
     n_zeros = np.zeros(len(steps), dtype=np.int64)
-    if regulariser.l0 > 0.0:
+    if regularizer.l0 > 0.0:
         zeros, zero_places, counts = _zeros(thresholds, weights, direction, reach)
         steps, places = np.append(steps, zeros), np.append(places, zero_places)
         n_zeros = np.append(n_zeros, counts)
     if not len(steps):
         return None
-    changed = regulariser.active & ((weights != 0.0) | (direction != 0.0))
-    merits = scores[places] - regulariser.l0 * (np.count_nonzero(changed) - n_zeros)
+    changed = regularizer.active & ((weights != 0.0) | (direction != 0.0))
+    merits = scores[places] - regularizer.l0 * (np.count_nonzero(changed) - n_zeros)
     if anchor is not None:
-        merits -= regulariser.l2 * anchor.sine(steps)
+        merits -= regularizer.l2 * anchor.sine(steps)
     best = int(np.argmax(merits))
     moved = weights + steps[best] * direction
     if n_zeros[best]:
