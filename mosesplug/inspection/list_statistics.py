@@ -70,7 +70,7 @@ def measure_features(
 class FeatureSums:
     """Sums over hypotheses.
 
-    "Centred" values have the mean of their sentence subtracted.
+    "Centered" values have the mean of their sentence subtracted.
 
     Attributes:
         hypotheses: number of hypotheses.
@@ -78,11 +78,11 @@ class FeatureSums:
         values: sums of the values, float64 ``[n_dense]``.
         active: numbers of hypotheses whose value is not 0, float64 ``[n_dense]``.
         spread: sums of the sentences' standard deviations, float64 ``[n_dense]``.
-        squares: sums of squared centred values, float64 ``[n_dense]``.
-        products: sums of centred values times centred scores, float64 ``[n_dense]``.
-        largest: largest absolute centred value, float64 ``[n_dense]``.
-        score_squares: sum of squared centred scores.
-        largest_score: largest absolute centred score.
+        squares: sums of squared centered values, float64 ``[n_dense]``.
+        products: sums of centered values times centered scores, float64 ``[n_dense]``.
+        largest: largest absolute centered value, float64 ``[n_dense]``.
+        score_squares: sum of squared centered scores.
+        largest_score: largest absolute centered score.
     """
 
     hypotheses: int
@@ -109,9 +109,9 @@ class FeatureSums:
             return self
         widths = np.diff(np.append(offsets, batch.n_hyps))
         values = batch.dense.astype(np.float64)
-        centred = _center(values, offsets, widths)
+        centered = _center(values, offsets, widths)
         scores = _center(score_sentences(metric, batch.stats)[:, None], offsets, widths)[:, 0]
-        squares = np.add.reduceat(centred**2, offsets, axis=0)
+        squares = np.add.reduceat(centered**2, offsets, axis=0)
         return FeatureSums(
             hypotheses=self.hypotheses + batch.n_hyps,
             sentences=self.sentences + len(offsets),
@@ -119,8 +119,8 @@ class FeatureSums:
             active=self.active + (values != 0.0).sum(axis=0),
             spread=self.spread + np.sqrt(squares / widths[:, None]).sum(axis=0),
             squares=self.squares + squares.sum(axis=0),
-            products=self.products + scores @ centred,
-            largest=np.maximum(self.largest, np.abs(centred).max(axis=0)),
+            products=self.products + scores @ centered,
+            largest=np.maximum(self.largest, np.abs(centered).max(axis=0)),
             score_squares=self.score_squares + float(scores @ scores),
             largest_score=max(self.largest_score, float(np.abs(scores).max())),
         )

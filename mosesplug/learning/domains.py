@@ -33,18 +33,18 @@ class LearningDomains:
         """The features of the lists."""
         return self.copies.base
 
-    def centred(self, learn: LearnFunction) -> LearnFunction:
+    def centered(self, learn: LearnFunction) -> LearnFunction:
         """Return a learner whose shared weights are the mean of those of the domains."""
 
-        def learn_centred(
+        def learn_centered(
             problem: Problem, rng: np.random.Generator, progress: Progress
         ) -> Solution:
             solution, lists = learn(problem, rng, progress), problem.tuning_set
             numbers = self.domains.take(lists.sentence_ids)
             counts = count_domains(len(self.domains.names), numbers, lists)
-            return replace(solution, weights=self.copies.centre(solution.weights, counts))
+            return replace(solution, weights=self.copies.center(solution.weights, counts))
 
-        return learn_centred
+        return learn_centered
 
     def select(self, problem: Problem, domain: str) -> NDArray[np.int64]:
         """Return the positions of a problem's sentences of a domain, int64."""

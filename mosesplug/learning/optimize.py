@@ -227,7 +227,7 @@ def _learner_of(
         return make_learner(optimizer, given, settings.sharding)
 
     if data.domains is not None:
-        return data.domains.centred(learn(None))
+        return data.domains.centered(learn(None))
     return learn(None) if data.lengths is None else learn_exponent(learn, data.lengths)
 
 

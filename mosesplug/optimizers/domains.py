@@ -70,7 +70,7 @@ class DomainSpace:
             shared[self.copied] += self._deviations(vector)[self.names.index(domain)]
         return shared
 
-    def centre(self, vector: Floats, counts: Counts) -> Floats:
+    def center(self, vector: Floats, counts: Counts) -> Floats:
         """Return equivalent weights whose shared part is the mean of those of the domains.
 
         Only the sum of shared weight and deviation decides, and its scale decides nothing. So the

@@ -1,6 +1,6 @@
 """Bar charts as inline SVG, without matplotlib.
 
-They follow the page's width, colours and font.
+They follow the page's width, colors and font.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ _LEFT = 24.0
 _WIDTH = 60.0
 """Percent of the width that the longest bar takes; its number follows."""
 
-_COLOURS = 8
+_COLORS = 8
 
 _LIGHT = ("2563eb", "ea580c", "0f766e", "9333ea", "ca8a04", "db2777", "64748b", "65a30d")
 _DARK = ("60a5fa", "fb923c", "2dd4bf", "c084fc", "facc15", "f472b6", "94a3b8", "a3e635")
 
 
-def _list_colours(colours: Sequence[str]) -> str:
+def _list_colors(colors: Sequence[str]) -> str:
     return " ".join(
-        f".c{place} {{ fill: #{colour}; background: #{colour}; }}"
-        for place, colour in enumerate(colours)
+        f".c{place} {{ fill: #{color}; background: #{color}; }}"
+        for place, color in enumerate(colors)
     )
 
 
@@ -41,8 +41,8 @@ BAR_STYLE = f"""
 .bars text {{ font-size: 12px; fill: currentColor; }} .bars .v {{ opacity: .75; }}
 .legend span {{ display: inline-block; margin-right: 1rem; overflow-wrap: anywhere; }}
 .legend i {{ display: inline-block; width: .75rem; height: .75rem; margin-right: .35rem; }}
-{_list_colours(_LIGHT)}
-@media (prefers-color-scheme: dark) {{ {_list_colours(_DARK)} }}
+{_list_colors(_LIGHT)}
+@media (prefers-color-scheme: dark) {{ {_list_colors(_DARK)} }}
 @media print {{ i {{ print-color-adjust: exact; -webkit-print-color-adjust: exact; }} }}
 """
 """CSS of the charts of a page."""
@@ -81,7 +81,7 @@ def render_bars(groups: Sequence[BarGroup], title: str) -> str:
             length = 0.0 if math.isnan(value) else value * scale
             start = zero + min(length, 0.0)
             parts.append(
-                f'<rect class="c{place % _COLOURS}" x="{start:.2f}%" y="{top + 1}" '
+                f'<rect class="c{place % _COLORS}" x="{start:.2f}%" y="{top + 1}" '
                 f'width="{abs(length):.2f}%" height="{_BAR - 3}"></rect>'
                 f'<text class="v" x="{max(start + abs(length), zero) + 0.7:.2f}%" '
                 f'y="{top + _BAR / 2:g}" dy=".32em">{escape(text)}</text>'
@@ -96,9 +96,9 @@ def render_bars(groups: Sequence[BarGroup], title: str) -> str:
 
 
 def render_legend(names: Sequence[str]) -> str:
-    """Return the colours of the bars with their names."""
+    """Return the colors of the bars with their names."""
     entries = "".join(
-        f'<span><i class="c{place % _COLOURS}"></i>{escape(name)}</span>'
+        f'<span><i class="c{place % _COLORS}"></i>{escape(name)}</span>'
         for place, name in enumerate(names)
     )
     return f'<p class="legend">{entries}</p>\n'

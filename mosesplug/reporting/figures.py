@@ -50,9 +50,9 @@ _STYLE: dict[str, Any] = {
 }
 
 
-_COLOURED = 20
-"""Number of features that have a colour and a line of the legend: those with the largest weights.
-There are as many colours."""
+_COLORED = 20
+"""Number of features that have a color and a line of the legend: those with the largest weights.
+There are as many colors."""
 
 
 def _draw_scores(figure: Figure, data: ReportData) -> None:
@@ -81,9 +81,9 @@ def _draw_weights(figure: Figure, data: ReportData) -> None:
 
     last = [abs(weight) for weight in data.iterations[-1].weights]
     heaviest = sorted(range(len(last)), key=lambda column: -last[column])
-    coloured = sorted(heaviest[:_COLOURED])
+    colored = sorted(heaviest[:_COLORED])
     # The legend needs as much room as it has lines.
-    figure.set_size_inches(7.0, max(3.4, 0.6 + 0.16 * len(coloured)))
+    figure.set_size_inches(7.0, max(3.4, 0.6 + 0.16 * len(colored)))
     axes = figure.subplots()
     numbers = [facts.number for facts in data.iterations]
 
@@ -91,18 +91,18 @@ def _draw_weights(figure: Figure, data: ReportData) -> None:
         values = [facts.weights[column] for facts in data.iterations]
         return axes.plot(numbers, values, **style)[0]
 
-    colours = colormaps["tab20"]
+    colors = colormaps["tab20"]
     # The others first, so that they are behind.
     others = [
         draw(column, color="#cbd5e1", linewidth=0.8)
         for column in range(len(last))
-        if column not in coloured
+        if column not in colored
     ]
     lines = [
-        draw(column, color=colours(place), marker="o", markersize=3)
-        for place, column in enumerate(coloured)
+        draw(column, color=colors(place), marker="o", markersize=3)
+        for place, column in enumerate(colored)
     ]
-    names = [data.names[column] for column in coloured]
+    names = [data.names[column] for column in colored]
     if others:
         lines, names = [*lines, others[0]], [*names, f"{len(others)} more"]
     axes.axhline(0.0, color="black", linewidth=0.6)
@@ -144,7 +144,7 @@ def _draw_coverage(figure: Figure, data: ReportData) -> None:
         raise UsageError("this run has no lists in its store, so there is no coverage to draw")
     axes = figure.subplots()
     axes.plot(data.coverage.ranks, data.coverage.scores, "o-", markersize=4, label="oracle")
-    axes.axhline(data.coverage.first_best, linestyle="--", color="grey", label="1-best")
+    axes.axhline(data.coverage.first_best, linestyle="--", color="gray", label="1-best")
     axes.set_xscale("log")
     axes.set_xticks(data.coverage.ranks, [str(rank) for rank in data.coverage.ranks])
     axes.minorticks_off()

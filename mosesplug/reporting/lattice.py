@@ -26,7 +26,7 @@ _SHARES = (0.5, 0.35, 0.65)
 
 _XY = tuple[float, float]
 
-_COLOURS = ("#2563eb", "#dc2626", "#0f766e", "#f59e0b", "#7c3aed", "#db2777", "#0891b2", "#65a30d")
+_COLORS = ("#2563eb", "#dc2626", "#0f766e", "#f59e0b", "#7c3aed", "#db2777", "#0891b2", "#65a30d")
 
 
 def draw_lattice(figure: Figure, data: ReportData) -> None:
@@ -127,20 +127,20 @@ def draw_envelope(figure: Figure, data: ReportData) -> None:
     for number, line in enumerate(facts.lines):
         if line.end < span[0] or line.start > span[1]:
             continue
-        colour = _COLOURS[number % len(_COLOURS)]
+        color = _COLORS[number % len(_COLORS)]
         scores = line.intercept + line.slope * (span - facts.weight)
         label = line.text if len(line.text) <= _LONGEST else line.text[: _LONGEST - 3] + "..."
-        upper.plot(span, scores, color=colour, linewidth=0.6, alpha=0.5)
+        upper.plot(span, scores, color=color, linewidth=0.6, alpha=0.5)
         inside = np.clip([line.start, line.end], *span)
         shown += upper.plot(
             inside,
             line.intercept + line.slope * (inside - facts.weight),
-            color=colour,
+            color=color,
             linewidth=2.2,
         )
         labels.append(label)
         if line.score is not None:
-            lower.plot(inside, [line.score, line.score], color=colour, linewidth=2.2)
+            lower.plot(inside, [line.score, line.score], color=color, linewidth=2.2)
     for axes in (upper, lower):
         axes.axvline(facts.weight, color="black", linewidth=0.7, linestyle=":")
     upper.set_ylabel("model score")

@@ -1,6 +1,6 @@
 """Scatter plots as inline SVG, without matplotlib.
 
-They follow the page's width, colours and font. The better values are to the right and up, whichever
+They follow the page's width, colors and font. The better values are to the right and up, whichever
 way an axis counts.
 """
 

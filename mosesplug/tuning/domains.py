@@ -83,10 +83,10 @@ class DomainLearning:
         """Return the problem with copies of its features for each domain."""
         return add_copies(problem, self.domains.names, self._numbers(problem), sparse=self.sparse)
 
-    def centre(self, problem: Problem, space: DomainSpace, solution: Solution) -> Solution:
+    def center(self, problem: Problem, space: DomainSpace, solution: Solution) -> Solution:
         """Return the solution with shared weights that are the mean of the domains'."""
         counts = count_domains(len(self.domains.names), self._numbers(problem), problem.tuning_set)
-        return replace(solution, weights=space.centre(solution.weights, counts))
+        return replace(solution, weights=space.center(solution.weights, counts))
 
     def _numbers(self, problem: Problem) -> NDArray[np.int64]:
         return self.domains.take(problem.tuning_set.sentence_ids)

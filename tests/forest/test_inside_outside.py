@@ -147,10 +147,10 @@ def test_expectations_and_covariances(nodes: list[list[Edge]], seed: int) -> Non
     np.testing.assert_allclose(expectation(found, values), means, atol=1e-10)
     mean, gradient = expectation_and_gradient(graph, found, values[:, 0].copy())
     assert mean == pytest.approx(means[0], abs=1e-10)
-    centred = sums - means
-    by_uses = (probabilities * centred[:, 0]) @ all_of_them.uses
+    centered = sums - means
+    by_uses = (probabilities * centered[:, 0]) @ all_of_them.uses
     np.testing.assert_allclose(gradient, by_uses, atol=1e-9)
-    covariances = (probabilities[:, None] * centred).T @ centred
+    covariances = (probabilities[:, None] * centered).T @ centered
     np.testing.assert_allclose(gradient @ values, covariances[0], atol=1e-9)
     features = np.array([graph.features(np.array(edges), 2) for edges in all_of_them.edges])
     np.testing.assert_allclose(
@@ -158,7 +158,7 @@ def test_expectations_and_covariances(nodes: list[list[Edge]], seed: int) -> Non
     )
     np.testing.assert_allclose(
         feature_sums(graph, gradient),
-        (probabilities * centred[:, 0]) @ features,
+        (probabilities * centered[:, 0]) @ features,
         atol=1e-9,
     )
 

@@ -121,9 +121,9 @@ def test_features_by_hand(tmp_path: Path) -> None:
     assert translation_model.active == pytest.approx(4 / 6)
     scores = score_sentences(metric("BLEU"), merged.stats)
     parts = np.split(scores, merged.offsets[1:-1])
-    centred = np.concatenate([part - part.mean() for part in parts])
+    centered = np.concatenate([part - part.mean() for part in parts])
     inside = np.concatenate([np.array(row) - np.mean(row) for row in values])
-    assert language_model.correlation == pytest.approx(np.corrcoef(centred, inside)[0, 1])
+    assert language_model.correlation == pytest.approx(np.corrcoef(centered, inside)[0, 1])
 
 
 def test_feature_that_never_varies_has_no_correlation(tmp_path: Path) -> None:

@@ -54,20 +54,20 @@ def test_copies_score_as_weights_of_each_domain(seed: int, sparse: bool) -> None
     assert space.space.sparse[3] == "F0@news"
 
 
-def test_centred_weights_decide_alike() -> None:
+def test_centered_weights_decide_alike() -> None:
     problem, _ = planted(1, n_sentences=30)
     domains = np.arange(30) % 2
     made, space = add_copies(problem, NAMES, domains, sparse=False)
     counts = count_domains(len(NAMES), domains, made.tuning_set)
     assert counts.tolist() == [15, 15, 0]
     vector = np.random.default_rng(2).normal(size=len(space.space))
-    centred = space.centre(vector, counts)
+    centered = space.center(vector, counts)
     lists = made.tuning_set
-    assert lists.first_best(centred).tolist() == lists.first_best(vector).tolist()
-    own = [space.weights(centred, name) for name in NAMES]
+    assert lists.first_best(centered).tolist() == lists.first_best(vector).tolist()
+    own = [space.weights(centered, name) for name in NAMES]
     np.testing.assert_allclose([np.abs(each).sum() for each in own[:2]], 1.0)
-    np.testing.assert_allclose((own[0] + own[1]) / 2, space.weights(centred, None))
-    assert own[2].tolist() == space.weights(centred, None).tolist()
+    np.testing.assert_allclose((own[0] + own[1]) / 2, space.weights(centered, None))
+    assert own[2].tolist() == space.weights(centered, None).tolist()
 
 
 def test_a_feature_with_the_name_of_a_copy_is_rejected() -> None:

@@ -85,8 +85,8 @@ def test_bars() -> None:
     ]
     chart = render_bars(groups, "x")
     bars = [
-        (colour, float(start), float(length))
-        for colour, start, length in re.findall(
+        (color, float(start), float(length))
+        for color, start, length in re.findall(
             r'<rect class="(c\d)" x="([\d.]+)%" y="\d+" width="([\d.]+)%"', chart
         )
     ]

@@ -33,7 +33,7 @@ __all__ = ["diff", "show"]
 
 _BAR = 12
 _FEATURES = 30
-_COLOURS = ("red", "yellow", "cyan", "green", "bold green")
+_COLORS = ("red", "yellow", "cyan", "green", "bold green")
 
 
 def show(
@@ -56,7 +56,7 @@ def show(
 
     Roles are 1-best, oracle, hope and fear. Hope and fear have the largest sum and difference of
     model score and metric, at weights divided by their L1 norm. Hypotheses with a role are shown
-    even below --top. With --refs, words on a terminal are coloured by the longest matching n-gram.
+    even below --top. With --refs, words on a terminal are colored by the longest matching n-gram.
 
     Example: mosesplug nbest show tuning 7 --refs dev.en --source dev.de --features
     """
@@ -198,7 +198,7 @@ def _print_texts(found: SentenceHypotheses) -> None:
 
 
 def _print_hypotheses(found: SentenceHypotheses, shown: list[ScoredHypothesis]) -> None:
-    """Print a table, with coloured words on a terminal if references are known."""
+    """Print a table, with colored words on a terminal if references are known."""
     from mosesplug.cli.shared.output import is_terminal
     from mosesplug.cli.shared.tables import print_table
 
@@ -215,13 +215,13 @@ def _print_hypotheses(found: SentenceHypotheses, shown: list[ScoredHypothesis]) 
         for each in shown
     ]
     if is_terminal() and found.references:
-        print_table(head, _colour_words(found, rows), last=2)
+        print_table(head, _color_words(found, rows), last=2)
     else:
         print_table(head, rows, last=2)
 
 
-def _colour_words(found: SentenceHypotheses, rows: list[list[str]]) -> Iterator[list[str | Text]]:
-    """Colour each word of last cells by the longest matching n-gram that it is in."""
+def _color_words(found: SentenceHypotheses, rows: list[list[str]]) -> Iterator[list[str | Text]]:
+    """Color each word of last cells by the longest matching n-gram that it is in."""
     from rich.text import Text
 
     from mosesplug.inspection.sentence import find_matched_orders
@@ -230,10 +230,10 @@ def _colour_words(found: SentenceHypotheses, rows: list[list[str]]) -> Iterator[
     for row in rows:
         words = row[-1].split()
         orders = find_matched_orders(words, references)
-        coloured = Text(" ").join(
-            Text(word, style=_COLOURS[order]) for word, order in zip(words, orders, strict=True)
+        colored = Text(" ").join(
+            Text(word, style=_COLORS[order]) for word, order in zip(words, orders, strict=True)
         )
-        yield [*row[:-1], coloured]
+        yield [*row[:-1], colored]
 
 
 def _print_contributions(found: SentenceHypotheses, shown: list[ScoredHypothesis]) -> None:

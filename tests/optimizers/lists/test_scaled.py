@@ -38,12 +38,12 @@ def test_active_features_in_their_units() -> None:
     np.testing.assert_array_equal(lists.columns, np.flatnonzero(ACTIVE))
     np.testing.assert_array_equal(lists.offsets, [0, 4, 10, 11, 14])
     np.testing.assert_allclose(matrix(lists) * lists.units, full[:, ACTIVE], rtol=1e-12)
-    centred = full.copy()
+    centered = full.copy()
     for start, end in zip(lists.offsets[:-1], lists.offsets[1:], strict=True):
-        centred[start:end] -= full[start:end].mean(axis=0)
+        centered[start:end] -= full[start:end].mean(axis=0)
     for place, column in enumerate(lists.columns):
         values = full[:, column][full[:, column] != 0.0]
-        wanted = centred[:, column] if column < N_DENSE else values
+        wanted = centered[:, column] if column < N_DENSE else values
         assert lists.units[place] == pytest.approx(np.sqrt((wanted**2).mean()))
     fixed = full @ np.where(ACTIVE, 0.0, initial)
     np.testing.assert_allclose(lists.fixed, fixed - fixed[lists.offsets[:-1]][lists.owners])

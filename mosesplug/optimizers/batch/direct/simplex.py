@@ -103,15 +103,15 @@ class Plane:
     """Points near some weights, by coordinates of a random orthonormal basis.
 
     Attributes:
-        centre: float64 ``[n_active]``, contributions of the features at the origin.
+        center: float64 ``[n_active]``, contributions of the features at the origin.
         basis: float64 ``[n_active, n_coordinates]``.
         spread: float64 ``[n_active]``; contributions over it are weights.
-        length: of the centre, fixed weights included, or 1 if that is 0; the unit of coordinates.
+        length: of the center, fixed weights included, or 1 if that is 0; the unit of coordinates.
         at_origin: float64 ``[n_active]``, the weights there.
         bounds: of the weights; None: none.
     """
 
-    centre: Vector
+    center: Vector
     basis: Vector
     spread: Vector
     length: float
@@ -125,17 +125,17 @@ class Plane:
         A feature that never differs within a sentence has no coordinate, and keeps its weight.
         """
         matters = settings.spread > 0.0
-        centre = weights * settings.spread
-        length = float(np.hypot(np.linalg.norm(centre), settings.fixed_spread))
+        center = weights * settings.spread
+        length = float(np.hypot(np.linalg.norm(center), settings.fixed_spread))
         n = int(np.count_nonzero(matters))
         directions = rng.standard_normal((n, n))
         touching = settings.has_free_scale and length > 0.0 and n > 0
         if touching:
-            directions[:, 0] = centre[matters]
+            directions[:, 0] = center[matters]
         basis = np.zeros((len(weights), n))
         basis[matters] = np.linalg.qr(directions)[0]
         return cls(
-            centre,
+            center,
             basis[:, int(touching) :],
             settings.spread,
             length or 1.0,
@@ -151,7 +151,7 @@ class Plane:
         moved = self.length * (coordinates @ self.basis.T)
         matters = self.spread > 0.0
         found = np.where(
-            matters, (self.centre + moved) / np.where(matters, self.spread, 1.0), self.at_origin
+            matters, (self.center + moved) / np.where(matters, self.spread, 1.0), self.at_origin
         )
         return found if self.bounds is None else self.bounds.project(found)
 

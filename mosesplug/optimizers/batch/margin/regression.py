@@ -134,11 +134,11 @@ def contrast_means(offsets: NDArray[np.int64]) -> Contrast:
     """
     widths = np.diff(offsets)
 
-    def centred(values: Floats) -> Floats:
+    def centered(values: Floats) -> Floats:
         means = np.add.reduceat(values, offsets[:-1]) / widths
         return np.asarray(values - np.repeat(means, widths))
 
-    return Contrast(centred, centred)
+    return Contrast(centered, centered)
 
 
 def fit_differences(

@@ -162,16 +162,16 @@ def fit_hinge(
     )
 
 
-def _about(centre: Floats) -> HingeLosses:
+def _about(center: Floats) -> HingeLosses:
     """Return ``sum max(0, 1 - d)``, rounded about slopes, float64 ``[n_examples]``."""
 
     def slopes(width: float, scores: Floats) -> Floats:
-        return np.clip((1.0 - scores) / width + centre, 0.0, 1.0)
+        return np.clip((1.0 - scores) / width + center, 0.0, 1.0)
 
     def rounded(width: float) -> ScoreLoss:
         def loss(scores: Floats) -> LossCurve:
             own = slopes(width, scores)
-            value = float(np.sum(own * (1.0 - scores) - 0.5 * width * (own - centre) ** 2))
+            value = float(np.sum(own * (1.0 - scores) - 0.5 * width * (own - center) ** 2))
             curved = np.where((own > 0.0) & (own < 1.0), 1.0 / width, 0.0)
             return LossCurve(value, -own, lambda vector: curved * vector)
 
