@@ -168,7 +168,7 @@ def _parse_columns(lines: _Lines, piece: Sequence[Block]) -> NDArray[np.float32]
         )
         for k in (0, 1)
     )
-    layout = Layout(labelled=False, groups=(("", piece[0].width),))
+    layout = Layout(has_labels=False, groups=(("", piece[0].width),))
     return parse_columns(lines.padded, before, behind, layout)
 
 

@@ -227,7 +227,7 @@ def _alike(
     names = tuple(token.rpartition("=")[0] for token in first.split(" ") if token)
     if not all(names) or len(set(names)) < len(names):
         return None
-    layout = Layout(labelled=True, groups=tuple((name, 1) for name in names))
+    layout = Layout(has_labels=True, groups=tuple((name, 1) for name in names))
     values = parse_columns(padded, begins, behinds, layout, glued=True)
     return None if values is None else (names, values)
 

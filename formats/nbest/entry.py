@@ -76,14 +76,14 @@ class Layout:
     """The form that all lines of a list share.
 
     Attributes:
-        labelled: whether groups carry their names in the file.
+        has_labels: whether groups carry their names in the file.
         groups: ``(name, number of values)`` of each dense group.
         named: whether every value is named, so that lines may differ in their features.
         skipped: number of fields between text and features.
         score_first: whether the score precedes the features, as in lists of Travatar.
     """
 
-    labelled: bool
+    has_labels: bool
     groups: tuple[tuple[str, int], ...]
     named: bool = False
     skipped: int = 0
@@ -133,10 +133,10 @@ class Layout:
         cls, tokens: Sequence[bytes], names: Sequence[str] | None, place: Place
     ) -> Layout:
         """Determine the layout of a list whose lines have all dense features in one order."""
-        labelled = not tokens or math.isnan(parse_number(tokens[0]))
+        labeled = not tokens or math.isnan(parse_number(tokens[0]))
         given = None if names is None else _group(names)
-        if labelled:
-            dense, _ = _parse_labelled(tokens, place)
+        if labeled:
+            dense, _ = _parse_labeled(tokens, place)
             layout = cls(True, tuple((name, len(values)) for name, values in dense))
             if given is not None and given != layout.groups:
                 raise place.error(
@@ -184,10 +184,10 @@ def parse_entry(line: bytes, layout: Layout, place: Place) -> NBestEntry:
     sparse: list[tuple[str, float]] = []
     if layout.named:
         dense, sparse = _parse_features(tokens, layout, place)
-    elif layout.labelled:
-        dense, sparse = _parse_labelled(tokens, place)
+    elif layout.has_labels:
+        dense, sparse = _parse_labeled(tokens, place)
     else:
-        dense = _parse_unlabelled(tokens, layout.groups, place)
+        dense = _parse_unlabeled(tokens, layout.groups, place)
     groups = tuple((name, len(values)) for name, values in dense)
     if groups != layout.groups:
         raise place.error(
@@ -283,7 +283,7 @@ def _fields(
     return fields[0], fields[1], fields[2], score, fields[4] if len(fields) > 4 else b""
 
 
-def _parse_labelled(
+def _parse_labeled(
     tokens: Sequence[bytes], place: Place
 ) -> tuple[list[tuple[str, list[float]]], list[tuple[str, float]]]:
     """Parse dense groups and sparse features from the tokens of a features field."""
@@ -342,7 +342,7 @@ def _groups(tokens: Sequence[bytes], place: Place) -> list[tuple[str, list[float
     return groups
 
 
-def _parse_unlabelled(
+def _parse_unlabeled(
     tokens: Sequence[bytes], groups: tuple[tuple[str, int], ...], place: Place
 ) -> list[tuple[str, list[float]]]:
     """Parse dense groups from numbers without labels, with the caller's widths."""

@@ -67,7 +67,7 @@ def parse_columns(
     blank = b" "
     for name, width in layout.groups:
         label = blank + name.encode("utf-8", "surrogateescape") + (b"=" if glued else b"= ")
-        if not layout.labelled:
+        if not layout.has_labels:
             label = blank
         if not stand_at(padded, at, label):
             return None
@@ -282,7 +282,7 @@ def _follows(padded: Bytes, tokens: Tokens, is_dense: NDArray[np.bool_], layout:
     if not _every_line_has(np.flatnonzero(is_dense), tokens.offsets, n_dense):
         return False
     labels = np.flatnonzero(tokens.is_label & ~tokens.is_sparse)
-    if not layout.labelled:
+    if not layout.has_labels:
         return not tokens.is_label.any()
     if not _every_line_has(labels, tokens.offsets, len(layout.groups)):
         return False

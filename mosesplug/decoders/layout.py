@@ -30,8 +30,8 @@ def choose_layout(
     names = tuple(name for name, width in groups for _ in range(width))
     is_single = all(width == 1 for _, width in groups)
     if is_single and (names_every_value(line) or any("_" in name for name in names)):
-        return (names, None) if _is_unlabelled(line, names) else (None, names)
-    return (names, None) if _is_unlabelled(line, names) else (None, None)
+        return (names, None) if _is_unlabeled(line, names) else (None, names)
+    return (names, None) if _is_unlabeled(line, names) else (None, None)
 
 
 def arrange_groups(block: NBestList, groups: tuple[tuple[str, int], ...]) -> NBestList:
@@ -54,8 +54,8 @@ def arrange_groups(block: NBestList, groups: tuple[tuple[str, int], ...]) -> NBe
     return replace(block, groups=groups, dense=np.ascontiguousarray(block.dense[:, columns]))
 
 
-def _is_unlabelled(line: bytes, names: Sequence[str]) -> bool:
+def _is_unlabeled(line: bytes, names: Sequence[str]) -> bool:
     try:
-        return not Layout.of_line(line, names, Place("", 1)).labelled
+        return not Layout.of_line(line, names, Place("", 1)).has_labels
     except FormatError:
         return False  # reading the list reports the error with its place

@@ -35,7 +35,7 @@ def parse_columns(
     labels = [b""] * sum(width for _, width in layout.groups)
     column = 0
     for name, width in layout.groups:
-        if layout.labelled:
+        if layout.has_labels:
             labels[column] = name.encode("utf-8", "surrogateescape") + b"= "
         column += width
     labels[:1] = [b" " + label for label in labels[:1]]

@@ -52,7 +52,7 @@ class ListSettings:
         excludes=("graphs", "from"),
     )
     names: str | tuple[str, ...] | None = setting(
-        None, help="Names of the values of unlabelled lists", panel="Data", metavar="NAME,..."
+        None, help="Names of the values of unlabeled lists", panel="Data", metavar="NAME,..."
     )
     dense: str | tuple[str, ...] | None = setting(
         None,

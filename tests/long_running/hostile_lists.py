@@ -56,7 +56,7 @@ _OPTIONS: dict[str, dict[str, ListOptions]] = {
     "travatar": {"dense": ListOptions(dense=("lm",))},
     "joshua": {"dense": ListOptions(dense=("lm_0", "a"))},
     "cdec": {"dense": ListOptions(dense=("LanguageModel", "a"))},
-    "moses": {"unlabelled": ListOptions(names=("A", "B"))},
+    "moses": {"unlabeled": ListOptions(names=("A", "B"))},
 }
 """Options with which the files of a format are read, beside none."""
 

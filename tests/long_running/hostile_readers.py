@@ -180,7 +180,7 @@ FAMILIES: dict[str, Family] = {
             "in blocks": check_blocks,
             "by entry": lambda path: sum(1 for _ in iter_nbest(path)),
             "named": check_named_list,
-            "unlabelled": lambda path: check_list(read_nbest(path, names=("A", "B"), threads=1)),
+            "unlabeled": lambda path: check_list(read_nbest(path, names=("A", "B"), threads=1)),
         },
         _files("valid/nbest/*", "invalid/nbest/*", _FOUND + "nbest"),
         (

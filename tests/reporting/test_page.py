@@ -77,7 +77,7 @@ def test_envelope_is_drawn_around_the_result() -> None:
     assert shown == ["translation 1", "translation 2", "translation 3"]
 
 
-def test_heaviest_of_many_weights_are_labelled(data: ReportData) -> None:
+def test_heaviest_of_many_weights_are_labeled(data: ReportData) -> None:
     names = tuple(f"F{number}_0" for number in range(24))
     weights = tuple((number - 12) / 100 for number in range(24))
     facts = tuple(replace(each, weights=weights) for each in data.iterations)

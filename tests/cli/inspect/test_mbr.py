@@ -112,7 +112,7 @@ def test_other_weights(
             assert out == 2 * SECOND.split()
 
 
-def test_unlabelled_lists(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_unlabeled_lists(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     (tmp_path / "lists").write_text("0 ||| a ||| 1 2 ||| 0\n0 ||| b ||| 1 3 ||| -9\n")
     (tmp_path / "weights").write_text("A= 1\nB= 20\n")
     words = ("--nbest", tmp_path / "lists", "--names", "A,B", "--weights", tmp_path / "weights")

@@ -27,9 +27,9 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     numbers = {"u2": 0, "u1": 1}
     moses, travatar = [], []
     for name, text, values in ROWS:
-        labelled = " ".join(f"{key}= {value}" for key, value in values.items())
+        labeled = " ".join(f"{key}= {value}" for key, value in values.items())
         glued = " ".join(f"{key}={value}" for key, value in values.items())
-        moses.append(f"{name} ||| {text} ||| {labelled} ||| {values['lm']}\n")
+        moses.append(f"{name} ||| {text} ||| {labeled} ||| {values['lm']}\n")
         travatar.append(f"{numbers[name]} ||| {text} ||| {values['lm']} ||| {glued}\n")
     Path("moses").write_text("".join(moses))
     Path("travatar").write_text("".join(travatar))

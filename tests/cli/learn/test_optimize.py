@@ -148,7 +148,7 @@ def test_starts_from_init_opt_and_from_moses_ini(
         assert "score at the end    1.000000" in said.err
 
 
-def test_unlabelled_lists_with_given_names(lists: Path) -> None:
+def test_unlabeled_lists_with_given_names(lists: Path) -> None:
     lines = (lists / "lists").read_text().splitlines()
     bare = [" ".join(word for word in line.split() if "=" not in word) for line in lines]
     bare = [line.replace(" 1 ||| ", " ||| ") for line in bare]  # the values of sparse features
