@@ -2,10 +2,10 @@
 
 Sentences of the demo's language stand for references, and hypotheses are references with errors.
 Their scores are random numbers around what each model would see of the errors: nothing is
-translated or recognised, and no network is needed. The same bytes every time.
+translated or recognized, and no network is needed. The same bytes every time.
 
 ``neural``: lists of a neural translation system as JSON lines, with the scores of three models, a
-quality estimate in a file of its own, and two learned metrics. ``speech``: lists of a recogniser,
+quality estimate in a file of its own, and two learned metrics. ``speech``: lists of a recognizer,
 as a table and as archives of Kaldi, with three models whose scores sum over words.
 """
 
@@ -79,7 +79,7 @@ def make_neural(target: Path) -> None:
 
 
 def make_speech(target: Path) -> None:
-    """Make the lists of a recogniser that loses words.
+    """Make the lists of a recognizer that loses words.
 
     All three scores are sums over the words of a hypothesis, so that a lost word improves them.
     """

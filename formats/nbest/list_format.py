@@ -107,7 +107,7 @@ class ListFormat:
     Attributes:
         name: its name on the command line, as ``jsonl``.
         summary: the form of a line, or what writes it; at most 60 characters.
-        recognises: returns whether the first lines of a file have this format: at least one, with
+        recognizes: returns whether the first lines of a file have this format: at least one, with
             their line ends, without empty ones. The last may be cut.
         read_blocks: yields a file as blocks of whole sentences in bounded memory. Sentence ids
             never decrease. Sparse features of each block are numbered independently.
@@ -115,19 +115,19 @@ class ListFormat:
             options must name the dense ones; all others are sparse.
         is_sized: whether its name is followed by the size of the groups, as ``flat:8``.
         read_whole: reads a file at once, with a number of threads; None: block by block.
-        recognises_directory: returns whether a directory has this format; None: no directory has.
+        recognizes_directory: returns whether a directory has this format; None: no directory has.
         explain: returns how the first lines are understood, in words, or an empty text; None: there
             is nothing to choose.
     """
 
     name: str
     summary: str
-    recognises: Callable[[Sequence[bytes]], bool]
+    recognizes: Callable[[Sequence[bytes]], bool]
     read_blocks: Callable[[StrPath, ListOptions, SentenceIds], Iterator[NBestList]]
     names_values: bool = False
     is_sized: bool = False
     read_whole: Callable[[StrPath, ListOptions, SentenceIds, int], NBestList] | None = None
-    recognises_directory: Callable[[Path], bool] | None = None
+    recognizes_directory: Callable[[Path], bool] | None = None
     explain: Callable[[Sequence[bytes], ListOptions], str] | None = None
 
 
@@ -190,7 +190,7 @@ def find_format(
 
     Raises:
         ValueError: there is no such format, or the plug-in of this name cannot be used.
-        FormatError: the file cannot be read, or no format recognises it.
+        FormatError: the file cannot be read, or no format recognizes it.
     """
     name, _ = split_format_name(format)
     return detect_format(path, columns) if name == AUTO else _find_name(name)
@@ -229,18 +229,18 @@ def read_first_lines(path: StrPath) -> list[bytes]:
 def detect_format(path: StrPath, columns: Sequence[str] | None = None) -> ListFormat:
     """Return the format of a file by its first lines.
 
-    An empty file or a pipe counts as Moses', and a directory that no other format recognises as one
+    An empty file or a pipe counts as Moses', and a directory that no other format recognizes as one
     of Kaldi's archives. A file with as many columns as the caller names, one of them the id, is a
-    table. So is a file with tabs that no format recognises, if the caller names the id: its reader
+    table. So is a file with tabs that no format recognizes, if the caller names the id: its reader
     tells what is wrong.
 
     Raises:
-        FormatError: the file cannot be read, or no format recognises it.
+        FormatError: the file cannot be read, or no format recognizes it.
     """
     formats = list_formats()
     if Path(path).is_dir():
         for found in formats.values():
-            if found.recognises_directory is not None and found.recognises_directory(Path(path)):
+            if found.recognizes_directory is not None and found.recognizes_directory(Path(path)):
                 return found
         return formats["kaldi"]
     lines = read_first_lines(path)
@@ -250,7 +250,7 @@ def detect_format(path: StrPath, columns: Sequence[str] | None = None) -> ListFo
     if columns and is_table and lines[0].count(b"\t") == len(columns) - 1:
         return formats["tsv"]
     for found in formats.values():
-        if found.recognises(lines):
+        if found.recognizes(lines):
             return found
     if is_table:
         return formats["tsv"]  # which says what is wrong with the number of columns
@@ -258,7 +258,7 @@ def detect_format(path: StrPath, columns: Sequence[str] | None = None) -> ListFo
         # A plug-in that does not work must not hide that the list may be another one's.
         with contextlib.suppress(Exception):
             plugin = None if entry.name in formats else entry.load(ListFormat)
-            if plugin is not None and plugin.recognises(lines):
+            if plugin is not None and plugin.recognizes(lines):
                 return plugin
     with open_text(path) as file:
         number = next(number for number, line in enumerate(file, start=1) if line.strip())

@@ -1,4 +1,4 @@
-"""The formats of files of weights: their names, and how a file is recognised.
+"""The formats of files of weights: their names, and how a file is recognized.
 
 =============== ============================================================
 moses.ini       sections in brackets, ``[weight]`` among them

@@ -108,7 +108,7 @@ def arrange_by_ids(
         translations: files, which may have ids, or texts, which have none.
         references: ``[reference][line]``.
         ids: whether lines begin with ids; None: if all of them look like ids on both sides, as
-            ``1089-134686-0000``. JSON objects are recognised, too. False: lines are taken as they
+            ``1089-134686-0000``. JSON objects are recognized, too. False: lines are taken as they
             are.
 
     Raises:

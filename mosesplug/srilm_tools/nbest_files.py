@@ -94,7 +94,7 @@ class SrilmHypothesis:
     """One hypothesis.
 
     Attributes:
-        scores: acoustic score, LM score, and number of words as the recogniser counts them.
+        scores: acoustic score, LM score, and number of words as the recognizer counts them.
         words: its words.
     """
 

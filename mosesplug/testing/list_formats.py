@@ -35,18 +35,18 @@ class ListFormatCase:
         valid: lists that it reads, files or directories.
         invalid: lists that it must reject.
         options: of all these files.
-        is_recognised: whether ``auto`` must find it by the first lines of the valid files.
+        is_recognized: whether ``auto`` must find it by the first lines of the valid files.
     """
 
     format: ListFormat
     valid: tuple[Path, ...]
     invalid: tuple[Path, ...]
     options: ListOptions = field(default_factory=ListOptions)
-    is_recognised: bool = True
+    is_recognized: bool = True
 
     @property
     def files(self) -> list[Path]:
-        """Valid lists that are files; only these can be recognised, packed and damaged."""
+        """Valid lists that are files; only these can be recognized, packed and damaged."""
         return [path for path in self.valid if path.is_file()]
 
     def read(self, path: Path) -> tuple[list[NBestList], tuple[str, ...]]:
@@ -61,7 +61,7 @@ def check_list_format(
     invalid: Sequence[str | PathLike[str]],
     options: ListOptions | None = None,
     *,
-    is_recognised: bool = True,
+    is_recognized: bool = True,
 ) -> None:
     """Check that a format of n-best lists behaves as ``ListFormat`` says.
 
@@ -70,7 +70,7 @@ def check_list_format(
         valid: at least one list that it reads.
         invalid: at least one list that it must reject with ``FormatError``.
         options: of all these files.
-        is_recognised: whether ``--format auto`` must find it by the first lines.
+        is_recognized: whether ``--format auto`` must find it by the first lines.
 
     Raises:
         AssertionError: a check fails.
@@ -80,7 +80,7 @@ def check_list_format(
         tuple(map(Path, valid)),
         tuple(map(Path, invalid)),
         options or ListOptions(),
-        is_recognised,
+        is_recognized,
     )
     require(bool(case.valid), "give at least one valid file")
     require(bool(case.invalid), "give at least one invalid file")
@@ -94,12 +94,12 @@ def _description(case: ListFormatCase) -> None:
 
 
 def _recognition(case: ListFormatCase) -> None:
-    if case.is_recognised:
+    if case.is_recognized:
         for path in case.files:
-            require(case.format.recognises(read_first_lines(path)), f"{path} is not recognized")
+            require(case.format.recognizes(read_first_lines(path)), f"{path} is not recognized")
     for lines in ([b"x y\n"], [b"\xff\xfe\x00\n"], [b"a"], [b"0 1 2\n", b"x"]):
-        found = case.format.recognises(lines)
-        require(isinstance(found, bool), "recognises() must return a bool for any lines")
+        found = case.format.recognizes(lines)
+        require(isinstance(found, bool), "recognizes() must return a bool for any lines")
 
 
 def _blocks(case: ListFormatCase) -> None:

@@ -164,7 +164,7 @@ def test_a_sound_format_passes(files: tuple[Path, Path]) -> None:
         (make_format(parse_carelessly), "must raise FormatError, but raises ValueError"),
         (make_format(parse_strictly, "a:b"), "the name must not have a colon"),
         (
-            replace(make_format(parse_strictly), recognises=lambda lines: False),
+            replace(make_format(parse_strictly), recognizes=lambda lines: False),
             "valid is not recognized",
         ),
     ],

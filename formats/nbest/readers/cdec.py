@@ -15,14 +15,14 @@ from formats.nbest.readers.named import read_named_blocks, read_named_list
 __all__ = ["LIST_FORMAT"]
 
 
-def _recognises(lines: Sequence[bytes]) -> bool:
+def _recognizes(lines: Sequence[bytes]) -> bool:
     return names_every_value(lines[0])
 
 
 LIST_FORMAT = ListFormat(
     name="cdec",
     summary="id ||| text ||| LanguageModel=-3 Glue=2 ||| score",
-    recognises=_recognises,
+    recognizes=_recognizes,
     read_blocks=read_named_blocks,
     names_values=True,
     read_whole=read_named_list,

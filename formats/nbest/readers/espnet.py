@@ -64,7 +64,7 @@ BLOCK_ROWS = 20_000
 _Entry = tuple[int, bytes, bytes]
 
 
-def _recognises_directory(path: Path) -> bool:
+def _recognizes_directory(path: Path) -> bool:
     try:
         return any(_ranks(job) for job in _jobs(path))
     except OSError:
@@ -248,7 +248,7 @@ def _parse_job(
 LIST_FORMAT = ListFormat(
     name="espnet",
     summary="a directory of ESPnet: 1best_recog, 2best_recog, ...",
-    recognises=lambda lines: False,
+    recognizes=lambda lines: False,
     read_blocks=_read_blocks,
-    recognises_directory=_recognises_directory,
+    recognizes_directory=_recognizes_directory,
 )

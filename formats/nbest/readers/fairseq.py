@@ -46,7 +46,7 @@ _MEMORY = 64 << 20
 """Bytes of a copy that are held in memory; more are written to a temporary file."""
 
 
-def _recognises(lines: Sequence[bytes]) -> bool:
+def _recognizes(lines: Sequence[bytes]) -> bool:
     return any((match := _LINE.match(line)) and match[1] in b"STHD" for line in lines)
 
 
@@ -281,6 +281,6 @@ def _in_range(value: float, what: str, place: Place) -> float:
 LIST_FORMAT = ListFormat(
     name="fairseq",
     summary="H-12<TAB>score<TAB>text, as fairseq-generate writes",
-    recognises=_recognises,
+    recognizes=_recognizes,
     read_blocks=_read_blocks,
 )

@@ -97,7 +97,7 @@ def _read_blocks(path: StrPath, options: ListOptions, ids: SentenceIds) -> Itera
 LIST_FORMAT = ListFormat(
     name="flat",
     summary="flat:N: N lines a sentence: the text, tabs and numbers",
-    recognises=lambda lines: False,
+    recognizes=lambda lines: False,
     read_blocks=_read_blocks,
     is_sized=True,
 )

@@ -18,7 +18,7 @@ _OWN_NAMES = (b"tm_", b"tm-", b"lm_", b"lm-", b"OOV")
 """Beginnings of the names of Joshua's features; some versions have hyphens."""
 
 
-def _recognises(lines: Sequence[bytes]) -> bool:
+def _recognizes(lines: Sequence[bytes]) -> bool:
     tokens = field_of(lines[0], 2).split()
     return names_every_value(lines[0]) and any(token.startswith(_OWN_NAMES) for token in tokens)
 
@@ -26,7 +26,7 @@ def _recognises(lines: Sequence[bytes]) -> bool:
 LIST_FORMAT = ListFormat(
     name="joshua",
     summary="id ||| text ||| lm_0=-3 tm_pt_0=-1 ||| score",
-    recognises=_recognises,
+    recognizes=_recognizes,
     read_blocks=read_named_blocks,
     names_values=True,
     read_whole=read_named_list,

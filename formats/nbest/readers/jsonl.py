@@ -19,7 +19,7 @@ from formats.text import StrPath
 __all__ = ["LIST_FORMAT"]
 
 
-def _recognises(lines: Sequence[bytes]) -> bool:
+def _recognizes(lines: Sequence[bytes]) -> bool:
     return lines[0].lstrip(BLANKS).startswith(b"{")
 
 
@@ -107,6 +107,6 @@ def _parse_slowly(
 LIST_FORMAT = ListFormat(
     name="jsonl",
     summary='{"id": "utt-1", "hyp": "a b", "scores": {"lm": -3.5}}',
-    recognises=_recognises,
+    recognizes=_recognizes,
     read_blocks=_read_blocks,
 )

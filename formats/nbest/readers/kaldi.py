@@ -56,7 +56,7 @@ _PART = re.compile(r"archives\.([0-9]+)")
 BLOCK_ROWS = 20_000
 
 
-def _recognises(lines: Sequence[bytes]) -> bool:
+def _recognizes(lines: Sequence[bytes]) -> bool:
     keys = [line.split(None, 1)[0] for line in lines[:-1] or lines]
     found = [_KEY.fullmatch(key) for key in keys]
     return (
@@ -214,6 +214,6 @@ def _utterance(key: bytes, place: Place) -> str:
 LIST_FORMAT = ListFormat(
     name="kaldi",
     summary="a directory of archives: words_text, acwt, lmwt, ...",
-    recognises=_recognises,
+    recognizes=_recognizes,
     read_blocks=_read_blocks,
 )

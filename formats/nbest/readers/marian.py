@@ -28,7 +28,7 @@ _WORD_SCORES = b"WordScores="
 _OWN = re.compile(rb"F[0-9]+=|WordScores=")
 
 
-def _recognises(lines: Sequence[bytes]) -> bool:
+def _recognizes(lines: Sequence[bytes]) -> bool:
     fields = [field.strip() for field in lines[0].split(b"|||")[2:]]
     if names_every_value(lines[0]) and not all(map(_OWN.match, field_of(lines[0], 2).split())):
         return False  # a list of Marian with further features, as this program writes it
@@ -83,6 +83,6 @@ def _sum_scores(field: bytes, place: Place) -> bytes:
 LIST_FORMAT = ListFormat(
     name="marian",
     summary="id ||| text [||| alignment] ||| F0= -3 ||| score",
-    recognises=_recognises,
+    recognizes=_recognizes,
     read_blocks=_read_blocks,
 )

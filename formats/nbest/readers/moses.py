@@ -13,14 +13,14 @@ from formats.nbest.readers.bars import read_bar_blocks, read_bar_list
 __all__ = ["LIST_FORMAT"]
 
 
-def _recognises(lines: Sequence[bytes]) -> bool:
+def _recognizes(lines: Sequence[bytes]) -> bool:
     return b"|||" in lines[0]
 
 
 LIST_FORMAT = ListFormat(
     name="moses",
     summary="id ||| text ||| LM0= -3 TM0= -1 -2 ||| score",
-    recognises=_recognises,
+    recognizes=_recognizes,
     read_blocks=read_bar_blocks,
     read_whole=read_bar_list,
 )

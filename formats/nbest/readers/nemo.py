@@ -20,7 +20,7 @@ from formats.text import StrPath
 __all__ = ["LIST_FORMAT"]
 
 
-def _recognises(lines: Sequence[bytes]) -> bool:
+def _recognizes(lines: Sequence[bytes]) -> bool:
     whole = lines[:-1] or lines  # the last may be cut
     return all(_is_beam(split_line(line)) for line in whole)
 
@@ -39,7 +39,7 @@ def _read_blocks(path: StrPath, options: ListOptions, ids: SentenceIds) -> Itera
 LIST_FORMAT = ListFormat(
     name="nemo",
     summary="nemo:N: N lines a sentence: text<TAB>score",
-    recognises=_recognises,
+    recognizes=_recognizes,
     read_blocks=_read_blocks,
     is_sized=True,
 )

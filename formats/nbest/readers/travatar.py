@@ -19,7 +19,7 @@ from formats.text import StrPath
 __all__ = ["LIST_FORMAT"]
 
 
-def _recognises(lines: Sequence[bytes]) -> bool:
+def _recognizes(lines: Sequence[bytes]) -> bool:
     return any(_has_form(line) for line in lines) and all(
         not math.isnan(parse_number(field_of(line, 2))) for line in lines[:-1] or lines
     )
@@ -47,7 +47,7 @@ def _read_blocks(path: StrPath, options: ListOptions, ids: SentenceIds) -> Itera
 LIST_FORMAT = ListFormat(
     name="travatar",
     summary="id ||| text ||| score ||| lm=-3 len=2",
-    recognises=_recognises,
+    recognizes=_recognizes,
     read_blocks=_read_blocks,
     names_values=True,
 )

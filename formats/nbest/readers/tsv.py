@@ -31,7 +31,7 @@ _ANY_ID = f"{', '.join(ID_NAMES[:-1])} or {ID_NAMES[-1]}"
 _EXAMPLE = "A table begins with a line like: id<TAB>hyp<TAB>lm; or name its columns (--columns)"
 
 
-def _recognises(lines: Sequence[bytes]) -> bool:
+def _recognizes(lines: Sequence[bytes]) -> bool:
     header = [field.strip(BLANKS).decode("utf-8", "replace") for field in split_line(lines[0])]
     return len(header) > 1 and any(name in header for name in ID_NAMES)
 
@@ -147,7 +147,7 @@ def _is_number(field: bytes) -> bool:
 LIST_FORMAT = ListFormat(
     name="tsv",
     summary="columns with tabs, named by the first line or --columns",
-    recognises=_recognises,
+    recognizes=_recognizes,
     read_blocks=_read_blocks,
     explain=_explain,
 )

@@ -146,7 +146,7 @@ def test_a_missing_context_is_reported(tmp_path: Path) -> None:
         read_arpa(write(tmp_path, text))
 
 
-def test_a_binary_model_is_recognised(tmp_path: Path) -> None:
+def test_a_binary_model_is_recognized(tmp_path: Path) -> None:
     path = tmp_path / "lm.bin"
     path.write_bytes(b"mmap lm http://kheafield.com/code format version 5\n\0\0\0\n")
     with pytest.raises(FormatError, match="binary KenLM file"):

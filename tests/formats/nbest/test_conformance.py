@@ -25,8 +25,8 @@ def test_conformance(path: Path, check: Callable[[ListFormatCase], None]) -> Non
         if other.parent == path.parent and read_options(other) == (name, options)
     ]
     try:
-        recognised = detect_format(path).name == found.name
+        recognized = detect_format(path).name == found.name
     except FormatError:  # columns without names
-        recognised = False
+        recognized = False
     options = replace(options, group_size=split_format_name(name)[1])
-    check(ListFormatCase(found, (path,), tuple(invalid), options, recognised))
+    check(ListFormatCase(found, (path,), tuple(invalid), options, recognized))

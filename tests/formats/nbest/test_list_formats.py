@@ -144,7 +144,7 @@ def test_valid(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("path", VALID, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_auto_recognises(path: Path) -> None:
+def test_auto_recognizes(path: Path) -> None:
     format, options = read_options(path)
     if ":" in format or options.columns is not None:
         return  # nothing in such a file says what it is
@@ -242,7 +242,7 @@ def test_a_format_can_be_registered(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     register_format(own)
     assert list_formats()["own"] is own
     with pytest.raises(ValueError, match="there is a list format own already"):
-        register_format(ListFormat("own", "another", own.recognises, own.read_blocks))
+        register_format(ListFormat("own", "another", own.recognizes, own.read_blocks))
     path = tmp_path / "list"
     path.write_text("own\n")
     assert detect_format(path) is own

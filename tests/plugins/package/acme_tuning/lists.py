@@ -11,7 +11,7 @@ from formats.nbest.list_format import ListFormat, ListOptions, SentenceIds
 from formats.text import open_text
 
 
-def recognises(lines: Sequence[bytes]) -> bool:
+def recognizes(lines: Sequence[bytes]) -> bool:
     """Return whether the first line has two single bars."""
     return lines[0].count(b"|") == 2
 
@@ -46,4 +46,4 @@ def read_blocks(
     return collect_blocks(path, entries())
 
 
-PIPED = ListFormat("piped", "id|text|lm=-3.5 tm=-1.2", recognises, read_blocks)
+PIPED = ListFormat("piped", "id|text|lm=-3.5 tm=-1.2", recognizes, read_blocks)
