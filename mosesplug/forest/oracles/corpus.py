@@ -136,9 +136,9 @@ def linear_oracles(
     beam: int | None = None,
     on_progress: OnProgress = lambda done, total, what: None,
 ) -> CorpusOracle:
-    """Return the derivations with the highest linear BLEU, linearised in each pass.
+    """Return the derivations with the highest linear BLEU, linearized in each pass.
 
-    Each pass linearises BLEU at the statistics of the previous choices; the first one uses the
+    Each pass linearizes BLEU at the statistics of the previous choices; the first one uses the
     model's choices. The search ends when corpus BLEU no longer rises.
 
     Args:

@@ -12,7 +12,7 @@ This update balances the distance to the old distribution, the squared loss and 
 ``w . x``. Weights of frequent features have small variances and change less. Equation 66 has a
 cost of 1, as in classification; here the cost is the difference in gain, as in eq. 63.
 
-The linearised form replaces the loss of eq. 63 by its tangent at the old weights. Every sentence
+The linearized form replaces the loss of eq. 63 by its tangent at the old weights. Every sentence
 with a loss then has the same influence, and a batch of ``K`` sentences is one step:
 
     w <- w + C / K sum of S x,     1 / S <- 1 / S + lambda / K sum of x x
@@ -64,15 +64,15 @@ class ArowOptions(GraphCostOptions):
     )
     slack: float = option(
         0.01,
-        help="C: weight of losses in the linearised update",
+        help="C: weight of losses in the linearized update",
         source="Neubig & Watanabe 2016, eq. 63; value: Eidelman et al. 2013, section 4.1",
-        only_with="update=linearised",
+        only_with="update=linearized",
         minimum=0.0,
     )
-    update: Literal["closed-form", "linearised"] = option(
-        "linearised",
+    update: Literal["closed-form", "linearized"] = option(
+        "linearized",
         help="form of the update",
-        details="closed-form: minimize the squared loss sentence by sentence. linearised: one "
+        details="closed-form: minimize the squared loss sentence by sentence. linearized: one "
         "gradient step per batch.",
         source="Neubig & Watanabe 2016, eq. 63-67; default: better on recorded lists",
     )
@@ -87,7 +87,7 @@ class _Walk:
         variances: float64 ``[n_columns]``; current variances.
         moved: float64 ``[n_columns]``; sum of the weight steps so far.
         shrink: float64 ``[n_columns]``; product of the variance factors so far.
-        squares: float64 ``[n_columns]``; sum of ``x x`` in the linearised form.
+        squares: float64 ``[n_columns]``; sum of ``x x`` in the linearized form.
     """
 
     weights: NDArray[np.float64]
@@ -114,7 +114,7 @@ def arow_learner(options: ArowOptions) -> Learner:
     def learn(walk: _Walk, along: RowDifference, loss: float) -> None:
         places, values = along.places, along.values
         variances = walk.variances[places]
-        if options.update == "linearised":
+        if options.update == "linearized":
             walk.moved[places] += variances * values
             walk.squares[places] += values**2
             return
@@ -127,7 +127,7 @@ def arow_learner(options: ArowOptions) -> Learner:
         walk.shrink[places] *= shrink
 
     def finish(walk: _Walk, n_sentences: int) -> None:
-        if options.update == "linearised":
+        if options.update == "linearized":
             walk.moved[:] *= options.slack / n_sentences
             per_square = options.variance_weight / n_sentences
             walk.shrink[:] = 1.0 / (1.0 + per_square * walk.variances * walk.squares)

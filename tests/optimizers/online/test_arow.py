@@ -17,7 +17,7 @@ from tests.optimizers.online.oro.updates import make_step, matrix_of, random_bat
 from tests.optimizers.problems import Accuracy, tuning_set
 
 CLOSED = ArowOptions(update="closed-form", cost="lin-och", variance_weight=0.3)
-LINEAR = ArowOptions(update="linearised", cost="lin-och", variance_weight=0.3, slack=0.2)
+LINEAR = ArowOptions(update="linearized", cost="lin-och", variance_weight=0.3, slack=0.2)
 ALL = np.ones(6, dtype=np.bool_)
 
 
@@ -87,7 +87,7 @@ def test_closed_form_takes_one_sentence_after_the_other() -> None:
         np.testing.assert_allclose(together.vectors[name], alone.vectors[name], rtol=1e-12)
 
 
-def test_linearised_is_one_step_from_the_old_weights() -> None:
+def test_linearized_is_one_step_from_the_old_weights() -> None:
     batch = random_batch(8)
     weights, variances = np.linspace(-0.1, 0.1, 6), np.linspace(0.2, 1, 6)
     state = arow_learner(LINEAR).update(state_of(weights, variances), batch, make_step(ALL))

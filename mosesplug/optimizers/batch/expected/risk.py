@@ -37,7 +37,7 @@ __all__ = [
     "RiskOptions",
     "expected_linear_bleu",
     "first_best_totals",
-    "linearise",
+    "linearize",
     "require_bleu",
     "require_linear_gain",
     "risk",
@@ -178,7 +178,7 @@ def expected_linear_bleu(
     def objective(stage: AnnealingStage, weights: Floats) -> Objective:
         rows = tuning_set.first_best(weights)
         totals = tuning_set.stats[rows].sum(axis=0, dtype=np.float64)
-        errors = -len(rows) * linearise(totals, options).gains(tuning_set.stats)
+        errors = -len(rows) * linearize(totals, options).gains(tuning_set.stats)
         return objectives.risk(shards, errors, stage.temperature)
 
     return fit_stages(problem, initial, stages, options.descent_settings(), objective, progress)
@@ -196,7 +196,7 @@ def _fit_graphs(
     Args:
         problem: with derivations.
         initial: float64 ``[n_features]``, checked.
-        linear: how BLEU is linearised at the 1-best of each stage.
+        linear: how BLEU is linearized at the 1-best of each stage.
         annealing: regularizer and schedule.
         progress: called after each stage.
     """
@@ -204,7 +204,7 @@ def _fit_graphs(
     assert graphs is not None
 
     def objective(stage: AnnealingStage, weights: Floats) -> Objective:
-        gains = linearise(first_best_totals(problem, weights), linear)
+        gains = linearize(first_best_totals(problem, weights), linear)
         return graphs.risk(gains.scale(float(graphs.n_sentences)), stage.temperature)
 
     settings = annealing.descent_settings()
@@ -212,7 +212,7 @@ def _fit_graphs(
 
 
 def first_best_totals(problem: Problem, weights: Floats) -> Floats:
-    """Return statistics of the 1-best that BLEU can be linearised at, float64 ``[9]``.
+    """Return statistics of the 1-best that BLEU can be linearized at, float64 ``[9]``.
 
     If some n-gram length has no match, one more of each gives a direction.
     """
@@ -237,7 +237,7 @@ def require_linear_gain(value: str, name: str) -> None:
         )
 
 
-def linearise(totals: Floats, options: LinearBleuOptions) -> LinearBleu:
+def linearize(totals: Floats, options: LinearBleuOptions) -> LinearBleu:
     """Return linear BLEU at a corpus's statistics or at typical ones of its length."""
     if options.word_precision > 0.0:
         totals = totals.copy()

@@ -20,7 +20,7 @@ from mosesplug.optimizers.batch.expected.objectives import Objective
 from mosesplug.optimizers.batch.expected.risk import (
     LinearBleuOptions,
     first_best_totals,
-    linearise,
+    linearize,
     require_bleu,
     require_linear_gain,
 )
@@ -172,7 +172,7 @@ def _graph_objective(
     graphs = problem.derivations
     assert graphs is not None
     totals = first_best_totals(problem, initial)
-    gains = linearise(totals, LinearBleuOptions())
+    gains = linearize(totals, LinearBleuOptions())
     unit = graphs.n_sentences * float(problem.metric.score(totals))
     tolerance = None if options.oracles == "single" else options.oracle_tolerance
     updates = _updates(options)

@@ -16,7 +16,7 @@ from mosesplug.optimizers.batch.expected.risk import (
     RiskOptions,
     _replacing,
     expected_linear_bleu,
-    linearise,
+    linearize,
     risk,
 )
 from mosesplug.optimizers.batch.expected.xbleu import XbleuOptions, xbleu
@@ -51,7 +51,7 @@ def test_linear_bleu_of_given_precisions_is_that_of_the_paper() -> None:
     """But for the number of words, by which both terms are divided."""
     totals = 1000.0 * np.array([0.7, 1, 0.4, 0.9, 0.3, 0.8, 0.2, 0.7, 1.1])
     options = LinearBleuOptions(word_precision=0.8, precision_ratio=0.5, brevity_slope=0.0)
-    found, paper = linearise(totals, options), LinearBleu.of_precisions(0.8, 0.5)
+    found, paper = linearize(totals, options), LinearBleu.of_precisions(0.8, 0.5)
     assert found.word == paper.word / 1000.0
     np.testing.assert_allclose(found.ngrams, paper.ngrams / 1000.0)
 
