@@ -21,7 +21,7 @@ __all__ = ["unite_graphs"]
 def unite_graphs(graphs: Sequence[Hypergraph]) -> Hypergraph:
     """Return the union of several graphs; a single graph is returned unchanged.
 
-    The edges of the goal are in the reverse order of the graphs. Searches break ties in favour of
+    The edges of the goal are in the reverse order of the graphs. Searches break ties in favor of
     the last edge, so the first graph wins ties.
 
     Args:

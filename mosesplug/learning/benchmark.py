@@ -1,7 +1,7 @@
 """Compare algorithms on the same data: scores of seeds, CPU time, active weights.
 
 All algorithms get the same hypotheses, starting weights and seeds. The score on the sentences
-learned from favours algorithms that optimize this very score; the score on held-out sentences does
+learned from favors algorithms that optimize this very score; the score on held-out sentences does
 not.
 """
 

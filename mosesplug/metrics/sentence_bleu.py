@@ -121,7 +121,7 @@ def sentence_bleu_nakov(statistics: NDArray[Any]) -> NDArray[np.float64]:
     """Return BLEU+1 with smoothed brevity of each row of ``statistics [m, 9]``.
 
     The result is float64 ``[m]``. Nakov, Guzmán and Vogel (2012), "Optimizing for sentence-level
-    BLEU+1 yields short translations": smoothing the precisions alone favours short output, so one
+    BLEU+1 yields short translations": smoothing the precisions alone favors short output, so one
     is also added to the reference length. Moses' ``pro --smooth-brevity-penalty`` ranks by it. A
     perfect translation scores below 1.
     """

@@ -24,10 +24,10 @@ def stand_in(tmp_path: Path) -> Callable[..., MosesDecoder]:
         "[weight]\nLM0= 1\nTM0= 0.5 2\n"
     )
 
-    def made(*behaviour: str | Path) -> MosesDecoder:
+    def made(*behavior: str | Path) -> MosesDecoder:
         flags = ("-pids", str(tmp_path / "pids"))
-        if behaviour:
-            flags += ("-behave", *map(str, behaviour))
+        if behavior:
+            flags += ("-behave", *map(str, behavior))
         return MosesDecoder(program, flags)
 
     return made

@@ -50,7 +50,7 @@ class Decoder:
             "".join(given.get("weight-overwrite", [])), {"LM0": [1.0], "TM0": [0.5, 2.0]}
         )
         self.loaded = self.weights
-        self.behaviour, *self.files = given.get("behave", [""])
+        self.behavior, *self.files = given.get("behave", [""])
         self.sparse: dict[str, float] = {}
         if "weight-file" in given:
             lines = Path(given["weight-file"][0]).read_text().splitlines()
@@ -72,7 +72,7 @@ class Decoder:
             def score(w: Weights, lm=lm, tm=tm, sparse=sparse) -> float:
                 return w["LM0"][0] * lm + w["TM0"][0] * tm[0] + w["TM0"][1] * tm[1] + sparse
 
-            rank = score(self.loaded if self.behaviour == "memory" else self.weights)
+            rank = score(self.loaded if self.behavior == "memory" else self.weights)
             found.append((rank, " ".join(turned), features, score(self.weights)))
         found.sort(key=lambda entry: -entry[0])
         return [(words, features, score) for _, words, features, score in found[:size]]

@@ -28,7 +28,7 @@ class Handler(BaseHTTPRequestHandler):
         if self.misbehaves(body):
             return
         decoder = self.decoder
-        if decoder.behaviour == "replay":
+        if decoder.behavior == "replay":
             self.answer(xmlrpc.client.dumps((self.recorded(body),), methodresponse=True).encode())
             return
         for group in filter(None, request.get("weights", "").split("\t")):
@@ -38,14 +38,14 @@ class Handler(BaseHTTPRequestHandler):
             {"hyp": f"{words} ", "fvals": f" {' '.join(features)}", "totalScore": score}
             for words, features, score in decoder.n_best(request["text"], request["nbest"])
         ]
-        if decoder.behaviour == "no-features":
+        if decoder.behavior == "no-features":
             entries = [{"hyp": entry["hyp"], "totalScore": 0.0} for entry in entries]
-        if decoder.behaviour == "bars":
+        if decoder.behavior == "bars":
             entries[0]["hyp"] = "a ||| b"
-        if decoder.behaviour == "other-features":
+        if decoder.behavior == "other-features":
             entries = [{**entry, "fvals": " LM0= 1 2"} for entry in entries]
-        reply = {"text": "", **({} if decoder.behaviour == "no-list" else {"nbest": entries})}
-        if decoder.behaviour == "empty-list":
+        reply = {"text": "", **({} if decoder.behavior == "no-list" else {"nbest": entries})}
+        if decoder.behavior == "empty-list":
             reply["nbest"] = []
         self.answer(xmlrpc.client.dumps((reply,), methodresponse=True).encode())
 
@@ -57,8 +57,8 @@ class Handler(BaseHTTPRequestHandler):
         return json.loads(replies.read_text())[len(seen)]
 
     def misbehaves(self, body: bytes) -> bool:
-        """Do what the behaviour says; whether that was the answer."""
-        how = self.decoder.behaviour
+        """Do what the behavior says; whether that was the answer."""
+        how = self.decoder.behavior
         if how.endswith("-once"):
             how = how.removesuffix("-once")
             marker = Path(self.decoder.files[0])
@@ -74,7 +74,7 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return True
         if how == "sleeps":
-            for path in self.decoder.files if self.decoder.behaviour == how else ():
+            for path in self.decoder.files if self.decoder.behavior == how else ():
                 Path(path).touch()
             time.sleep(600)
         if how == "garbage":
@@ -106,10 +106,10 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def serve(decoder: Any, port: int) -> None:
-    if decoder.behaviour == "never-ready":
+    if decoder.behavior == "never-ready":
         time.sleep(600)
-    if decoder.behaviour == "no-start":
+    if decoder.behavior == "no-start":
         sys.exit("cannot load the model")
     Handler.decoder = decoder
-    host = "0.0.0.0" if decoder.behaviour == "everywhere" else "127.0.0.1"
+    host = "0.0.0.0" if decoder.behavior == "everywhere" else "127.0.0.1"
     HTTPServer((host, port), Handler).serve_forever()

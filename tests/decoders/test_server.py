@@ -95,9 +95,9 @@ def test_new_sparse_weights_restart_the_server(
 
 
 def test_one_that_can_be_reached_from_elsewhere(stand_in: StandIn, tmp_path: Path) -> None:
-    for behaviour, count in (("everywhere", 1), ("", 0)):
+    for behavior, count in (("everywhere", 1), ("", 0)):
         notes: list[str] = []
-        with make_server(stand_in(behaviour), tmp_path, note=notes.append) as online:
+        with make_server(stand_in(behavior), tmp_path, note=notes.append) as online:
             online.decode(BATCH, WEIGHTS)
             online.decode(BATCH, WEIGHTS)
         assert len(notes) == count

@@ -3,7 +3,7 @@
     faulty_decoder.py FAULT PROGRAM ...     runs another decoder in Python as FAULT, a file, says
 
 It needs the standard library only. Where the file is missing the decoder works; else its words are
-names in ``BEFORE`` or ``FAULTS``; or for a server a behaviour of ``tests/decoders/stand_in.py``,
+names in ``BEFORE`` or ``FAULTS``; or for a server a behavior of ``tests/decoders/stand_in.py``,
 with its arguments.
 """
 

@@ -122,13 +122,12 @@ def test_a_field_is_an_option_of_tune() -> None:
 
 def test_a_field_is_an_option_of_mert_moses() -> None:
     option = next(each for each in list_script_options(_Plan) if each.name == "patiencefactor")
-    assert (option.spelling, option.state) == ("--patiencefactor=X", "honoured")
+    assert (option.spelling, option.state) == ("--patiencefactor=X", "honored")
     for spelling in ("--patiencefactor=2", "-patiencef=2", "--patience-factor=2", "--pf=2"):
         assert read_command_line([spelling], _Plan).values == {"patience-factor": 2.0}
     assert "--patiencefactor=X" in format_usage(_Plan)
-    assert (
-        "| `--patiencefactor=X` | Factor of patience [1.5] | honoured |"
-        in format_markdown_table(_Plan)
+    assert "| `--patiencefactor=X` | Factor of patience [1.5] | honored |" in format_markdown_table(
+        _Plan
     )
 
 

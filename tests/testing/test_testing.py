@@ -211,8 +211,8 @@ def test_blocks_of_entries_are_whole_sentences() -> None:
 class Decoder:
     """Each sentence as it is and backwards."""
 
-    def __init__(self, behaviour: str) -> None:
-        self.behaviour, self.calls = behaviour, 0
+    def __init__(self, behavior: str) -> None:
+        self.behavior, self.calls = behavior, 0
 
     def decode(
         self, sentences: Sequence[bytes], weights: ModelWeights, nbest: int
@@ -220,31 +220,31 @@ class Decoder:
         self.calls += 1
         (weight,) = weights.groups[0].values
         assert weight is not None
-        for sentence in sentences[: -1 if self.behaviour == "loses" else None]:
+        for sentence in sentences[: -1 if self.behavior == "loses" else None]:
             words = sentence.decode().split()
             found = [
                 Hypothesis(" ".join(words), {"A": 1.0}),
                 Hypothesis(" ".join(words[::-1]), {"A": 2}),
             ]
-            if self.behaviour == "counts":
+            if self.behavior == "counts":
                 found[0] = Hypothesis(" ".join(words), {"A": float(self.calls)})
-            if self.behaviour == "lacks":
+            if self.behavior == "lacks":
                 found[0] = Hypothesis("x", {"B": 1.0})
-            if self.behaviour == "crashes":
+            if self.behavior == "crashes":
                 raise RuntimeError("out of\nmemory")
-            order = -1.0 if self.behaviour == "unsorted" else 1.0
-            if self.behaviour == "ignores":
+            order = -1.0 if self.behavior == "unsorted" else 1.0
+            if self.behavior == "ignores":
                 found = [each._replace(score=0.0) for each in found]
             found.sort(key=lambda each: -order * weight * float(each.features.get("A", 0)))  # type: ignore[arg-type]
-            yield found if self.behaviour == "long" else found[:nbest]
+            yield found if self.behavior == "long" else found[:nbest]
 
     def close(self) -> None:
         """Nothing."""
 
 
-def check(behaviour: str) -> None:
+def check(behavior: str) -> None:
     plugin = DecoderPlugin("stub", "A stub", Decoder)
-    check_decoder(plugin, behaviour, [b"a b", b"c d e"], {"A": 0.5})
+    check_decoder(plugin, behavior, [b"a b", b"c d e"], {"A": 0.5})
 
 
 def test_a_sound_decoder_passes() -> None:
@@ -253,7 +253,7 @@ def test_a_sound_decoder_passes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "message"),
+    ("behavior", "message"),
     [
         ("loses", "plugin:stub:loses returned 1 n-best lists for 2 sentences"),
         ("lacks", "failed: ValueError: hypothesis 'x' has 0 values of A, and the weights have 1"),
@@ -263,6 +263,6 @@ def test_a_sound_decoder_passes() -> None:
         ("ignores", "check 'scores'"),
     ],
 )
-def test_broken_decoders_fail(behaviour: str, message: str) -> None:
+def test_broken_decoders_fail(behavior: str, message: str) -> None:
     with pytest.raises(AssertionError, match=message):
-        check(behaviour)
+        check(behavior)

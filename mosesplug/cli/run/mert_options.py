@@ -2,7 +2,7 @@
 
 Those that are settings of a run come from the declared settings.
 
-An option is *honoured*, or *refused* before anything is done with the reason and what to use
+An option is *honored*, or *refused* before anything is done with the reason and what to use
 instead. Options of the script that are not settings of a run are declared here.
 """
 
@@ -87,9 +87,9 @@ class ScriptOption:
         return f"--{self.name}{_VALUES.get(self.kind, '')}"
 
     @property
-    def state(self) -> Literal["honoured", "refused"]:
-        """The status of the option in the reference: honoured or refused."""
-        return "refused" if self.is_refused else "honoured"
+    def state(self) -> Literal["honored", "refused"]:
+        """The status of the option in the reference: honored or refused."""
+        return "refused" if self.is_refused else "honored"
 
 
 _NOT_PLANNED = "not planned: mix the tables before tuning (tmcombine)"

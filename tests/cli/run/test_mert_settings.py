@@ -1,4 +1,4 @@
-"""From mert-moses.pl's command line to a configuration: honoured, or refused with the remedy."""
+"""From mert-moses.pl's command line to a configuration: honored, or refused with the remedy."""
 
 from __future__ import annotations
 

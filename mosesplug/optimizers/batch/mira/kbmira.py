@@ -10,7 +10,7 @@ choices, which decays, times the reference length of both (Chiang et al. 2008). 
 what Moses' ``kbmira`` computes, to the last bit. Any other metric scores the same sums. They are
 multiplied by its statistic ``reference_length`` if it has one, otherwise by the mean length of the
 sentence's hypotheses and of those in the background: a metric may have no length, and a factor that
-is the same for all hypotheses of a sentence favours none. For scores from outside, that factor is
+is the same for all hypotheses of a sentence favors none. For scores from outside, that factor is
 the number of sentences, so that a mean of scores gives the scores themselves as worth.
 """
 

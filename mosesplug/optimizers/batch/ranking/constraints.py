@@ -1,6 +1,6 @@
 """Constraints on PRO's pairs, against hypotheses that are too long and too bad.
 
-PRO keeps the pairs with the largest differences, which favours *monsters*: overly long hypotheses
+PRO keeps the pairs with the largest differences, which favors *monsters*: overly long hypotheses
 with very low scores. Weights that produce them bring more of them into the next lists, and the
 output drifts away from the references' length. Nakov, Guzmán and Vogel (2013) compare remedies:
 cut-offs, outlier filters, sampling by how typical a difference is, and random acceptance instead of
