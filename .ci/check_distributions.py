@@ -62,7 +62,7 @@ def _check_wheel(files: dict[str, bytes]) -> None:
     [metadata] = (content for name, content in files.items() if name.endswith("/METADATA"))
     fields = email.message_from_bytes(metadata)
     if fields["License-Expression"] != "MIT" or fields["License-File"] != "LICENSE":
-        sys.exit("the wheel does not name its licence")
+        sys.exit("the wheel does not name its license")
 
 
 def _check_sdist(path: Path) -> None:

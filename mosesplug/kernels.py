@@ -264,7 +264,7 @@ def _once_for_all_constants(dispatcher: Any) -> Any:
 
 
 def load_compiler() -> None:
-    """Initialise Numba, which takes a quarter of a second at the first kernel call.
+    """Initialize Numba, which takes a quarter of a second at the first kernel call.
 
     Programs call this while they wait for something else.
     """

@@ -1,4 +1,4 @@
-"""Analyse how systems differ."""
+"""Analyze how systems differ."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mosesplug.evaluation.analysis import (
     SentenceBucket,
     SystemAnalysis,
     WordAccuracy,
-    analyse_systems,
+    analyze_systems,
     measure_metric,
     read_source,
     read_systems,
@@ -145,7 +145,7 @@ def analyze(
     ids: bool | None = None,
     progress: Progress = None,
 ) -> Analysis:
-    """Analyse how systems differ from the first one.
+    """Analyze how systems differ from the first one.
 
     The tables are about words, sentences, n-grams and examples. The reports are those of compare-mt
     (Neubig et al. 2019).
@@ -247,7 +247,7 @@ def analyze_all(
         statistics.append(measure_metric(systems, each))
         progress(len(statistics), len(metrics), "metrics of the analysis")
     return Analysis(
-        analyse_systems(
+        analyze_systems(
             texts,
             references,
             statistics,

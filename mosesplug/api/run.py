@@ -187,8 +187,8 @@ class Run:
             return False
         with self._open() as stored:
             # A run that was continued has the summary of its earlier end.
-            summarised = StoredSummary.read(workspace.summary).document["iterations"]
-            return len(summarised) == len(stored.records)
+            summarized = StoredSummary.read(workspace.summary).document["iterations"]
+            return len(summarized) == len(stored.records)
 
     @property
     def iterations(self) -> Table:

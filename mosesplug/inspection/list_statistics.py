@@ -241,7 +241,7 @@ class IterationSummary:
 
 
 def summarize_iterations(run: StoredRun, *, oracles: bool = True) -> Iterator[IterationSummary]:
-    """Summarise the iterations in order.
+    """Summarize the iterations in order.
 
     Args:
         run: the run.

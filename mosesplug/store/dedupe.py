@@ -51,7 +51,7 @@ class Rows(NamedTuple):
 
 @lean_kernel
 def _mix(state: np.uint64) -> np.uint64:
-    """Mix bits by MurmurHash3's finaliser (Appleby 2011): each affects all others."""
+    """Mix bits by MurmurHash3's finalizer (Appleby 2011): each affects all others."""
     state ^= state >> np.uint64(33)
     state *= np.uint64(0xFF51AFD7ED558CCD)
     state ^= state >> np.uint64(33)

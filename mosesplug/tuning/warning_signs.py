@@ -204,7 +204,7 @@ def find_text_signs(
     *,
     cased: bool = True,
 ) -> list[WarningSign]:
-    """Find references in another language or tokenisation than the translations.
+    """Find references in another language or tokenization than the translations.
 
     Args:
         source: lines of the input.

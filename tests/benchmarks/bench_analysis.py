@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mosesplug.evaluation.analysis import analyse_systems, measure_metric, read_systems
+from mosesplug.evaluation.analysis import analyze_systems, measure_metric, read_systems
 from mosesplug.evaluation.comparison import System
 from mosesplug.evaluation.scoring import prepare_metrics
 
@@ -38,10 +38,10 @@ def test_analysis(benchmark: Any, texts: list[list[bytes]], n_references: int) -
     systems = [System(f"system{place}", (text,)) for place, text in enumerate(texts[1:])]
     (metric,) = prepare_metrics(["BLEU"], references)
 
-    def analyse() -> int:
-        found = analyse_systems(
+    def analyze() -> int:
+        found = analyze_systems(
             read_systems(systems, N_SENTENCES), references, [measure_metric(systems, metric)]
         )
         return found.n_sentences
 
-    assert benchmark.pedantic(analyse, **ROUNDS) == N_SENTENCES
+    assert benchmark.pedantic(analyze, **ROUNDS) == N_SENTENCES

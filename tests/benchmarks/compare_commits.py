@@ -64,7 +64,7 @@ class Ratio:
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[float, float]]) -> Ratio:
-        """Summarise CPU seconds of base and head in each pair."""
+        """Summarize CPU seconds of base and head in each pair."""
         logarithms = [math.log(head / base) for base, head in pairs]
         error = math.inf
         if len(pairs) > 1:

@@ -348,14 +348,14 @@ def test_no_server_outlives_the_program(
     end: str, stand_in: StandIn, tmp_path: Path, pids: Pids
 ) -> None:
     stand_in()
-    signalled = end.startswith("SIG")
-    command = [sys.executable, "-c", PARENT, str(tmp_path), "wait" if signalled else end]
+    signaled = end.startswith("SIG")
+    command = [sys.executable, "-c", PARENT, str(tmp_path), "wait" if signaled else end]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={**os.environ}
     ) as parent:
         assert parent.stdout is not None
         assert parent.stdout.readline() == b"ready\n"
-        if signalled:
+        if signaled:
             parent.send_signal(signal.Signals[end])
         parent.wait(LIMIT)
     assert len(pids()) == 1

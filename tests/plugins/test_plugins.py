@@ -236,7 +236,7 @@ BROKEN = {
 @pytest.fixture
 def broken(acme: Path) -> Path:
     """A second package whose plug-ins cannot be used."""
-    (acme / "acme_crash.py").write_text("raise RuntimeError('no\\nlicence')\n")
+    (acme / "acme_crash.py").write_text("raise RuntimeError('no\\nlicense')\n")
     (acme / "acme_crash_not.py").write_text(
         "from dataclasses import dataclass, replace\n"
         "from acme_tuning.algorithm import RANDOM_SEARCH\n"
@@ -263,7 +263,7 @@ def broken(acme: Path) -> Path:
         (
             ("tune", "src", "ref", "plugin:crash", "start.weights", "--working-dir", "x"),
             "crash of broken-tuning 0.1 (entry point mosesplug.decoders: acme_crash:X) cannot be"
-            " imported: RuntimeError: no licence",
+            " imported: RuntimeError: no license",
         ),
         (
             ("tune", "src", "ref", "plugin:lexicom", "start.weights", "--working-dir", "x"),

@@ -9,7 +9,7 @@ import pytest
 
 from mosesplug.evaluation.analysis import (
     SystemAnalysis,
-    analyse_systems,
+    analyze_systems,
     measure_metric,
     read_systems,
 )
@@ -28,8 +28,8 @@ SYSTEMS = [
 SOURCE = [b"<script>", b"\xe9", b""]
 
 
-def analyse(systems: list[System]) -> SystemAnalysis:
-    return analyse_systems(
+def analyze(systems: list[System]) -> SystemAnalysis:
+    return analyze_systems(
         read_systems(systems, 3),
         REFERENCES,
         [measure_metric(systems, each) for each in prepare_metrics(["BLEU", "WER"], REFERENCES)],
@@ -41,7 +41,7 @@ def analyse(systems: list[System]) -> SystemAnalysis:
 def page() -> str:
     (metric,) = prepare_metrics(["BLEU"], REFERENCES)
     scores = compare_systems(SYSTEMS, metric, samples=5, trials=5)
-    return render_analysis(analyse(SYSTEMS), "A & B", scores)
+    return render_analysis(analyze(SYSTEMS), "A & B", scores)
 
 
 def test_page_is_whole(page: str) -> None:
@@ -65,7 +65,7 @@ def test_texts_are_escaped(page: str) -> None:
 
 
 def test_equal_systems_have_no_differences() -> None:
-    page = render_analysis(analyse([SYSTEMS[0], SYSTEMS[2]]), "x")
+    page = render_analysis(analyze([SYSTEMS[0], SYSTEMS[2]]), "x")
     check_whole(page)
     assert page.count('<p class="note">none</p>') == 6
     assert "<h2>Scores</h2>" not in page
@@ -74,7 +74,7 @@ def test_equal_systems_have_no_differences() -> None:
 def test_same_data_same_bytes(page: str) -> None:
     (metric,) = prepare_metrics(["BLEU"], REFERENCES)
     scores = compare_systems(SYSTEMS, metric, samples=5, trials=5)
-    assert render_analysis(analyse(SYSTEMS), "A & B", scores) == page
+    assert render_analysis(analyze(SYSTEMS), "A & B", scores) == page
 
 
 def test_bars() -> None:

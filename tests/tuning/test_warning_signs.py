@@ -204,7 +204,7 @@ def test_a_sound_run_has_no_warning(toy: Any, log: Any) -> None:
     assert summary["warnings"] == []
 
 
-def test_a_warning_is_reported_once_and_summarised(toy: Any, log: Any) -> None:
+def test_a_warning_is_reported_once_and_summarized(toy: Any, log: Any) -> None:
     words = (toy.directory / "input").read_text()
     (toy.directory / "reference").write_text(words.upper())
     result = tune(toy.configuration(maximum_iterations=2), log)

@@ -67,7 +67,7 @@ def compare(
         TableFormat, typer.Option("--format", help="The format of the table.")
     ] = TableFormat.TEXT,
     analysis: Annotated[
-        bool, typer.Option("--analysis", help="Analyse words, sentences, n-grams and examples.")
+        bool, typer.Option("--analysis", help="Analyze words, sentences, n-grams and examples.")
     ] = False,
     html: Annotated[
         Path | None,
@@ -120,9 +120,9 @@ def compare(
     if len(systems) < 2:
         raise UsageError("give two systems or more, the baseline first")
     named = parse_systems(systems)
-    analysed = analysis or html is not None
+    analyzed = analysis or html is not None
     for name, value in (("--source", source), ("--frequency-text", frequency_text)):
-        if value is not None and not analysed:
+        if value is not None and not analyzed:
             raise UsageError(f"{name} requires --analysis or --html")
     sources = parse_score_sources(scores or ())
     if refs is None and not sources:
@@ -141,7 +141,7 @@ def compare(
     metrics = metric or [*(DEFAULT_METRICS if lines else ()), *(each.name for each in outside)]
     found = None
     with progress_bar(quiet) as progress:
-        if analysed:
+        if analyzed:
             from mosesplug.api.analysis import analyze_all
 
             # First, so that an error in its files shows before the tests, which take longer.

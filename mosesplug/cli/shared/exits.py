@@ -80,7 +80,7 @@ def raise_on_signals() -> Iterator[None]:
 def _none_lost() -> Iterator[None]:
     """Send a signal again if Python has dropped its exception.
 
-    An exception that is raised while an object is finalised reaches only the hook for such
+    An exception that is raised while an object is finalized reaches only the hook for such
     exceptions.
     """
     earlier = sys.unraisablehook

@@ -6,7 +6,7 @@ of language generation systems"), here for several references and several runs o
 
 from __future__ import annotations
 
-from mosesplug.evaluation.analysis.analysis import SystemAnalysis, analyse_systems
+from mosesplug.evaluation.analysis.analysis import SystemAnalysis, analyze_systems
 from mosesplug.evaluation.analysis.examples import Example
 from mosesplug.evaluation.analysis.ngrams import NgramDifference
 from mosesplug.evaluation.analysis.sentences import SentenceBucket, SystemStatistics
@@ -20,7 +20,7 @@ __all__ = [
     "SystemAnalysis",
     "SystemStatistics",
     "WordAccuracy",
-    "analyse_systems",
+    "analyze_systems",
     "measure_metric",
     "read_source",
     "read_systems",

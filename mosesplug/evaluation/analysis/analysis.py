@@ -19,7 +19,7 @@ from mosesplug.evaluation.analysis.sentences import (
 )
 from mosesplug.evaluation.analysis.words import WordAccuracy, measure_words
 
-__all__ = ["SystemAnalysis", "analyse_systems"]
+__all__ = ["SystemAnalysis", "analyze_systems"]
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class SystemAnalysis:
     examples: tuple[Example, ...]
 
 
-def analyse_systems(
+def analyze_systems(
     systems: Mapping[str, Sequence[Sequence[bytes]]],
     references: Sequence[Sequence[bytes]],
     metrics: Sequence[SystemStatistics],
@@ -61,7 +61,7 @@ def analyse_systems(
     ngrams: int = 10,
     examples: int = 5,
 ) -> SystemAnalysis:
-    """Analyse how systems differ from the first.
+    """Analyze how systems differ from the first.
 
     Args:
         systems: ``[name][run][sentence]``, the baseline first.

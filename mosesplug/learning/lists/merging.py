@@ -228,13 +228,13 @@ def select_dense_features(
             path=path,
             remedy=f"Give the weights of the system that made the list, not {weights.path}",
         )
-    _reject_misspelt(path, listed, weights)
+    _reject_misspelled(path, listed, weights)
     # Features that steps add, or that the weights record and the list lacks, are not of the list.
     return tuple(name for name in names if name in listed or name not in weights.changes.names)
 
 
-def _reject_misspelt(path: Path, listed: Sequence[str], weights: WeightFile) -> None:
-    """Check that no weight of a list that names every value is likely to be misspelt.
+def _reject_misspelled(path: Path, listed: Sequence[str], weights: WeightFile) -> None:
+    """Check that no weight of a list that names every value is likely to be misspelled.
 
     Names that differ by their numbers only are of different features.
 

@@ -24,7 +24,7 @@ __all__ = [
     "CompactRows",
     "RowDifference",
     "add_difference",
-    "clear_cancelled",
+    "clear_canceled",
     "compact_rows",
     "difference",
     "difference_product",
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 _ROUNDING = 1e-12
-"""A sum has cancelled out if it is a smaller share than this of its absolute terms."""
+"""A sum has canceled out if it is a smaller share than this of its absolute terms."""
 
 
 class CompactArrays(NamedTuple):
@@ -94,13 +94,13 @@ class CompactRows:
         Sums that overflow are kept, so that they become an error.
         """
         sizes = replace(self, data=np.abs(self.data)).combine(np.abs(coefficients))
-        return clear_cancelled(self.combine(coefficients), sizes)
+        return clear_canceled(self.combine(coefficients), sizes)
 
 
-def clear_cancelled(sums: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return sums, with 0 where terms cancelled; ``sizes`` are sums of absolute terms."""
-    cancelled = (np.abs(sums) <= _ROUNDING * sizes) & (sizes < np.inf)
-    return np.where(cancelled, 0.0, sums)
+def clear_canceled(sums: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return sums, with 0 where terms canceled; ``sizes`` are sums of absolute terms."""
+    canceled = (np.abs(sums) <= _ROUNDING * sizes) & (sizes < np.inf)
+    return np.where(canceled, 0.0, sums)
 
 
 def drop_empty_sentences(offsets: NDArray[np.int64]) -> NDArray[np.int64]:

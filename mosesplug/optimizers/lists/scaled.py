@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.optimizers.lists.oracle_pairs import ActiveFeatures, row_scores
-from mosesplug.optimizers.lists.rows import clear_cancelled, compact_rows, drop_empty_sentences
+from mosesplug.optimizers.lists.rows import clear_canceled, compact_rows, drop_empty_sentences
 from mosesplug.optimizers.problem import Problem
 from mosesplug.tuning_set import TuningSet
 
@@ -78,7 +78,7 @@ class ScaledLists:
             terms = np.repeat(coefficients, np.diff(indptr)) * data
             sums += np.bincount(indices, terms, size)
             sizes += np.bincount(indices, np.abs(terms), size)
-        return clear_cancelled(sums, sizes)
+        return clear_canceled(sums, sizes)
 
     def with_fixed_column(self, column: Floats) -> ScaledLists:
         """Return lists with a last feature, float64 ``[n_hyps]``, and no fixed scores."""

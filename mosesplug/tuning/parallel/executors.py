@@ -99,7 +99,7 @@ def open_executor(kind: WorkerKind, count: int, scheduler: str | None = None) ->
 
 @contextmanager
 def open_threads(count: int) -> Iterator[Executor]:
-    """Open threads of this process; waiting tasks are cancelled when the block ends."""
+    """Open threads of this process; waiting tasks are canceled when the block ends."""
     executor = ThreadPoolExecutor(count, thread_name_prefix="mosesplug")
     try:
         yield executor

@@ -46,7 +46,7 @@ class Result:
         system, seed: the run.
         wall, cpu: seconds of the whole tuning command and all of its processes.
         iterations: decodings of the tuning set.
-        bleu: of each test set, sacrebleu's corpus BLEU without tokenisation, 0 to 100.
+        bleu: of each test set, sacrebleu's corpus BLEU without tokenization, 0 to 100.
     """
 
     system: str

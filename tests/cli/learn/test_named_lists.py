@@ -101,12 +101,12 @@ def test_scored_stored_and_written_again(files: Path, capsys: pytest.CaptureFixt
     assert best.scores[0] == pytest.approx(float(best.dense[0] @ [-0.5, 1, -1, 0]))
 
 
-def test_a_misspelt_weight_is_named(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (files / "misspelt").write_text("lm_0 1\nWordPenaltty -1\nGlue -0.5\n")
+def test_a_misspelled_weight_is_named(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (files / "misspelled").write_text("lm_0 1\nWordPenaltty -1\nGlue -0.5\n")
     for command in ("rerank", "mbr"):
-        assert run(command, "--nbest", "list", "--weights", "misspelt") == 1
+        assert run(command, "--nbest", "list", "--weights", "misspelled") == 1
         error = capsys.readouterr().err
-        assert "misspelt: a weight of WordPenaltty, which is no feature of list" in error
+        assert "misspelled: a weight of WordPenaltty, which is no feature of list" in error
         assert "and none of WordPenalty, which is one. Rename it to WordPenalty, or set" in error
     # 0 is no mistake, and neither are names that differ by digits or little resemble any.
     for more in ("WordPenaltty 0", "WordPenalty_2 1", "LanguageModel 1"):

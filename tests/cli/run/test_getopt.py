@@ -105,7 +105,7 @@ print $json->encode(\@answers);
 
 
 def command_lines(count: int) -> list[list[str]]:
-    """Random command lines of full, cut, misspelt options, values and positionals."""
+    """Random command lines of full, cut, misspelled options, values and positionals."""
     chance = random.Random(1)
     names = [s.name for s in SPECIFICATIONS] + ["no-filter-phrase-table", "nofilter-phrase-table"]
     words = ["3", "-3", "+3", "1_000", "x", "0.5", ".5", "5.", "1e3", "1e-3", "--", "-", "+", "a b"]

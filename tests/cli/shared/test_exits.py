@@ -71,7 +71,7 @@ def test_ignored_signals_stay_ignored() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("comes_early", [False, True])
-def test_a_signal_is_not_lost_where_objects_are_finalised(
+def test_a_signal_is_not_lost_where_objects_are_finalized(
     number: signal.Signals,
     comes_early: bool,
     capsys: pytest.CaptureFixture[str],

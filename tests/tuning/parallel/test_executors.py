@@ -54,13 +54,13 @@ def test_a_process_that_dies_is_one_clear_error() -> None:
 
 def test_queued_tasks_are_not_started_after_a_failure() -> None:
     begun: list[int] = []
-    cancelled = threading.Event()
+    canceled = threading.Event()
 
     def fails() -> None:
         with open_threads(1) as executor:
-            executor.submit(cancelled.wait, LIMIT)
+            executor.submit(canceled.wait, LIMIT)
             waiting = executor.submit(begun.append, 1)
-            waiting.add_done_callback(lambda _: cancelled.set())
+            waiting.add_done_callback(lambda _: canceled.set())
             raise RuntimeError
 
     with pytest.raises(RuntimeError):

@@ -120,7 +120,7 @@ class Summaries:
         """Return the problem with a summary of each group as a last active dense feature.
 
         Their weights start at 1, and random starts draw them from 0 to 1, as ``mert-moses.pl`` does
-        with the factor of sparse weights. Summarised features are not active.
+        with the factor of sparse weights. Summarized features are not active.
         """
         tuning_set, (minima, maxima) = problem.tuning_set, problem.box
         space, positive, fixed = tuning_set.space, problem.positive, problem.fixed
@@ -147,7 +147,7 @@ class Summaries:
         )
 
     def start(self, weights: Floats) -> Floats:
-        """Return start weights of the problem with summaries: 1 each, 0 where summarised."""
+        """Return start weights of the problem with summaries: 1 each, 0 where summarized."""
         return self._inserted(np.where(self.group_of < 0, weights, 0.0), 1.0)
 
     def expand_weights(self, weights: Floats) -> Floats:
@@ -158,8 +158,8 @@ class Summaries:
         """
         ends = self.n_dense, self.n_dense + len(self.names)
         factors, own = weights[slice(*ends)], np.delete(weights, slice(*ends))
-        summarised = self.group_of >= 0
-        own[summarised] = factors[self.group_of[summarised]] * self.weights[summarised]
+        summarized = self.group_of >= 0
+        own[summarized] = factors[self.group_of[summarized]] * self.weights[summarized]
         return np.asarray(own)
 
     def _inserted(self, values: NDArray[Scalar], value: float) -> NDArray[Scalar]:
@@ -238,8 +238,8 @@ def summary_mert(
     groups = Summaries.of(problem, learnt, names)
     dense = replace(problem, active=active & ~learns, starts=starts)
     start = np.where(learns, learnt, initial)
-    summarised = groups.add_to(dense)
-    solution = mert(summarised, groups.start(start), rng, options, progress)
+    summarized = groups.add_to(dense)
+    solution = mert(summarized, groups.start(start), rng, options, progress)
     weights = normalize(dense, groups.expand_weights(solution.weights))
     step = {"groups": groups.sizes()}
     return Solution(weights, corpus_score(problem, weights), (step, *solution.history))

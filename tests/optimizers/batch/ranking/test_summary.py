@@ -91,7 +91,7 @@ def test_first_pass_then_mert() -> None:
         np.testing.assert_allclose(ratios, ratios[0])
 
 
-def test_weights_to_start_from_are_summarised() -> None:
+def test_weights_to_start_from_are_summarized() -> None:
     problem = in_groups(5)
     rng = np.random.default_rng(6)
     start = rng.standard_normal(32)
