@@ -203,9 +203,9 @@ def count_since_best(evaluations: Sequence[Evaluation]) -> int:
 
     The starting weights do not count: they may be better than those of the first iterations.
     """
-    learnt = [evaluation for evaluation in evaluations if evaluation.updates]
-    best = find_best(learnt)
-    return 0 if best is None else len(learnt) - 1 - learnt.index(best)
+    after_updates = [evaluation for evaluation in evaluations if evaluation.updates]
+    best = find_best(after_updates)
+    return 0 if best is None else len(after_updates) - 1 - after_updates.index(best)
 
 
 def _first(found: NBestList) -> bytes:

@@ -136,7 +136,7 @@ def find_list_signs(*parts: TuningSet) -> list[WarningSign]:
             WarningSign(
                 "no diversity",
                 f"{single} of {len(widths)} sentences have one distinct hypothesis, from which"
-                " nothing can be learnt. Ask for longer lists, and see whether the decoder has"
+                " nothing can be learned. Ask for longer lists, and see whether the decoder has"
                 " more than one translation for a phrase",
             )
         )

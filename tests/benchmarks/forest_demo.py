@@ -1,4 +1,4 @@
-"""The demo learnt online from its search graphs and with the decoder itself, as Markdown.
+"""The demo learned online from its search graphs and with the decoder itself, as Markdown.
 
 usage: python tests/benchmarks/forest_demo.py [--algorithm A] [--epochs N] [--every N]
 
@@ -55,7 +55,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         for name, decoder, options in (
             ("one decoding, with search graphs", DECODER, (*graphs, *once)),
-            ("learnt from these", f"forest:{place}/0", learn),
+            ("learned from these", f"forest:{place}/0", learn),
             (f"graphs anew every {given.every}", DECODER, (*learn, *graphs, *anew)),
             ("the decoder as a server", DECODER, learn),
         ):

@@ -57,7 +57,7 @@ def test_tune_with_search_graphs(
     assert "in the graphs" in said.err
     assert "in the search graphs (" in said.out
     summary = json.loads((tmp_path / "w" / "summary.json").read_text())
-    assert summary["learnt_from"] == "search graphs"
+    assert summary["learned_from"] == "search graphs"
     for more, why in (
         (["--forest-edges=5"], "--forest-edges requires --forest"),
         (["--forest", "--lattice-samples=5"], "--forest does not go together with --lattice-"),

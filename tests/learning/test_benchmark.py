@@ -75,7 +75,7 @@ def test_scores_are_those_of_decoding_with_the_weights_of_each_seed() -> None:
     )
 
 
-def test_held_out_sentences_are_scored_and_not_learnt_from() -> None:
+def test_held_out_sentences_are_scored_and_not_learned_from() -> None:
     left_out = np.array([3, 7, 19])
     given = task(left_out)
     whole, _ = planted(41, n_sentences=20)

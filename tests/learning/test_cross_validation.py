@@ -80,8 +80,8 @@ def test_every_sentence_is_decided_once_by_weights_that_never_saw_it() -> None:
     everything = set(lists.sentences.tolist())
     totals, decided = np.zeros(9), []
     for (given, solution), fold in zip(seen, found.folds, strict=True):
-        learnt_from = set(given.tuning_set.sentence_ids.tolist())
-        left_out = sorted(everything - learnt_from)
+        learned_from = set(given.tuning_set.sentence_ids.tolist())
+        left_out = sorted(everything - learned_from)
         decided += left_out
         chosen = []
         for sentence in left_out:

@@ -125,7 +125,7 @@ class Soaked:
 
 
 _COLUMNS = (
-    *("lists learnt from", "hypotheses", "store", "bytes each, 1st and 2nd half"),
+    *("lists learned from", "hypotheses", "store", "bytes each, 1st and 2nd half"),
     *("memory, iteration 5", "last", "growth", "`--continue`", "whole run"),
 )
 HEADING = f"| {' | '.join(_COLUMNS)} |\n|{'---|' * len(_COLUMNS)}"

@@ -89,9 +89,9 @@ class Reporter:
                 self._update(f"{_label(iteration)}{_PHASES[phase]} ...")
             case DecodingProgress():
                 self._decoded = event
-                self._update(f"{_decoding(event)}{self._score}")
+                self._update(f"{_describe_decoding(event)}{self._score}")
                 if not self._live and event.seconds >= self._next_line:
-                    self._line(_decoding(event))
+                    self._line(_describe_decoding(event))
                     self._next_line = event.seconds + _SECONDS_BETWEEN_LINES
             case GraphsRead(iteration, done, total):
                 self._step(f"{_label(iteration)}reading search graphs: {done} of {total}")
@@ -106,13 +106,13 @@ class Reporter:
                     f" largest change of a weight {format_change(event.largest_change)}"
                 )
             case EpochProgress():
-                text = _learning(event)
+                text = _describe_progress(event)
                 self._update(text)
                 if not self._live and event.seconds >= self._next_learning:
                     self._line(text)
                     self._next_learning = event.seconds + _SECONDS_BETWEEN_LINES
             case EpochLearned():
-                self._line(_learnt(event))
+                self._line(_describe_epoch(event))
                 self._next_learning = _SECONDS_BETWEEN_LINES
             case HeldOutScored():
                 self._line(_describe_score(event))
@@ -129,7 +129,7 @@ class Reporter:
 
     def _end_decoding(self) -> None:
         if self._decoded is not None:
-            self._line(_decoding(self._decoded))
+            self._line(_describe_decoding(self._decoded))
             self._decoded = None
             self._next_line = _SECONDS_BETWEEN_LINES
 
@@ -239,19 +239,19 @@ def _label(iteration: int) -> str:
     return f"[{iteration}] " if iteration else ""
 
 
-def _decoding(event: DecodingProgress) -> str:
+def _describe_decoding(event: DecodingProgress) -> str:
     rate = f", {event.sentences / event.seconds:.1f}/s" if event.seconds > 0 else ""
     return f"[{event.iteration}] decoding: {event.sentences} of {event.total} sentences{rate}"
 
 
-def _learning(event: EpochProgress) -> str:
+def _describe_progress(event: EpochProgress) -> str:
     return (
         f"[{event.iteration}] learning: {event.batches} of {event.total} batches,"
         f" {event.metric} so far {event.score:.4f}"
     )
 
 
-def _learnt(event: EpochLearned) -> str:
+def _describe_epoch(event: EpochLearned) -> str:
     report = event.report
     return (
         f"[{event.iteration}] {event.metric} {event.score:.4f} while learning,"

@@ -104,7 +104,7 @@ class Result:
             "finished": finished,
             "reason": self.reason,
             "online": self.online,
-            "learnt_from": "search graphs" if self.graphs else "lists",
+            "learned_from": "search graphs" if self.graphs else "lists",
             "algorithm": self.algorithm,
             "metric": self.metric,
             "signature": self.signature,

@@ -193,8 +193,8 @@ def test_a_round_of_the_script(
     assert float(scores[-1]) > 0.9
     call("pro", f"-r 1000 {files} -o run1.pro.data")
     classified = call("megam_i686.opt", "-fvals -maxi 30 -nobias binary run1.pro.data").stdout
-    check_learnt((tmp_path / "mira.out").read_text())
-    check_learnt(classified)
+    check_learned((tmp_path / "mira.out").read_text())
+    check_learned(classified)
 
     dense, sparse = read_dense_and_sparse(classified)
     (tmp_path / "merge").write_text("".join(f"{name} {w}\n" for name, w in sparse.items()))
@@ -209,7 +209,7 @@ def test_a_round_of_the_script(
     assert float(best.splitlines()[0]) == pytest.approx(1.0)
 
 
-def check_learnt(text: str) -> None:
+def check_learned(text: str) -> None:
     """The feature that counts errors got the largest weight."""
     dense, sparse = read_dense_and_sparse(text)
     assert dense[1] == max(dense) > 0.0

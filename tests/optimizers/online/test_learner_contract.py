@@ -102,7 +102,7 @@ def copied(state: LearnerState, writeable: bool = True) -> LearnerState:
     )
 
 
-def learnt(
+def learn(
     learner: Learner,
     made: TuningSet,
     plan: Plan | None = None,
@@ -116,7 +116,7 @@ def learnt(
 
 def test_learns_something(tuner: Algorithm) -> None:
     learner = learner_of(tuner)
-    found = learner.weights(learnt(learner, lists()))
+    found = learner.weights(learn(learner, lists()))
     assert found.shape == START.shape
     assert np.isfinite(found).all()
     assert (found[N_DENSE:] != 0.0).any()
@@ -124,7 +124,7 @@ def test_learns_something(tuner: Algorithm) -> None:
 
 def test_state_is_plain_arrays_with_a_fill_for_each_vector(tuner: Algorithm) -> None:
     learner = learner_of(tuner)
-    state = learnt(learner, lists())
+    state = learn(learner, lists())
     assert set(state.vectors) == set(learner.fills)
     for vector in state.vectors.values():
         assert vector.dtype == np.float64
@@ -139,7 +139,7 @@ def test_resuming_inside_an_epoch_gives_the_same_bytes(tuner: Algorithm) -> None
     def keep(done: BatchProgress) -> None:
         kept[done.place] = copied(done.state), done.tally
 
-    whole = learnt(learner, made, on_batch=keep)
+    whole = learn(learner, made, on_batch=keep)
     for place in (0, 1):
         state, tally = kept[place]
         again = run_epoch(
@@ -172,7 +172,7 @@ def test_change_writes_no_input_and_reads_unaligned_ones(tuner: Algorithm) -> No
         sparse=SparseRows(*(shifted(each) for each in vars(made.sparse).values())),
     )
     assert not odd.dense.flags.aligned
-    state = copied(learnt(learner, made), writeable=False)  # writing raises
+    state = copied(learn(learner, made), writeable=False)  # writing raises
     changes = [
         learner.change(state, batch, make_step(plan, 2, 0, 4, len(START))) for batch in (made, odd)
     ]
@@ -208,7 +208,7 @@ def test_inactive_features_keep_their_weights(tuner: Algorithm) -> None:
     assert (found[active] != start[active]).any()
 
 
-def test_sparse_features_are_learnt_by_name(tuner: Algorithm) -> None:
+def test_sparse_features_are_learned_by_name(tuner: Algorithm) -> None:
     """Another order of the columns gives each name the same weight, as exactly as solvers end."""
     made, order = lists(), np.random.default_rng(1).permutation(N_SPARSE)
     assert made.sparse is not None
@@ -216,8 +216,8 @@ def test_sparse_features_are_learnt_by_name(tuner: Algorithm) -> None:
     places = np.argsort(order).astype(np.int32)
     moved = SparseRows(made.sparse.indptr, places[made.sparse.indices], made.sparse.data)
     learner = learner_of(tuner)
-    wanted = learner.weights(learnt(learner, made))
-    found = learner.weights(learnt(learner, replace(made, space=space, sparse=moved)))
+    wanted = learner.weights(learn(learner, made))
+    found = learner.weights(learn(learner, replace(made, space=space, sparse=moved)))
     columns = [space.columns[name] for name in made.space.names]
     np.testing.assert_allclose(found[columns], wanted, atol=1e-5)
 
@@ -268,7 +268,7 @@ def test_changes_computed_on_old_weights_can_be_applied_later(tuner: Algorithm) 
 
 def test_weights_only_read_the_state(tuner: Algorithm) -> None:
     learner = learner_of(tuner)
-    state = copied(learnt(learner, lists()), writeable=False)
+    state = copied(learn(learner, lists()), writeable=False)
     weights = learner.weights(state)
     assert weights.flags.writeable
     for vector in state.vectors.values():

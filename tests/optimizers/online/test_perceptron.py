@@ -30,7 +30,7 @@ def test_equation_59_by_hand() -> None:
     np.testing.assert_array_equal(change.columns, [1])
 
 
-def test_a_tie_that_an_oracle_loses_is_learnt() -> None:
+def test_a_tie_that_an_oracle_loses_is_learned() -> None:
     """At weights of 0 the decoder takes the first hypothesis; the loss is 0, and yet it errs."""
     batch = tuning_set([2], np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([1, 5]))
     learner = perceptron_learner(OPTIONS)

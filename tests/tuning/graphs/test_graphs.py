@@ -107,7 +107,7 @@ def test_mert_searches_all_that_is_in_the_graphs(toy: Toy) -> None:
     np.testing.assert_allclose(optima[1].weights.dense, optima[0].weights.dense, atol=1e-3)
 
 
-def test_graphs_of_all_iterations_are_learnt_from(toy: Toy) -> None:
+def test_graphs_of_all_iterations_are_learned_from(toy: Toy) -> None:
     """A second decoding changes nothing where the graphs had everything already."""
     few = {"graphs": GraphSettings(1)}
     made = toy.configuration(decoding=few, optimization=MIRA, maximum_iterations=2)
@@ -150,7 +150,7 @@ def test_inactive_weights_stay(toy: Toy) -> None:
         assert result.weights.dense[1] != before[1]
 
 
-def test_sparse_features_of_graphs_are_learnt(toy: Toy) -> None:
+def test_sparse_features_of_graphs_are_learned(toy: Toy) -> None:
     made = toy.configuration(
         flags="-sparse", decoding=GRAPHS, optimization=MIRA, maximum_iterations=2
     )

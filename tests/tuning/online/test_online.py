@@ -240,7 +240,7 @@ def test_a_held_out_set_added_later_scores_earlier_weights(toy: Toy) -> None:
     tune(online(toy, options={"epochs": 1}))
     held_out = HeldOutSet(toy.directory / "input", toy.directory / "reference")
     result = tune(online(toy, options={"epochs": 2}, held_out=held_out, existing="continue"))
-    # Three batches were learnt from before; their weights are judged, and those after the epoch.
+    # Three batches were learned from before; their weights are judged, and those after the epoch.
     assert [[updates for updates, _ in i.heldout] for i in result.iterations] == [[], [3, 6]]
 
 

@@ -93,7 +93,7 @@ def test_sparse_features_are_joined_by_name(toy: Toy) -> None:
     """The mixed weight of a feature is the mean over shards; who never met it has 0."""
     result = tune(shards(toy, sharding=Sharding(6, mixing="average"), options={"epochs": 1}))
     work = toy.directory / "work"
-    learnt, names = [], set()
+    learned, names = [], set()
     with NBestStore.open(work / "nbests.lmdb") as store:
         (record,) = store.iterations()
         assert record.result is not None
@@ -105,12 +105,12 @@ def test_sparse_features_are_joined_by_name(toy: Toy) -> None:
     for number in range(1, 7):
         with NBestStore.open(work / f"shard.{number}" / "nbests.lmdb") as store:
             lists = store.iteration_set(1).tuning_set
-            learnt.append(set(lists.space.sparse))
-            names |= learnt[-1]
-    assert sum(each < names for each in learnt) > 1
+            learned.append(set(lists.space.sparse))
+            names |= learned[-1]
+    assert sum(each < names for each in learned) > 1
     assert set(joined) == names
     assert len(joined) == len(names)
-    assert learnt[0] == set(joined[: len(learnt[0])])
+    assert learned[0] == set(joined[: len(learned[0])])
     assert read_sparse(work / "run2.sparse-weights") == result.weights.sparse
 
 

@@ -207,7 +207,7 @@ def test_states_and_changes_can_travel(tuner: Any) -> None:
 class Counting:
     """A optimizer whose memory adds up sentences, and whose workers look whether states move."""
 
-    learnt: tuple[str, ...] = ()
+    learned: tuple[str, ...] = ()
 
     def learner(self) -> Learner:
         def change(state: LearnerState, batch: Batch, step: Step) -> Change:

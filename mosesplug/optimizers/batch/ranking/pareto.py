@@ -3,7 +3,7 @@
 Pareto-optimal hypotheses should have higher model scores than dominated ones. A weighted sum of
 metrics says how much of one may be paid for the other, and never prefers what lies in a dent
 between two extremes. Here a hypothesis is good if no other one of its list is better by all metrics
-(``fronts``), and pairs of a good one and one that is not are learnt from as PRO learns from pairs
+(``fronts``), and pairs of a good one and one that is not are learned from as PRO learns from pairs
 (PMO-PRO). With one metric, the good hypotheses are the best ones.
 
 The algorithm finds several weights, one for each draw of pairs. Those that the weighted sum of

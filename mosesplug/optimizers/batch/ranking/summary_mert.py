@@ -231,13 +231,13 @@ def summary_mert(
     space, active = problem.tuning_set.space, problem.active_mask
     learns = active & (np.arange(len(space)) >= space.n_dense)
     names = group_names(space.sparse, options.group_by, options.separator, options.pattern)
-    learnt, starts = initial, problem.starts
+    first_weights, starts = initial, problem.starts
     if learns.any() and not initial[learns].any():
-        learnt = _first_pass(problem, initial, rng, learner).weights
-        starts = (learnt, *starts)
-    groups = Summaries.of(problem, learnt, names)
+        first_weights = _first_pass(problem, initial, rng, learner).weights
+        starts = (first_weights, *starts)
+    groups = Summaries.of(problem, first_weights, names)
     dense = replace(problem, active=active & ~learns, starts=starts)
-    start = np.where(learns, learnt, initial)
+    start = np.where(learns, first_weights, initial)
     summarized = groups.add_to(dense)
     solution = mert(summarized, groups.start(start), rng, options, progress)
     weights = normalize(dense, groups.expand_weights(solution.weights))

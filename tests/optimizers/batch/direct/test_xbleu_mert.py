@@ -48,7 +48,7 @@ def test_gradients_lead_up_without_axes_and_restarts() -> None:
     assert climb["penalty"] == 0.0
 
 
-def test_sparse_features_are_learnt_and_l0_leaves_few() -> None:
+def test_sparse_features_are_learned_and_l0_leaves_few() -> None:
     problem = sparse_problem()
     start = np.zeros(31)
     start[0] = 1.0

@@ -89,7 +89,7 @@ def test_a_temperature_keeps_weights_small_until_it_is_lowered() -> None:
     assert ends == sorted(ends)
 
 
-def test_scale_is_learnt_where_it_is_to_be() -> None:
+def test_scale_is_learned_where_it_is_to_be() -> None:
     rng = np.random.default_rng(0)
     options = XbleuOptions(quench_end=0.0, learn_scale=True, stage_iterations=30)
     found = xbleu(PROBLEM, np.ones(5), rng, options)

@@ -27,7 +27,7 @@ START = np.full(5, 0.2)
 EXACT = MarginOptions(solver_tolerance=1e-7, sweeps=5000)
 
 
-def learnt(problem: Problem, options: MarginOptions, seed: int = 1) -> Solution:
+def learn(problem: Problem, options: MarginOptions, seed: int = 1) -> Solution:
     start = np.ones(len(problem.tuning_set.space))
     return large_margin(problem, start, np.random.default_rng(seed), options)
 
@@ -37,7 +37,7 @@ def noisy(seed: int = 21) -> Problem:
 
 
 def test_no_round_raises_the_ramp_loss() -> None:
-    history = learnt(noisy(), EXACT).history
+    history = learn(noisy(), EXACT).history
     assert len(history) > 2
     ramps = [step["ramp"] for step in history]
     assert all(step["converged"] for step in history)
@@ -47,7 +47,7 @@ def test_no_round_raises_the_ramp_loss() -> None:
 
 def test_both_solvers_do_the_same() -> None:
     problem, start = noisy(), np.ones(5)
-    found = learnt(problem, EXACT)
+    found = learn(problem, EXACT)
     for slack in ("one", "n"):
         options = CuttingPlaneOptions(slack_variables=slack, epsilon=1e-7)  # type: ignore[arg-type]
         other = cutting_plane(problem, start, np.random.default_rng(5), options)
@@ -74,7 +74,7 @@ def test_two_hypotheses_by_hand() -> None:
     made = tuning_set([2], np.array([[3.0], [1.0]]), np.array([8, 2]))
     for regularization, weight in ((0.1, 0.3), (10.0, 0.2)):
         options = replace(EXACT, oracles="best", scaling="none", regularization=regularization)
-        step = learnt(Problem(made, Accuracy()), options).history[0]
+        step = learn(Problem(made, Accuracy()), options).history[0]
         wanted = max(0.0, 0.6 - 2.0 * weight) + 0.5 * regularization * weight**2
         assert step["objective"] == pytest.approx(wanted, rel=1e-6)
 
@@ -90,7 +90,7 @@ def test_every_choice_finds_planted_weights(violations: str, margin: str, oracle
         oracles=oracles,  # type: ignore[arg-type]
         rounds=3,
     )
-    solution = learnt(problem, options)
+    solution = learn(problem, options)
     assert solution.score > 0.95
     assert np.abs(solution.weights).sum() == pytest.approx(1.0)
     assert len(solution.history) <= (1 if oracles == "best" else 3)
@@ -101,8 +101,8 @@ def test_the_unit_of_a_feature_does_not_count() -> None:
     problem = noisy()
     units = np.array([1.0, 64.0, 1.0 / 32.0, 1.0, 8.0])
     made = replace(problem.tuning_set, dense=(problem.tuning_set.dense * units).astype(np.float32))
-    found = learnt(problem, MarginOptions()).weights
-    other = learnt(replace(problem, tuning_set=made), MarginOptions()).weights * units
+    found = learn(problem, MarginOptions()).weights
+    other = learn(replace(problem, tuning_set=made), MarginOptions()).weights * units
     np.testing.assert_allclose(other / np.abs(other).sum(), found, rtol=1e-6)
 
 
@@ -118,7 +118,7 @@ def test_inactive_weights_do_not_change_and_fix_the_scale() -> None:
         np.testing.assert_allclose(solution.weights, scale * hidden, rtol=0.4, atol=0.1 * scale)
 
 
-def test_sparse_features_are_learnt() -> None:
+def test_sparse_features_are_learned() -> None:
     made = random_batch(4, [8] * 30)
     rows = np.zeros((made.n_hyps, 6))
     assert made.sparse is not None
@@ -128,16 +128,16 @@ def test_sparse_features_are_learnt() -> None:
     won = np.round(5.0 + quality).clip(0, 10).astype(np.int32)
     stats = np.stack([won, np.full(len(won), 10)], axis=1).astype(np.int32)
     problem = Problem(replace(made, stats=stats), Accuracy())
-    weights = learnt(problem, MarginOptions()).weights[3:]
+    weights = learn(problem, MarginOptions()).weights[3:]
     np.testing.assert_array_equal(np.sign(weights[:5]), [1, -1, 1, -1, 1])
 
 
 def test_nothing_to_learn_is_an_error() -> None:
     alike = tuning_set([3], np.ones((3, 2)), np.array([1, 5, 9]))
     with pytest.raises(OptimizerError, match="all weights are zero"):
-        learnt(Problem(alike, Accuracy()), MarginOptions())
+        learn(Problem(alike, Accuracy()), MarginOptions())
     worthless = tuning_set([3], np.arange(6.0).reshape(3, 2), np.array([5, 5, 5]))
     for violations in ("worst", "all"):
         options = MarginOptions(violations=violations)  # type: ignore[arg-type]
         with pytest.raises(OptimizerError, match="all weights are zero"):
-            learnt(Problem(worthless, Accuracy()), options)
+            learn(Problem(worthless, Accuracy()), options)

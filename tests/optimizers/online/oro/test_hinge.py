@@ -233,7 +233,7 @@ def test_only_features_of_the_batch_change(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_a_feature_that_a_sentence_shares_is_not_learnt(name: str) -> None:
+def test_a_feature_that_a_sentence_shares_is_not_learned(name: str) -> None:
     rng = np.random.default_rng(6)
     own = rng.standard_normal((12, 3))
     shared = np.repeat(rng.standard_normal((3, 1)), 4, axis=0)
