@@ -37,7 +37,7 @@ from mosesplug.tuning_set import linear_scores
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from mosesplug.api.reranking import Reranked
+    from mosesplug.api.reranking import RerankedLists
     from mosesplug.learning.optimize import SeedResult
 
 __all__ = ["Fit"]
@@ -293,7 +293,7 @@ class Fit:
         lists: NBest | str | PathLike[str],
         *,
         add_features: Mapping[str, Any] | None = None,
-    ) -> Reranked:
+    ) -> RerankedLists:
         """Rank n-best lists by the learned weights; see ``mosesplug.rerank``.
 
         Features that were derived for learning are derived for these lists, too, unless they have

@@ -29,11 +29,11 @@ from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.lengths import LengthRange
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
 
-__all__ = ["Reranked", "rerank", "rerank_blocks"]
+__all__ = ["RerankedLists", "rerank", "rerank_blocks"]
 
 
 @dataclass(frozen=True, eq=False)
-class Reranked:
+class RerankedLists:
     """Ranked n-best lists, and the hypothesis that was chosen of each.
 
     Attributes:
@@ -85,7 +85,7 @@ def rerank(
     scale: float = 1.0,
     length_exponent: float | str | None = None,
     length_by: str = "words",
-) -> Reranked:
+) -> RerankedLists:
     """Rank n-best lists by other weights, and choose the best hypothesis of each.
 
     Args:
@@ -147,7 +147,7 @@ def rerank(
         check_lengths(add_features, len(lists))
     with name_keywords(LearningSettings, spell_keyword):
         lengths = find_length_range(named, exponent, length_by)
-        parts: list[Reranked] = []
+        parts: list[RerankedLists] = []
         ids = SentenceIds(lists.ids if isinstance(lists, NBest) else ())
         settings = make_list_keywords(
             names=names,
@@ -176,7 +176,7 @@ def rerank(
     begins = np.cumsum([0, *(len(part.lists) for part in parts)])
     rows = [part.rows + begin for part, begin in zip(parts, begins, strict=False)]
     whole = concatenate([part.lists.block for part in parts])
-    return Reranked(NBest.of_block(whole, ids.names), np.concatenate(rows))
+    return RerankedLists(NBest.of_block(whole, ids.names), np.concatenate(rows))
 
 
 def rerank_blocks(
@@ -188,7 +188,7 @@ def rerank_blocks(
     ids: SentenceIds | None = None,
     lengths: LengthRange | None = None,
     uses_all: bool = True,
-) -> Iterator[Reranked]:
+) -> Iterator[RerankedLists]:
     """Yield the ranked lists block by block, so that memory is bounded by a block.
 
     Args:
@@ -216,7 +216,7 @@ def rerank_blocks(
             order.append(rows)
             first += len(rows)
         ranked = NBest.of_block(block, ids.names).take(np.concatenate(order))
-        yield Reranked(ranked, np.array(chosen, dtype=np.int64))
+        yield RerankedLists(ranked, np.array(chosen, dtype=np.int64))
 
 
 def _check_known(weights: Mapping[str, Any], named: WeightFile, lists: NBest) -> None:
