@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mosesplug.api.arrays import check_column, convert_numbers
 from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics.outside import divide_sums
-from mosesplug.metrics.protocol import Prepared, UnsmoothedMetric
+from mosesplug.metrics.protocol import PreparedReferences, UnsmoothedMetric
 from mosesplug.settings.scores import ScoreSource, split_marks
 
 __all__ = ["StatisticsMetric", "convert_named_scores", "convert_scores", "convert_statistics"]
@@ -73,7 +73,7 @@ class StatisticsMetric(UnsmoothedMetric):
         rate = "|rate:yes" if self.is_error_rate else ""
         return f"{self.name}|statistics:{'+'.join(self.columns)}{rate}"
 
-    def prepare(self, references: Sequence[Sequence[bytes]]) -> Prepared:
+    def prepare(self, references: Sequence[Sequence[bytes]]) -> PreparedReferences:
         """Refuse references.
 
         Raises:
@@ -85,7 +85,7 @@ class StatisticsMetric(UnsmoothedMetric):
 
     def statistics(
         self,
-        prepared: Prepared,
+        prepared: PreparedReferences,
         sentence_ids: NDArray[np.int64],
         buffer: NDArray[np.uint8],
         starts: NDArray[np.int64],

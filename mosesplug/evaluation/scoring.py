@@ -21,7 +21,7 @@ from mosesplug.evaluation.significance import bootstrap_interval
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.lists.blocks import names_values, read_list
 from mosesplug.learning.lists.transforming import pair_transformed
-from mosesplug.metrics import Metric, Prepared, metric
+from mosesplug.metrics import Metric, PreparedReferences, metric
 from mosesplug.metrics.outside import OutsideMetric, compute_statistics
 from mosesplug.metrics.protocol import needs_texts, score_sentences
 from mosesplug.moses_tools.scoring import ScorerInput, check_sentences
@@ -49,7 +49,7 @@ class PreparedMetric:
     """A metric with its references."""
 
     metric: Metric
-    prepared: Prepared
+    prepared: PreparedReferences
 
     def statistics(
         self,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from formats.graphs.hypergraph_reader import TAIL
 from mosesplug.forest.growing import double_length
 from mosesplug.kernels import kernel
-from mosesplug.metrics.protocol import Metric, Prepared
+from mosesplug.metrics.protocol import Metric, PreparedReferences
 
 __all__ = ["Translations", "append_words"]
 
@@ -28,7 +28,7 @@ class Translations:
         sentence: int,
         words: Sequence[bytes],
         metric: Metric,
-        references: Prepared,
+        references: PreparedReferences,
         most: int,
     ) -> None:
         """Create an empty cache.

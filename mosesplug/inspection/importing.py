@@ -17,7 +17,7 @@ from formats.weights.any_format import WeightFile
 from mosesplug.errors import DataError, StoreError
 from mosesplug.learning.lists.blocks import find_dense_features, read_list_blocks
 from mosesplug.learning.lists.references import check_reference_count, match_references
-from mosesplug.metrics.protocol import Metric, Prepared, needs_outside
+from mosesplug.metrics.protocol import Metric, PreparedReferences, needs_outside
 from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
 from mosesplug.store import NBestStore, fingerprint_files
@@ -154,7 +154,7 @@ def _import_iteration(
     iteration: IterationSource,
     blocks: Iterator[NBestList],
     metric: Metric,
-    references: Prepared,
+    references: PreparedReferences,
     threads: int,
 ) -> IngestReport:
     # The first block tells the number of features, which the record needs.

@@ -20,7 +20,7 @@ from mosesplug.inspection.lists import (
 )
 from mosesplug.inspection.run import StoredRun
 from mosesplug.inspection.texts import ParallelText, decode_text, mark_invalid_utf8
-from mosesplug.metrics import Metric, Prepared
+from mosesplug.metrics import Metric, PreparedReferences
 from mosesplug.metrics import metric as find_metric
 from mosesplug.metrics.protocol import score_sentences
 from mosesplug.moses_tools.scoring import ScorerInput
@@ -281,7 +281,7 @@ def _read_translations(run: StoredRun, iteration: int) -> ScorerInput:
     return ScorerInput.of_lines(texts, np.array(sentences, dtype=np.int64))
 
 
-def _score(metric: Metric, prepared: Prepared, made: ScorerInput) -> float:
+def _score(metric: Metric, prepared: PreparedReferences, made: ScorerInput) -> float:
     statistics = metric.statistics(prepared, made.sentence_ids, made.buffer, made.starts, made.ends)
     score = float(metric.score(statistics.sum(axis=0, dtype=np.float64)))
     return display_score(metric.signature(), score)

@@ -37,7 +37,7 @@ from mosesplug.learning.weights import (
     find_graph_weights,
     read_starting_weights,
 )
-from mosesplug.metrics import Metric, Prepared
+from mosesplug.metrics import Metric, PreparedReferences
 from mosesplug.optimizers import Algorithm, Problem
 from mosesplug.tuning.graphs.features import UNKNOWN_WORD
 from mosesplug.tuning.graphs.problem import add_graphs
@@ -72,7 +72,7 @@ class TuningGraphs:
     start: StartingWeights
     sentences: Sequence[Sequence[Hypergraph]]
     references: Sequence[Sequence[bytes]]
-    prepared: Prepared
+    prepared: PreparedReferences
     n_edges: int
 
     @property

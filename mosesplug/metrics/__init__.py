@@ -10,7 +10,7 @@ from mosesplug.metrics.edit.wer import Cder, Wer
 from mosesplug.metrics.interpolated import Interpolated
 from mosesplug.metrics.normalization import parse_factors, select_factors
 from mosesplug.metrics.per import Per
-from mosesplug.metrics.protocol import Metric, Prepared
+from mosesplug.metrics.protocol import Metric, PreparedReferences
 from mosesplug.metrics.registry import metric, metric_names
 from mosesplug.metrics.sentence_bleu import (
     sentence_bleu_lin_och,
@@ -29,7 +29,7 @@ __all__ = [
     "Mer",
     "Metric",
     "Per",
-    "Prepared",
+    "PreparedReferences",
     "Ter",
     "TerSacrebleu",
     "Wer",

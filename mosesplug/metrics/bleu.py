@@ -42,7 +42,7 @@ from mosesplug.metrics.plain import (
     split_words,
 )
 from mosesplug.metrics.protocol import (
-    Prepared,
+    PreparedReferences,
     Smoothing,
     check_references,
     reference_fingerprint,
@@ -139,7 +139,7 @@ def _floored(totals: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BleuReferences(Prepared):
+class BleuReferences(PreparedReferences):
     """References compiled for BLEU.
 
     Attributes:
@@ -229,7 +229,7 @@ class Bleu:
 
     def statistics(
         self,
-        prepared: Prepared,
+        prepared: PreparedReferences,
         sentence_ids: NDArray[np.int64],
         buffer: NDArray[np.uint8],
         starts: NDArray[np.int64],
@@ -317,7 +317,7 @@ class Bleu:
         """Return a copy of ``totals`` with no zero match counts; see ``few_sentences``."""
         return _floored(totals)
 
-    def _own(self, prepared: Prepared) -> BleuReferences:
+    def _own(self, prepared: PreparedReferences) -> BleuReferences:
         """Check that ``prepared`` was made with the same settings, and return it."""
         settings = f"BLEU|nrefs:{prepared.n_references}|{self._settings()}"
         if not isinstance(prepared, BleuReferences) or prepared.signature != settings:

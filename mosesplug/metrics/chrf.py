@@ -50,7 +50,7 @@ from mosesplug.metrics.plain import (
     split_hypotheses,
 )
 from mosesplug.metrics.protocol import (
-    Prepared,
+    PreparedReferences,
     UnsmoothedMetric,
     check_references,
     reference_fingerprint,
@@ -115,7 +115,7 @@ def _characters(line: bytes, fold: bool = False) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChrfReferences(Prepared):
+class ChrfReferences(PreparedReferences):
     """References compiled for chrF, each as a separate text.
 
     Reference ``k`` of sentence ``s`` is text ``s * n_references + k``.
@@ -204,7 +204,7 @@ class Chrf(UnsmoothedMetric):
 
     def statistics(
         self,
-        prepared: Prepared,
+        prepared: PreparedReferences,
         sentence_ids: NDArray[np.int64],
         buffer: NDArray[np.uint8],
         starts: NDArray[np.int64],

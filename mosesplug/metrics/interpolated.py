@@ -18,21 +18,27 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
 from mosesplug.metrics.outside import combine_fingerprints, compute_statistics
-from mosesplug.metrics.protocol import Metric, Prepared, Smoothing, needs_outside, needs_texts
+from mosesplug.metrics.protocol import (
+    Metric,
+    PreparedReferences,
+    Smoothing,
+    needs_outside,
+    needs_texts,
+)
 from mosesplug.metrics.word_metric import check_totals
 
 __all__ = ["Interpolated", "InterpolatedReferences"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class InterpolatedReferences(Prepared):
+class InterpolatedReferences(PreparedReferences):
     """References compiled for each of several metrics.
 
     Attributes:
         parts: what each metric prepared, in their order.
     """
 
-    parts: tuple[Prepared, ...]
+    parts: tuple[PreparedReferences, ...]
 
 
 @dataclass(frozen=True)
@@ -111,7 +117,7 @@ class Interpolated:
 
     def statistics(
         self,
-        prepared: Prepared,
+        prepared: PreparedReferences,
         sentence_ids: NDArray[np.int64],
         buffer: NDArray[np.uint8],
         starts: NDArray[np.int64],

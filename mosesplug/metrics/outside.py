@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError, UsageError
-from mosesplug.metrics.protocol import Metric, Prepared, UnsmoothedMetric, needs_outside
+from mosesplug.metrics.protocol import Metric, PreparedReferences, UnsmoothedMetric, needs_outside
 from mosesplug.metrics.word_metric import check_totals, divide_errors
 
 __all__ = [
@@ -50,7 +50,7 @@ class OutsideReader(Metric, Protocol):
 
     def statistics(
         self,
-        prepared: Prepared,
+        prepared: PreparedReferences,
         sentence_ids: NDArray[np.int64],
         buffer: NDArray[np.uint8],
         starts: NDArray[np.int64],
@@ -64,7 +64,7 @@ class OutsideReader(Metric, Protocol):
 
 def compute_statistics(
     metric: Metric,
-    prepared: Prepared,
+    prepared: PreparedReferences,
     sentence_ids: NDArray[np.int64],
     buffer: NDArray[np.uint8],
     starts: NDArray[np.int64],
@@ -164,9 +164,9 @@ class OutsideMetric(UnsmoothedMetric):
         """Name, formula, and whether it is an error rate."""
         return f"{self.name}|outside:{self.formula}{'|rate:yes' if self.is_error_rate else ''}"
 
-    def prepare(self, references: Sequence[Sequence[bytes]]) -> Prepared:
+    def prepare(self, references: Sequence[Sequence[bytes]]) -> PreparedReferences:
         """Return the signature and fingerprint of the scores; references are not used."""
-        return Prepared(
+        return PreparedReferences(
             n_sentences=0,
             n_references=0,
             signature=self.signature(),
@@ -175,7 +175,7 @@ class OutsideMetric(UnsmoothedMetric):
 
     def statistics(
         self,
-        prepared: Prepared,
+        prepared: PreparedReferences,
         sentence_ids: NDArray[np.int64],
         buffer: NDArray[np.uint8],
         starts: NDArray[np.int64],

@@ -20,7 +20,7 @@ from mosesplug.errors import DataError
 
 __all__ = [
     "Metric",
-    "Prepared",
+    "PreparedReferences",
     "Smoothing",
     "UnsmoothedMetric",
     "check_references",
@@ -35,7 +35,7 @@ Smoothing = Literal["lin-och", "moses", "nakov"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prepared:
+class PreparedReferences:
     """References compiled for one metric; a metric adds its own tables in a subclass.
 
     Attributes:
@@ -77,10 +77,10 @@ class Metric(Protocol):
     def signature(self) -> str:
         """Return the name, settings and version.
 
-        ``Prepared.signature`` adds the number of references.
+        ``PreparedReferences.signature`` adds the number of references.
         """
 
-    def prepare(self, references: Sequence[Sequence[bytes]]) -> Prepared:
+    def prepare(self, references: Sequence[Sequence[bytes]]) -> PreparedReferences:
         """Compile ``references[k][line]``, tokens separated by blanks.
 
         Raises:
@@ -90,7 +90,7 @@ class Metric(Protocol):
 
     def statistics(
         self,
-        prepared: Prepared,
+        prepared: PreparedReferences,
         sentence_ids: NDArray[np.int64],
         buffer: NDArray[np.uint8],
         starts: NDArray[np.int64],

@@ -87,7 +87,7 @@ def _split_sum(name: str) -> tuple[list[str], tuple[float, ...]]:
 
 
 def metric_of_signature(signature: str) -> Metric:
-    """Return the metric with a signature, that of ``Metric`` or of ``Prepared``.
+    """Return the metric with a signature, that of ``Metric`` or of ``PreparedReferences``.
 
     Raises:
         UsageError: no metric of this version has that signature.

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mosesplug.metrics.hypotheses import check_hypotheses
 from mosesplug.metrics.protocol import (
-    Prepared,
+    PreparedReferences,
     UnsmoothedMetric,
     check_references,
     reference_fingerprint,
@@ -27,7 +27,7 @@ __all__ = ["TextMetric", "TextReferences"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TextReferences(Prepared):
+class TextReferences(PreparedReferences):
     """References as they are.
 
     Attributes:
@@ -88,7 +88,7 @@ class TextMetric(UnsmoothedMetric):
 
     def statistics(
         self,
-        prepared: Prepared,
+        prepared: PreparedReferences,
         sentence_ids: NDArray[np.int64],
         buffer: NDArray[np.uint8],
         starts: NDArray[np.int64],

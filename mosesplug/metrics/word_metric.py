@@ -20,7 +20,7 @@ from mosesplug.metrics.hypotheses import HypothesisRanges, check_hypotheses, run
 from mosesplug.metrics.normalization import Normalization
 from mosesplug.metrics.plain import HYPOTHESES, Allowance, ReferenceLines
 from mosesplug.metrics.protocol import (
-    Prepared,
+    PreparedReferences,
     UnsmoothedMetric,
     check_references,
     reference_fingerprint,
@@ -52,7 +52,7 @@ class Splitting(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WordReferences(Prepared):
+class WordReferences(PreparedReferences):
     """References compiled for a metric that compares words.
 
     Attributes:
@@ -168,7 +168,7 @@ class WordMetric(UnsmoothedMetric):
 
     def statistics(
         self,
-        prepared: Prepared,
+        prepared: PreparedReferences,
         sentence_ids: NDArray[np.int64],
         buffer: NDArray[np.uint8],
         starts: NDArray[np.int64],

@@ -22,7 +22,7 @@ from formats.references import read_reference
 from formats.text import read_lines
 from mosesplug.decoders.process import run_command
 from mosesplug.errors import DecoderError, UsageError
-from mosesplug.metrics import Metric, Prepared, metric, parse_factors, select_factors
+from mosesplug.metrics import Metric, PreparedReferences, metric, parse_factors, select_factors
 from mosesplug.metrics.interpolated import Interpolated
 
 __all__ = ["Scorer", "ScorerInput", "check_sentences", "filter_lines"]
@@ -133,7 +133,7 @@ class _Part:
     """A metric with its compiled references."""
 
     metric: Metric
-    prepared: Prepared
+    prepared: PreparedReferences
     preprocessing: _Preprocessing
 
     def statistics(self, hypotheses: ScorerInput, threads: int) -> NDArray[np.int32]:

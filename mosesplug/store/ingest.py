@@ -21,7 +21,7 @@ from mosesplug.errors import StoreError, StoreMismatch
 from mosesplug.features import spelled_groups
 from mosesplug.metrics.hypotheses import read_only
 from mosesplug.metrics.outside import compute_statistics
-from mosesplug.metrics.protocol import Metric, Prepared, needs_texts
+from mosesplug.metrics.protocol import Metric, PreparedReferences, needs_texts
 from mosesplug.store import dedupe
 from mosesplug.store.claims import MOST_SENTENCES
 from mosesplug.store.columns import Column, Homes, make_columns
@@ -67,7 +67,7 @@ class Ingest:
     iteration: int
     n_sentences: int | None
     metric: Metric
-    references: Prepared
+    references: PreparedReferences
     kind: StatisticsKind
     groups: tuple[tuple[str, int], ...] | None
     sparse: dict[str, int]

@@ -23,7 +23,7 @@ from mosesplug.store.state import put_meta
 from mosesplug.store.views import GraphReport, IngestReport
 
 if TYPE_CHECKING:
-    from mosesplug.metrics.protocol import Metric, Prepared
+    from mosesplug.metrics.protocol import Metric, PreparedReferences
     from mosesplug.store.ingest import Ingest
 
 __all__ = ["NBestStore"]
@@ -126,7 +126,7 @@ class NBestStore(StoreReader):
         n_best: Iterable[NBestList],
         *,
         metric: Metric,
-        references: Prepared,
+        references: PreparedReferences,
         n_sentences: int | None,
         record: Mapping[str, Any],
         threads: int = 1,
@@ -201,7 +201,7 @@ class NBestStore(StoreReader):
         lists: Iterable[NBestList],
         *,
         metric: Metric,
-        references: Prepared,
+        references: PreparedReferences,
         n_sentences: int,
         progress: Mapping[str, Any],
         threads: int = 1,
@@ -328,7 +328,7 @@ class NBestStore(StoreReader):
         iteration: int,
         lists: Iterable[NBestList],
         metric: Metric,
-        references: Prepared,
+        references: PreparedReferences,
         n_sentences: int | None,
         threads: int,
         *,

@@ -33,7 +33,7 @@ from mosesplug.tuning_set import Batch, TuningSet
 
 if TYPE_CHECKING:
     # Loads Numba, which reading a store does not need.
-    from mosesplug.metrics.protocol import Metric, Prepared
+    from mosesplug.metrics.protocol import Metric, PreparedReferences
     from mosesplug.store.graph_records import StoredGraphs
 
 __all__ = ["Iterations", "StoreReader"]
@@ -90,7 +90,7 @@ class StoreReader:
         iterations: Iterations = None,
         *,
         metric: Metric | None = None,
-        references: Prepared | None = None,
+        references: PreparedReferences | None = None,
         threads: int = 1,
     ) -> TuningSet:
         """Return merged lists of some iterations, all sentences, without duplicates.
@@ -115,7 +115,7 @@ class StoreReader:
         iterations: Iterations = None,
         *,
         metric: Metric | None = None,
-        references: Prepared | None = None,
+        references: PreparedReferences | None = None,
         threads: int = 1,
     ) -> Batch:
         """Return the same as ``tuning_set`` for the given sentences, in the given order.
@@ -136,7 +136,7 @@ class StoreReader:
         iterations: Iterations = None,
         *,
         metric: Metric | None = None,
-        references: Prepared | None = None,
+        references: PreparedReferences | None = None,
         memory: int = 1 << 30,
         threads: int = 1,
     ) -> MergedBatches:
@@ -184,7 +184,7 @@ class StoreReader:
         iteration: int,
         *,
         metric: Metric | None = None,
-        references: Prepared | None = None,
+        references: PreparedReferences | None = None,
         threads: int = 1,
     ) -> IterationLists:
         """Return all lists of one iteration in the decoder's order.
@@ -206,7 +206,7 @@ class StoreReader:
         iteration: int,
         *,
         metric: Metric | None = None,
-        references: Prepared | None = None,
+        references: PreparedReferences | None = None,
     ) -> NDArray[Any]:
         """Return statistics of each list's first hypothesis, ``[n_sentences, n_stats]``.
 
@@ -225,7 +225,7 @@ class StoreReader:
         sentence: int,
         *,
         metric: Metric | None = None,
-        references: Prepared | None = None,
+        references: PreparedReferences | None = None,
     ) -> IterationList:
         """Return a sentence's list of one iteration in the decoder's order, with text.
 
@@ -361,7 +361,7 @@ class StoreReader:
         self,
         iterations: Iterations,
         metric: Metric | None,
-        references: Prepared | None,
+        references: PreparedReferences | None,
         threads: int,
     ) -> Iterator[tuple[Reader, StoreState, StatisticsKind, tuple[int, ...]]]:
         selected = self._load().select(iterations, self._environment.path)
@@ -373,7 +373,7 @@ class StoreReader:
     def _ensure(
         self,
         metric: Metric | None,
-        references: Prepared | None,
+        references: PreparedReferences | None,
         iterations: tuple[int, ...],
         threads: int,
     ) -> StatisticsKind:

@@ -28,7 +28,7 @@ from mosesplug.store.state import (
 
 if TYPE_CHECKING:
     # Loads Numba, which reading a store does not need.
-    from mosesplug.metrics.protocol import Metric, Prepared
+    from mosesplug.metrics.protocol import Metric, PreparedReferences
 
 __all__ = ["check_statistics", "ensure_statistics", "find_newest_kind"]
 
@@ -51,7 +51,7 @@ def ensure_statistics(
     environment: Environment,
     state: StoreState,
     metric: Metric,
-    references: Prepared,
+    references: PreparedReferences,
     iterations: tuple[int, ...],
     threads: int,
 ) -> StatisticsKind:
@@ -109,7 +109,9 @@ def _has(transaction: Any, environment: Environment, kind: StatisticsKind, itera
     return bool(cursor.set_range(prefix)) and bytes(cursor.key())[:8] == prefix[:8]
 
 
-def _add_kind(environment: Environment, metric: Metric, references: Prepared) -> StatisticsKind:
+def _add_kind(
+    environment: Environment, metric: Metric, references: PreparedReferences
+) -> StatisticsKind:
     """Add a new kind of statistics."""
     dtype = _find_dtype(metric, references)
 
@@ -129,7 +131,7 @@ def _add_kind(environment: Environment, metric: Metric, references: Prepared) ->
     return environment.write(write)
 
 
-def _find_dtype(metric: Metric, references: Prepared) -> str:
+def _find_dtype(metric: Metric, references: PreparedReferences) -> str:
     """Return the stored dtype of a metric's statistics."""
     if getattr(metric, "needs_outside", False):
         return "<f8"
@@ -145,7 +147,7 @@ def _compute(
     iteration: int,
     n_sentences: int,
     metric: Metric,
-    references: Prepared,
+    references: PreparedReferences,
     threads: int,
 ) -> None:
     """Compute and store the statistics of the hypotheses in one iteration's records."""

@@ -44,7 +44,7 @@ from mosesplug.store.state import (
 
 if TYPE_CHECKING:
     # Loads Numba, which reading a store does not need.
-    from mosesplug.metrics.protocol import Metric, Prepared
+    from mosesplug.metrics.protocol import Metric, PreparedReferences
     from mosesplug.store.ingest import Ingest
 
 __all__ = [
@@ -76,7 +76,7 @@ def check_next(
     state: StoreState,
     iteration: int,
     n_sentences: int | None,
-    references: Prepared,
+    references: PreparedReferences,
 ) -> None:
     """Check that lists of an iteration can be added.
 
@@ -119,7 +119,10 @@ def check_next(
 
 
 def read_kind_of_parts(
-    environment: Environment, state: StoreState, open_lists: OpenLists, references: Prepared
+    environment: Environment,
+    state: StoreState,
+    open_lists: OpenLists,
+    references: PreparedReferences,
 ) -> StatisticsKind:
     """Return the kind of statistics of the open iteration.
 

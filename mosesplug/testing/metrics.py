@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
-from mosesplug.metrics import Metric, Prepared, metric
+from mosesplug.metrics import Metric, PreparedReferences, metric
 from mosesplug.testing.checks import (
     require,
     require_equal,
@@ -56,7 +56,9 @@ class HypothesisTexts:
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
 
-    def statistics(self, scorer: Metric, prepared: Prepared, threads: int = 1) -> NDArray[np.int32]:
+    def statistics(
+        self, scorer: Metric, prepared: PreparedReferences, threads: int = 1
+    ) -> NDArray[np.int32]:
         """Return their statistics."""
         return scorer.statistics(
             prepared, self.sentence_ids, self.buffer, self.starts, self.ends, threads=threads

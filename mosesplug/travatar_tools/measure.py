@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from formats.decimals import parse_number
 from formats.errors import FormatError, quote
 from mosesplug.errors import DataError, UsageError
-from mosesplug.metrics.protocol import Metric, Prepared, UnsmoothedMetric
+from mosesplug.metrics.protocol import Metric, PreparedReferences, UnsmoothedMetric
 
 __all__ = [
     "Average",
@@ -159,13 +159,13 @@ class Measure(UnsmoothedMetric):
         """The measure with its settings."""
         return self.spelled
 
-    def prepare(self, references: Sequence[Sequence[bytes]]) -> Prepared:
+    def prepare(self, references: Sequence[Sequence[bytes]]) -> PreparedReferences:
         """Refuse references: ``count`` takes texts."""
         self._refuse()
 
     def statistics(
         self,
-        prepared: Prepared,
+        prepared: PreparedReferences,
         sentence_ids: NDArray[np.int64],
         buffer: NDArray[np.uint8],
         starts: NDArray[np.int64],

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from formats.weights.files import ShowWeights
 from mosesplug.decoders.protocol import Decoder
 from mosesplug.features import FeatureSpace
-from mosesplug.metrics import Prepared
+from mosesplug.metrics import PreparedReferences
 from mosesplug.optimizers import Algorithm, Optimizer
 from mosesplug.settings.configuration import Configuration
 from mosesplug.settings.declare import list_compared_values
@@ -49,7 +49,7 @@ class RunData:
     configuration: Configuration
     show: ShowWeights
     start: Weights
-    references: Prepared
+    references: PreparedReferences
     seed: int
     fixed: Mapping[str, float] = field(default_factory=dict)
     domains: DomainLearning | None = None

@@ -24,7 +24,7 @@ from mosesplug.decoders.description import DecodedGraphs, NamedDecoder, OutsideD
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.plugin import PluginBatches, open_plugin
 from mosesplug.errors import DataError, UsageError
-from mosesplug.metrics import Metric, Prepared
+from mosesplug.metrics import Metric, PreparedReferences
 from mosesplug.settings.configuration import Configuration
 from mosesplug.settings.online import HeldOutSet
 from mosesplug.tuning.events import CommandStarted, HeldOutScored, PhaseStarted, Watcher
@@ -54,7 +54,7 @@ class HeldOutScorer:
     """
 
     texts: tuple[bytes, ...]
-    references: Prepared
+    references: PreparedReferences
     decoder: BatchDecoder
     show: ShowWeights
     metric: Metric

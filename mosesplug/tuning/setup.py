@@ -19,7 +19,7 @@ from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.protocol import Decoder
 from mosesplug.errors import UsageError, suggest
 from mosesplug.features import FeatureSpace
-from mosesplug.metrics import Prepared
+from mosesplug.metrics import PreparedReferences
 from mosesplug.optimizers import Algorithm, Optimizer, algorithms
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.settings.algorithm_options import find_idle_options, make_options
@@ -247,7 +247,7 @@ def _open_decoder(
     configuration: Configuration,
     workspace: Workspace,
     config: Path,
-    references: Prepared,
+    references: PreparedReferences,
     watch: Watcher,
 ) -> Decoder:
     """Return what decodes the tuning set: stored search graphs, or a program."""

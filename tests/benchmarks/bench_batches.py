@@ -22,7 +22,7 @@ from formats.nbest.block import parse_block
 from formats.nbest.entry import Layout, Place
 from formats.nbest.files import NBestList, read_nbest, read_nbest_blocks
 from mosesplug.metrics import metric
-from mosesplug.metrics.protocol import Prepared
+from mosesplug.metrics.protocol import PreparedReferences
 from mosesplug.store import IngestReport, NBestStore
 
 N_SENTENCES, N_ITERATIONS, N_BEST, BATCH = 1000, 25, 100, 16
@@ -44,7 +44,7 @@ class Run:
     lists: list[Path]
     offsets: NDArray[np.int64]
     store: Path
-    references: Prepared
+    references: PreparedReferences
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
-from mosesplug.metrics import Metric, Prepared, metric, metric_names
+from mosesplug.metrics import Metric, PreparedReferences, metric, metric_names
 from mosesplug.testing import METRIC_CHECKS
 from mosesplug.testing.metrics import HYPOTHESES, REFERENCES, HypothesisTexts, as_text
 
@@ -37,7 +37,7 @@ def takes_one_reference(scorer: Metric) -> bool:
 
 
 def statistics(
-    scorer: Metric, prepared: Prepared, text: HypothesisTexts, threads: int = 1
+    scorer: Metric, prepared: PreparedReferences, text: HypothesisTexts, threads: int = 1
 ) -> NDArray[np.int32]:
     return scorer.statistics(
         prepared, text.sentence_ids, text.buffer, text.starts, text.ends, threads=threads

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
-from mosesplug.metrics import Bleu, Metric, Prepared, TerSacrebleu, metric, tokenizers
+from mosesplug.metrics import Bleu, Metric, PreparedReferences, TerSacrebleu, metric, tokenizers
 from mosesplug.metrics.registry import metric_of_signature
 from mosesplug.metrics.tokenizers import TOKENIZERS, Tokenization, tokenize_lines
 
@@ -39,7 +39,9 @@ LINES = st.one_of(
 )
 
 
-def statistics(metric: Metric, prepared: Prepared, lines: Sequence[bytes]) -> NDArray[np.int32]:
+def statistics(
+    metric: Metric, prepared: PreparedReferences, lines: Sequence[bytes]
+) -> NDArray[np.int32]:
     """Return the statistics of one hypothesis for each sentence."""
     ends = np.cumsum([len(line) for line in lines], dtype=np.int64)
     starts = np.concatenate([np.zeros(1, dtype=np.int64), ends])[:-1]

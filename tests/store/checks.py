@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.metrics.protocol import Prepared
+from mosesplug.metrics.protocol import PreparedReferences
 from mosesplug.store.nbest_store import NBestStore
 from mosesplug.tuning_set import TuningSet
 from tests.store.toys import Hypothesis, StoreModel, ToyMetric, make_list
@@ -38,7 +38,7 @@ def check_rows(rows: TuningSet, first: int, truth: Sequence[Hypothesis], statist
 
 
 def check_store(
-    store: NBestStore, model: StoreModel, metric: ToyMetric, references: Prepared
+    store: NBestStore, model: StoreModel, metric: ToyMetric, references: PreparedReferences
 ) -> None:
     """Compare everything that can be read from a store with the model."""
 

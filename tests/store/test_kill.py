@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from mosesplug.errors import StoreError
-from mosesplug.metrics.protocol import Prepared
+from mosesplug.metrics.protocol import PreparedReferences
 from mosesplug.store import NBestStore
 from mosesplug.tuning_set import TuningSet
 from tests.store.checks import check_rows, check_store
@@ -270,7 +270,7 @@ def test_readers_see_finished_iterations_only(
 
 
 def check_sentences(
-    merged: TuningSet, model: StoreModel, n: int, metric: ToyMetric, references: Prepared
+    merged: TuningSet, model: StoreModel, n: int, metric: ToyMetric, references: PreparedReferences
 ) -> None:
     """Compare two sentences of the first ``n`` iterations with the model."""
     for sentence in (0, WRITER.N_SENTENCES - 1):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from formats.nbest.files import NBestList
 from mosesplug.metrics.protocol import (
-    Prepared,
+    PreparedReferences,
     UnsmoothedMetric,
     check_references,
     reference_fingerprint,
@@ -99,14 +99,14 @@ class ToyMetric(UnsmoothedMetric):
         """Return name and setting."""
         return f"WORDS|weight:{self.weight}"
 
-    def prepare(self, references: Sequence[Sequence[bytes]]) -> Prepared:
+    def prepare(self, references: Sequence[Sequence[bytes]]) -> PreparedReferences:
         """Compile references to sets of words."""
         n_sentences = check_references(references)
         fingerprint = reference_fingerprint(references)
         self._known[fingerprint] = [
             {word for lines in references for word in lines[i].split()} for i in range(n_sentences)
         ]
-        return Prepared(
+        return PreparedReferences(
             n_sentences=n_sentences,
             n_references=len(references),
             signature=self.signature(),
@@ -115,7 +115,7 @@ class ToyMetric(UnsmoothedMetric):
 
     def statistics(
         self,
-        prepared: Prepared,
+        prepared: PreparedReferences,
         sentence_ids: NDArray[np.int64],
         buffer: NDArray[np.uint8],
         starts: NDArray[np.int64],

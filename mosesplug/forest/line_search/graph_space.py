@@ -31,7 +31,7 @@ from mosesplug.forest.union import unite_graphs
 from mosesplug.forest.viterbi import MOST_EDGES, derivation_edges, inside_best
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import kernel
-from mosesplug.metrics.protocol import Metric, Prepared
+from mosesplug.metrics.protocol import Metric, PreparedReferences
 
 __all__ = ["GraphSearcher", "GraphSource", "GraphSpace", "graph_source"]
 
@@ -99,7 +99,7 @@ def graph_source(
     graphs: Sequence[Sequence[Hypergraph]],
     space: FeatureSpace,
     metric: Metric,
-    references: Prepared,
+    references: PreparedReferences,
     threads: int,
 ) -> GraphSource:
     """Create a source of search graphs that replaces n-best lists.

@@ -28,7 +28,7 @@ from mosesplug.learning.lists.blocks import (
 )
 from mosesplug.learning.lists.references import check_reference_count, match_references
 from mosesplug.learning.watched import WatchedMetric, join_metrics, split_statistics
-from mosesplug.metrics import Metric, Prepared
+from mosesplug.metrics import Metric, PreparedReferences
 from mosesplug.metrics.interpolated import InterpolatedReferences
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
 from mosesplug.store import NBestStore
@@ -85,7 +85,7 @@ class StoredLists:
     """
 
     store: NBestStore
-    prepared: Prepared
+    prepared: PreparedReferences
     hypotheses: int
     ids: tuple[str, ...] = ()
 

@@ -20,7 +20,7 @@ from formats.graphs.any_graph import Scan, read_graphs
 from formats.graphs.hypergraph import GraphColumns, list_hypergraph_files
 from formats.graphs.hypergraph_reader import HypergraphFile
 from mosesplug.errors import DataError
-from mosesplug.metrics import Metric, Prepared
+from mosesplug.metrics import Metric, PreparedReferences
 from mosesplug.store import NBestStore, fingerprint_files
 from mosesplug.tuning.events import GraphsRead, Note, Watcher
 from mosesplug.tuning.graphs.features import ConfiguredFeatures
@@ -45,7 +45,7 @@ class DecodedText:
     path: Path
     sentences: Sequence[bytes]
     metric: Metric
-    references: Prepared
+    references: PreparedReferences
 
 
 def import_graphs(

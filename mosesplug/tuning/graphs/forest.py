@@ -14,7 +14,7 @@ from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.decoders.description import DecodedGraphs
 from mosesplug.decoders.protocol import DecodedInput, Decoder
 from mosesplug.errors import DataError, DecoderError, UsageError
-from mosesplug.metrics import Prepared
+from mosesplug.metrics import PreparedReferences
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
 from mosesplug.tuning.clock import Clock
@@ -188,7 +188,7 @@ def open_graph_decoder(
     configuration: Configuration,
     place: Path,
     workspace: Workspace,
-    references: Prepared,
+    references: PreparedReferences,
     watch: Watcher,
 ) -> GraphDecoder:
     """Open the search graphs that replace the decoder; write ``features.list``.

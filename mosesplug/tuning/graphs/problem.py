@@ -15,7 +15,7 @@ from mosesplug.forest.oracles.hope_fear import GraphSearch
 from mosesplug.forest.search_graph import search_graph
 from mosesplug.forest.union import unite_graphs
 from mosesplug.hypergraph import Hypergraph
-from mosesplug.metrics import Prepared
+from mosesplug.metrics import PreparedReferences
 from mosesplug.optimizers import Algorithm, Problem
 
 __all__ = ["add_graphs"]
@@ -26,7 +26,7 @@ def add_graphs(
     algorithm: Algorithm,
     graphs: Sequence[Sequence[Hypergraph]],
     references: Sequence[Sequence[Sequence[bytes]]],
-    prepared: Prepared,
+    prepared: PreparedReferences,
 ) -> Problem:
     """Return the problem with search graphs instead of lists.
 

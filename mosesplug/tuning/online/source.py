@@ -20,7 +20,7 @@ from formats.weights.files import ShowWeights
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.errors import DecoderError
 from mosesplug.features import FeatureSpace
-from mosesplug.metrics import Metric, Prepared
+from mosesplug.metrics import Metric, PreparedReferences
 from mosesplug.optimizers.online.epochs import EpochReport
 from mosesplug.optimizers.online.learner import Learner, grow_state
 from mosesplug.store import IterationRecord, NBestStore
@@ -64,7 +64,7 @@ class EpochSetup:
     sparse: tuple[str, ...]
     active: tuple[str, ...] | None
     metric: Metric
-    references: Prepared
+    references: PreparedReferences
     threads: int
 
     @property
