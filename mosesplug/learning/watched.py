@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mosesplug.errors import UsageError
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
-from mosesplug.metrics.interpolated import Interpolated
+from mosesplug.metrics.interpolated import InterpolatedMetric
 from mosesplug.metrics.outside import OutsideMetric
 from mosesplug.metrics.protocol import needs_outside
 from mosesplug.metrics.registry import metric_names, parse_settings
@@ -67,7 +67,7 @@ def find_watched(
 
 
 def _parts(metric: Metric) -> list[str]:
-    parts = metric.metrics if isinstance(metric, Interpolated) else (metric,)
+    parts = metric.metrics if isinstance(metric, InterpolatedMetric) else (metric,)
     return [each.name for each in parts]
 
 
@@ -81,12 +81,12 @@ def _find_with_settings(
     if not (shared and known):
         return find_metric(name, "", outside)
     joined = find_metric(",".join([name, *known]), text, outside)
-    return joined.metrics[0] if isinstance(joined, Interpolated) else joined
+    return joined.metrics[0] if isinstance(joined, InterpolatedMetric) else joined
 
 
 def join_metrics(objective: Metric, watched: Sequence[Metric]) -> Metric:
     """Return a metric whose statistics are those of all, the objective's first."""
-    return Interpolated((objective, *watched)) if watched else objective
+    return InterpolatedMetric((objective, *watched)) if watched else objective
 
 
 def split_statistics(

@@ -7,7 +7,7 @@ from mosesplug.metrics.chrf import Chrf
 from mosesplug.metrics.edit.cer import Cer
 from mosesplug.metrics.edit.mer import Mer
 from mosesplug.metrics.edit.wer import Cder, Wer
-from mosesplug.metrics.interpolated import Interpolated
+from mosesplug.metrics.interpolated import InterpolatedMetric
 from mosesplug.metrics.normalization import parse_factors, select_factors
 from mosesplug.metrics.per import Per
 from mosesplug.metrics.protocol import Metric, PreparedReferences
@@ -25,7 +25,7 @@ __all__ = [
     "Cder",
     "Cer",
     "Chrf",
-    "Interpolated",
+    "InterpolatedMetric",
     "Mer",
     "Metric",
     "Per",

@@ -27,7 +27,7 @@ from mosesplug.metrics.protocol import (
 )
 from mosesplug.metrics.word_metric import check_totals
 
-__all__ = ["Interpolated", "InterpolatedReferences"]
+__all__ = ["InterpolatedMetric", "InterpolatedReferences"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class InterpolatedReferences(PreparedReferences):
 
 
 @dataclass(frozen=True)
-class Interpolated:
+class InterpolatedMetric:
     """A weighted sum of metrics.
 
     Attributes:

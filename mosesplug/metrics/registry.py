@@ -18,7 +18,7 @@ from mosesplug.metrics.chrf import Chrf
 from mosesplug.metrics.edit.cer import Blanks, Cer
 from mosesplug.metrics.edit.mer import Mer
 from mosesplug.metrics.edit.wer import Cder, ReferenceChoice, Wer
-from mosesplug.metrics.interpolated import Interpolated
+from mosesplug.metrics.interpolated import InterpolatedMetric
 from mosesplug.metrics.normalization import Normalization, parse_normalization
 from mosesplug.metrics.outside import FORMULAS, WIDTHS, OutsideMetric
 from mosesplug.metrics.per import Per
@@ -65,7 +65,7 @@ def metric(name: str, settings: str = "", outside: Sequence[OutsideMetric] = ())
         if weights:
             raise UsageError(f"{name} has weights already: leave out weights:{parsed['weights']}")
         weights = _weights(parsed["weights"])
-    return Interpolated(tuple(entry.build(parsed) for entry in entries), weights)
+    return InterpolatedMetric(tuple(entry.build(parsed) for entry in entries), weights)
 
 
 def _split_sum(name: str) -> tuple[list[str], tuple[float, ...]]:

@@ -23,7 +23,7 @@ from formats.text import read_lines
 from mosesplug.decoders.process import run_command
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.metrics import Metric, PreparedReferences, metric, parse_factors, select_factors
-from mosesplug.metrics.interpolated import Interpolated
+from mosesplug.metrics.interpolated import InterpolatedMetric
 
 __all__ = ["Scorer", "ScorerInput", "check_sentences", "filter_lines"]
 
@@ -193,7 +193,7 @@ class Scorer:
         texts = [read_reference(path) for path in references]
         if not (factors or filter_command):
             return cls(whole, (_Part(whole, whole.prepare(texts), _Preprocessing()),))
-        metrics = whole.metrics if isinstance(whole, Interpolated) else (whole,)
+        metrics = whole.metrics if isinstance(whole, InterpolatedMetric) else (whole,)
         parts: list[_Part] = []
         for part, preprocessing in zip(
             metrics, _preprocessings(factors, filter_command, len(metrics)), strict=True

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mosesplug.errors import UsageError
-from mosesplug.metrics import Bleu, Interpolated, Metric, Per, Ter, metric
+from mosesplug.metrics import Bleu, InterpolatedMetric, Metric, Per, Ter, metric
 
 REFERENCE = [[b"the cat sat on the mat", b"a b c d e f"]]
 TEXT = b"the cat is on the mata b d c e"
@@ -22,24 +22,24 @@ def rows_of(scorer: Metric) -> np.ndarray[tuple[int, ...], np.dtype[np.int32]]:
 
 def test_statistics_follow_one_another() -> None:
     parts: tuple[Metric, ...] = (Bleu(), Ter(), Per())
-    rows = rows_of(Interpolated(parts))
+    rows = rows_of(InterpolatedMetric(parts))
     np.testing.assert_array_equal(rows, np.concatenate([rows_of(p) for p in parts], axis=1))
 
 
 @pytest.mark.parametrize("weights", [(0.6, 0.4), (3.0, 2.0), (600.0, 400.0)])
 def test_weights_are_normalized_to_sum_1(weights: tuple[float, ...]) -> None:
-    scorer = Interpolated((Bleu(), Ter()), weights)
+    scorer = InterpolatedMetric((Bleu(), Ter()), weights)
     totals = rows_of(scorer).sum(axis=0)
     expected = 0.6 * Bleu().score(totals[:9]) + 0.4 * Ter().score(totals[9:])
     assert float(scorer.score(totals)) == pytest.approx(float(expected), rel=1e-14)
 
 
 def test_weights_are_equal_if_not_given() -> None:
-    assert metric("BLEU,TER") == Interpolated((Bleu(), Ter()), (0.5, 0.5))
+    assert metric("BLEU,TER") == InterpolatedMetric((Bleu(), Ter()), (0.5, 0.5))
 
 
 def test_names() -> None:
-    scorer = Interpolated((Per(), Ter()))
+    scorer = InterpolatedMetric((Per(), Ter()))
     assert scorer.name == "PER,TER"
     assert scorer.statistics_names[2:4] == ("PER.reference_length", "TER.edits_x100")
 
@@ -60,4 +60,4 @@ def test_other_weights_take_other_references() -> None:
 
 def test_a_sum_needs_two_metrics() -> None:
     with pytest.raises(UsageError, match="at least two metrics"):
-        Interpolated((Bleu(),))
+        InterpolatedMetric((Bleu(),))

@@ -10,7 +10,7 @@ import pytest
 from mosesplug.errors import DataError, UsageError
 from mosesplug.evaluation.error_rates import display_score, explain_signature, is_error_rate
 from mosesplug.metrics import metric as find_metric
-from mosesplug.metrics.interpolated import Interpolated
+from mosesplug.metrics.interpolated import InterpolatedMetric
 from mosesplug.metrics.outside import Formula, OutsideMetric, compute_statistics
 from mosesplug.metrics.registry import metric_of_signature
 
@@ -46,7 +46,7 @@ def test_mean_and_ratio_are_those_of_the_sums(is_error: bool) -> None:
 def test_a_sum_with_a_metric_of_texts() -> None:
     comet = OutsideMetric("COMET", columns=(0,))
     made = find_metric("COMET:0.7+WER:0.3", "", [comet])
-    assert isinstance(made, Interpolated)
+    assert isinstance(made, InterpolatedMetric)
     assert made.needs_texts
     assert made.needs_outside
     prepared = made.prepare([[b"a b", b"c d"]])

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from mosesplug.errors import UsageError
 from mosesplug.metrics.bleu import Bleu
 from mosesplug.metrics.few_sentences import FewSentences
-from mosesplug.metrics.interpolated import Interpolated
+from mosesplug.metrics.interpolated import InterpolatedMetric
 from mosesplug.metrics.protocol import Metric
 from mosesplug.metrics.sentence_bleu import sentence_bleu_lin_och, sentence_bleu_nakov
 from mosesplug.metrics.ter.moses import Ter
@@ -52,7 +52,7 @@ def test_other_metrics_score_sentences_themselves() -> None:
 def test_mixtures_smooth_their_bleu() -> None:
     bleu, ter = bleu_statistics(RNG(3), 5), ter_statistics(RNG(4), 5)
     batch = with_statistics([3, 2], np.concatenate([bleu, ter], axis=1))
-    found = gains(Costs("lin-och"), batch, Interpolated((Bleu(), Ter()), (3.0, 1.0)))
+    found = gains(Costs("lin-och"), batch, InterpolatedMetric((Bleu(), Ter()), (3.0, 1.0)))
     wanted = 0.75 * sentence_bleu_lin_och(bleu.astype(np.float64)) + 0.25 * Ter().score(ter)
     np.testing.assert_allclose(found, wanted, rtol=1e-14)
 

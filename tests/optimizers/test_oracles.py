@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from mosesplug.metrics.bleu import Bleu
-from mosesplug.metrics.interpolated import Interpolated
+from mosesplug.metrics.interpolated import InterpolatedMetric
 from mosesplug.metrics.protocol import Metric
 from mosesplug.metrics.ter.moses import Ter
 from mosesplug.optimizers.oracles import OracleSets, corpus_oracles, sentence_oracles
@@ -105,7 +105,7 @@ def test_mixtures_of_metrics() -> None:
     rng = np.random.default_rng(4)
     both = np.concatenate([bleu_statistics(rng, 14), ter_statistics(rng, 14)], axis=1)
     made = with_statistics([4, 5, 5], both)
-    metric = Interpolated((Bleu(), Ter()), (0.6, 0.4))
+    metric = InterpolatedMetric((Bleu(), Ter()), (0.6, 0.4))
     check_local_optimum(made, metric, corpus_oracles(made, metric, rng))
 
 

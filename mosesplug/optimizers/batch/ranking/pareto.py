@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
 from mosesplug.kernels import kernel
-from mosesplug.metrics.interpolated import Interpolated
+from mosesplug.metrics.interpolated import InterpolatedMetric
 from mosesplug.metrics.protocol import Metric, Smoothing
 from mosesplug.optimizers.batch.ranking.classifiers import (
     ClassifierOptions,
@@ -177,7 +177,7 @@ def _worth(offsets: NDArray[np.int64], fronts: NDArray[np.bool_], gains: Floats)
 def _parts(problem: Problem) -> list[Problem]:
     """Return the problem with each metric alone, and its statistics."""
     metric: Metric = problem.metric
-    if not isinstance(metric, Interpolated):
+    if not isinstance(metric, InterpolatedMetric):
         return [problem]
     ends = np.cumsum([part.n_statistics for part in metric.metrics]).tolist()
     stats = problem.tuning_set.stats

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mosesplug.errors import OptimizerError
-from mosesplug.metrics.interpolated import Interpolated
+from mosesplug.metrics.interpolated import InterpolatedMetric
 from mosesplug.optimizers.batch.ranking.pareto import ParetoOptions, pareto, pareto_fronts
 from mosesplug.optimizers.problem import Problem, corpus_score
 from tests.optimizers.batch.ranking.test_pro import cosine
@@ -24,7 +24,7 @@ def two_metrics(seed: int, weights: tuple[float, float] = (0.5, 0.5)) -> Problem
     ranks = likes.reshape(150, 12, 2).argsort(axis=1).argsort(axis=1).reshape(-1, 2)
     made = tuning_set([12] * 150, dense, ranks[:, 0], possible=11)
     stats = np.column_stack([made.stats, ranks[:, 1], np.full(len(ranks), 11)]).astype(np.int32)
-    metric = Interpolated((Accuracy("one"), Accuracy("two")), weights)
+    metric = InterpolatedMetric((Accuracy("one"), Accuracy("two")), weights)
     return Problem(replace(made, stats=stats), metric)
 
 
