@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mosesplug.api.table import Table
     from mosesplug.api.tune import tune
     from mosesplug.api.tuner import Request, Tuner
-    from mosesplug.api.warming import Warming, warm_up
+    from mosesplug.api.warming import WarmUpReport, warm_up
     from mosesplug.api.weights import WeightTable
     from mosesplug.errors import (
         DataError,
@@ -54,7 +54,7 @@ __all__ = [
     "Table",
     "Tuner",
     "UsageError",
-    "Warming",
+    "WarmUpReport",
     "WeightTable",
     "__version__",
     "algorithms",
@@ -90,7 +90,7 @@ _MODULES = {
     "Table": "mosesplug.api.table",
     "Tuner": "mosesplug.api.tuner",
     "UsageError": "mosesplug.errors",
-    "Warming": "mosesplug.api.warming",
+    "WarmUpReport": "mosesplug.api.warming",
     "WeightTable": "mosesplug.api.weights",
     "algorithms": "mosesplug.api.optimize",
     "analyze": "mosesplug.api.analysis",

@@ -12,13 +12,13 @@ from mosesplug.errors import UsageError
 from mosesplug.kernels import count_compiled
 from mosesplug.metrics.plain import kernels_only
 
-__all__ = ["TASKS", "Warming", "warm_up"]
+__all__ = ["TASKS", "WarmUpReport", "warm_up"]
 
 ALGORITHMS = ("mert", "kbmira")
 
 
 @dataclass(frozen=True)
-class Warming:
+class WarmUpReport:
     """The kernels that were compiled for a task.
 
     Attributes:
@@ -28,7 +28,7 @@ class Warming:
 
     Example:
         >>> import mosesplug
-        >>> mosesplug.Warming("score", 0, 0.5).kernels
+        >>> mosesplug.WarmUpReport("score", 0, 0.5).kernels
         0
     """
 
@@ -37,7 +37,9 @@ class Warming:
     seconds: float
 
 
-def warm_up(tasks: Sequence[str] = (), algorithms: Sequence[str] = ALGORITHMS) -> list[Warming]:
+def warm_up(
+    tasks: Sequence[str] = (), algorithms: Sequence[str] = ALGORITHMS
+) -> list[WarmUpReport]:
     """Compile the kernels of some tasks into the cache.
 
     The tasks run on a few sentences.
@@ -62,7 +64,7 @@ def warm_up(tasks: Sequence[str] = (), algorithms: Sequence[str] = ALGORITHMS) -
         start, before = time.perf_counter(), count_compiled()
         with tempfile.TemporaryDirectory(prefix="mosesplug-warm-up-") as directory, kernels_only():
             TASKS[task](Path(directory), algorithms)
-        done.append(Warming(task, count_compiled() - before, time.perf_counter() - start))
+        done.append(WarmUpReport(task, count_compiled() - before, time.perf_counter() - start))
     return done
 
 
