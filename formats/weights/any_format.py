@@ -52,7 +52,7 @@ class WeightFile:
         format: its format.
         show: dense features by name; empty if the file has only numbers or only sparse weights.
         sparse: sparse weights by name; for a ``moses.ini`` see ``all_sparse``.
-        fixed: weights of features that are not tuned, by their names in search graphs.
+        fixed_weights: weights of features that are not tuned, by their names in search graphs.
         numbers: dense weights without names.
         minima, maxima: the ranges of random restarts.
         ini: the configuration, if the file is one.
@@ -65,7 +65,7 @@ class WeightFile:
     format: Format
     show: ShowWeights = field(default_factory=lambda: ShowWeights(()))
     sparse: Mapping[str, float] = field(default_factory=dict)
-    fixed: Mapping[str, float] = field(default_factory=dict)
+    fixed_weights: Mapping[str, float] = field(default_factory=dict)
     numbers: tuple[float, ...] = ()
     minima: tuple[float, ...] | None = None
     maxima: tuple[float, ...] | None = None
@@ -199,7 +199,9 @@ def _parse(found: Format, text: bytes, path: str) -> WeightFile:
     match found:
         case "moses.ini":
             ini = parse_moses_ini(text, path)
-            return WeightFile(path, found, list_features(ini), fixed=fixed_weights(ini), ini=ini)
+            return WeightFile(
+                path, found, list_features(ini), fixed_weights=fixed_weights(ini), ini=ini
+            )
         case "show-weights":
             return WeightFile(path, found, read_show_weights(text, path))
         case "dense":

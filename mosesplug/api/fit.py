@@ -137,7 +137,7 @@ class Fit:
         return WeightTable(
             self._space,
             vector if data.domains is None else data.domains.copies.weights(vector, domain),
-            fixed=data.problem.fixed,
+            fixed=data.problem.is_fixed,
             config=self.config,
             changes=record_length(self.settings.lists.changes, length),
         )

@@ -331,7 +331,7 @@ def format_result(
     from mosesplug.learning.weights import format_weights
 
     table = fit.weights if domain is None else fit.domains[domain]
-    dense, sparse = format_weights(table.space, table.vector, fit.result.data.problem.fixed)
+    dense, sparse = format_weights(table.space, table.vector, fit.result.data.problem.is_fixed)
     if to == "dense":
         return format_list_changes(table.file.changes) + dense, sparse
     beside = Path(f"{path}.sparse")

@@ -33,12 +33,12 @@ class GraphFeatures:
     Attributes:
         space: the columns of the graphs. Its dense groups are those of n-best lists; its tail has
             the sparse features and the features that are not tuned.
-        fixed: names and constant weights of the untuned features in the tail. They count in model
-            scores, but n-best lists do not show them (for example ``UnknownWordPenalty0``).
+        fixed_weights: names and constant weights of the untuned features in the tail. They count in
+            model scores, but n-best lists do not show them (for example ``UnknownWordPenalty0``).
     """
 
     space: FeatureSpace
-    fixed: Mapping[str, float] = field(default_factory=dict)
+    fixed_weights: Mapping[str, float] = field(default_factory=dict)
 
     def vector(self, dense: Sequence[float], sparse: Mapping[str, float]) -> NDArray[np.float64]:
         """Return the weights of all columns, float64 ``[len(space)]``; missing ones are 0.
@@ -50,7 +50,7 @@ class GraphFeatures:
         weights = np.zeros(len(self.space))
         weights[: self.space.n_dense] = dense
         columns = self._tail
-        for name, weight in {**sparse, **self.fixed}.items():
+        for name, weight in {**sparse, **self.fixed_weights}.items():
             if name in columns:
                 weights[columns[name]] = weight
         return weights
@@ -59,7 +59,7 @@ class GraphFeatures:
     def hidden(self) -> NDArray[np.bool_]:
         """Return a mask of the columns that n-best lists omit, bool ``[len(space)]``."""
         mask = np.zeros(len(self.space), dtype=np.bool_)
-        mask[[self._tail[name] for name in self.fixed if name in self._tail]] = True
+        mask[[self._tail[name] for name in self.fixed_weights if name in self._tail]] = True
         return mask
 
     @cached_property

@@ -129,7 +129,7 @@ def read_store_tasks(
                 own = _read_decoding_weights(records[chosen])
                 fixed = _read_fixed_weights(place, chosen)
                 weights = GraphWeights(groups, own.dense, own.sparse, fixed)
-            features = GraphFeatures(graphs.space, weights.fixed)
+            features = GraphFeatures(graphs.space, weights.fixed_weights)
             vector = features.vector(_arrange(weights, groups, place), weights.sparse)
             for sentence in range(graphs.n_sentences):
                 graph = graphs.graph(chosen, sentence)
@@ -148,7 +148,7 @@ def _read_decoding_weights(record: IterationRecord) -> Weights:
 def _read_fixed_weights(store: Path, iteration: int) -> Mapping[str, float]:
     """Return weights of untuned features from the configuration beside the store."""
     config = Workspace(store.parent, 1).run(iteration, "moses.ini")
-    return read_configured_features(config).fixed if config.is_file() else UNTUNED
+    return read_configured_features(config).fixed_weights if config.is_file() else UNTUNED
 
 
 def _arrange(

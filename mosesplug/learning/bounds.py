@@ -57,13 +57,13 @@ def parse_bounds(
             )
         for column, interval in zip(columns, intervals, strict=True):
             _narrow(bounds, column, interval, text, space.labels[column])
-    if active is not None and (clash := np.flatnonzero(active & bounds.fixed)).size:
+    if active is not None and (clash := np.flatnonzero(active & bounds.is_fixed)).size:
         label, value = space.labels[clash[0]], bounds.low[clash[0]]
         raise UsageError(
             f"--bound fixes the weight of {label} at {value:g}, but --active names it: leave it "
             "out of one of them"
         )
-    if (bounds.fixed & (bounds.low == 0.0)).all():
+    if (bounds.is_fixed & (bounds.low == 0.0)).all():
         raise UsageError("--bound fixes all weights at 0: leave at least one feature free")
     return bounds
 

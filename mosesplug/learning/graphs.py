@@ -59,7 +59,7 @@ class TuningGraphs:
 
     Attributes:
         space: the features; those that are not tuned are in the sparse tail.
-        fixed: bool ``[len(space)]``, the features that are not tuned.
+        is_fixed: bool ``[len(space)]``, the features that are not tuned.
         start: the starting weights, with the weights of features that are not tuned.
         sentences: the graphs of each sentence, by sentence id.
         references: ``references[k][sentence_id]``.
@@ -68,7 +68,7 @@ class TuningGraphs:
     """
 
     space: FeatureSpace
-    fixed: NDArray[np.bool_]
+    is_fixed: NDArray[np.bool_]
     start: StartingWeights
     sentences: Sequence[Sequence[Hypergraph]]
     references: Sequence[Sequence[bytes]]
@@ -186,7 +186,7 @@ def make_graph_problem(
         minima=graphs.start.minima,
         maxima=graphs.start.maxima,
         threads=threads,
-        fixed=graphs.fixed,
+        is_fixed=graphs.is_fixed,
     )
     words = [[line.split() for line in each] for each in zip(*graphs.references, strict=True)]
     return add_graphs(problem, algorithm, graphs.sentences, words, graphs.prepared)

@@ -47,7 +47,7 @@ class GraphWeights:
         groups: names and widths of the dense feature functions, as in n-best lists.
         dense: one weight for each of their values.
         sparse: weights of sparse features, by name.
-        fixed: weights of features that are not tuned, by their names in graphs.
+        fixed_weights: weights of features that are not tuned, by their names in graphs.
         core: names of the dense features of graphs that do not name them (Moses' extended search
             graphs); None if unknown.
     """
@@ -55,7 +55,7 @@ class GraphWeights:
     groups: tuple[tuple[str, int], ...]
     dense: tuple[float, ...]
     sparse: Mapping[str, float]
-    fixed: Mapping[str, float]
+    fixed_weights: Mapping[str, float]
     core: tuple[str, ...] | None = None
 
 
@@ -115,7 +115,7 @@ def read_graph_weights(
         return _read_configured(parse_configured_features(file.ini), file.all_sparse)
     # kbmira numbers the features of graphs that have no names.
     numbered = {f"F{place}": value for place, value in enumerate(file.numbers)}
-    spelled = name_as_in_graphs(file.show, file.fixed, file.path)
+    spelled = name_as_in_graphs(file.show, file.fixed_weights, file.path)
     known = {**numbered, **spelled, **file.sparse}
     fixed = {name: value for name, value in known.items() if name.startswith(UNKNOWN_WORD)}
     groups = infer_groups(tuple(known), tuple(fixed))
@@ -129,7 +129,7 @@ def read_graph_weights(
 def _read_configured(features: ConfiguredFeatures, sparse: Mapping[str, float]) -> GraphWeights:
     values = (value for group in features.groups for value in group.values)
     dense = tuple(value for value in values if value is not None)
-    return GraphWeights(features.columns, dense, sparse, features.fixed, features.core)
+    return GraphWeights(features.columns, dense, sparse, features.fixed_weights, features.core)
 
 
 def read_weighted_graphs(
@@ -177,7 +177,7 @@ def _unite(
     names = tuple(dict.fromkeys(name for file in files for name in file.names))
     if weights is None:
         weights = GraphWeights((), (), {}, dict.fromkeys(names, 0.0))
-    columns = GraphColumns(weights.groups, fixed=tuple(weights.fixed))
+    columns = GraphColumns(weights.groups, fixed=tuple(weights.fixed_weights))
     graphs = []
     for file in files:
         try:
@@ -187,7 +187,9 @@ def _unite(
                 f"{file.path}: no weight for the dense feature {error.args[0]}; the weights are "
                 f"for {spelled_groups(weights.groups)}"
             ) from None
-    features = GraphFeatures(FeatureSpace(weights.groups, tuple(columns.sparse)), weights.fixed)
+    features = GraphFeatures(
+        FeatureSpace(weights.groups, tuple(columns.sparse)), weights.fixed_weights
+    )
     vector = features.vector(weights.dense, weights.sparse)
     graph = unite_graphs(graphs)
     return WeightedGraph(

@@ -56,7 +56,7 @@ class Bounds:
         return low, np.maximum(high, low)
 
     @property
-    def fixed(self) -> Flags:
+    def is_fixed(self) -> Flags:
         """bool ``[n]``, weights with one possible value."""
         return np.asarray(self.low == self.high)
 

@@ -133,7 +133,7 @@ def add_copies(
         if problem.center is None
         else np.concatenate([problem.center, np.zeros(n_copies)]),
         positive=_pad(problem.positive, n_copies),
-        fixed=_pad(problem.fixed, n_copies),
+        is_fixed=_pad(problem.is_fixed, n_copies),
     )
     return made, found
 

@@ -87,7 +87,7 @@ class Problem:
         search: finds hope and fear (batch MIRA only) instead of the lists; None: the lists.
         derivations: those of the source's search graphs, for algorithms that need more than their
             best ones; None: the lists.
-        fixed: bool ``[n_features]``, features whose weights are set by the decoder, such as
+        is_fixed: bool ``[n_features]``, features whose weights are set by the decoder, such as
             ``UnknownWordPenalty0`` in search graphs: never active or scaled; None: none.
         keeps_scale: do not scale the weights: fixed ones that count in every choice would get
             another proportion.
@@ -114,7 +114,7 @@ class Problem:
     source: SpaceSource | None = None
     search: HopeFearSearch | None = None
     derivations: DerivationSource | None = None
-    fixed: NDArray[np.bool_] | None = None
+    is_fixed: NDArray[np.bool_] | None = None
     keeps_scale: bool = False
     bounds: Bounds | None = None
     grows: bool = False
@@ -129,8 +129,8 @@ class Problem:
         if active is None:
             active = np.arange(len(space)) < space.n_dense
         if self.bounds is not None:
-            active = active & ~self.bounds.fixed
-        return active if self.fixed is None else active & ~self.fixed
+            active = active & ~self.bounds.is_fixed
+        return active if self.is_fixed is None else active & ~self.is_fixed
 
     @property
     def box(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -228,9 +228,9 @@ def normalize(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.floa
     norm = np.abs(weights[:n_dense]).sum()
     if not (norm > 0.0 and can_scale(problem)):
         return weights
-    if problem.fixed is None:
+    if problem.is_fixed is None:
         return np.asarray(weights / norm)
-    return np.where(problem.fixed, weights, weights / norm)
+    return np.where(problem.is_fixed, weights, weights / norm)
 
 
 def can_scale(problem: Problem) -> bool:

@@ -187,7 +187,7 @@ def _mean(context: Context, records: Sequence[IterationRecord]) -> Weights:
     """Return the mean of all iterations' weights, normalized if their scale is free."""
     return average_weights(
         [read_result(record).weights for record in records],
-        normalize=has_free_scale(context.data.configuration, context.data.fixed),
+        normalize=has_free_scale(context.data.configuration, context.data.fixed_weights),
     )
 
 

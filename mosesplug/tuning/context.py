@@ -42,7 +42,7 @@ class RunData:
         start: the starting weights, dense and sparse.
         references: compiled for the metric.
         seed: of all random choices.
-        fixed: weights of features that are not tuned, if the run learns from search graphs.
+        fixed_weights: weights of features that are not tuned, if the run learns from search graphs.
         domains: learns weights of domains; None without.
     """
 
@@ -51,7 +51,7 @@ class RunData:
     start: Weights
     references: PreparedReferences
     seed: int
-    fixed: Mapping[str, float] = field(default_factory=dict)
+    fixed_weights: Mapping[str, float] = field(default_factory=dict)
     domains: DomainLearning | None = None
 
     @cached_property
@@ -61,7 +61,7 @@ class RunData:
 
     def vector(self, weights: Weights, space: FeatureSpace) -> NDArray[np.float64]:
         """Return weights as an optimizer takes them, float64 ``[len(space)]``."""
-        return weights.vector(space, self.fixed)
+        return weights.vector(space, self.fixed_weights)
 
     def generator(self, iteration: int) -> np.random.Generator:
         """Return the random numbers of an iteration, the same however often it is begun."""

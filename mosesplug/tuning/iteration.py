@@ -216,7 +216,7 @@ def optimize_weights(context: Context, current: IterationRecord) -> IterationRes
         context.files.watch(Note(note))
     if context.data.domains is not None and copies is not None:
         solution = context.data.domains.center(given, copies, solution)
-    found = Weights.of_vector(space, solution.weights, context.data.fixed)
+    found = Weights.of_vector(space, solution.weights, context.data.fixed_weights)
     found = found.complete(weights, space)
     if not np.isfinite(solution.weights).all() or not any(found.dense):
         raise OptimizerError(

@@ -227,7 +227,7 @@ def prepare_run(
                 references,
                 seed=choose_seed(configuration, store),
                 domains=domains,
-                fixed=read_fixed_weights(configuration, config, algorithm),
+                fixed_weights=read_fixed_weights(configuration, config, algorithm),
             ),
             RunFiles(workspace, config, store, watch),
             use_own_graphs(decoder, configuration, workspace, store, watch),

@@ -89,7 +89,7 @@ def setting(system: Path, prune: int | None) -> Setting:
     derivations = GraphDerivations(united, words, searched, space, 2)
     return Setting(
         Problem(lists, BLEU, threads=2),
-        Problem(nothing, BLEU, threads=2, source=searched, derivations=derivations, fixed=fixed),
+        Problem(nothing, BLEU, threads=2, source=searched, derivations=derivations, is_fixed=fixed),
         whole.score,
         start,
     )

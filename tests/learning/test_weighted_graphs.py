@@ -31,7 +31,7 @@ def test_names_of_features_that_graphs_do_not_name(tmp_path: Path) -> None:
     found = [*read_weighted_graphs([graphs], weights)]
     assert [one.sentence for one in found] == [4, 7]
     assert found[0].features.space.groups == (("TM0", 1),)
-    assert dict(weights.fixed) == {"LM0": 2.0, "UnknownWordPenalty0": 1.0}
+    assert dict(weights.fixed_weights) == {"LM0": 2.0, "UnknownWordPenalty0": 1.0}
     assert min(found[0].scores) == pytest.approx(-2 * 2 - 100 - 0.5 * 4 + 3 * 0.25)
 
 

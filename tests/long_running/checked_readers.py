@@ -190,7 +190,7 @@ def check_examples(with_values: bool) -> Reader:
 def check_weights(path: Path) -> None:
     found = read_weights(path)
     shown = (value for values in found.groups.values() for value in values)
-    for value in (*shown, *found.sparse.values(), *found.fixed.values(), *found.numbers):
+    for value in (*shown, *found.sparse.values(), *found.fixed_weights.values(), *found.numbers):
         assert np.isfinite(value)
     single = {name: (value,) for name, value in found.single_values.items()}
     if single and all(name.isprintable() for name in single):

@@ -102,7 +102,7 @@ def test_weights_of_the_decoder_are_neither_tuned_nor_scaled() -> None:
     names = [f"F{column}" for column in range(4)]
     space = FeatureSpace.of_names(names, ["own"])
     tail = replace(made.tuning_set, space=space, dense=made.tuning_set.dense[:, :4])
-    problem = Problem(tail, made.metric, fixed=np.arange(5) == 4)
+    problem = Problem(tail, made.metric, is_fixed=np.arange(5) == 4)
     np.testing.assert_array_equal(problem.active_mask, [True] * 4 + [False])
     np.testing.assert_array_equal(
         normalize(problem, weights), np.append(weights[:4] / 7.0, weights[4])

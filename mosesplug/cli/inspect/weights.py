@@ -95,7 +95,7 @@ def _show_weights(weights: ResolvedWeights, top: int, json: bool) -> None:
                 "l1_norm": norm,
                 "dense": dense,
                 "sparse": sparse,
-                "not_tuned": dict(weights.fixed),
+                "not_tuned": dict(weights.fixed_weights),
             }
         )
         return
@@ -109,7 +109,7 @@ def _show_weights(weights: ResolvedWeights, top: int, json: bool) -> None:
     ]
     rows += [
         (mark_invalid_utf8(name), f"{value:.6g}", "not tuned")
-        for name, value in weights.fixed.items()
+        for name, value in weights.fixed_weights.items()
     ]
     if rows:
         print_table(("feature", "weight", "share"), rows, left=1)
@@ -217,7 +217,11 @@ def diff(
     from mosesplug.inspection.weights.sources import resolve_weights
 
     a, b = resolve_weights(first), resolve_weights(second)
-    fixed = [name for name in a.fixed if b.fixed.get(name, a.fixed[name]) != a.fixed[name]]
+    fixed = [
+        name
+        for name in a.fixed_weights
+        if b.fixed_weights.get(name, a.fixed_weights[name]) != a.fixed_weights[name]
+    ]
     norms = algebra.compute_norm(a), algebra.compute_norm(b)
     if normalize:
         a, b = algebra.normalize(a), algebra.normalize(b)
@@ -242,7 +246,8 @@ def diff(
                     for row in rows
                 ],
                 "not_tuned": [
-                    {"feature": name, "a": a.fixed[name], "b": b.fixed[name]} for name in fixed
+                    {"feature": name, "a": a.fixed_weights[name], "b": b.fixed_weights[name]}
+                    for name in fixed
                 ],
             }
         )
@@ -257,7 +262,7 @@ def diff(
     _print_differences(changed, top)
     print(f"\n{len(rows) - len(changed)} of {len(rows)} features have equal weights")
     for name in fixed:
-        values = f"{a.fixed[name]:g} {b.fixed[name]:g}"
+        values = f"{a.fixed_weights[name]:g} {b.fixed_weights[name]:g}"
         print(f"not tuned, and different: {mark_invalid_utf8(name)} {values}")
 
 

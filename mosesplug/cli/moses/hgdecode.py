@@ -71,5 +71,5 @@ def _weights(dense: str | None, sparse: str | None) -> dict[str, float]:
     weights: dict[str, float] = {}
     if dense is not None:
         file = read_weights(dense, ("dense", "show-weights", "graph"))
-        weights = {**name_as_in_graphs(file.show, file.fixed, file.path), **file.sparse}
+        weights = {**name_as_in_graphs(file.show, file.fixed_weights, file.path), **file.sparse}
     return weights | ({} if sparse is None else read_sparse(sparse))

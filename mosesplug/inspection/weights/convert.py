@@ -152,7 +152,7 @@ def _format(weights: ResolvedWeights, to: Format) -> bytes:
             named = {**dict(zip(names, dense, strict=True)), **sparse}
             return format_pairs(named) if to == "equals" else format_tsv(named)
         case _:
-            named = name_as_in_graphs(show, weights.fixed, weights.source)
+            named = name_as_in_graphs(show, weights.fixed_weights, weights.source)
             return format_sparse({**named, **sparse})
 
 

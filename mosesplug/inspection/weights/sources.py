@@ -55,7 +55,8 @@ class ResolvedWeights:
         format: the format of the file; ``dense`` for a run.
         show: the dense features; empty if they have no names, or there are none.
         weights: the tuned weights.
-        fixed: known weights of features that are not tuned, by their names in search graphs.
+        fixed_weights: known weights of features that are not tuned, by their names in search
+            graphs.
         file: the file; None for a run.
         changes: how the lists were changed that the weights were learned from.
     """
@@ -64,7 +65,7 @@ class ResolvedWeights:
     format: Format
     show: ShowWeights
     weights: Weights
-    fixed: Mapping[str, float] = field(default_factory=dict)
+    fixed_weights: Mapping[str, float] = field(default_factory=dict)
     file: WeightFile | None = None
     changes: ListChanges = UNCHANGED
 
@@ -174,7 +175,9 @@ def read_iteration_files(directory: Path) -> list[ResolvedWeights]:
 
 def _resolve_file(source: str, file: WeightFile) -> ResolvedWeights:
     weights = Weights.of_file(file)
-    return ResolvedWeights(source, file.format, file.show, weights, file.fixed, file, file.changes)
+    return ResolvedWeights(
+        source, file.format, file.show, weights, file.fixed_weights, file, file.changes
+    )
 
 
 def _resolve_run(source: str, directory: Path, iteration: int | None) -> ResolvedWeights:

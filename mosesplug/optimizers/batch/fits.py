@@ -172,7 +172,7 @@ def fit_scaled(
     def unscaled(
         column: Floats | None, others: Floats | float, box: Box | None = None
     ) -> WeightFit:
-        own = replace(lists, fixed=np.zeros(len(lists.fixed)) + others)
+        own = replace(lists, fixed_scores=np.zeros(len(lists.fixed_scores)) + others)
         if column is not None:
             own = lists.with_fixed_column(column)
         found = fit(own) if box is None else fit(own, (box[0] * own.units, box[1] * own.units))
@@ -181,7 +181,7 @@ def fit_scaled(
 
     length = float(np.linalg.norm(np.where(problem.active_mask, 0.0, initial)))
     bounds = None if problem.bounds is None else problem.bounds.take(lists.columns)
-    found = fit_in_bounds(bounds, lists.fixed, length, unscaled)
+    found = fit_in_bounds(bounds, lists.fixed_scores, length, unscaled)
     weights = np.where(problem.active_mask, 0.0, initial)
     weights[lists.columns] = found.weights
     if not weights[lists.columns].any():

@@ -37,15 +37,15 @@ class ScaledLists:
         features: the active ones, in their units.
         columns: int64 ``[n_columns]``, the feature of each column, ascending.
         units: float64 ``[n_columns]``.
-        fixed: float64 ``[n_hyps]``, score of the inactive weights, minus that of the sentence's
-            first hypothesis.
+        fixed_scores: float64 ``[n_hyps]``, score of the inactive weights, minus that of the
+            sentence's first hypothesis.
     """
 
     offsets: NDArray[np.int64]
     features: ActiveFeatures
     columns: NDArray[np.int64]
     units: Floats
-    fixed: Floats
+    fixed_scores: Floats
 
     @property
     def n_sentences(self) -> int:
@@ -59,7 +59,7 @@ class ScaledLists:
 
     def scores(self, weights: Floats) -> Floats:
         """Return ``w . h`` with weights in their units plus fixed scores, ``[n_hyps]``."""
-        return np.asarray(row_scores(self.features, weights) + self.fixed)
+        return np.asarray(row_scores(self.features, weights) + self.fixed_scores)
 
     def combine(self, coefficients: Floats) -> Floats:
         """Return the sum of all rows times their coefficients, float64 ``[n_columns]``.
@@ -97,7 +97,7 @@ class ScaledLists:
             # Not a feature of the space: the caller removes the column again.
             columns=np.append(self.columns, np.iinfo(np.int64).max),
             units=np.append(self.units, unit),
-            fixed=np.zeros(n_hyps),
+            fixed_scores=np.zeros(n_hyps),
         )
 
 

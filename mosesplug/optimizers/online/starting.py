@@ -89,8 +89,8 @@ def start_states(
             lists = graphs.best_lists(initial, LIST_SIZE)
         scale = find_scale(lists, initial, options.start_spread)
     weights = initial * scale
-    if problem.fixed is not None:
-        weights = np.where(problem.fixed, initial, weights)
+    if problem.is_fixed is not None:
+        weights = np.where(problem.is_fixed, initial, weights)
     return [learner.init(weights.copy()) for _ in range(shards)]
 
 

@@ -41,7 +41,7 @@ class ConfiguredFeatures:
         path: the file.
         groups: feature functions with weights, in the order of the file, which is the order in
             search graphs; a component that is not tuned is None.
-        fixed: weights of features that are not tuned, by their names in search graphs.
+        fixed_weights: weights of features that are not tuned, by their names in search graphs.
         untuneable: feature functions that are not tuned at all.
         sparse: feature functions without weights: they make sparse features.
         core: all features with weights, tuned or not, as search graphs name them, in the order of
@@ -50,7 +50,7 @@ class ConfiguredFeatures:
 
     path: str
     groups: tuple[WeightGroup, ...]
-    fixed: Mapping[str, float]
+    fixed_weights: Mapping[str, float]
     untuneable: tuple[str, ...]
     sparse: tuple[str, ...]
     core: tuple[str, ...]
@@ -64,7 +64,7 @@ class ConfiguredFeatures:
     def names(self) -> tuple[str, ...]:
         """The tuned features, as search graphs name them."""
         every = hypergraph_names((group.name, len(group.values)) for group in self.groups)
-        return tuple(name for name in every if name not in self.fixed)
+        return tuple(name for name in every if name not in self.fixed_weights)
 
     def announce(self, groups: Groups, source: Path) -> ShowWeights:
         """Return what a decoder would announce, in the order of some graphs.

@@ -75,7 +75,7 @@ def import_graphs(
     made_from = {
         "graphs": _digest(files.values()),
         "input": caches.describe_content(text.path),
-        "features": f"{features.columns}, not tuned {sorted(features.fixed)}",
+        "features": f"{features.columns}, not tuned {sorted(features.fixed_weights)}",
     }
     if caches.is_fresh(store, made_from):
         return
@@ -91,7 +91,7 @@ def import_graphs(
         ):
             target.require({"input": fingerprint_files([text.path]), "graphs": made_from["graphs"]})
             target.add_graphs(
-                1, graphs.check(read), groups=features.columns, fixed=tuple(features.fixed)
+                1, graphs.check(read), groups=features.columns, fixed=tuple(features.fixed_weights)
             )
             graphs.check_complete()
             target.add_iteration(
@@ -144,7 +144,7 @@ class _CheckedGraphs:
         self, place: Path, text: DecodedText, features: ConfiguredFeatures, watch: Watcher
     ) -> None:
         self._place, self._text, self._features, self._watch = place, text, features, watch
-        self._columns = GraphColumns(features.columns, fixed=tuple(features.fixed))
+        self._columns = GraphColumns(features.columns, fixed=tuple(features.fixed_weights))
         self._names: set[str] = set()
         self._seen: set[int] = set()
 

@@ -51,7 +51,7 @@ class ForestRecipe:
 
     Attributes:
         store: that has the graphs.
-        fixed: weights of features that are not tuned, by their names in the graphs.
+        fixed_weights: weights of features that are not tuned, by their names in the graphs.
         nbest: length of the n-best lists.
         source: the place of the graphs, for messages.
         threads: for the sentences of a mini-batch.
@@ -59,7 +59,7 @@ class ForestRecipe:
     """
 
     store: Path
-    fixed: Mapping[str, float]
+    fixed_weights: Mapping[str, float]
     nbest: int
     source: str
     threads: int
@@ -75,7 +75,7 @@ class ForestRecipe:
         del prefix, note, beat
         graphs = GrowingGraphs(self.store) if self.growing else KeptGraphs(self.store)
         return ForestDecoder(
-            graphs, self.fixed, self.nbest, source=self.source, threads=self.threads
+            graphs, self.fixed_weights, self.nbest, source=self.source, threads=self.threads
         )
 
     def shared_among(self, users: int) -> ForestRecipe:
@@ -138,7 +138,7 @@ def open_forest(
     if space is None:
         raise DataError(f"the search graphs in {place} have no features")
     show = features.announce(space.groups, place)
-    recipe = ForestRecipe(store, features.fixed, nbest, str(place), threads)
+    recipe = ForestRecipe(store, features.fixed_weights, nbest, str(place), threads)
     counts = [str(record.n_graphs) for record in opened.iterations()]
     version = f"{place}, {'+'.join(counts)} {opened.fingerprints.get('graphs', '')}".rstrip()
     return Forest(recipe, recipe.make("", lambda text: None), show, version)
@@ -240,7 +240,7 @@ def use_own_graphs(
     share_store(store, workspace.store)
     recipe = ForestRecipe(
         workspace.store,
-        read_configured_features(configuration.config).fixed,
+        read_configured_features(configuration.config).fixed_weights,
         configuration.decoding.nbest,
         str(workspace.store),
         configuration.optimization.threads,

@@ -69,7 +69,7 @@ def read_fixed_weights(
     """
     if not learns_from_graphs(configuration, algorithm):
         return {}
-    return read_configured_features(config).fixed
+    return read_configured_features(config).fixed_weights
 
 
 def use_graphs(
@@ -90,11 +90,11 @@ def use_graphs(
     """
     with store.graphs(iterations) as graphs:
         space = problem.tuning_set.space
-        tail = np.array([name in data.fixed for name in space.sparse], dtype=np.bool_)
+        tail = np.array([name in data.fixed_weights for name in space.sparse], dtype=np.bool_)
         own = replace(
             problem,
-            fixed=np.concatenate([np.zeros(space.n_dense, np.bool_), tail]),
-            keeps_scale=keeps_scale(data.fixed),
+            is_fixed=np.concatenate([np.zeros(space.n_dense, np.bool_), tail]),
+            keeps_scale=keeps_scale(data.fixed_weights),
         )
         every = [graphs.of_sentence(number) for number in range(graphs.n_sentences)]
         words = read_sentence_references(data.configuration, graphs.n_sentences)

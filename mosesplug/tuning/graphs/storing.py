@@ -62,7 +62,7 @@ class GraphFiles:
         sentences: ids of those that have a graph, ascending.
         paths: their files.
         groups: dense groups that the decoder announced.
-        fixed: weights of features that are not tuned, by their names in graphs.
+        fixed_weights: weights of features that are not tuned, by their names in graphs.
         weights: that they were decoded with.
         nbest: length of the n-best lists.
         edges: how many edges of each graph are kept, and all that tie with the last; 0 keeps all.
@@ -72,7 +72,7 @@ class GraphFiles:
     sentences: Sequence[int]
     paths: Sequence[Path]
     groups: tuple[tuple[str, int], ...]
-    fixed: Mapping[str, float]
+    fixed_weights: Mapping[str, float]
     weights: Weights
     nbest: int
     edges: Sequence[int]
@@ -87,7 +87,7 @@ class GraphFiles:
         """
         path = self.paths[place]
         file = read_graph(path, "hypergraph", scan=self.scan)
-        columns = GraphColumns(self.groups, fixed=self.fixed)
+        columns = GraphColumns(self.groups, fixed=self.fixed_weights)
         try:
             graph = Hypergraph.of_file(file, columns.of(file.names))
         except KeyError as error:
@@ -96,7 +96,7 @@ class GraphFiles:
                 f" is {spelled_groups(self.groups)}"
             ) from None
         space = FeatureSpace(self.groups, tuple(columns.sparse))
-        features = GraphFeatures(space, self.fixed)
+        features = GraphFeatures(space, self.fixed_weights)
         weights = features.vector(self.weights.dense, self.weights.sparse)
         try:
             found = make_nbest_list(
@@ -158,7 +158,7 @@ def store_graphs(context: Context, iteration: int, weights: Weights, lists: Deco
         sentences=tuple(paths),
         paths=tuple(paths.values()),
         groups=groups,
-        fixed=read_configured_features(files.config).fixed,
+        fixed_weights=read_configured_features(files.config).fixed_weights,
         weights=weights,
         nbest=configuration.decoding.nbest,
         edges=[graphs.edges * max(1, min(map(len, references[number]))) for number in paths],
@@ -179,7 +179,9 @@ def store_graphs(context: Context, iteration: int, weights: Weights, lists: Deco
                     written.write(found.lines)
                     yield sentence, found.graph
 
-            files.store.add_graphs(iteration, numbered(), groups=groups, fixed=tuple(work.fixed))
+            files.store.add_graphs(
+                iteration, numbered(), groups=groups, fixed=tuple(work.fixed_weights)
+            )
     except StoreError:
         raise
     except (FormatError, DataError) as error:

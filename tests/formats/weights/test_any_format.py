@@ -65,7 +65,7 @@ def test_every_format_is_detected_by_content() -> None:
     assert parse_weights(TEXTS["weights.txt"], "file").numbers == (0.5, 0.1)
     assert parse_weights(b"A= x 2", "file").show.groups == (WeightGroup("A", (None, 2.0)),)
     graph = parse_weights(TEXTS["graph"], "file")
-    assert (graph.sparse, graph.fixed) == ({"WT_a~b": 7}, {"UnknownWordPenalty0": 1})
+    assert (graph.sparse, graph.fixed_weights) == ({"WT_a~b": 7}, {"UnknownWordPenalty0": 1})
     kbmira = parse_weights(TEXTS["kbmira"], "file")
     assert (kbmira.numbers, kbmira.sparse) == ((0.5, 0.1), {"WT_a~b": 7})
     assert parse_weights(TEXTS["sparse"], "file").sparse == {"WT_a~b": 7, "TM_0": 1}
@@ -89,7 +89,7 @@ def test_of_a_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     )
     assert found.show.untuneable == ("UnknownWordPenalty0", "D0")
     assert found.show.sparse == ("WT",)
-    assert found.fixed == {"UnknownWordPenalty0": 1.0, "TM0_2": 0.2, "D0": 4}
+    assert found.fixed_weights == {"UnknownWordPenalty0": 1.0, "TM0_2": 0.2, "D0": 4}
     with pytest.raises(FormatError, match=r"moses.ini:14: the file sparse of \[weight"):
         _ = found.all_sparse
     # In the current directory, and rather beside the configuration; [weight] outweighs both.

@@ -33,7 +33,7 @@ def test_pairs_and_tables_survive_exactly(weights: dict[str, float]) -> None:
     assert parse_weights(format_pairs(weights), "w").format == "equals"
     table = parse_weights(format_tsv(weights), "w")
     assert table.format == "tsv"
-    assert {**table.single_values, **table.fixed} == weights
+    assert {**table.single_values, **table.fixed_weights} == weights
 
 
 @given(

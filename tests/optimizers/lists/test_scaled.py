@@ -46,7 +46,7 @@ def test_active_features_in_their_units() -> None:
         wanted = centered[:, column] if column < N_DENSE else values
         assert lists.units[place] == pytest.approx(np.sqrt((wanted**2).mean()))
     fixed = full @ np.where(ACTIVE, 0.0, initial)
-    np.testing.assert_allclose(lists.fixed, fixed - fixed[lists.offsets[:-1]][lists.owners])
+    np.testing.assert_allclose(lists.fixed_scores, fixed - fixed[lists.offsets[:-1]][lists.owners])
     np.testing.assert_array_equal(scale_lists(problem, initial, "none").units, 1.0)
 
 
@@ -54,7 +54,9 @@ def test_scores_and_combinations() -> None:
     problem, rng = problem_of(3), np.random.default_rng(4)
     lists = scale_lists(problem, np.ones(9), "deviation")
     rows, weights = matrix(lists), rng.standard_normal(6)
-    np.testing.assert_allclose(lists.scores(weights), rows @ weights + lists.fixed, atol=1e-12)
+    np.testing.assert_allclose(
+        lists.scores(weights), rows @ weights + lists.fixed_scores, atol=1e-12
+    )
     coefficients = rng.standard_normal(len(rows))
     np.testing.assert_allclose(lists.combine(coefficients), coefficients @ rows, atol=1e-12)
 
@@ -70,11 +72,13 @@ def test_values_that_cancel_out_are_zero() -> None:
 
 def test_a_column_of_fixed_scores() -> None:
     lists = scale_lists(problem_of(6), np.arange(9.0), "deviation")
-    wider = lists.with_fixed_column(lists.fixed)
+    wider = lists.with_fixed_column(lists.fixed_scores)
     rows = matrix(wider)
     np.testing.assert_array_equal(rows[:, :-1], matrix(lists))
-    np.testing.assert_allclose(rows[:, -1] * wider.units[-1], lists.fixed)
-    np.testing.assert_allclose(wider.scores(np.append(np.zeros(6), wider.units[-1])), lists.fixed)
+    np.testing.assert_allclose(rows[:, -1] * wider.units[-1], lists.fixed_scores)
+    np.testing.assert_allclose(
+        wider.scores(np.append(np.zeros(6), wider.units[-1])), lists.fixed_scores
+    )
 
 
 def test_weights_are_scaled_in_proportion_to_fixed_ones() -> None:

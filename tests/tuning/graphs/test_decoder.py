@@ -262,7 +262,7 @@ def test_features_of_a_configuration(tmp_path: Path) -> None:
         WeightGroup("TM0", (0.1, None, 0.3, None)),
         WeightGroup("LM0", (0.5,)),
     )
-    assert found.fixed == {
+    assert found.fixed_weights == {
         "UnknownWordPenalty0": 1.0, "TM0_2": 0.2, "TM0_4": 0.4, "Fixed0_1": 5.0, "Fixed0_2": 6.0,
     }  # fmt: skip
     assert found.names == ("WordPenalty0", "TM0_1", "TM0_3", "LM0")

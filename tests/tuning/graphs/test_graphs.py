@@ -210,7 +210,7 @@ def test_mira_gives_the_weights_of_moses(multi30k: Path, tmp_path: Path) -> None
         sentences=tuple(files),
         paths=tuple(files.values()),
         groups=groups,
-        fixed={"UnknownWordPenalty0": 1.0},
+        fixed_weights={"UnknownWordPenalty0": 1.0},
         weights=Weights(tuple(value for _, values in dense for value in values)),
         nbest=1,
         edges=[50 * len(lines[0]) for lines in references],

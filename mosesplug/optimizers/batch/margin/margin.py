@@ -307,7 +307,7 @@ def _worst_loss(
     demands = worth
     if options.margin == "one":
         demands = np.where(_others(worth, references, options), 1.0, 0.0)
-    demands = demands - (lists.fixed[references][owners] - lists.fixed)
+    demands = demands - (lists.fixed_scores[references][owners] - lists.fixed_scores)
     return WorstLoss(lists, references, demands, options.regularization)
 
 

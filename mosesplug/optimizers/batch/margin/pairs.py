@@ -60,7 +60,7 @@ class PairsLoss:
             self.oracles.rows,
             self.oracles.offsets,
             is_oracle,
-            self.lists.fixed - self.worths,
+            self.lists.fixed_scores - self.worths,
             self.lists.features,
         )
 

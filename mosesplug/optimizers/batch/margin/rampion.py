@@ -132,7 +132,7 @@ class Ramp:
     origin: Floats
     regularization: float
 
-    def fixed(self, weights: Floats) -> NDArray[np.int64]:
+    def second_maxima(self, weights: Floats) -> NDArray[np.int64]:
         """Return the hypothesis of the second maximum of each sentence: rows."""
         merits = self.lists.scores(weights) - self.lowered * self.costs
         return first_of_largest(self.lists.offsets, merits)
@@ -177,7 +177,7 @@ def rampion(
     weights, step = ramp.origin.copy(), options.step
     best, best_score, history = initial, -np.inf, []
     for number in range(1, options.rounds + 1):
-        fixed = ramp.fixed(weights)
+        fixed = ramp.second_maxima(weights)
         before = ramp.surrogate(weights, fixed)
         weights, after, step = _step(ramp, weights, fixed, before, step, rng, options.passes)
         full = _written_back(initial, lists, weights)
@@ -187,7 +187,7 @@ def rampion(
             {
                 "objective": after,
                 "before": before,
-                "ramp": ramp.surrogate(weights, ramp.fixed(weights)),
+                "ramp": ramp.surrogate(weights, ramp.second_maxima(weights)),
                 "step": step,
                 "score": score,
             }
@@ -257,7 +257,7 @@ def _scale_start(problem: Problem, initial: Floats, norm: float) -> Floats:
     dense = initial[: problem.tuning_set.space.n_dense]
     length = float(np.abs(dense).sum())
     free = problem.active_mask[: len(dense)].all() and not problem.keeps_scale
-    if norm == 0.0 or length == 0.0 or problem.fixed is not None or not free:
+    if norm == 0.0 or length == 0.0 or problem.is_fixed is not None or not free:
         return initial
     return np.where(problem.active_mask, initial * (norm / length), initial)
 

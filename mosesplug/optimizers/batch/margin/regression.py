@@ -160,10 +160,10 @@ def fit_differences(
     # SciPy takes a tenth of a second to import, and other algorithms do not need it.
     from scipy.sparse.linalg import LinearOperator, lsqr
 
-    targets = contrast.apply(gains - lists.fixed)
+    targets = contrast.apply(gains - lists.fixed_scores)
 
     def forward(weights: Any) -> Floats:
-        scores = lists.scores(np.ascontiguousarray(weights.reshape(-1))) - lists.fixed
+        scores = lists.scores(np.ascontiguousarray(weights.reshape(-1))) - lists.fixed_scores
         return contrast.apply(scores)
 
     def backward(values: Any) -> Floats:

@@ -77,7 +77,7 @@ class WorstLoss:
     def violations(self, weights: Floats) -> Floats:
         """Return by how much each hypothesis misses its margin, float64 ``[n_hyps]``."""
         lists = self.lists
-        scores = lists.scores(weights) - lists.fixed
+        scores = lists.scores(weights) - lists.fixed_scores
         return self.demands + scores - np.repeat(scores[self.references], np.diff(lists.offsets))
 
     def objective(self, weights: Floats, violations: Floats) -> float:

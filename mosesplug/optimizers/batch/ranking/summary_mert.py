@@ -123,7 +123,7 @@ class Summaries:
         with the factor of sparse weights. Summarized features are not active.
         """
         tuning_set, (minima, maxima) = problem.tuning_set, problem.box
-        space, positive, fixed = tuning_set.space, problem.positive, problem.fixed
+        space, positive, fixed = tuning_set.space, problem.positive, problem.is_fixed
         columns = [
             tuning_set.model_scores(np.where(self.group_of == group, self.weights, 0.0))
             for group in range(len(self.names))
@@ -143,7 +143,7 @@ class Summaries:
             starts=tuple(self.start(start) for start in problem.starts),
             center=None if problem.center is None else self.start(problem.center),
             positive=None if positive is None else self._inserted(positive, False),
-            fixed=None if fixed is None else self._inserted(fixed, False),
+            is_fixed=None if fixed is None else self._inserted(fixed, False),
         )
 
     def start(self, weights: Floats) -> Floats:

@@ -43,7 +43,7 @@ def test_losses_of_the_paper(name: str) -> None:
             "2": max(s) - max(s - c),
             "3": max(s + c) - max(s - c),
         }[name]
-    assert ramp.surrogate(weights, ramp.fixed(weights)) == pytest.approx(wanted)
+    assert ramp.surrogate(weights, ramp.second_maxima(weights)) == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -51,10 +51,10 @@ def test_the_surrogate_is_convex_above_the_loss_and_touches_it(name: str) -> Non
     ramp, _ = ramp_of(name)
     rng = np.random.default_rng(3)
     here = rng.standard_normal(9)
-    fixed = ramp.fixed(here)
+    fixed = ramp.second_maxima(here)
     for _ in range(20):
         one, other = rng.standard_normal((2, 9))
-        assert ramp.surrogate(one, fixed) >= ramp.surrogate(one, ramp.fixed(one)) - 1e-12
+        assert ramp.surrogate(one, fixed) >= ramp.surrogate(one, ramp.second_maxima(one)) - 1e-12
         middle = 0.5 * (ramp.surrogate(one, fixed) + ramp.surrogate(other, fixed))
         assert ramp.surrogate(0.5 * (one + other), fixed) <= middle + 1e-12
 
@@ -62,7 +62,7 @@ def test_the_surrogate_is_convex_above_the_loss_and_touches_it(name: str) -> Non
 def test_steps_against_plain_ones() -> None:
     ramp, rows = ramp_of("3")
     lists, rng = ramp.lists, np.random.default_rng(4)
-    fixed, order = ramp.fixed(ramp.origin), rng.integers(0, 3, 40)
+    fixed, order = ramp.second_maxima(ramp.origin), rng.integers(0, 3, 40)
     start = 0.1 * rng.standard_normal(9)
     step, shrinkage = 0.05, 1.0 - 0.05 * 0.7 / 3
     moved = start.copy()

@@ -32,7 +32,7 @@ PAIRS = RankedPairs(np.array([0, 1, 3, 9, 14, 16, 20]), np.array([5, 0, 4, 7, 8,
 def test_normal_equations(regularization: float, pairs: RankedPairs | None) -> None:
     made, rng = random_batch(1, SIZES), np.random.default_rng(2)
     lists = scale_lists(Problem(made, Accuracy(), np.ones(9, np.bool_)), np.ones(9), "deviation")
-    lists = replace(lists, fixed=rng.standard_normal(22))
+    lists = replace(lists, fixed_scores=rng.standard_normal(22))
     gains = rng.random(22)
     if pairs is None:
         contrast, map_ = contrast_means(lists.offsets), np.eye(22)
@@ -46,7 +46,7 @@ def test_normal_equations(regularization: float, pairs: RankedPairs | None) -> N
     np.testing.assert_allclose(contrast.apply(gains), map_ @ gains)
     values = rng.standard_normal(len(map_))
     np.testing.assert_allclose(contrast.transposed(values), map_.T @ values)
-    rows, targets = map_ @ matrix(lists), map_ @ (gains - lists.fixed)
+    rows, targets = map_ @ matrix(lists), map_ @ (gains - lists.fixed_scores)
     n = len(rows)
     wanted = np.linalg.solve(rows.T @ rows / n + regularization * np.eye(9), rows.T @ targets / n)
     fit = fit_differences(lists, gains, contrast, regularization)

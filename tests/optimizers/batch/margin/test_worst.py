@@ -25,7 +25,7 @@ def loss_of(seed: int, regularization: float) -> WorstLoss:
     made = random_batch(seed, SIZES)
     lists = scale_lists(Problem(made, Accuracy(), np.ones(9, np.bool_)), np.ones(9), "deviation")
     references = lists.offsets[:-1] + rng.integers(0, SIZES)
-    demands = rng.normal(0.3, 0.5, len(lists.fixed))
+    demands = rng.normal(0.3, 0.5, len(lists.fixed_scores))
     demands[references] = 0.0
     return WorstLoss(lists, references, demands, regularization)
 
