@@ -46,7 +46,7 @@ def test_line_search_decodes_as_first_best(tied: Problem) -> None:
 
 def test_oracles_by_sentence() -> None:
     found = sentence_oracles(np.array([0, 3, 3, 5]), np.array([0.1, 0.7, 0.7, 0.2, 0.2]))
-    assert found.first.tolist() == found.chosen.tolist() == [1, 3]
+    assert found.first.tolist() == found.oracle_rows.tolist() == [1, 3]
     lists = tuning_set([3, 2], np.zeros((5, 1)), np.array([1, 7, 7, 2, 2]))
     assert find_oracle("sentence", lists, Accuracy(), 1).rows.tolist() == [1, 3]
 
@@ -59,7 +59,7 @@ def test_corpus_oracles_keep_the_hypothesis_drawn() -> None:
         found = corpus_oracles(lists, Accuracy(), np.random.default_rng(seed))
         assert found.rows.tolist() == [1, 2, 3, 4]
         assert found.first.tolist() == [1, 3]
-        drawn.add(tuple(found.chosen.tolist()))
+        drawn.add(tuple(found.oracle_rows.tolist()))
     assert drawn == {(1, 3), (1, 4), (2, 3), (2, 4)}
 
 

@@ -42,7 +42,7 @@ class Block:
         header, start, end: first byte of the header, first byte of the rows, end of the rows.
         sentence, count, width: the numbers in the header.
         title: the words after these numbers.
-        binary: whether the rows are float32.
+        is_binary: whether the rows are float32.
     """
 
     header: int
@@ -52,7 +52,7 @@ class Block:
     count: int
     width: int
     title: tuple[bytes, ...]
-    binary: bool
+    is_binary: bool
 
 
 def find_blocks(file: BlockFile) -> list[Block]:

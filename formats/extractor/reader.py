@@ -135,7 +135,7 @@ def _pieces(blocks: Sequence[Block]) -> Iterator[list[Block]]:
     piece: list[Block] = []
     size = 0
     for block in blocks:
-        if piece and (size > PIECE_BYTES or block.binary != piece[0].binary):
+        if piece and (size > PIECE_BYTES or block.is_binary != piece[0].is_binary):
             yield piece
             piece, size = [], 0
         piece.append(block)
@@ -146,10 +146,10 @@ def _pieces(blocks: Sequence[Block]) -> Iterator[list[Block]]:
 def _parse(file: BlockFile, lines: _Lines, piece: Sequence[Block]) -> _Rows:
     """Return the rows of neighboring blocks of one mode."""
     n_rows, width = sum(block.count for block in piece), piece[0].width
-    if not piece[0].binary and (dense := _parse_columns(lines, piece)) is not None:
+    if not piece[0].is_binary and (dense := _parse_columns(lines, piece)) is not None:
         return _dense_only(dense)
     text = b"".join(file.text[block.start : block.end] for block in piece)
-    if piece[0].binary:
+    if piece[0].is_binary:
         rows = _dense_only(np.frombuffer(text, dtype="<f4").reshape(n_rows, width))
         if not np.isfinite(rows.dense).all():
             raise _value_error(file, piece, "a value that is not a finite number")

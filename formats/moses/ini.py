@@ -275,7 +275,7 @@ def _replace_weights(
                     remedy="Make [weight] agree with num-features",
                 )
             lines[value.line - 1] = _replace_numbers(lines[value.line - 1], texts[name])
-        elif drop_sparse and "_" in name and name not in weights.kept:
+        elif drop_sparse and "_" in name and name not in weights.unchanged_features:
             lines[value.line - 1] = b""
     added = [_new_weight(ini, name, texts[name], end) for name in texts if name not in ini.weights]
     if "weight" in ini.sections:

@@ -41,12 +41,12 @@ class FeatureWeights:
 
     name: str
     values: tuple[float, ...]
-    tuned: tuple[bool, ...]
+    is_tuned: tuple[bool, ...]
 
     @property
     def group(self) -> WeightGroup:
         """The group without the values of components that are not tuned."""
-        pairs = zip(self.values, self.tuned, strict=True)
+        pairs = zip(self.values, self.is_tuned, strict=True)
         return WeightGroup(self.name, tuple(value if tuned else None for value, tuned in pairs))
 
 
@@ -79,8 +79,8 @@ def list_features(ini: MosesIni) -> ShowWeights:
     features = feature_weights(ini)
     names = {feature.name for feature in features}
     return ShowWeights(
-        tuple(feature.group for feature in features if any(feature.tuned)),
-        tuple(feature.name for feature in features if not any(feature.tuned)),
+        tuple(feature.group for feature in features if any(feature.is_tuned)),
+        tuple(feature.name for feature in features if not any(feature.is_tuned)),
         tuple(line.name for line in ini.features if line.name not in names),
     )
 
@@ -94,7 +94,7 @@ def fixed_weights(ini: MosesIni) -> dict[str, float]:
     fixed: dict[str, float] = {}
     for feature in feature_weights(ini):
         names = hypergraph_names([(feature.name, len(feature.values))])
-        spelled = zip(names, feature.values, feature.tuned, strict=True)
+        spelled = zip(names, feature.values, feature.is_tuned, strict=True)
         fixed |= {name: value for name, value, is_tuned in spelled if not is_tuned}
     return fixed
 

@@ -255,7 +255,7 @@ def parse_block_fast(text: bytes, layout: Layout, path: str, first_line: int) ->
     features = _parse_features(padded, *fields.features, layout)
     sentence_ids = parse_integers(padded, *strip_blanks(padded, *fields.sentence_ids))
     score_starts, score_ends = fields.scores
-    scored = np.flatnonzero(fields.n_separators > 2 + layout.skipped)
+    scored = np.flatnonzero(fields.n_separators > 2 + layout.n_skipped)
     scores = np.full(len(sentence_ids), np.nan)
     scores[scored] = parse_numbers(
         padded, *strip_blanks(padded, score_starts[scored], score_ends[scored])
@@ -291,9 +291,9 @@ def _parse_features(
     # A field that ends its line has the line end in the place of the blank behind the last number.
     at_end = (padded[ends - 1] > BLANKS[-1]) & (padded[ends] <= BLANKS[-1])
     padded[ends[at_end]] = BLANKS[-1]
-    dense = parse_columns(padded, begins, ends + at_end, layout, glued=layout.named)
+    dense = parse_columns(padded, begins, ends + at_end, layout, glued=layout.names_values)
     if dense is None:
-        return (parse_named if layout.named else parse_tokens)(padded, begins, ends, layout)
+        return (parse_named if layout.names_values else parse_tokens)(padded, begins, ends, layout)
     none = np.zeros(0, dtype=np.int64)
     indptr = np.zeros(len(begins) + 1, dtype=np.int64)
     return ParsedFeatures(dense, (), indptr, none.astype(np.int32), none.astype(np.float32))
@@ -330,9 +330,9 @@ def _split_lines(padded: Bytes, layout: Layout) -> _Fields | None:
     if count.min(initial=least) < least or np.diff(separators).min(initial=3) < 3:
         return None
     separators = np.append(separators, (0, 0))
-    before = 1 + layout.skipped  # the number of separators ahead of the first of the two fields
+    before = 1 + layout.n_skipped  # the number of separators ahead of the first of the two fields
     second = separators[first + 1]
-    third = separators[first + before] if layout.skipped else second
+    third = separators[first + before] if layout.n_skipped else second
     fourth = np.where(count > before + 1, separators[first + before + 1], line_ends)
     fifth = np.where(count > before + 2, separators[first + before + 2], line_ends)
     own, next_one = (third + 3, fourth), (fourth + 3, fifth)

@@ -78,21 +78,21 @@ class Layout:
     Attributes:
         has_labels: whether groups carry their names in the file.
         groups: ``(name, number of values)`` of each dense group.
-        named: whether every value is named, so that lines may differ in their features.
-        skipped: number of fields between text and features.
+        names_values: whether every value is named, so that lines may differ in their features.
+        n_skipped: number of fields between text and features.
         score_first: whether the score precedes the features, as in lists of Travatar.
     """
 
     has_labels: bool
     groups: tuple[tuple[str, int], ...]
-    named: bool = False
-    skipped: int = 0
+    names_values: bool = False
+    n_skipped: int = 0
     score_first: bool = False
 
     @property
     def least_fields(self) -> int:
         """The number of fields that every line has at least."""
-        return 3 + self.skipped + self.score_first
+        return 3 + self.n_skipped + self.score_first
 
     @classmethod
     def of_line(
@@ -126,7 +126,7 @@ class Layout:
                 )
             groups = tuple((name, 1) for name in dict.fromkeys(dense))
             return cls(True, groups, True, skipped, score_first)
-        return replace(cls._by_position(tokens, names, place), skipped=skipped)
+        return replace(cls._by_position(tokens, names, place), n_skipped=skipped)
 
     @classmethod
     def _by_position(
@@ -172,7 +172,7 @@ def parse_entry(line: bytes, layout: Layout, place: Place) -> NBestEntry:
         FormatError: the line does not have this layout.
     """
     sentence_id, text, features, score, extra = _fields(
-        line, place, layout.skipped, layout.score_first
+        line, place, layout.n_skipped, layout.score_first
     )
     identifier = sentence_id.strip(BLANKS)
     if not identifier.isdigit() or len(identifier) > 18:
@@ -182,7 +182,7 @@ def parse_entry(line: bytes, layout: Layout, place: Place) -> NBestEntry:
         )
     tokens = _TOKEN.findall(features)
     sparse: list[tuple[str, float]] = []
-    if layout.named:
+    if layout.names_values:
         dense, sparse = _parse_features(tokens, layout, place)
     elif layout.has_labels:
         dense, sparse = _parse_labeled(tokens, place)

@@ -103,7 +103,7 @@ class ShowWeights:
         return tuple(value for g in self.groups for value in g.values if value is not None)
 
     @property
-    def kept(self) -> tuple[str, ...]:
+    def unchanged_features(self) -> tuple[str, ...]:
         """Features whose line in the configuration is not changed."""
         return (*self.untuneable, *(g.name for g in self.groups if not g.is_tuneable))
 

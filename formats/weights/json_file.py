@@ -138,10 +138,12 @@ def format_json_weights(
         for part, weights in (("dense", _join_values(dense)), ("sparse", sparse))
         if weights
     ]
-    if changes.added:
-        parts.append(f' "added": {json.dumps(changes.added)}')
-    if changes.derived:
-        parts.append(' "derived": {\n' + ",\n".join(_format_lines(changes.derived, "  ")) + "\n }")
+    if changes.added_features:
+        parts.append(f' "added": {json.dumps(changes.added_features)}')
+    if changes.derived_features:
+        parts.append(
+            ' "derived": {\n' + ",\n".join(_format_lines(changes.derived_features, "  ")) + "\n }"
+        )
     if changes.length_exponent:
         parts.append(f' "length_exponent": {json.dumps(changes.length_exponent)}')
     return ("{\n" + ",\n".join(parts) + "\n}\n").encode()

@@ -30,24 +30,24 @@ class ListChanges:
     """The changes made to lists before weights were learned from them.
 
     Attributes:
-        added: names of the features with values from files or arrays.
-        derived: the expression of each feature that was computed, by name.
+        added_features: names of the features with values from files or arrays.
+        derived_features: the expression of each feature that was computed, by name.
         length_exponent: ``[NAME,...:]X [LENGTH]``: the features (all without names) were divided by
             the length to the power of X; empty if they were not. The length is the number of words,
             or a feature.
     """
 
-    added: tuple[str, ...] = ()
-    derived: Mapping[str, str] = field(default_factory=dict)
+    added_features: tuple[str, ...] = ()
+    derived_features: Mapping[str, str] = field(default_factory=dict)
     length_exponent: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of all features that were not in the lists."""
-        return (*self.added, *self.derived)
+        return (*self.added_features, *self.derived_features)
 
     def __bool__(self) -> bool:
-        return bool(self.added or self.derived or self.length_exponent)
+        return bool(self.added_features or self.derived_features or self.length_exponent)
 
 
 UNCHANGED = ListChanges()
@@ -74,8 +74,10 @@ def parse_list_changes(text: bytes) -> ListChanges:
 
 def format_list_changes(changes: ListChanges) -> bytes:
     """Return the comment lines that record changes; empty without changes."""
-    lines = [f"{_ADDED.decode()} {name}\n" for name in changes.added]
-    lines += [f"{_DERIVED.decode()} {name}={text}\n" for name, text in changes.derived.items()]
+    lines = [f"{_ADDED.decode()} {name}\n" for name in changes.added_features]
+    lines += [
+        f"{_DERIVED.decode()} {name}={text}\n" for name, text in changes.derived_features.items()
+    ]
     if changes.length_exponent:
         lines.append(f"{_LENGTH.decode()} {changes.length_exponent}\n")
     return encode("".join(lines))

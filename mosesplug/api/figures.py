@@ -79,7 +79,7 @@ def plot_fit(result: OptimizeResult, figure: str) -> Figure:
         FitData(
             names=tuple(names[column] for column in shown),
             start=tuple(start[shown].tolist()),
-            learned=tuple(learned[shown].tolist()),
+            learned_weights=tuple(learned[shown].tolist()),
             steps=steps,
             quantity=metric.name if quantity == "score" else quantity,
             report=report,

@@ -120,7 +120,9 @@ class Fit:
 
         ``held_out`` is 1 in rows of sentences that were held out. Without ``domains``, no rows.
         """
-        return Table.of_records(self.result.score_domains(), _DOMAIN_COLUMNS, domain="name")
+        return Table.of_records(
+            self.result.score_domains(), _DOMAIN_COLUMNS, domain="name", held_out="is_held_out"
+        )
 
     @property
     def _space(self) -> FeatureSpace:
@@ -302,7 +304,7 @@ class Fit:
         from mosesplug.api.reranking import rerank
 
         known = lists.space.group_names if isinstance(lists, NBest) else ()
-        derived = self.weights.file.changes.derived
+        derived = self.weights.file.changes.derived_features
         return rerank(
             lists,
             self.weights,

@@ -188,7 +188,7 @@ def optimize(
     with name_keywords(LearningSettings, spell_argument), progressing as report:
         task = make_task(**keywords)
         return fit_settings(
-            task.settings, task.given, report, columns=task.columns, config=task.config
+            task.settings, task.data, report, columns=task.columns, config=task.config
         )
 
 
@@ -272,7 +272,7 @@ def cross_validate(
     progressing = open_progress(keywords.pop("progress"))
     with name_keywords(LearningSettings, spell_argument), progressing as report:
         task = make_task(**keywords)
-        data, found = validate(task.settings, folds, report, task.given)
+        data, found = validate(task.settings, folds, report, task.data)
         return ValidationTable.of_result(found, measure_fold_gains(data, found))
 
 

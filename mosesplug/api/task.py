@@ -51,12 +51,12 @@ class Task:
 
     Attributes:
         settings: those that are values or paths.
-        given: data in memory.
+        data: data in memory.
         columns, config: as for ``Fit``.
     """
 
     settings: LearningSettings
-    given: GivenData
+    data: GivenData
     columns: NDArray[np.int64] | None = None
     config: MosesIni | None = None
 
@@ -141,7 +141,7 @@ def make_task(
             rows = Hypotheses.of_arrays(arrays, sentence_ids, hypotheses)
         measure = None if isinstance(metric, str) else metric
         data = score_hypotheses(rows, scores, statistics, measure, start, settings.threads)
-        given = GivenData(scored=data, domains=held_out.domains)
+        given = GivenData(learning_data=data, domains=held_out.domains)
         return Task(settings, given, columns, config)
 
     given = replace(

@@ -190,12 +190,12 @@ class PluginBatches(BatchDecoder):
     """A ``BatchDecoder`` of a plug-in.
 
     Attributes:
-        named: how the settings name it.
+        named_decoder: how the settings name it.
         decoder: the open decoder, which ``close`` closes.
         nbest: length of the n-best lists.
     """
 
-    named: NamedDecoder
+    named_decoder: NamedDecoder
     decoder: PluginDecoder
     nbest: int
 
@@ -204,15 +204,19 @@ class PluginBatches(BatchDecoder):
     ) -> list[NBestList]:
         """Decode sentences, as ``BatchDecoder.decode``."""
         texts = [text for _, text in sentences]
-        lists = decode_entries(self.decoder, self.named, texts, weights, self.nbest)
+        lists = decode_entries(self.decoder, self.named_decoder, texts, weights, self.nbest)
         try:
             lines = b"".join(
                 format_entry(entry, digits=EXACT_DIGITS) for found in lists for entry in found
             )
         except FormatError as error:
-            raise DecoderError(f"the decoder {self.named.words[0]} failed: {error}") from error
+            raise DecoderError(
+                f"the decoder {self.named_decoder.words[0]} failed: {error}"
+            ) from error
         numbers = [number for number, _ in sentences]
-        return parse_lists(lines, numbers, weights.columns, self.named.words[0], any_layout=True)
+        return parse_lists(
+            lines, numbers, weights.columns, self.named_decoder.words[0], any_layout=True
+        )
 
     def close(self) -> None:
         """Close the decoder."""
@@ -224,11 +228,11 @@ class PluginRecipe:
     """A ``DecoderRecipe`` for a plug-in: each shard or worker opens its own.
 
     Attributes:
-        named: how the settings name it.
+        named_decoder: how the settings name it.
         nbest: length of the n-best lists.
     """
 
-    named: NamedDecoder
+    named_decoder: NamedDecoder
     nbest: int
 
     def make(
@@ -239,4 +243,4 @@ class PluginRecipe:
     ) -> PluginBatches:
         """See ``DecoderRecipe.make``."""
         del prefix, note, beat
-        return PluginBatches(self.named, open_plugin(self.named), self.nbest)
+        return PluginBatches(self.named_decoder, open_plugin(self.named_decoder), self.nbest)

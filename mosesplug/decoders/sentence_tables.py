@@ -61,13 +61,13 @@ class SentenceTables:
     Attributes:
         ini: the configuration.
         texts: its tables that are loaded from text files.
-        cached: its tables whose cache can be turned off.
+        cached_tables: its tables whose cache can be turned off.
         longest: most words of a phrase that the decoder looks up.
     """
 
     ini: MosesIni
     texts: tuple[FeatureLine, ...]
-    cached: tuple[FeatureLine, ...]
+    cached_tables: tuple[FeatureLine, ...]
     longest: int
     _entries: _Entries = field(compare=False, repr=False)
 
@@ -122,7 +122,7 @@ class SentenceTables:
         for line in self.texts:
             changes = {b"path": b"%b" % bytes(directory / line.name), b"name": line.name.encode()}
             lines[line.line - 1] = _rewrite(lines[line.line - 1], _TABLE_OF_A_SENTENCE, changes)
-        for line in self.cached:
+        for line in self.cached_tables:
             lines[line.line - 1] = _rewrite(lines[line.line - 1], line.kind, {b"cache-size": b"0"})
         write_atomic(path, b"".join(lines))
 

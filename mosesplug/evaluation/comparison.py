@@ -191,7 +191,7 @@ def measure_systems(systems: Sequence[System], metric: PreparedMetric) -> list[l
 def _measure_run(system: System, run: int, metric: PreparedMetric) -> NDArray[Any]:
     outside = system.outside[run] if system.outside else None
     if needs_texts(metric.metric):
-        texts = read_translation(system.translations[run], metric.prepared.n_sentences)
+        texts = read_translation(system.translations[run], metric.references.n_sentences)
     else:
         count = 0 if outside is None else len(outside)
         texts = ScorerInput.of_lines([b""] * count, np.arange(count))
@@ -207,7 +207,7 @@ def _score_system(
     trials: int,
     seed: int,
 ) -> SystemScore:
-    signature = metric.prepared.signature
+    signature = metric.references.signature
     variation = estimate_variation(metric.metric, runs, samples, np.random.default_rng(seed))
     score = display_score(signature, variation.mean)
     ends = display_score(signature, variation.low), display_score(signature, variation.high)

@@ -102,7 +102,7 @@ class Gain:
         return self.metrics[0]
 
     @property
-    def watched(self) -> tuple[MetricGain, ...]:
+    def watched_metrics(self) -> tuple[MetricGain, ...]:
         """The metrics that were not."""
         return self.metrics[1:]
 
@@ -117,7 +117,7 @@ def measure_gains(result: OptimizeResult) -> tuple[Gain, ...]:
         return ()
     learned, held_out = find_learned(result), find_held_out(result)
     validation = result.learning.validation
-    if held_out is None and validation is None and not result.data.watched:
+    if held_out is None and validation is None and not result.data.watched_metrics:
         return ()
     gains = [_measure_sentences("learned from", learned, result)]
     if held_out is not None:
@@ -135,7 +135,7 @@ def measure_fold_gains(data: LearningData, validation: CrossValidation) -> tuple
     if data.problem.source is not None or data.problem.search is not None:
         return ()
     objective = WatchedMetric(data.problem.metric, data.problem.tuning_set.stats)
-    metrics = (objective, *data.watched)
+    metrics = (objective, *data.watched_metrics)
     sentences = ScoredSentences(data.problem, data.sentences, metrics, data.rescore)
     return (_measure_folds(sentences, validation, data),)
 
@@ -210,10 +210,12 @@ def find_gaming(gains: Sequence[Gain]) -> str | None:
 
     It is judged on the last of the gains, sentences that were not learned from if there are any.
     """
-    if not gains or not gains[-1].watched:
+    if not gains or not gains[-1].watched_metrics:
         return None
     last = gains[-1]
-    if last.objective.improvement <= 0 or any(each.improvement >= 0 for each in last.watched):
+    if last.objective.improvement <= 0 or any(
+        each.improvement >= 0 for each in last.watched_metrics
+    ):
         return None
     where = {
         "learned from": "the sentences learned from",
@@ -221,7 +223,7 @@ def find_gaming(gains: Sequence[Gain]) -> str | None:
         "folds": "sentences of other folds",
     }[last.data]
     worse = ", ".join(
-        f"{each.metric} ({each.start:.4f} to {each.end:.4f})" for each in last.watched
+        f"{each.metric} ({each.start:.4f} to {each.end:.4f})" for each in last.watched_metrics
     )
     return (
         f"{last.objective.metric} improves on {where} ({last.objective.start:.4f} to "

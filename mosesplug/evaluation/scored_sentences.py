@@ -59,8 +59,8 @@ def find_learned(result: OptimizeResult) -> ScoredSentences:
     """Return the sentences that weights were learned from."""
     data = result.data
     objective = WatchedMetric(data.problem.metric, data.problem.tuning_set.stats)
-    metrics = (objective, *data.watched)
-    return ScoredSentences(data.problem, result.learning.kept, metrics, data.rescore)
+    metrics = (objective, *data.watched_metrics)
+    return ScoredSentences(data.problem, result.learning.learned_sentences, metrics, data.rescore)
 
 
 def find_held_out(result: OptimizeResult) -> ScoredSentences | None:
@@ -69,14 +69,14 @@ def find_held_out(result: OptimizeResult) -> ScoredSentences | None:
     They are a share of the lists, or other lists.
     """
     learned = result.learning
-    if len(learned.away):
-        return find_learned(result).take(learned.away)
+    if len(learned.held_out_sentences):
+        return find_learned(result).take(learned.held_out_sentences)
     if result.held_out is None:
         return None
     problem = result.held_out.problem
     positions = np.flatnonzero(np.diff(problem.tuning_set.offsets)).astype(np.int64)
     metrics = (
         WatchedMetric(problem.metric, problem.tuning_set.stats),
-        *result.held_out.watched,
+        *result.held_out.watched_metrics,
     )
     return ScoredSentences(problem, positions, metrics, result.data.rescore)

@@ -49,7 +49,7 @@ class PreparedMetric:
     """A metric with its references."""
 
     metric: Metric
-    prepared: PreparedReferences
+    references: PreparedReferences
 
     def statistics(
         self,
@@ -66,7 +66,7 @@ class PreparedMetric:
         """
         return compute_statistics(
             self.metric,
-            self.prepared,
+            self.references,
             hypotheses.sentence_ids,
             hypotheses.buffer,
             hypotheses.starts,
@@ -165,13 +165,13 @@ def score_translation(
         if block is not None:
             statistics = _select_hypotheses(block, each, selection or 1)
         elif not isinstance(path, NBestList) and (needs_texts(each.metric) or outside is None):
-            texts = texts or read_translation(path, each.prepared.n_sentences)
+            texts = texts or read_translation(path, each.references.n_sentences)
             statistics = each.statistics(texts, outside=outside)
         else:
             assert outside is not None
             empty = ScorerInput.of_lines([b""] * len(outside), np.arange(len(outside)))
             statistics = each.statistics(empty, outside=outside)
-        signature, interval = each.prepared.signature, None
+        signature, interval = each.references.signature, None
         if samples:
             rng = np.random.default_rng(seed)
             low, high, _ = bootstrap_interval(each.metric, statistics, samples, rng)
@@ -217,8 +217,8 @@ def _select_hypotheses(
     """
     if needs_texts(metric.metric) and not block.has_texts:
         raise UsageError(f"{block.path} has no texts to score")
-    n_sentences = metric.prepared.n_sentences
-    if not metric.prepared.n_references:
+    n_sentences = metric.references.n_sentences
+    if not metric.references.n_references:
         n_sentences = int(block.sentence_ids[-1]) + 1
     check_sentences(block, n_sentences)
     sentences = np.arange(n_sentences)

@@ -82,7 +82,7 @@ def measure_trade_offs(result: OptimizeResult) -> TradeOffs | None:
     None if no metric is watched.
     """
     data, solution = result.data, result.learning.solution
-    if not (data.watched and has_lists(result)):
+    if not (data.watched_metrics and has_lists(result)):
         return None
     held_out = find_held_out(result)
     sentences = find_learned(result) if held_out is None else held_out

@@ -138,7 +138,7 @@ def _extend(
             touched[n_touched] = longer
             n_touched += 1
             counts[longer] += 1
-            if counts[longer] <= tree.summed[longer]:
+            if counts[longer] <= tree.total_counts[longer]:
                 statistics[2 * shorter] += 1
     return n_touched
 

@@ -56,7 +56,7 @@ class GraphFeatures:
         return weights
 
     @cached_property
-    def hidden(self) -> NDArray[np.bool_]:
+    def is_hidden(self) -> NDArray[np.bool_]:
         """Return a mask of the columns that n-best lists omit, bool ``[len(space)]``."""
         mask = np.zeros(len(self.space), dtype=np.bool_)
         mask[[self._tail[name] for name in self.fixed_weights if name in self._tail]] = True
@@ -186,7 +186,7 @@ def _found(graph: Hypergraph, best: Derivations, features: GraphFeatures) -> _Fo
         graph.feature_indices,
         graph.feature_values,
         features.space.n_dense,
-        features.hidden,
+        features.is_hidden,
     )
     return _Found(best.scores, [_plain(words) for words in translations(graph, best)], *sums)
 

@@ -42,12 +42,12 @@ class IterationSource:
     Attributes:
         path: its n-best lists.
         weights: the weights that they were decoded with; None if unknown.
-        found: the weights that the optimizer found; None if unknown.
+        learned_weights: the weights that the optimizer found; None if unknown.
     """
 
     path: Path
     weights: Weights | None = None
-    found: Weights | None = None
+    learned_weights: Weights | None = None
 
 
 def find_iterations(paths: Sequence[Path]) -> list[IterationSource]:
@@ -174,8 +174,8 @@ def _import_iteration(
         threads=threads,
         ahead_bytes=AHEAD_BYTES,
     )
-    if iteration.found is not None:
-        found = _check_width(iteration.found, width, iteration.path)
+    if iteration.learned_weights is not None:
+        found = _check_width(iteration.learned_weights, width, iteration.path)
         lists = store.tuning_set()
         score = corpus_score(Problem(lists, metric), found.vector(lists.space))
         result = IterationResult(found, score, found.largest_change(weights), 0.0)

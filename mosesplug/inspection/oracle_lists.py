@@ -140,7 +140,7 @@ def open_oracle_lists(
             names = [name for name, _ in lists.space.groups]
             check_made_features(file, names, ", ".join(map(str, places)))
             ranking = _score_lists(lists, file, sparse_weights)
-        signature = stored.prepared.signature
+        signature = stored.prepared_references.signature
         yield OracleLists(stored.store, lists, measure, signature, ranking, stored.ids)
 
 

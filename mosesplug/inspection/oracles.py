@@ -125,10 +125,10 @@ def find_oracle(
         settings: settings of the methods.
     """
     found = _SEARCHES[method](lists, metric, seed, settings)
-    scores = [_corpus_score(lists, metric, each.chosen) for each in found]
+    scores = [_corpus_score(lists, metric, each.oracle_rows) for each in found]
     best = int(np.argmax(scores))
     equals = np.diff(found[best].offsets)
-    return ListOracle(found[best].chosen, equals[equals > 0], scores[best], tuple(scores))
+    return ListOracle(found[best].oracle_rows, equals[equals > 0], scores[best], tuple(scores))
 
 
 def _corpus_score(lists: TuningSet, metric: Metric, rows: NDArray[np.int64]) -> float:
@@ -174,7 +174,7 @@ def _make_context_search(kind: CostKind) -> _Search:
         def oracles(batch: TuningSet, rng: np.random.Generator) -> OracleSets:
             gains = costs.gains(batch, metric, memory, rng)
             found = sentence_oracles(batch.offsets, gains)
-            memory.update(costs.update_memory(batch, memory, found.chosen))
+            memory.update(costs.update_memory(batch, memory, found.oracle_rows))
             return found
 
         return [_search_in_batches(lists, seed, settings.batch, oracles)]
@@ -200,7 +200,7 @@ def _search_in_batches(
         found = oracles(batch, rng)
         # From rows of the batch to rows of the lists.
         moved = lists.offsets[sentences] - batch.offsets[:-1]
-        chosen[sentences] = found.chosen + moved
+        chosen[sentences] = found.oracle_rows + moved
         rows.append(found.rows + np.repeat(moved, np.diff(found.offsets)))
     every = np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *rows]))
     bounds = np.searchsorted(every, lists.offsets).astype(np.int64)

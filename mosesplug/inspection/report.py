@@ -73,7 +73,7 @@ def gather_report_steps(
             )
         return
     merged = run.store.tuning_set()
-    data = replace(data, watched=_measure_watched(run, watched, text))
+    data = replace(data, watched_scores=_measure_watched(run, watched, text))
     yield data
     data = _add_coverage(run, merged, _add_oracles(run, merged, data))
     yield data
@@ -228,7 +228,7 @@ def _describe_sentence(
         number=sentence,
         source=text.source_sentence(sentence),
         references=text.reference_sentences(sentence),
-        chosen=decode_text(hypotheses[first_best]),
+        first_best=decode_text(hypotheses[first_best]),
         chosen_score=float(scores[first_best]),
         oracle=decode_text(hypotheses[oracle]),
         oracle_score=float(scores[oracle]),

@@ -68,8 +68,8 @@ def read_data(
         StoreError: a store cannot be read.
     """
     _check_start(settings)
-    if given.scored is not None:
-        data = given.scored
+    if given.learning_data is not None:
+        data = given.learning_data
     elif settings.store is not None:
         data = read_store(settings, settings.store, progress, given)
     else:
@@ -162,7 +162,7 @@ def read_held_out_lists(
         DataError: the lists have other dense features than the data.
     """
     problem = data.problem
-    watched = [each.metric for each in data.watched]
+    watched = [each.metric for each in data.watched_metrics]
     files = given.heldout_lists or settings.heldout_nbest
     references: References | None = given.heldout_references or settings.heldout_refs
     if not files:
@@ -190,7 +190,7 @@ def read_held_out_lists(
         loaded=lambda done: progress(done, len(files), "held-out lists"),
     )
     tuning_set = _move_to_space(lists.tuning_set, space)
-    return HeldOutLists(replace(problem, tuning_set=tuning_set), lists.watched)
+    return HeldOutLists(replace(problem, tuning_set=tuning_set), lists.watched_metrics)
 
 
 def _find_watched(settings: LearningSettings, objective: Metric) -> tuple[Metric, ...]:
@@ -234,7 +234,7 @@ def _read_lists(
         lists.signature,
         lists.hypotheses,
         settings.threads,
-        lists.watched,
+        lists.watched_metrics,
     )
     return _note_missing(data, lists.tuning_set.n_sentences, "hypotheses", "lists")
 
@@ -316,7 +316,7 @@ def _read_graphs(
         f"{count_sentences(graphs.n_sentences, len(graphs.sentences))}, "
         f"{count_noun(graphs.n_graphs, 'search graph')}, "
         f"{graphs.n_kept} of {graphs.n_edges} edges, {count_noun(len(graphs.space), 'feature')}",
-        graphs.prepared.signature,
+        graphs.prepared_references.signature,
         np.array([n for n, each in enumerate(graphs.sentences) if each], dtype=np.int64),
         restrict,
     )

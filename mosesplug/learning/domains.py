@@ -33,7 +33,7 @@ class LearningDomains:
         """The features of the lists."""
         return self.copies.base
 
-    def centered(self, learn: LearnFunction) -> LearnFunction:
+    def center_weights(self, learn: LearnFunction) -> LearnFunction:
         """Return a learner whose shared weights are the mean of those of the domains."""
 
         def learn_centered(
@@ -58,7 +58,7 @@ class DomainScore:
 
     Attributes:
         name: of the domain.
-        held_out: whether the sentences were held out.
+        is_held_out: whether the sentences were held out.
         sentences: number of sentences of the domain.
         start: score of the starting weights.
         shared: score of the shared weights.
@@ -66,7 +66,7 @@ class DomainScore:
     """
 
     name: str
-    held_out: bool
+    is_held_out: bool
     sentences: int
     start: float
     shared: float

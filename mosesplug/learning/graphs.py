@@ -63,7 +63,7 @@ class TuningGraphs:
         start: the starting weights, with the weights of features that are not tuned.
         sentences: the graphs of each sentence, by sentence id.
         references: ``references[k][sentence_id]``.
-        prepared: the references compiled for the metric.
+        prepared_references: the references compiled for the metric.
         n_edges: number of hyperedges of all graphs before pruning.
     """
 
@@ -72,7 +72,7 @@ class TuningGraphs:
     start: StartingWeights
     sentences: Sequence[Sequence[Hypergraph]]
     references: Sequence[Sequence[bytes]]
-    prepared: PreparedReferences
+    prepared_references: PreparedReferences
     n_edges: int
 
     @property
@@ -189,7 +189,7 @@ def make_graph_problem(
         is_fixed=graphs.is_fixed,
     )
     words = [[line.split() for line in each] for each in zip(*graphs.references, strict=True)]
-    return add_graphs(problem, algorithm, graphs.sentences, words, graphs.prepared)
+    return add_graphs(problem, algorithm, graphs.sentences, words, graphs.prepared_references)
 
 
 def select_sentences(
@@ -208,7 +208,7 @@ def select_sentences(
         graphs,
         sentences=[graphs.sentences[place] for place in places],
         references=references,
-        prepared=metric.prepare(references),
+        prepared_references=metric.prepare(references),
     )
 
 

@@ -48,7 +48,8 @@ class LearningData:
         restrict: returns a problem that has only the sentences at some positions.
         notes: what a user should know about the data.
         lengths: how model scores depend on the length; None: they do not.
-        watched: metrics that are reported and not optimized, on the rows of the problem's lists.
+        watched_metrics: metrics that are reported and not optimized, on the rows of the problem's
+            lists.
         domains: the features with copies for each domain; None without weights of domains.
     """
 
@@ -60,7 +61,7 @@ class LearningData:
     restrict: Callable[[Problem, NDArray[np.int64]], Problem]
     notes: tuple[str, ...] = ()
     lengths: LengthScale | None = None
-    watched: tuple[WatchedMetric, ...] = ()
+    watched_metrics: tuple[WatchedMetric, ...] = ()
     domains: LearningDomains | None = None
 
     @property
@@ -134,11 +135,11 @@ class HeldOutLists:
 
     Attributes:
         problem: the lists in the feature space of the data to learn from.
-        watched: metrics that are reported and not optimized, on the rows of these lists.
+        watched_metrics: metrics that are reported and not optimized, on the rows of these lists.
     """
 
     problem: Problem
-    watched: tuple[WatchedMetric, ...] = ()
+    watched_metrics: tuple[WatchedMetric, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,8 @@ class GivenData:
 
     Attributes:
         lists: n-best lists to merge: lists that have been read, or files.
-        scored: lists with their statistics, and their starting weights; nothing else is read then.
+        learning_data: lists with their statistics, and their starting weights; nothing else is read
+            then.
         references: their lines, ``[reference][line]``.
         metric: scores the hypotheses.
         start: returns the starting weights of the features; of search graphs, ``graph_start``.
@@ -159,7 +161,7 @@ class GivenData:
     """
 
     lists: tuple[Path | NBestList, ...] = ()
-    scored: LearningData | None = None
+    learning_data: LearningData | None = None
     references: Sequence[Sequence[bytes]] | None = None
     metric: Metric | None = None
     start: Callable[[FeatureSpace], StartingWeights] | None = None
@@ -205,7 +207,7 @@ def make_list_data(
         signature,
         sentences,
         _restrict_lists,
-        watched=watched,
+        watched_metrics=watched,
     )
 
 

@@ -70,7 +70,10 @@ class OptimizeResult:
             return []
         start, end = data.start.weights, learning.solution.weights
         found = []
-        for positions, held_out in ((learning.kept, False), (learning.away, True)):
+        for positions, held_out in (
+            (learning.learned_sentences, False),
+            (learning.held_out_sentences, True),
+        ):
             part = data.take_sentences(positions)
             found += score_domains(data.domains, part, start, end, held_out=held_out)
         return found
@@ -106,9 +109,9 @@ class LearningResult:
         start, start_held_out: the same scores of the starting weights.
         sentences: number of sentences learned from, and held out.
         runs: every run.
-        kept, away: int64, positions of the sentences learned from, and of those that were held out
-            of them; the second is empty if no share was held out.
-        chosen: the run whose weights were chosen; None for the average.
+        learned_sentences, held_out_sentences: int64, positions of the sentences learned from, and
+            of those that were held out of them; the second is empty if no share was held out.
+        chosen_run: the run whose weights were chosen; None for the average.
         validation: the cross-validation, or None.
         is_start: whether the resulting weights are the starting weights, up to a factor.
     """
@@ -118,10 +121,10 @@ class LearningResult:
     start: float
     start_held_out: float | None
     sentences: tuple[int, int]
-    kept: NDArray[np.int64]
-    away: NDArray[np.int64]
+    learned_sentences: NDArray[np.int64]
+    held_out_sentences: NDArray[np.int64]
     runs: tuple[SeedResult, ...]
-    chosen: SeedResult | None
+    chosen_run: SeedResult | None
     validation: CrossValidation | None
     is_start: bool = False
 
@@ -227,7 +230,7 @@ def _learner_of(
         return make_learner(optimizer, given, settings.sharding)
 
     if data.domains is not None:
-        return data.domains.centered(learn(None))
+        return data.domains.center_weights(learn(None))
     return learn(None) if data.lengths is None else learn_exponent(learn, data.lengths)
 
 
@@ -316,10 +319,10 @@ def learn_weights(
         start=corpus_score(data.rescore(problem, data.start_exponent), start),
         start_held_out=_score(data, held_out, before),
         sentences=(len(kept), n_held_out),
-        kept=kept,
-        away=away,
+        learned_sentences=kept,
+        held_out_sentences=away,
         runs=tuple(results),
-        chosen=chosen,
+        chosen_run=chosen,
         validation=validation,
         is_start=np.allclose(
             normalize(problem, solution.weights), normalize(problem, start), rtol=1e-9, atol=0.0
@@ -334,7 +337,7 @@ def find_warnings(lists: TuningSet, result: LearningResult) -> list[str]:
         *find_list_signs(lists),
         *find_weight_signs(weights, lists.space.labels, lists.space.n_dense),
     ]
-    messages = [finding.message for finding in findings if not finding.fatal]
+    messages = [finding.message for finding in findings if not finding.is_fatal]
     if result.is_start and score < 1.0:  # no score of a metric is higher
         messages.insert(
             0,

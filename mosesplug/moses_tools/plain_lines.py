@@ -34,7 +34,7 @@ def parse_plain_lines(
     """
     n = len(lines)
     ids, text_starts, text_ends, features = np.empty((4, n), dtype=np.int64)
-    if layout.skipped or not split_lines(text, starts, ids, text_starts, text_ends, features):
+    if layout.n_skipped or not split_lines(text, starts, ids, text_starts, text_ends, features):
         return None
     line_ends = starts[1:] - 1
     dense = parse_columns(text, features, line_ends, layout)

@@ -38,20 +38,20 @@ class DomainSpace:
     Attributes:
         base: the features of the lists.
         names: of the domains.
-        copied: int64, ascending; columns of ``base`` that have copies.
+        copied_columns: int64, ascending; columns of ``base`` that have copies.
         scales: whether the weights of a domain may be multiplied by a positive factor.
     """
 
     base: FeatureSpace
     names: tuple[str, ...]
-    copied: NDArray[np.int64]
+    copied_columns: NDArray[np.int64]
     scales: bool
 
     @cached_property
     def space(self) -> FeatureSpace:
         """The features of ``base``, then the copies of each domain."""
         labels = self.base.labels
-        copies = [f"{labels[i]}{MARK}{name}" for name in self.names for i in self.copied]
+        copies = [f"{labels[i]}{MARK}{name}" for name in self.names for i in self.copied_columns]
         if known := sorted(set(copies).intersection(self.base.sparse)):
             raise UsageError(
                 f"the lists have a feature {known[0]}, which --domains would make: use other labels"
@@ -67,7 +67,7 @@ class DomainSpace:
         """
         shared = np.array(vector[: len(self.base)])
         if domain is not None:
-            shared[self.copied] += self._deviations(vector)[self.names.index(domain)]
+            shared[self.copied_columns] += self._deviations(vector)[self.names.index(domain)]
         return shared
 
     def center(self, vector: Floats, counts: Counts) -> Floats:
@@ -90,10 +90,10 @@ class DomainSpace:
         if not shared.any():
             return vector
         deviations = np.where(counts[:, None] > 0, own - shared, 0.0)
-        return np.concatenate([shared, deviations[:, self.copied].ravel()])
+        return np.concatenate([shared, deviations[:, self.copied_columns].ravel()])
 
     def _deviations(self, vector: Floats) -> Floats:
-        return vector[len(self.base) :].reshape(len(self.names), len(self.copied))
+        return vector[len(self.base) :].reshape(len(self.names), len(self.copied_columns))
 
 
 def add_copies(
@@ -149,17 +149,21 @@ def _pad(mask: NDArray[np.bool_] | None, n_copies: int) -> NDArray[np.bool_] | N
 
 def _copy_features(lists: TuningSet, space: DomainSpace, domains: NDArray[np.int64]) -> TuningSet:
     """Return lists whose sparse features are followed by the copies of their domain."""
-    n_dense, n_sparse, n_copied = lists.space.n_dense, lists.space.n_sparse, len(space.copied)
+    n_dense, n_sparse, n_copied = (
+        lists.space.n_dense,
+        lists.space.n_sparse,
+        len(space.copied_columns),
+    )
     of_row = np.repeat(domains, np.diff(lists.offsets))
     first = n_sparse + of_row * n_copied  # the first copy of a row's domain, in the sparse tail
-    dense = space.copied[space.copied < n_dense]
+    dense = space.copied_columns[space.copied_columns < n_dense]
     rows, places = np.nonzero(lists.dense[:, dense])
     parts = [(rows, first[rows] + places, lists.dense[rows, dense[places]])]
     if lists.sparse is not None:
         widths = np.diff(lists.sparse.indptr)
         owners = np.repeat(np.arange(lists.n_hyps), widths)
         place = np.full(n_sparse, -1, dtype=np.int64)
-        place[space.copied[len(dense) :] - n_dense] = np.arange(len(dense), n_copied)
+        place[space.copied_columns[len(dense) :] - n_dense] = np.arange(len(dense), n_copied)
         places = place[lists.sparse.indices]
         kept = places >= 0
         rows = owners[kept]

@@ -31,13 +31,13 @@ class OracleSets:
         rows: int64; those of sentence ``i`` are ``rows[offsets[i]:offsets[i + 1]]``, ascending.
         offsets: int64 ``[n_sentences + 1]``; empty sentences have no oracles.
         score: of the corpus metric, or the mean gain of sentence oracles.
-        chosen: int64, the hypothesis of each non-empty sentence that gives the score.
+        oracle_rows: int64, the hypothesis of each non-empty sentence that gives the score.
     """
 
     rows: NDArray[np.int64]
     offsets: NDArray[np.int64]
     score: float
-    chosen: NDArray[np.int64]
+    oracle_rows: NDArray[np.int64]
 
     @property
     def first(self) -> NDArray[np.int64]:

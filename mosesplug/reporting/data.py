@@ -129,7 +129,7 @@ class SentenceFacts:
         number: the sentence id.
         source: the source sentence; None if unknown.
         references: the references; empty if unknown.
-        chosen: the 1-best with the result's weights.
+        first_best: the 1-best with the result's weights.
         chosen_score: its sentence score.
         oracle: the hypothesis with the best sentence score.
         oracle_score: its sentence score.
@@ -138,7 +138,7 @@ class SentenceFacts:
     number: int
     source: str | None
     references: tuple[str, ...]
-    chosen: str
+    first_best: str
     chosen_score: float
     oracle: str
     oracle_score: float
@@ -206,7 +206,7 @@ class ReportData:
         coverage: None if the lists are in other stores.
         worst, best: sentences with the lowest and highest sentence scores of the 1-best.
         lattice: None if no search graph is stored.
-        watched: metrics that the run did not optimize.
+        watched_scores: metrics that the run did not optimize.
     """
 
     store: str
@@ -224,4 +224,4 @@ class ReportData:
     worst: tuple[SentenceFacts, ...] = ()
     best: tuple[SentenceFacts, ...] = ()
     lattice: LatticeFacts | None = None
-    watched: tuple[WatchedScores, ...] = ()
+    watched_scores: tuple[WatchedScores, ...] = ()

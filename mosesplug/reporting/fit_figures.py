@@ -27,7 +27,7 @@ class FitData:
 
     Attributes:
         names: the features to draw.
-        start, learned: their weights, divided by the L1 norm of the dense ones.
+        start, learned_weights: their weights, divided by the L1 norm of the dense ones.
         steps: a value for each step of the algorithm.
         quantity: what these values are, such as ``loss``.
         report: metric, names, features and surfaces of the lists.
@@ -35,7 +35,7 @@ class FitData:
 
     names: tuple[str, ...]
     start: tuple[float, ...]
-    learned: tuple[float, ...]
+    learned_weights: tuple[float, ...]
     steps: tuple[float, ...]
     quantity: str
     report: ReportData
@@ -46,7 +46,7 @@ def _draw_weights(figure: Figure, data: FitData) -> None:
     figure.set_size_inches(7.0, 1.0 + 0.24 * len(data.names))
     axes = figure.subplots()
     places = np.arange(len(data.names))
-    axes.barh(places, data.learned, height=0.75, color="#2563eb", label="learned")
+    axes.barh(places, data.learned_weights, height=0.75, color="#2563eb", label="learned")
     axes.scatter(data.start, places, marker="|", s=90, color="#dc2626", label="start", zorder=3)
     axes.axvline(0.0, color="black", linewidth=0.6)
     axes.set_yticks(places, data.names, fontsize=8)

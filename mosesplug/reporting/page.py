@@ -53,7 +53,7 @@ def render_page(data: ReportData, title: str) -> str:
     left_out = set() if data.names else {"weights"}
     left_out |= set() if data.features else {"surfaces"}
     left_out |= set() if data.coverage is not None else {"coverage"}
-    if data.watched:
+    if data.watched_scores:
         sections.append(_render_watched(data))
     for heading, name, note in _FIGURES:
         if name not in left_out:
@@ -73,7 +73,7 @@ def render_page(data: ReportData, title: str) -> str:
         sections.append(_render_sentences("Worst sentences", data, data.worst))
         sections.append(_render_sentences("Best sentences", data, data.best))
     sections.append(_render_configuration(data))
-    return render_document(title, sections, SCATTER_STYLE if data.watched else "")
+    return render_document(title, sections, SCATTER_STYLE if data.watched_scores else "")
 
 
 def _render_head(data: ReportData, title: str) -> str:
@@ -116,13 +116,13 @@ def _render_watched(data: ReportData) -> str:
         "Of the decoder's translations. In the plots, better is to the right and up; the "
         "Pareto-optimal iterations, which no other beats by both metrics, are joined by a line."
     )
-    head = ("iteration", data.metric, *(each.metric for each in data.watched))
-    columns = [each.scores for each in (_objective(data), *data.watched)]
+    head = ("iteration", data.metric, *(each.metric for each in data.watched_scores))
+    columns = [each.scores for each in (_objective(data), *data.watched_scores)]
     rows = [
         (str(facts.number), *(f"{value:.4f}" for value in values))
         for facts, values in zip(data.iterations, zip(*columns, strict=True), strict=True)
     ]
-    plots = "".join(_render_trade_off(data, each) for each in data.watched)
+    plots = "".join(_render_trade_off(data, each) for each in data.watched_scores)
     return render_section("Metrics that were not optimized", note, render_table(head, rows) + plots)
 
 
@@ -210,7 +210,7 @@ def _render_sentences(heading: str, data: ReportData, sentences: Sequence[Senten
 def _render_sentence(facts: SentenceFacts) -> str:
     parts = [("source", facts.source)] if facts.source is not None else []
     parts += [("reference", text) for text in facts.references]
-    parts.append((f"chosen, {facts.chosen_score:.4f}", facts.chosen))
+    parts.append((f"chosen, {facts.chosen_score:.4f}", facts.first_best))
     parts.append((f"best in its lists, {facts.oracle_score:.4f}", facts.oracle))
     terms = "".join(f"<dt>{escape(what)}</dt><dd>{escape(text)}</dd>" for what, text in parts)
     return f'<div class="sentence"><b>{facts.number}</b><dl>{terms}</dl></div>'

@@ -55,7 +55,7 @@ class Ingest:
         statistics: key and rows of the same lists.
         checksums: checksums of the records of all lists so far, by sentence.
         checksums_of_statistics: the same for their statistics.
-        checked: the sentences of all blocks that were checked.
+        checked_sentences: the sentences of all blocks that were checked.
         bytes_held: bytes of ``kbest`` and ``statistics``.
         has_stored: whether records were stored before the last block.
         totals: summed statistics of the first hypothesis of each list.
@@ -77,7 +77,7 @@ class Ingest:
     statistics: dict[bytes, bytes] = field(default_factory=dict)
     checksums: dict[int, int] = field(default_factory=dict)
     checksums_of_statistics: dict[int, int] = field(default_factory=dict)
-    checked: set[int] = field(default_factory=set)
+    checked_sentences: set[int] = field(default_factory=set)
     bytes_held: int = 0
     has_stored: bool = False
     totals: NDArray[Any] = field(init=False)
@@ -241,14 +241,14 @@ class Ingest:
                     line=int(block.lines[begin]),
                     remedy="Use lists of this input, and references of all its sentences",
                 )
-            if sentence in self.checked:
+            if sentence in self.checked_sentences:
                 raise FormatError(
                     f"sentence {sentence} already has a list",
                     path=block.path,
                     line=int(block.lines[begin]),
                     remedy="Put all lines of a sentence together",
                 )
-            self.checked.add(sentence)
+            self.checked_sentences.add(sentence)
 
     def _check_parts(self, sentences: NDArray[np.int64], reader: Reader) -> None:
         for sentence in sentences.tolist():

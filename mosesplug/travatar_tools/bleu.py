@@ -66,7 +66,7 @@ class CorpusBleu(Measure):
         return "bleu"
 
     @property
-    def spelled(self) -> str:
+    def spelling(self) -> str:
         """The measure with its settings as in ``-eval``."""
         return f"bleu:{self.settings}" if self.settings else "bleu"
 
@@ -155,4 +155,4 @@ def bleu(settings: str) -> Measure:
         scores = corpus.score(corpus.count(texts, threads))
         return np.column_stack([scores, np.ones(len(scores))])
 
-    return Average(corpus.spelled, count)
+    return Average(corpus.spelling, count)

@@ -35,14 +35,14 @@ class CombinedMeasure(Measure):
         settings: as in ``-eval``, after the colon.
         measures: the measures.
         combine: takes the score of each, float64 ``[n_measures, ...]``, and returns ``[...]``.
-        rewarded: whether each measure surely raises the score; empty: unknown.
+        raises_score: whether each measure surely raises the score; empty: unknown.
     """
 
     kind: str
     settings: str
     measures: tuple[Measure, ...]
     combine: Callable[[Floats], Floats]
-    rewarded: tuple[bool, ...] = ()
+    raises_score: tuple[bool, ...] = ()
 
     @property
     def name(self) -> str:
@@ -50,7 +50,7 @@ class CombinedMeasure(Measure):
         return self.kind
 
     @property
-    def spelled(self) -> str:
+    def spelling(self) -> str:
         """The measure with its settings as in ``-eval``."""
         return f"{self.name}:{self.settings}"
 
@@ -60,13 +60,13 @@ class CombinedMeasure(Measure):
         return tuple(f"{each.name}.{name}" for each in self.measures for name in _names(each))
 
     @property
-    def minimized(self) -> str | None:
+    def minimizing_spelling(self) -> str | None:
         """What to write in place of an error rate that would be maximized."""
         return next(
             (
-                each.minimized
-                for each, wanted in zip(self.measures, self.rewarded, strict=False)
-                if wanted and each.minimized
+                each.minimizing_spelling
+                for each, wanted in zip(self.measures, self.raises_score, strict=False)
+                if wanted and each.minimizing_spelling
             ),
             None,
         )
@@ -97,7 +97,7 @@ class CombinedMeasure(Measure):
                 f"{len(columns)} columns for {len(self.measures)} measures",
                 path=path,
                 line=number,
-                remedy=f"Separate the statistics of each measure of -eval {self.spelled} by tabs",
+                remedy=f"Separate the statistics of each measure of -eval {self.spelling} by tabs",
             )
         parts = zip(self.measures, columns, strict=True)
         return [value for each, column in parts for value in each.parse(column, path, number)]

@@ -102,7 +102,7 @@ class Measure(UnsmoothedMetric):
 
     @property
     @abstractmethod
-    def spelled(self) -> str:
+    def spelling(self) -> str:
         """The measure with its settings as in ``-eval``."""
 
     @property
@@ -120,7 +120,7 @@ class Measure(UnsmoothedMetric):
         """Return the statistics of each hypothesis, float64 ``[n, n_statistics]``."""
 
     @property
-    def minimized(self) -> str | None:
+    def minimizing_spelling(self) -> str | None:
         """What to write so that Travatar minimizes this error rate; None: it is maximized."""
         return None
 
@@ -148,7 +148,7 @@ class Measure(UnsmoothedMetric):
             f"{quote(line.strip())} is not {self.n_statistics} finite numbers",
             path=path,
             line=number,
-            remedy=f"Statistics of -eval {self.spelled} are: {' '.join(self.statistics_names)}",
+            remedy=f"Statistics of -eval {self.spelling} are: {' '.join(self.statistics_names)}",
         )
 
     def format(self, row: Sequence[float]) -> str:
@@ -157,7 +157,7 @@ class Measure(UnsmoothedMetric):
 
     def signature(self) -> str:
         """The measure with its settings."""
-        return self.spelled
+        return self.spelling
 
     def prepare(self, references: Sequence[Sequence[bytes]]) -> PreparedReferences:
         """Refuse references: ``count`` takes texts."""
@@ -177,7 +177,9 @@ class Measure(UnsmoothedMetric):
         self._refuse()
 
     def _refuse(self) -> NoReturn:
-        raise UsageError(f"{self.spelled} is computed from texts and a single reference: use count")
+        raise UsageError(
+            f"{self.spelling} is computed from texts and a single reference: use count"
+        )
 
 
 @dataclass(frozen=True)
@@ -189,7 +191,7 @@ class Average(Measure):
         counter: ``(texts, threads) -> float64 [n, 2]``.
         columns: names of the two statistics.
         is_rate: whether the quotient is an error rate.
-        reversed: whether the score is 1 minus the quotient.
+        is_reversed: whether the score is 1 minus the quotient.
         reverse_setting: the setting that reverses it, as ``reverse=true``.
     """
 
@@ -197,7 +199,7 @@ class Average(Measure):
     counter: Callable[[Texts, int], Floats]
     columns: tuple[str, str] = ("value", "count")
     is_rate: bool = False
-    reversed: bool = False
+    is_reversed: bool = False
     reverse_setting: str = ""
 
     @property
@@ -206,7 +208,7 @@ class Average(Measure):
         return self.measure.partition(":")[0]
 
     @property
-    def spelled(self) -> str:
+    def spelling(self) -> str:
         """The measure with its settings as in ``-eval``."""
         return self.measure
 
@@ -216,9 +218,9 @@ class Average(Measure):
         return self.columns
 
     @property
-    def minimized(self) -> str | None:
+    def minimizing_spelling(self) -> str | None:
         """The reversed measure, if this one is an error rate that would be maximized."""
-        if not self.is_rate or self.reversed:
+        if not self.is_rate or self.is_reversed:
             return None
         return f"{self.name}:{self.reverse_setting}"
 
@@ -231,7 +233,7 @@ class Average(Measure):
         values, counts = np.moveaxis(np.asarray(totals, dtype=np.float64), -1, 0)
         found = np.zeros(values.shape)
         np.divide(values, counts, out=found, where=counts != 0.0)
-        return 1.0 - found if self.reversed else found
+        return 1.0 - found if self.is_reversed else found
 
     def linear(self, stats: Floats) -> tuple[Average, Floats]:
         """Return a sentence measure whose mean is the score, and its statistics.

@@ -86,10 +86,10 @@ class TuneSettings:
                 f"-algorithm {self.algorithm}: unknown; the algorithms are "
                 f"{', '.join(ALGORITHMS)}{suggest(self.algorithm, ALGORITHMS)}"
             )
-        if measure.minimized is not None:
+        if measure.minimizing_spelling is not None:
             raise UsageError(
-                f"-eval {measure.spelled} is an error rate, and Travatar would tune for more "
-                f"errors: write {measure.minimized}"
+                f"-eval {measure.spelling} is an error rate, and Travatar would tune for more "
+                f"errors: write {measure.minimizing_spelling}"
             )
         for name, value in (("l1", self.l1), ("l2", self.l2), ("ent", self.ent)):
             if value and self.algorithm != "lbfgs":
@@ -140,7 +140,7 @@ class TuneSettings:
             metric, _ = measure.convert(np.zeros((0, measure.n_statistics)))
             if metric is measure:
                 raise UsageError(
-                    f"-algorithm lbfgs with -eval {measure.spelled}: only bleu without other "
+                    f"-algorithm lbfgs with -eval {measure.spelling}: only bleu without other "
                     "settings has a counterpart (xbleu): use -eval bleu, or -algorithm mert"
                 )
             name = "xbleu"

@@ -28,11 +28,11 @@ class WeightRanges:
     """Limits of weights.
 
     Attributes:
-        named: the range of each feature that has one.
+        by_name: the range of each feature that has one.
         others: the range of all other features.
     """
 
-    named: Mapping[str, Range] = field(default_factory=dict)
+    by_name: Mapping[str, Range] = field(default_factory=dict)
     others: Range = (-np.inf, np.inf)
 
     def bounds(self, space: FeatureSpace) -> Bounds | None:
@@ -41,13 +41,13 @@ class WeightRanges:
         Raises:
             DataError: a name is that of no feature.
         """
-        unknown = [name for name in self.named if name not in space.labels]
+        unknown = [name for name in self.by_name if name not in space.labels]
         if unknown:
             raise DataError(
                 f"-weight_ranges: unknown feature {unknown[0]}; the features are "
                 f"{', '.join(space.labels[:30])}"
             )
-        limits = np.array([self.named.get(name, self.others) for name in space.labels])
+        limits = np.array([self.by_name.get(name, self.others) for name in space.labels])
         if not np.isfinite(limits).any():
             return None
         closed = np.zeros(len(space), dtype=np.bool_)

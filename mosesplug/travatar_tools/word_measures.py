@@ -95,6 +95,6 @@ def _rate(name: str, settings: str, reverse: str, count: object) -> Measure:
         of_factor,
         ("errors", "reference_length"),
         is_rate=True,
-        reversed=parse_choice(parsed, reverse, ("false", "true")) == "true",
+        is_reversed=parse_choice(parsed, reverse, ("false", "true")) == "true",
         reverse_setting=f"{reverse}=true",
     )

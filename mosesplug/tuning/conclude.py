@@ -62,10 +62,10 @@ def conclude(context: Context, reason: str) -> Result:
         )
     result = Result(
         weights=chosen.weights,
-        chosen=chosen.iteration,
+        chosen_iteration=chosen.iteration,
         score=chosen.score,
         scored_on=chosen.scored_on,
-        graphs=context.learns_from_graphs,
+        uses_graphs=context.learns_from_graphs,
         names=context.data.space.names,
         metric=configuration.metric.name,
         signature=context.data.references.signature,
@@ -73,8 +73,8 @@ def conclude(context: Context, reason: str) -> Result:
         seed=context.data.seed,
         reason=reason,
         iterations=summarize_iterations(records),
-        selected=chosen.how,
-        online=configuration.online is not None,
+        selection=chosen.how,
+        is_online=configuration.online is not None,
         warnings=warnings,
     )
     write_atomic(workspace.summary, result.as_json(format_date(), __version__))
@@ -175,7 +175,7 @@ def _best_heldout(
             Note(
                 "no weights that were found translate the held-out text better than those that the"
                 " run started with: these are returned",
-                warning=True,
+                is_warning=True,
             )
         )
     decoded = (each.iteration for each in records if read_start(each).weights == weights)

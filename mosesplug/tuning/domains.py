@@ -149,7 +149,7 @@ class DomainDecoder:
                 write_atomic(path, format_sparse(own.sparse))
             model = ModelWeights(self.features.with_values(own.dense).groups, own.sparse)
             parts.append((ids, decoder.nbest_lists(iteration, model)))
-        packed = workspace.nbest_packed(iteration)
+        packed = workspace.packed_nbest(iteration)
         _merge_lists(packed, parts)
         out = workspace.run(iteration, "out")
         _merge_lines(out, [(ids, found.stdout) for ids, found in parts])

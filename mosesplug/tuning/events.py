@@ -28,10 +28,10 @@ Phase = Literal["filter", "features", "decode", "score", "optimize", "judge", "c
 
 @dataclass(frozen=True)
 class Note:
-    """A message for the user; ``warning`` if it may be unwanted."""
+    """A message for the user; ``is_warning`` if it may be unwanted."""
 
     text: str
-    warning: bool = False
+    is_warning: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,8 @@ class OptimizerProgress:
 class IterationFinished:
     """The end of an iteration: scores of its 1-best and of the new weights.
 
-    ``optimum`` is the score of the new weights on the lists, or on search graphs if ``graphs``.
-    ``largest_change`` is the largest change of a weight.
+    ``optimum`` is the score of the new weights on the lists, or on search graphs if
+    ``uses_graphs``. ``largest_change`` is the largest change of a weight.
     """
 
     iteration: int
@@ -95,7 +95,7 @@ class IterationFinished:
     optimum: float
     largest_change: float
     hypotheses: int
-    graphs: bool = False
+    uses_graphs: bool = False
 
 
 @dataclass(frozen=True)

@@ -151,7 +151,7 @@ def guard_weights(context: Context, weights: Weights) -> None:
     number = len(earlier) + 1
     found = _weight_signs(context, weights)
     for each in found:
-        if each.fatal:
+        if each.is_fatal:
             raise OptimizerError(
                 f"{context.optimizer.name} found no usable weights in iteration {number}"
                 f" ({each.message}); its lists are kept: try another algorithm with --continue"
@@ -175,7 +175,7 @@ def guard_result(context: Context, weights: Weights) -> tuple[str, ...]:
     """
     found = _weight_signs(context, weights)
     for each in found:
-        if each.fatal:
+        if each.is_fatal:
             raise OptimizerError(
                 f"the run ends with no usable weights ({each.message});"
                 f" {_describe_written_files(context)}; continue with --continue and other settings"
@@ -264,7 +264,7 @@ def _report(
             f" warning{how_to_continue}"
         )
     for message in messages:
-        watch(Note(message, warning=True))
+        watch(Note(message, is_warning=True))
 
 
 def _is_text(configuration: Configuration) -> bool:

@@ -117,7 +117,9 @@ def report_changed_settings(context: Context) -> None:
     ]
     if changed:
         context.files.watch(
-            Note(f"continuing with other settings than before: {'; '.join(changed)}", warning=True)
+            Note(
+                f"continuing with other settings than before: {'; '.join(changed)}", is_warning=True
+            )
         )
     if not isinstance(context.data.configuration.decoding.decoder, OutsideDecoder):
         # A run by ask and tell is continued for every request.
@@ -160,7 +162,7 @@ def adopt_files(context: Context, iterations: range) -> None:
             context, read_resulting_weights(workspace, iteration), f"run{iteration}.weights.txt"
         )
         if len(store.iterations()) < iteration:
-            lists = workspace.nbest_packed(iteration)
+            lists = workspace.packed_nbest(iteration)
             if not lists.is_file():  # mert-moses.pl --hg-mira leaves none
                 raise _missing_file_error(workspace, lists.name)
             store_lists(context, iteration, weights, reuse_decoding(workspace, iteration))

@@ -203,7 +203,7 @@ def prepare_run(
             Note(
                 f"replacing the earlier run in {workspace.directory} (--continue would have gone"
                 " on with it)",
-                warning=True,
+                is_warning=True,
             )
         )
     if earlier != "continued":
@@ -300,7 +300,7 @@ def _report_idle_settings(
 ) -> None:
     """Warn of settings that have no effect."""
     for message in find_idle_options(optimizer, optimization.options):
-        watch(Note(message, warning=True))
+        watch(Note(message, is_warning=True))
     if optimizer.algorithm.restarts:
         return
     idle = {"--range": bool(optimization.ranges), "--historic-bests": optimization.historic_bests}
@@ -309,7 +309,7 @@ def _report_idle_settings(
             Note(
                 f"{name} is for algorithms that start from several points; {optimizer.name}"
                 " starts from one",
-                warning=True,
+                is_warning=True,
             )
         )
 

@@ -48,12 +48,12 @@ class WarningSign:
     Attributes:
         name: of the sign.
         message: observation and remedy, on one line.
-        fatal: whether the weights cannot be used at all.
+        is_fatal: whether the weights cannot be used at all.
     """
 
     name: str
     message: str
-    fatal: bool = False
+    is_fatal: bool = False
 
 
 def find_weight_signs(
@@ -70,7 +70,7 @@ def find_weight_signs(
     if not finite.all():
         name = names[int(np.flatnonzero(~finite)[0])]
         return [
-            WarningSign("not finite", f"the weight of {name} is not a finite number", fatal=True)
+            WarningSign("not finite", f"the weight of {name} is not a finite number", is_fatal=True)
         ]
     sizes = np.abs(weights)
     if not len(sizes) or sizes[:n_dense].max(initial=0.0) < NOTHING:

@@ -173,9 +173,9 @@ def test_nothing_to_report(lists: Path) -> None:
 
 def test_parts_of_a_sum_are_optimized_not_watched(lists: Path) -> None:
     result = learn(lists, metric="GOOD:0.5+BAD:0.5")
-    assert result.data.watched == ()
+    assert result.data.watched_metrics == ()
     beside = learn(lists, metric="GOOD:0.5+BAD:0.5", **{"report-metric": ["BAD"]})
-    assert [each.metric.name for each in beside.data.watched] == ["BAD"]
+    assert [each.metric.name for each in beside.data.watched_metrics] == ["BAD"]
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_settings_that_watched_metrics_share(lists: Path) -> None:
         "scores": [],
         "refs": lists / "refs",
     }
-    (watched,) = learn(lists, **values).data.watched
+    (watched,) = learn(lists, **values).data.watched_metrics
     assert watched.metric == metric("TER", "case:false")
 
 
@@ -265,5 +265,5 @@ def test_gains_of_the_python_api(lists: Path) -> None:
         learn(lists, refs=lists / "refs", **{"report-metric": ["WER"]})
     )
     assert any("every other metric gets worse" in each for each in fit.warnings) == (
-        all(each.improvement < 0 for each in fit.gains[0].watched)
+        all(each.improvement < 0 for each in fit.gains[0].watched_metrics)
     )

@@ -106,7 +106,10 @@ def test_working_directory_of_the_script(tmp_path: Path) -> None:
     (work / "run2.weights.txt").write_text("0.25 0.75\n")
     iterations = find_iterations([work])
     assert [each.weights and each.weights.dense for each in iterations] == [(0.5, 0.5), (0.2, 0.6)]
-    assert [each.found and each.found.dense for each in iterations] == [(0.2, 0.6), (0.25, 0.75)]
+    assert [each.learned_weights and each.learned_weights.dense for each in iterations] == [
+        (0.2, 0.6),
+        (0.25, 0.75),
+    ]
     with open_run(imported(tmp_path, iterations)) as run:
         lines = list(summarize_iterations(run))
         assert run.weights.dense == (0.25, 0.75)

@@ -177,11 +177,11 @@ def test_metrics_that_were_not_optimized(tmp_path: Path) -> None:
                 list(gather_report_steps(run, text, watched=names))
         with pytest.raises(UsageError, match="to report WER, use --refs FILE"):
             list(gather_report_steps(run, ParallelText(), watched=["WER"]))
-    assert [(each.metric, each.is_error_rate) for each in data.watched] == [
+    assert [(each.metric, each.is_error_rate) for each in data.watched_scores] == [
         ("WER", True),
         ("CHRF", False),
     ]
-    for found in data.watched:
+    for found in data.watched_scores:
         judge = metric(found.metric)
         references = judge.prepare([REFERENCE])
         for score, hypotheses in zip(found.scores, LISTS, strict=True):

@@ -47,9 +47,9 @@ def test_median_run_and_average_of_runs() -> None:
     result = learn_weights(data(), learn, 0, runs=3)
     scores = [run.solution.score for run in result.runs]
     assert result.solution.score == sorted(scores)[1]
-    assert result.chosen is result.runs[scores.index(sorted(scores)[1])]
+    assert result.chosen_run is result.runs[scores.index(sorted(scores)[1])]
     mean = learn_weights(data(), learn, 0, runs=3, select="average")
-    assert mean.chosen is None
+    assert mean.chosen_run is None
     assert mean.solution.weights.tolist() == np.mean(POINTS, axis=0).tolist()
     assert mean.solution.score == corpus_score(data().problem, mean.solution.weights)
 

@@ -41,7 +41,7 @@ def of_regime(toy: Any, regime: str, *, nbest: int = 15, **more: Any) -> Any:
 
 
 def warnings_of(log: Any) -> list[str]:
-    return [note.text for note in log.of(Note) if note.warning]
+    return [note.text for note in log.of(Note) if note.is_warning]
 
 
 @pytest.mark.parametrize("regime", REGIMES)

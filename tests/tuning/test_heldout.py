@@ -72,7 +72,7 @@ def test_scores_belong_to_the_optimized_weights(toy: Toy, log: Log) -> None:
 
 def test_the_best_held_out_weights_win(toy: Toy) -> None:
     result = tune(toy.configuration(held_out=held_out(toy), minimum_change=0.0))
-    assert result.selected == "best-heldout"
+    assert result.selection == "best-heldout"
     scores = [score for iteration in result.iterations for _, score in iteration.heldout]
     assert result.score == max(scores)
     assert bleu(toy, toy.directory / "work" / "moses.ini") == pytest.approx(max(scores))
@@ -92,7 +92,7 @@ def test_the_starting_weights_may_be_the_best(toy: Toy, log: Log) -> None:
     assert scores[0] == 1.0 > max(scores[1:])
     assert result.score == 1.0
     assert result.weights == start.iterations[0].weights
-    assert result.chosen == 1
+    assert result.chosen_iteration == 1
     dev = f"# BLEU {result.iterations[0].first_best_score:.6g} on dev {toy.directory / 'input'}\n"
     assert dev in (toy.directory / "work" / "moses.ini").read_text()
     assert any("started with" in note.text for note in log.of(Note))

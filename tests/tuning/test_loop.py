@@ -244,7 +244,7 @@ def test_best_of_all_decoded_iterations(toy: Toy, log: Log) -> None:
     result = tune(toy.configuration(maximum_iterations=2, select="best-dev"), log)
     best = max(result.iterations, key=lambda iteration: iteration.first_best_score)
     # The last decoded iteration scores best here: mert-moses.pl would not have looked at it.
-    assert best.number == 2 == result.chosen
+    assert best.number == 2 == result.chosen_iteration
     assert result.weights == best.weights
     assert result.score == best.first_best_score
     assert any("nothing was decoded with the weights" in note.text for note in log.of(Note))

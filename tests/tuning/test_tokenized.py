@@ -58,7 +58,7 @@ def test_warning_signs_are_those_of_tokenized_text(
     tune(
         toy.configuration(metric=metric("BLEU", f"tokenize:{tokenizer}"), maximum_iterations=1), log
     )
-    signs = [note for note in log.of(Note) if note.warning]
+    signs = [note for note in log.of(Note) if note.is_warning]
     assert any("and 0% in the references" in note.text for note in signs) == warned
 
 

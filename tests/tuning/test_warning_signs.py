@@ -53,7 +53,7 @@ def of_weights(values: Sequence[float]) -> list[WarningSign]:
 @pytest.mark.parametrize("values", [TINY, ALL_BUT_ONE])
 def test_a_dominating_weight_is_reported(values: tuple[float, ...]) -> None:
     (found,) = of_weights(values)
-    assert (found.name, found.fatal) == ("one weight", False)
+    assert (found.name, found.is_fatal) == ("one weight", False)
     assert f"F{int(np.argmax(values))} " in found.message
 
 
@@ -62,7 +62,7 @@ def test_a_dominating_weight_is_reported(values: tuple[float, ...]) -> None:
 )
 def test_weights_that_are_not_finite_are_fatal(values: tuple[float, ...]) -> None:
     (found,) = of_weights(values)
-    assert found.fatal
+    assert found.is_fatal
 
 
 def test_sound_weights_are_passed_over() -> None:
@@ -193,7 +193,7 @@ def turn_reference(toy: Any) -> None:
 
 
 def warnings_of(log: Any) -> list[str]:
-    return [note.text for note in log.of(Note) if note.warning]
+    return [note.text for note in log.of(Note) if note.is_warning]
 
 
 def test_a_sound_run_has_no_warning(toy: Any, log: Any) -> None:

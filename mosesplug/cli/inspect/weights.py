@@ -114,8 +114,8 @@ def _show_weights(weights: ResolvedWeights, top: int, json: bool) -> None:
     if rows:
         print_table(("feature", "weight", "share"), rows, left=1)
     changes = weights.changes
-    learned_with = [f"--add-feature {name}=FILE" for name in changes.added]
-    learned_with += [f"--derive '{name}={text}'" for name, text in changes.derived.items()]
+    learned_with = [f"--add-feature {name}=FILE" for name in changes.added_features]
+    learned_with += [f"--derive '{name}={text}'" for name, text in changes.derived_features.items()]
     if changes.length_exponent:
         spelled = changes.length_exponent.replace(" ", " --length-by ")
         learned_with.append(f"--length-exponent {spelled}")

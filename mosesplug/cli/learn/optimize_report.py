@@ -83,9 +83,9 @@ def _domains(scores: Sequence[DomainScore]) -> list[str]:
     rows = [("domain", "", "sentences", "start", "shared weights", "own weights")]
     for each in scores:
         start, shared, end = (f"{score:.6f}" for score in (each.start, each.shared, each.end))
-        away = "held out" if each.held_out else ""
+        away = "held out" if each.is_held_out else ""
         rows.append((each.name, away, str(each.sentences), start, shared, end))
-    return format_table(rows, left=2 if any(each.held_out for each in scores) else 1)
+    return format_table(rows, left=2 if any(each.is_held_out for each in scores) else 1)
 
 
 def _folds(validation: CrossValidation, result: LearningResult) -> list[str]:
@@ -132,8 +132,8 @@ def _runs(result: LearningResult, settings: LearningSettings) -> list[str]:
     ]
     known = [(name, each) for name, each in spreads if each is not None]
     which = f"the average of {len(result.runs)} runs"
-    if result.chosen is not None:
-        number = result.runs.index(result.chosen) + 1
+    if result.chosen_run is not None:
+        number = result.runs.index(result.chosen_run) + 1
         order = {"median": "the median", "best-heldout": "the best"}[settings.select]
         score = "score" if result.held_out is None else "held-out score"
         which = f"run {number}, {order} by {score}"

@@ -93,24 +93,24 @@ class ProgramOption:
         help: the help text for ``--help``.
         short: one letter, or empty.
         value: the placeholder of the value in ``--help``; empty for a flag.
-        read: converts the text of the value. It raises ValueError with a message that completes
+        convert: converts the text of the value. It raises ValueError with a message that completes
             a sentence whose subject is the option.
         default: the value if the option is missing; always False for a flag, ``()`` for a list.
-        many: the option may be repeated; its values form a tuple.
+        is_repeatable: whether the option may be repeated; its values form a tuple.
     """
 
     name: str
     help: str
     short: str = ""
     value: str = ""
-    read: Callable[[str], Any] = str
+    convert: Callable[[str], Any] = str
     default: Any = None
-    many: bool = False
+    is_repeatable: bool = False
 
     @property
-    def absent(self) -> Any:
+    def missing_value(self) -> Any:
         """The value if the option is missing."""
-        if self.many:
+        if self.is_repeatable:
             return ()
         return self.default if self.value else False
 
@@ -159,7 +159,7 @@ class Program:
             text = option.help
             if option.default is not None:
                 text += f" (default {option.default})"
-            if option.many:
+            if option.is_repeatable:
                 text += " (may be given several times)"
             lines += _wrap_option(spelling, text)
         return "\n".join([*lines, *(["", self.notes] if self.notes else [])]) + "\n"
@@ -171,12 +171,12 @@ class Arguments:
 
     Attributes:
         values: the value of every option by its long name.
-        given: ``(long name, value)`` of the options on the command line, in their order.
+        options: ``(long name, value)`` of the options on the command line, in their order.
         others: the positional arguments.
     """
 
     values: Mapping[str, Any]
-    given: tuple[tuple[str, Any], ...] = field(default=())
+    options: tuple[tuple[str, Any], ...] = field(default=())
     others: tuple[str, ...] = field(default=())
 
     def __getitem__(self, name: str) -> Any:
@@ -259,14 +259,14 @@ class _Reading:
             else:
                 self._cluster(word[1:])
         self._others += self._waiting
-        values = {option.name: option.absent for option in self._options}
+        values = {option.name: option.missing_value for option in self._options}
         for option in self._options:
             found = [value for name, value in self._given if name == option.name]
-            if option.many:
+            if option.is_repeatable:
                 values[option.name] = tuple(found)
             elif found:
                 values[option.name] = found[-1]
-            if self._program.style is Style.BOOST and len(found) > 1 and not option.many:
+            if self._program.style is Style.BOOST and len(found) > 1 and not option.is_repeatable:
                 raise UsageError(f"--{option.name} is given {len(found)} times: give it once")
         if self._others and not self._program.others and not values["help"]:
             raise UsageError(f"{self._others[0]!r} belongs to no option{self._hint()}")
@@ -314,7 +314,7 @@ class _Reading:
                 raise UsageError(f"{spelling} needs a value: {option.value}")
             text = self._waiting.pop(0)
         try:
-            self._given.append((option.name, option.read(text)))
+            self._given.append((option.name, option.convert(text)))
         except ValueError as error:
             raise UsageError(f"{spelling} {error}") from None
 

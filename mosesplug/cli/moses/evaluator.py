@@ -25,7 +25,9 @@ PROGRAM = Program(
     "evaluator",
     "Print scores of translations: one line for each file and metric.",
     (
-        ProgramOption("sctype", "a metric (default BLEU)", short="s", value="NAME", many=True),
+        ProgramOption(
+            "sctype", "a metric (default BLEU)", short="s", value="NAME", is_repeatable=True
+        ),
         ProgramOption(
             "scconfig", "settings of the preceding --sctype", short="c", value="SETTINGS"
         ),
@@ -42,7 +44,7 @@ PROGRAM = Program(
             "samples for a 95 % confidence interval",
             short="b",
             value="N",
-            read=parse_integer,
+            convert=parse_integer,
             default=0,
         ),
         ProgramOption(
@@ -145,7 +147,7 @@ def evaluate(arguments: Arguments) -> None:
 def _parse_metrics(arguments: Arguments) -> list[MetricRequest]:
     """Return the metrics; the settings of each follow it on the command line."""
     found: list[MetricRequest] = []
-    for name, value in arguments.given:
+    for name, value in arguments.options:
         if name == "sctype":
             found.append(MetricRequest(value))
         elif name in ("scconfig", "factors", "filter"):

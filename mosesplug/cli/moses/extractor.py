@@ -55,7 +55,7 @@ PROGRAM = Program(
         ),
         ProgramOption("allow-duplicates", "keep duplicates", short="d"),
         ProgramOption(
-            "verbose", "above 0: print a summary", short="v", value="N", read=parse_integer
+            "verbose", "above 0: print a summary", short="v", value="N", convert=parse_integer
         ),
     ),
     notes="With an interpolated metric (BLEU,TER), --factors and --filter take a value per metric.",

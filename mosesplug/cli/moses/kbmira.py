@@ -42,10 +42,10 @@ PROGRAM = Program(
         ProgramOption("type", "kind of input: nbest or hypergraph", "t", "TYPE", str, "nbest"),
         ProgramOption("sctype", "the metric (default: that of the statistics)", "", "METRIC"),
         ProgramOption("scconfig", "metric settings", "c", "name:value,...", str, ""),
-        ProgramOption("scfile", "statistics file of an iteration", "S", "FILE", many=True),
-        ProgramOption("ffile", "feature file of an iteration", "F", "FILE", many=True),
+        ProgramOption("scfile", "statistics file of an iteration", "S", "FILE", is_repeatable=True),
+        ProgramOption("ffile", "feature file of an iteration", "F", "FILE", is_repeatable=True),
         ProgramOption("hgdir", "hypergraph: directory of the graphs", "H", "DIR"),
-        ProgramOption("reference", "hypergraph: a reference file", "R", "FILE", many=True),
+        ProgramOption("reference", "hypergraph: a reference file", "R", "FILE", is_repeatable=True),
         ProgramOption(
             "random-seed", "random seed (default: from the clock)", "r", "N", parse_integer
         ),

@@ -179,6 +179,6 @@ def read_vectors_from_visits(n_dense: int) -> Callable[[SearchVisits], Pair]:
         return list(values.items())
 
     def vectors(visit: SearchVisits) -> Pair:
-        return features(visit.found[0].hope), features(visit.found[0].fear)
+        return features(visit.hopes_and_fears[0].hope), features(visit.hopes_and_fears[0].fear)
 
     return vectors

@@ -32,14 +32,14 @@ PROGRAM = Program(
             "fvals", "each feature name is followed by its value (default: all values are 1)"
         ),
         ProgramOption(
-            "maxi", "maximum number of iterations", value="N", read=parse_integer, default=100
+            "maxi", "maximum number of iterations", value="N", convert=parse_integer, default=100
         ),
         ProgramOption("nobias", "fit no bias (required)"),
         ProgramOption(
             "lambda",
             "precision of the Gaussian prior on weights",
             value="X",
-            read=parse_real,
+            convert=parse_real,
             default=1,
         ),
         ProgramOption("quiet", "print no summary of the fit on stderr"),
@@ -76,7 +76,7 @@ def _megam(given: Arguments) -> None:
         )
     if not given["quiet"]:
         wrong = np.mean((examples @ fit.weights > 0.0) != (read.labels > 0.5))
-        ended = "minimum found" if fit.converged else "stopped by -maxi"
+        ended = "minimum found" if fit.has_converged else "stopped by -maxi"
         print(
             f"it {fit.iterations} examples {len(read.labels)} loss {fit.loss:.6g} "
             f"er {wrong:.5f} ({ended})",

@@ -32,8 +32,8 @@ PROGRAM = Program(
     "pro",
     "Sample pairs of hypotheses with different sentence BLEU as examples for a classifier.",
     (
-        ProgramOption("scfile", "statistics file of an iteration", "S", "FILE", many=True),
-        ProgramOption("ffile", "feature file of an iteration", "F", "FILE", many=True),
+        ProgramOption("scfile", "statistics file of an iteration", "S", "FILE", is_repeatable=True),
+        ProgramOption("ffile", "feature file of an iteration", "F", "FILE", is_repeatable=True),
         ProgramOption(
             "random-seed", "random seed (default: from the clock)", "r", "N", parse_integer
         ),

@@ -99,7 +99,7 @@ class Reporter:
                 self._step(f"[{iteration}] optimizing: {done} of {total} {what}{self._score}")
             case IterationFinished():
                 self._score = f", {event.metric} so far {event.first_best_score:.4f}"
-                where = "in the graphs" if event.graphs else "in the merged lists"
+                where = "in the graphs" if event.uses_graphs else "in the merged lists"
                 self._line(
                     f"[{event.iteration}] {event.metric} {event.first_best_score:.4f} decoded"
                     f" ({event.hypotheses} hypotheses), {event.optimum:.4f} {where};"
@@ -148,7 +148,7 @@ class Reporter:
 
 def format_iterations(result: Result) -> str:
     """Return the table of iterations, and a line on the result."""
-    rows = _online_rows(result) if result.online else _rows(result)
+    rows = _online_rows(result) if result.is_online else _rows(result)
     if any(iteration.heldout for iteration in result.iterations):
         best = [_best(iteration) for iteration in result.iterations]
         rows = [(*row, cell) for row, cell in zip(rows, ("held out", *best), strict=True)]
@@ -160,13 +160,13 @@ def format_iterations(result: Result) -> str:
 
 def _where(result: Result) -> str:
     """Return the score of the result, and which data it was computed on."""
-    what = {"average": "averaged", "last": "the last ones"}.get(result.selected, "")
+    what = {"average": "averaged", "last": "the last ones"}.get(result.selection, "")
     if result.score is None:
         return f"{what}, not scored"
     score = f"{result.metric} {result.score:.4f}"
     match result.scored_on:
         case "decoded":
-            return f"{score} decoded in iteration {result.chosen}"
+            return f"{score} decoded in iteration {result.chosen_iteration}"
         case "heldout":
             return f"{score} on the held-out text, the best there"
         case "graphs":
@@ -174,7 +174,7 @@ def _where(result: Result) -> str:
         case "learning":
             return f"{score} while learning in the last epoch; {what}"
         case _:
-            average = ", averaged over the iterations" if result.selected == "average" else ""
+            average = ", averaged over the iterations" if result.selection == "average" else ""
             return f"{score} in the merged lists{average}"
 
 
@@ -185,7 +185,7 @@ def _best(iteration: IterationFigures) -> str:
 
 def _rows(result: Result) -> list[tuple[str, ...]]:
     """Return the table of a run that decodes the whole tuning set in each iteration."""
-    where = "in graphs" if result.graphs else "in lists"
+    where = "in graphs" if result.uses_graphs else "in lists"
     head = (
         "iteration",
         result.metric,

@@ -55,7 +55,7 @@ def format_runs(result: SeveralResult) -> str:
 
 
 def _chosen(result: SeveralResult) -> str:
-    run = result.chosen
+    run = result.chosen_run
     if run is None:
         return f"the mean of those of {len(result.runs)} runs, not scored"
     which = {"median": "the median", "best-heldout": "the best"}[result.choice]

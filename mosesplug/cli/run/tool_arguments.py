@@ -192,13 +192,13 @@ def _words(text: str, option: str) -> list[str]:
 
 def _pairs(words: list[str], program: Program, option: str) -> list[tuple[str, str]]:
     """Return the options with the texts of their values, by their long names."""
-    texts = tuple(replace(each, read=str) for each in program.options)
+    texts = tuple(replace(each, convert=str) for each in program.options)
     try:
         # Boost rejects an option that is repeated; here, its last value counts.
         arguments = replace(program, options=texts, style=Style.GETOPT).parse(words)
     except UsageError as error:
         raise UsageError(f"--{option}: {error}") from error
-    return [(f"--{name}", "" if value is True else value) for name, value in arguments.given]
+    return [(f"--{name}", "" if value is True else value) for name, value in arguments.options]
 
 
 def _seed(found: dict[str, str], option: str) -> int | None:

@@ -67,7 +67,7 @@ class Feature:
         name: the name of its weights, ``TranslationModel0``.
         columns: the columns of its values among all values, in file order.
         tuneable: for each value, whether tuning may change its weight.
-        stateful: whether its value depends on the preceding translation.
+        is_stateful: whether its value depends on the preceding translation.
         arguments: the other arguments on its line, ``path=...``.
         line: its line number in the configuration.
     """
@@ -76,7 +76,7 @@ class Feature:
     name: str
     columns: range
     tuneable: tuple[bool, ...]
-    stateful: bool
+    is_stateful: bool
     arguments: Mapping[str, str]
     line: int
 
@@ -106,9 +106,9 @@ class ModelFeatures:
             return np.zeros(width)
         return self.weights[feature.columns.start : feature.columns.stop]
 
-    def reported(self) -> tuple[Feature, ...]:
+    def in_output_order(self) -> tuple[Feature, ...]:
         """Return the features in Moses' output order: stateful ones first."""
-        return tuple(sorted(self.features, key=lambda feature: not feature.stateful))
+        return tuple(sorted(self.features, key=lambda feature: not feature.is_stateful))
 
 
 def read_features(ini: MosesIni, overwrite: str = "") -> ModelFeatures:
@@ -250,7 +250,7 @@ def _weight_vector(
 def show_weights(features: ModelFeatures) -> bytes:
     """Format the output of ``-show-weights`` in Moses' order and spelling."""
     lines = []
-    for feature in features.reported():
+    for feature in features.in_output_order():
         if not any(feature.tuneable):
             lines.append(f"{feature.name} UNTUNEABLE\n")
             continue

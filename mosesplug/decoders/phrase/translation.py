@@ -91,7 +91,7 @@ def list_derivations(graph: PhraseGraph, settings: Settings) -> list[PhraseDeriv
 def make_entry(model: Model, sentence_id: int, derivation: PhraseDerivation) -> NBestEntry:
     """Return a line of the n-best list: tuneable features in Moses' order."""
     dense = []
-    for feature in model.features.reported():
+    for feature in model.features.in_output_order():
         values = tuple(
             # Moses never prints a negative zero.
             float(derivation.values[column]) + 0.0

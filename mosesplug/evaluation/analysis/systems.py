@@ -46,7 +46,7 @@ def measure_metric(systems: Sequence[System], metric: PreparedMetric) -> SystemS
     Raises:
         FormatError: a translation cannot be read, or does not fit the references.
     """
-    signature = metric.prepared.signature
+    signature = metric.references.signature
     statistics = measure_systems(systems, metric)
 
     def score(statistics: NDArray[Any]) -> float:

@@ -41,13 +41,13 @@ class NgramTree(NamedTuple):
     Attributes:
         children: int32 ``[n_ngrams, n_words]``; the n-gram extended by a word, -1 if it is in no
             reference. Row 0 is the empty n-gram.
-        summed: int32 ``[n_ngrams]``; total count in all references.
+        total_counts: int32 ``[n_ngrams]``; total count in all references.
         largest: int32 ``[n_ngrams]``; maximum count in one reference.
         length: length of the shortest reference in words.
     """
 
     children: NDArray[np.int32]
-    summed: NDArray[np.int32]
+    total_counts: NDArray[np.int32]
     largest: NDArray[np.int32]
     length: np.float32
 

@@ -142,7 +142,7 @@ def split_for(
         DataError: see ``split``.
     """
     table = make_table(references.tree)
-    count = len(references.tree.summed)
+    count = len(references.tree.total_counts)
     return _split(_source(graph, references.words), table, count, False, ORDER, most_edges, room)
 
 

@@ -114,7 +114,7 @@ def _fill(table: NgramTable, count: int) -> None:
 
 def make_table(tree: NgramTree) -> NgramTable:
     """Return a table of the reference n-grams with the same numbers as in the tree."""
-    count = len(tree.summed)
+    count = len(tree.total_counts)
     table = empty_table(count)
     prefixes, last = np.nonzero(tree.children >= 0)
     ngrams = tree.children[prefixes, last]

@@ -184,7 +184,7 @@ def _search(
         np.empty((n_nodes, CONTEXT), dtype=np.int32),
         np.zeros(n_nodes, dtype=np.int64),
         np.zeros(n_nodes, dtype=np.int64),
-        np.zeros(len(graph.tree.summed), dtype=np.int32),
+        np.zeros(len(graph.tree.total_counts), dtype=np.int32),
         np.empty(CONTEXT, dtype=np.int32),
         np.empty(most_touched(graph), dtype=np.int32),
         np.zeros((3, 9), dtype=np.float32),

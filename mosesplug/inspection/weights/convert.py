@@ -223,7 +223,7 @@ def _fill_config(weights: ResolvedWeights, ini: MosesIni) -> ShowWeights:
     values: Mapping[str, tuple[float, ...]] = _tuned_groups(weights.show)
     groups = []
     for feature in feature_weights(ini):
-        n_tuned = sum(feature.tuned)
+        n_tuned = sum(feature.is_tuned)
         found = values.get(feature.name, ())
         if len(found) != n_tuned:
             raise DataError(
@@ -232,7 +232,7 @@ def _fill_config(weights: ResolvedWeights, ini: MosesIni) -> ShowWeights:
             )
         rest = iter(found)
         groups.append(
-            WeightGroup(feature.name, tuple(next(rest) if t else None for t in feature.tuned))
+            WeightGroup(feature.name, tuple(next(rest) if t else None for t in feature.is_tuned))
         )
     names = {group.name for group in groups}
     if strange := [name for name in values if name not in names]:

@@ -24,7 +24,9 @@ def check_derived_features(weights: WeightFile, settings: ListSettings) -> None:
     Raises:
         UsageError: an expression differs.
     """
-    recorded = {each.name: each for each in parse_derived_features(weights.changes.derived)}
+    recorded = {
+        each.name: each for each in parse_derived_features(weights.changes.derived_features)
+    }
     for each in parse_derived_features(settings.derive):
         other = recorded.get(each.name)
         if other is not None and other.expression != each.expression:
@@ -45,10 +47,12 @@ def check_made_features(weights: WeightFile, known: Collection[str], lists: str)
     Raises:
         UsageError: the lists lack a feature.
     """
-    options = [f"--add-feature {name}=FILE" for name in weights.changes.added if name not in known]
+    options = [
+        f"--add-feature {name}=FILE" for name in weights.changes.added_features if name not in known
+    ]
     options += [
         f"--derive {shlex.quote(f'{name}={text}')}"
-        for name, text in weights.changes.derived.items()
+        for name, text in weights.changes.derived_features.items()
         if name not in known
     ]
     if options:

@@ -64,13 +64,13 @@ class MergedLists:
         tuning_set: distinct hypotheses with the metric's statistics.
         signature: the metric with its settings and the number of references.
         hypotheses: number of hypotheses read, duplicates included.
-        watched: metrics that are reported beside it, with their statistics.
+        watched_metrics: metrics that are reported beside it, with their statistics.
     """
 
     tuning_set: TuningSet
     signature: str
     hypotheses: int
-    watched: tuple[WatchedMetric, ...] = ()
+    watched_metrics: tuple[WatchedMetric, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -79,13 +79,13 @@ class StoredLists:
 
     Attributes:
         store: open for reading.
-        prepared: the references as the metric compiled them.
+        prepared_references: the references as the metric compiled them.
         hypotheses: number of hypotheses read, duplicates included.
         ids: the sentence ids that are texts, by their numbers; empty if they are integers.
     """
 
     store: NBestStore
-    prepared: PreparedReferences
+    prepared_references: PreparedReferences
     hypotheses: int
     ids: tuple[str, ...] = ()
 
@@ -135,7 +135,7 @@ def load_lists(
         loaded=loaded,
         check=check,
     ) as stored:
-        prepared = stored.prepared
+        prepared = stored.prepared_references
         if watched and isinstance(prepared, InterpolatedReferences):
             prepared = prepared.parts[0]
         lists, found = split_statistics(stored.store.tuning_set(), metric, watched)

@@ -29,13 +29,13 @@ class WeightFit:
         weights: float64 ``[n_features]``.
         loss: value of the minimized function.
         iterations: of the solver.
-        converged: False if the iterations were used up.
+        has_converged: False if the iterations were used up.
     """
 
     weights: Floats
     loss: float
     iterations: int
-    converged: bool
+    has_converged: bool
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ def fit_scaled(
     weights = np.where(problem.active_mask, 0.0, initial)
     weights[lists.columns] = found.weights
     if not weights[lists.columns].any():
-        early = "" if latest[0].converged else ", or the solver had too few steps"
+        early = "" if latest[0].has_converged else ", or the solver had too few steps"
         raise OptimizerError(
             "all weights are zero: the features do not separate good hypotheses from bad ones, or "
             f"the regularization is too strong{early}"

@@ -138,7 +138,7 @@ class LineSpace:
         searcher: ListSearcher | None = getattr(self._own, "searcher", None)
         if searcher is None or len(searcher.scratch.thresholds) < n_directions:
             scratch = LineScratch.of(self, n_directions)
-            known = self._known_rows() if searcher is None else searcher.known
+            known = self._known_rows() if searcher is None else searcher.hull_rows
             searcher = self._own.searcher = ListSearcher(self, scratch, known)
         return searcher
 
@@ -190,16 +190,18 @@ class ListSearcher:
     Attributes:
         space: the hypotheses.
         scratch: its memory.
-        known: int32 ``[n_sentences, n_axes, 10]``, rows of the last hulls along the axes.
+        hull_rows: int32 ``[n_sentences, n_axes, 10]``, rows of the last hulls along the axes.
     """
 
     space: LineSpace
     scratch: LineScratch
-    known: NDArray[np.int32]
+    hull_rows: NDArray[np.int32]
 
     def along_axes(self, axes: NDArray[np.int64], point: NDArray[np.float64]) -> Iterator[Surface]:
         """See ``LineSearcher``."""
-        return error_surfaces(self.space, self.space.axes, axes, point, self.scratch, self.known)
+        return error_surfaces(
+            self.space, self.space.axes, axes, point, self.scratch, self.hull_rows
+        )
 
     def along(
         self, directions: NDArray[np.float64], point: NDArray[np.float64]

@@ -84,7 +84,7 @@ class Regularizer:
     Attributes:
         l2: factor of the squared sine.
         l0: penalty of each weight that is not 0.
-        given: float64 ``[n_features]``, the weights that the sine compares with.
+        center: float64 ``[n_features]``, the weights that the sine compares with.
         active: bool ``[n_features]``, the weights that L0 counts.
         units: float64 ``[n_features]``, factors of weights in the sine; None: 1. Spreads of
             features make it compare contributions to model scores.
@@ -92,7 +92,7 @@ class Regularizer:
 
     l2: float
     l0: float
-    given: Vector
+    center: Vector
     active: NDArray[np.bool_]
     units: Vector | None = None
 
@@ -112,8 +112,8 @@ class Regularizer:
     def anchor(self, weights: Vector, direction: Vector) -> Anchor:
         """Return the products of a line in the units, float64 ``[n_features]`` each."""
         if self.units is None:
-            return Anchor.of(weights, direction, self.given)
-        return Anchor.of(weights * self.units, direction * self.units, self.given * self.units)
+            return Anchor.of(weights, direction, self.center)
+        return Anchor.of(weights * self.units, direction * self.units, self.center * self.units)
 
 
 @dataclass(frozen=True)

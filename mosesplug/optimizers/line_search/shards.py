@@ -56,12 +56,12 @@ class ShardedSpace:
     """Hypotheses in shards; implements ``SearchSpace`` and ``LineSearcher``.
 
     Attributes:
-        prepared: the shards.
+        shards: the shards.
         metric: scores the summed statistics.
         spread: float64 ``[n_active]``.
     """
 
-    prepared: PreparedShards
+    shards: PreparedShards
     metric: Metric
     spread: Vector
 
@@ -71,7 +71,7 @@ class ShardedSpace:
 
     def decode(self, point: Vector) -> float:
         """Return the corpus score of the 1-best hypotheses; ties go to the first."""
-        rows = np.concatenate(self.prepared.map(_decode, repeat(point)))
+        rows = np.concatenate(self.shards.map(_decode, repeat(point)))
         totals = np.empty(rows.shape[1])
         add_statistics(rows, np.arange(len(rows)), totals)
         return float(self.metric.score(totals))
@@ -82,11 +82,11 @@ class ShardedSpace:
 
     def along_axes(self, axes: NDArray[np.int64], point: Vector) -> Iterator[Surface]:
         """See ``LineSearcher``."""
-        return self._surfaces(self.prepared.map(_search_axes, repeat(axes), repeat(point)))
+        return self._surfaces(self.shards.map(_search_axes, repeat(axes), repeat(point)))
 
     def along(self, directions: Vector, point: Vector) -> Iterator[Surface]:
         """See ``LineSearcher``."""
-        return self._surfaces(self.prepared.map(_search, repeat(directions), repeat(point)))
+        return self._surfaces(self.shards.map(_search, repeat(directions), repeat(point)))
 
     def _surfaces(self, shards: list[list[LineChanges]]) -> Iterator[Surface]:
         for parts in zip(*shards, strict=True):
@@ -134,7 +134,7 @@ def _decode(shard: _Shard, weights: Vector) -> NDArray[Any]:
 def _search_axes(shard: _Shard, axes: NDArray[np.int64], weights: Vector) -> list[LineChanges]:
     searcher, scores = shard.space.searcher(len(axes)), shard.at(weights)
     found = find_line_changes(
-        shard.space, shard.space.axes, axes, scores, searcher.scratch, searcher.known
+        shard.space, shard.space.axes, axes, scores, searcher.scratch, searcher.hull_rows
     )
     return _pack(shard, searcher, found)
 

@@ -143,7 +143,9 @@ def optimize_online(
         problem = activate_sparse(problem)
         initial = check_weights(problem, initial)
         seed = int(rng.integers(1 << 62))
-        plan = Plan(seed, options.batch, problem.metric, problem.active_mask, stored=True)
+        plan = Plan(
+            seed, options.batch, problem.metric, problem.active_mask, uses_stored_lists=True
+        )
         learner = learner_of(options)
         if problem.bounds is not None:
             learner = keep_bounds(learner, problem.bounds)

@@ -60,14 +60,15 @@ class Plan:
         batch: number of sentences per mini-batch.
         metric: the metric to optimize.
         active: bool ``[n_features]``; weights that may change. Features found later are active.
-        stored: whether the n-best lists are those of earlier decodings, which many epochs visit.
+        uses_stored_lists: whether the n-best lists are those of earlier decodings, which many
+            epochs visit.
     """
 
     seed: int
     batch: int
     metric: Metric
     active: NDArray[np.bool_]
-    stored: bool = False
+    uses_stored_lists: bool = False
 
 
 @dataclass(frozen=True)
@@ -213,7 +214,7 @@ def make_step(plan: Plan, epoch: int, place: int, per_epoch: int, n_features: in
         active=active,
         # From 1: a final 0 would repeat the random numbers of the epoch's order.
         rng=np.random.default_rng([plan.seed, epoch, place + 1]),
-        stored=plan.stored,
+        uses_stored_lists=plan.uses_stored_lists,
     )
 
 

@@ -65,7 +65,7 @@ class Step:
         metric: the metric; it maps summed statistics to a score, and larger is better.
         active: bool ``[n_features]``; weights that may change.
         rng: the random generator of this step; it depends only on seed, epoch and batch number.
-        stored: whether the n-best lists are those of earlier decodings.
+        uses_stored_lists: whether the n-best lists are those of earlier decodings.
     """
 
     number: int
@@ -74,7 +74,7 @@ class Step:
     metric: Metric
     active: NDArray[np.bool_]
     rng: np.random.Generator
-    stored: bool = False
+    uses_stored_lists: bool = False
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,7 @@ def solve_each_sentence(features: CompactArrays, task: MiraTask, walk: Walk) -> 
         if length > 0.0:
             size = min(task.slack, loss / length)
             add_difference(walk.weights, along, size)
-            add_difference(walk.moved, along, size)
+            add_difference(walk.total_step, along, size)
 
 
 @kernel
@@ -153,7 +153,7 @@ def _cut(
     """
     size, working = 0, empty_set(8 * len(references))
     caps, tolerance = np.full(len(references), task.slack), max(0.1 * task.tolerance, 1e-12)
-    weights, moved = walk.weights.copy(), walk.moved.copy()
+    weights, moved = walk.weights.copy(), walk.total_step.copy()
     while True:
         known = size
         working = with_room(working, size, len(references))
@@ -242,7 +242,7 @@ def mira_learner(options: MiraOptions) -> Learner:
         task = MiraTask(
             drop_empty_sentences(batch.offsets),
             gains,
-            options.slack or (_SLACK_STORED if step.stored else _SLACK_DECODING),
+            options.slack or (_SLACK_STORED if step.uses_stored_lists else _SLACK_DECODING),
             options.solver_tolerance,
             options.choice == "hope-fear",
             given_oracles(batch),
@@ -260,10 +260,10 @@ def mira_learner(options: MiraOptions) -> Learner:
         else:
             together = n_sentences if options.constraints == "cutting-plane" else 1
             with_working_sets(features, task, walk, together)
-        touched = np.flatnonzero(walk.moved)
+        touched = np.flatnonzero(walk.total_step)
         return Change(
             columns=rows.columns[touched],
-            values=walk.moved[touched],
+            values=walk.total_step[touched],
             memory=costs.update_memory(batch, memory, costs.choose(batch, walk.scores, gains)),
             report={
                 "loss": float(walk.losses.sum()) / max(1, n_sentences),

@@ -151,7 +151,7 @@ def _step(
         return 0.0
     size = min(most, missing / length)
     add_difference(walk.weights, along, sign * size)
-    add_difference(walk.moved, along, sign * size)
+    add_difference(walk.total_step, along, sign * size)
     return float(size)
 
 
@@ -189,7 +189,7 @@ def _cut(
     leads, slacks = first, np.zeros(2)
     size, working = 0, empty_set(8)
     caps = np.array([task.slack, task.bound_slack])
-    weights, moved = walk.weights.copy(), walk.moved.copy()
+    weights, moved = walk.weights.copy(), walk.total_step.copy()
     while size < task.iterations:
         slacks[:] = 0.0
         for i in range(size):
@@ -325,11 +325,11 @@ def _learner(
         features = rows.arrays(step.active)
         solve = solve_cutting_planes if solver_iterations else step_once
         spreads, violations = solve(features, task, walk)
-        touched = np.flatnonzero(walk.moved)
+        touched = np.flatnonzero(walk.total_step)
         divisor = max(1, n_sentences)
         return Change(
             columns=rows.columns[touched],
-            values=walk.moved[touched],
+            values=walk.total_step[touched],
             memory=costs.update_memory(batch, memory, costs.choose(batch, walk.scores, gains)),
             report={
                 "loss": float(walk.losses.sum()) / divisor,

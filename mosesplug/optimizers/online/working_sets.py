@@ -30,13 +30,13 @@ class Walk(NamedTuple):
 
     Attributes:
         weights: float64 ``[n_columns]``; the current weights.
-        moved: float64 ``[n_columns]``; sum of the steps so far, exactly 0 if they cancel out.
+        total_step: float64 ``[n_columns]``; sum of the steps so far, exactly 0 if they cancel out.
         scores: float64 ``[n_hyps]``; model scores when the sentence was processed.
         losses: float64 ``[n_sentences]``; the loss of its worst constraint at that time.
     """
 
     weights: NDArray[np.float64]
-    moved: NDArray[np.float64]
+    total_step: NDArray[np.float64]
     scores: NDArray[np.float64]
     losses: NDArray[np.float64]
 
@@ -157,9 +157,9 @@ def solve(
         exchanges,
         working.multipliers[:size],
     )
-    walk.weights[:], walk.moved[:] = weights, moved
+    walk.weights[:], walk.total_step[:] = weights, moved
     for i in range(size):
         if working.multipliers[i] > 0.0:
             along = difference(features, working.references[i], working.others[i])
             add_difference(walk.weights, along, working.signs[i] * working.multipliers[i])
-            add_difference(walk.moved, along, working.signs[i] * working.multipliers[i])
+            add_difference(walk.total_step, along, working.signs[i] * working.multipliers[i])

@@ -145,7 +145,7 @@ def minimize_in_box_with_l1(
         accepted=report,
         **settings,  # type: ignore[arg-type]
     )
-    return Minimum(join(found.x), found.value, found.iterations, found.converged)
+    return Minimum(join(found.x), found.value, found.iterations, found.has_converged)
 
 
 _WIDEST = 12

@@ -46,13 +46,13 @@ class Minimum:
         x: float64 ``[n]``.
         value: of the function there.
         iterations: accepted steps.
-        converged: False if the iterations were used up.
+        has_converged: False if the iterations were used up.
     """
 
     x: Floats
     value: float
     iterations: int
-    converged: bool
+    has_converged: bool
 
 
 def minimize_smooth(

@@ -60,7 +60,7 @@ class CommandDecoder:
         del weights
         workspace, total, clock = self.workspace, self.n_sentences, Clock()
         nbest = workspace.nbest(iteration)
-        for leftover in (nbest, workspace.nbest_packed(iteration)):
+        for leftover in (nbest, workspace.packed_nbest(iteration)):
             leftover.unlink(missing_ok=True)
         command = self.command.call(
             weights=weights_path(self.configuration, workspace, iteration),

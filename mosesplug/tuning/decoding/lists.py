@@ -78,7 +78,7 @@ def keep_list(
     if follower is None or not follower.finish():
         return finish_list(configuration, workspace, iteration, watch), None
     workspace.nbest(iteration).unlink()
-    return workspace.nbest_packed(iteration), follower.take_lists()
+    return workspace.packed_nbest(iteration), follower.take_lists()
 
 
 @contextmanager
@@ -91,7 +91,7 @@ def follow_decoder(
         yield None
         return
     groups = FeatureSpace.of_names(features.names).groups
-    path, packed = workspace.nbest(iteration), workspace.nbest_packed(iteration)
+    path, packed = workspace.nbest(iteration), workspace.packed_nbest(iteration)
     with follow_list(path, packed, groups) as follower:
         yield follower
 
@@ -155,7 +155,7 @@ def reuse_decoding(workspace: Workspace, iteration: int, *, graphs: bool = False
     Raises:
         DecoderError: they are missing.
     """
-    path = workspace.nbest_packed(iteration)
+    path = workspace.packed_nbest(iteration)
     there = workspace.graphs if graphs else path
     if not there.exists():
         raise DecoderError(
@@ -286,6 +286,6 @@ def _check_missing_lists(
         Note(
             f"{len(missing)} of {n_sentences} sentences have no n-best list and do not count:"
             f" {named} (counted from 0)",
-            warning=True,
+            is_warning=True,
         )
     )

@@ -35,7 +35,7 @@ class PluginRunDecoder:
     """A ``Decoder`` that calls a plug-in.
 
     Attributes:
-        named: how the settings name it.
+        named_decoder: how the settings name it.
         plugin: the open decoder.
         configuration: of the run.
         workspace: its files.
@@ -44,7 +44,7 @@ class PluginRunDecoder:
         watch: receives progress.
     """
 
-    named: NamedDecoder
+    named_decoder: NamedDecoder
     plugin: PluginDecoder
     configuration: Configuration
     workspace: Workspace
@@ -55,7 +55,7 @@ class PluginRunDecoder:
     @property
     def version(self) -> str:
         """Name and argument of the plug-in, which determine the hypotheses."""
-        return self.named.words[0]
+        return self.named_decoder.words[0]
 
     def nbest_lists(self, iteration: int, weights: ModelWeights) -> DecodedInput:
         """Decode the input, and keep the lists as ``runN.bestK.out.gz``.
@@ -65,7 +65,7 @@ class PluginRunDecoder:
         """
         workspace, clock = self.workspace, Clock()
         nbest, out = workspace.nbest(iteration), workspace.run(iteration, "out")
-        for leftover in (nbest, workspace.nbest_packed(iteration)):
+        for leftover in (nbest, workspace.packed_nbest(iteration)):
             leftover.unlink(missing_ok=True)
         best: list[bytes] = []
         with atomic_write(nbest) as file:
@@ -74,11 +74,11 @@ class PluginRunDecoder:
         err = workspace.run(iteration, "decoder.err")
         write_atomic(err, b"")
         packed = finish_list(self.configuration, workspace, iteration, self.watch)
-        return DecodedInput(packed, self.named.words, out, err, clock.seconds())
+        return DecodedInput(packed, self.named_decoder.words, out, err, clock.seconds())
 
     def search_graphs(self, iteration: int, weights: ModelWeights) -> DecodedInput:
         """Raise ``UsageError``: a plug-in returns n-best lists only."""
-        raise UsageError(f"{self.named.words[0]} returns n-best lists, no search graphs")
+        raise UsageError(f"{self.named_decoder.words[0]} returns n-best lists, no search graphs")
 
     def serve(
         self, sentences: Sequence[bytes], weights: ModelWeights
@@ -101,19 +101,21 @@ class PluginRunDecoder:
         clock = Clock()
         sentences = read_lines(self.configuration.source)
         lists = decode_entries(
-            self.plugin, self.named, sentences, weights, self.configuration.decoding.nbest
+            self.plugin, self.named_decoder, sentences, weights, self.configuration.decoding.nbest
         )
         for done, found in enumerate(lists, start=1):
             best.append(found[0].text if found else b"")
             try:
                 yield from [format_entry(entry, digits=EXACT_DIGITS) for entry in found]
             except FormatError as error:
-                raise DecoderError(f"the decoder {self.named.words[0]} failed: {error}") from error
+                raise DecoderError(
+                    f"the decoder {self.named_decoder.words[0]} failed: {error}"
+                ) from error
             self.watch(DecodingProgress(iteration, done, self.n_sentences, clock.seconds()))
 
     @property
     def _batches(self) -> PluginRecipe:
-        return PluginRecipe(self.named, self.configuration.decoding.nbest)
+        return PluginRecipe(self.named_decoder, self.configuration.decoding.nbest)
 
 
 def open_run_decoder(

@@ -158,7 +158,7 @@ def _filter_tables(
     configuration: Configuration, filtering: ModelFilter, workspace: Workspace, watch: Watcher
 ) -> Path:
     """Return the filtered model's configuration; filter again if sources changed."""
-    target = workspace.filtered
+    target = workspace.filtered_model
     made_from = {
         "command": shlex.join(filtering.command),
         "configuration": caches.describe_content(configuration.config),

@@ -75,7 +75,7 @@ class ProgramDecoder:
         nbest, samples = workspace.nbest(iteration), workspace.samples(iteration, 0)
         if decoding.lattice_samples:
             samples = workspace.samples(iteration, decoding.lattice_samples)
-        for leftover in (nbest, samples, workspace.nbest_packed(iteration)):
+        for leftover in (nbest, samples, workspace.packed_nbest(iteration)):
             leftover.unlink(missing_ok=True)
         command = self.program.nbest(
             self.config,
@@ -123,7 +123,7 @@ class ProgramDecoder:
             DecoderError: the program failed.
         """
         workspace = self.workspace
-        packed = workspace.nbest_packed(iteration)
+        packed = workspace.packed_nbest(iteration)
         packed.unlink(missing_ok=True)
         workspace.remove_graphs()
         workspace.graphs.mkdir(exist_ok=True)
@@ -282,6 +282,6 @@ class ProgramDecoder:
         for path in self.workspace.directory.glob(f"{_COMPARING}.*"):
             path.unlink()
         if found.note is not None:
-            self.watch(Note(found.note, warning=found.is_warning))
+            self.watch(Note(found.note, is_warning=found.is_warning))
         server.expect(sentences)
         return True

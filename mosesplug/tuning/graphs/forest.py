@@ -55,7 +55,7 @@ class ForestRecipe:
         nbest: length of the n-best lists.
         source: the place of the graphs, for messages.
         threads: for the sentences of a mini-batch.
-        growing: whether the run itself adds graphs.
+        is_growing: whether the run itself adds graphs.
     """
 
     store: Path
@@ -63,7 +63,7 @@ class ForestRecipe:
     nbest: int
     source: str
     threads: int
-    growing: bool = False
+    is_growing: bool = False
 
     def make(
         self,
@@ -73,7 +73,7 @@ class ForestRecipe:
     ) -> ForestDecoder:
         """Return a new decoder. It writes no files and sends no messages."""
         del prefix, note, beat
-        graphs = GrowingGraphs(self.store) if self.growing else KeptGraphs(self.store)
+        graphs = GrowingGraphs(self.store) if self.is_growing else KeptGraphs(self.store)
         return ForestDecoder(
             graphs, self.fixed_weights, self.nbest, source=self.source, threads=self.threads
         )
@@ -244,7 +244,7 @@ def use_own_graphs(
         configuration.decoding.nbest,
         str(workspace.store),
         configuration.optimization.threads,
-        growing=True,
+        is_growing=True,
     )
     batches = recipe.make("", lambda text: None)
     forest = Forest(recipe, batches, decoder.features, "the run's own")

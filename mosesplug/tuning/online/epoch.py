@@ -238,7 +238,7 @@ def _note_staleness(epoch: Epoch, workers: int) -> None:
             f"all {batches} mini-batches of an epoch are decoded with the weights before it. Use"
             " fewer --shards, or smaller mini-batches"
         )
-        watch(Note(note, warning=True))
+        watch(Note(note, is_warning=True))
 
 
 class _HeldOutScores:

@@ -137,4 +137,4 @@ def _drop_unsharded_epoch(context: Context) -> None:
         store.drop_last(records[-1].iteration)
     if opened is not None or (unfinished and records[-1].n_lists):
         note = "the interrupted epoch starts again: it was started without shards"
-        context.files.watch(Note(note, warning=True))
+        context.files.watch(Note(note, is_warning=True))

@@ -207,14 +207,14 @@ class ShardWorkers:
         parts: int64 each, the sentences of each shard.
         executor: runs them.
         decoder: makes a shard's decoder.
-        sent: notes of shards that the user has seen; it grows.
+        sent_notes: notes of shards that the user has seen; it grows.
     """
 
     sharding: Sharding
     parts: Sequence[NDArray[np.int64]]
     executor: Executor
     decoder: DecoderRecipe
-    sent: set[str] = field(default_factory=set)
+    sent_notes: set[str] = field(default_factory=set)
 
 
 def run_shards(
@@ -252,8 +252,8 @@ def run_shards(
         progress=ShardProgress(context.files.watch, configuration.metric, iteration, files),
     )
     for note in report.notes:
-        if note not in workers.sent:  # each epoch has new decoders, which repeat their notes
-            workers.sent.add(note)
+        if note not in workers.sent_notes:  # each epoch has new decoders, which repeat their notes
+            workers.sent_notes.add(note)
             context.files.watch(Note(note))
     seconds = max(0.0, clock.seconds() - report.seconds)
     space = FeatureSpace(corpus.space.groups, (*corpus.space.sparse, *report.features))

@@ -216,7 +216,7 @@ def drop_open_epoch(store: NBestStore) -> Note:
     return Note(
         "the interrupted epoch starts again: its settings or weights have changed. The lists of"
         f" {0 if opened is None else len(opened.sentences)} sentences are dropped",
-        warning=True,
+        is_warning=True,
     )
 
 

@@ -189,7 +189,7 @@ def optimize_sharded(
     problem = activate_sparse(problem)
     initial = check_weights(problem, initial)
     seed = int(rng.integers(1 << 62))
-    plan = Plan(seed, options.batch, problem.metric, problem.active_mask, stored=True)
+    plan = Plan(seed, options.batch, problem.metric, problem.active_mask, uses_stored_lists=True)
     parts = split_into_shards(
         StoredSource(problem.tuning_set).sentences,
         1 if sharding.asynchronous else sharding.shards,

@@ -46,7 +46,7 @@ def share_filtered(config: Path, first: Path, other: Path) -> None:
         config: the configuration of both.
         first, other: their working directories.
     """
-    source, link = Workspace(first, 0).filtered, Workspace(other, 0).filtered
+    source, link = Workspace(first, 0).filtered_model, Workspace(other, 0).filtered_model
     if caches.describe_model_files(config, first) != caches.describe_model_files(config, other):
         return
     if source.is_dir() and not link.exists() and not link.is_symlink():

@@ -39,7 +39,7 @@ class SeveralResult:
     Attributes:
         runs: all of them.
         choice: how the result was selected.
-        chosen: the run with the resulting weights; None for the mean of all runs.
+        chosen_run: the run with the resulting weights; None for the mean of all runs.
         by: the scores that it was selected by, ``dev`` or ``heldout``; None for the mean.
         weights: those in ``moses.ini``.
         dev: spread of the scores on the tuning set, if known.
@@ -48,7 +48,7 @@ class SeveralResult:
 
     runs: tuple[FinishedRun, ...]
     choice: str
-    chosen: FinishedRun | None
+    chosen_run: FinishedRun | None
     by: str | None
     weights: Weights
     dev: Spread | None
@@ -56,7 +56,7 @@ class SeveralResult:
 
     def as_json(self, algorithm: str, finished: str) -> bytes:
         """Return ``summary.json``; only ``finished`` differs between calls."""
-        first, chosen = self.runs[0], self.chosen
+        first, chosen = self.runs[0], self.chosen_run
         document = {
             "program": f"mosesplug {__version__}",
             "finished": finished,
@@ -124,7 +124,7 @@ def conclude_several(
     result = SeveralResult(
         runs=tuple(runs),
         choice=choice,
-        chosen=chosen,
+        chosen_run=chosen,
         by=by,
         weights=weights,
         dev=measure_spread([run.dev for run in runs]),
@@ -151,7 +151,7 @@ def _compare(runs: Sequence[FinishedRun], watch: Watcher) -> None:
         ]
         if changed:
             text = f"run {run.number} was done with other settings than run 1: {'; '.join(changed)}"
-            watch(Note(text, warning=True))
+            watch(Note(text, is_warning=True))
 
 
 def _get_heldout_score(run: FinishedRun) -> float:

@@ -161,7 +161,7 @@ def _make_plan(
         watch(
             Note(
                 f"replacing the earlier runs in {directory} (--continue would have continued them)",
-                warning=True,
+                is_warning=True,
             )
         )
         return _Plan(count, secrets.randbits(32) if seed is None else seed), True

@@ -58,8 +58,8 @@ class Result:
 
     Attributes:
         weights: those in ``moses.ini``.
-        chosen: the iteration that was decoded with them; 0 if none was, because they are the
-            optimum of the last iteration's lists.
+        chosen_iteration: the iteration that was decoded with them; 0 if none was, because they are
+            the optimum of the last iteration's lists.
         score: of these weights, or None if none is known.
         names: of the dense weights.
         metric: name of the metric.
@@ -68,18 +68,19 @@ class Result:
         seed: of all random choices.
         reason: why it ended.
         iterations: all of them.
-        selected: how the weights were chosen, a value of ``--select``.
-        online: whether each iteration was an epoch of learning while decoding.
+        selection: how the weights were chosen, a value of ``--select``.
+        is_online: whether each iteration was an epoch of learning while decoding.
         scored_on: which data the score was computed on: ``decoded``, the 1-best hypotheses of
             that iteration; ``lists``, the merged lists at the end; ``graphs``, the search graphs of
             all iterations; ``learning``, the 1-best hypotheses of the last epoch, each decoded
             with the weights of its moment; ``heldout``, the held-out set.
-        graphs: whether the algorithm learned from search graphs, so that optima are scores on them.
+        uses_graphs: whether the algorithm learned from search graphs, so that optima are scores on
+            them.
         warnings: signs that something is wrong, in sentences.
     """
 
     weights: Weights
-    chosen: int
+    chosen_iteration: int
     score: float | None
     names: tuple[str, ...]
     metric: str
@@ -88,10 +89,10 @@ class Result:
     seed: int
     reason: str
     iterations: tuple[IterationFigures, ...]
-    selected: str = "last"
-    online: bool = False
+    selection: str = "last"
+    is_online: bool = False
     scored_on: ScoredOn | None = None
-    graphs: bool = False
+    uses_graphs: bool = False
     warnings: tuple[str, ...] = ()
 
     def as_json(self, finished: str, version: str) -> bytes:
@@ -103,16 +104,16 @@ class Result:
             "program": f"mosesplug {version}",
             "finished": finished,
             "reason": self.reason,
-            "online": self.online,
-            "learned_from": "search graphs" if self.graphs else "lists",
+            "online": self.is_online,
+            "learned_from": "search graphs" if self.uses_graphs else "lists",
             "algorithm": self.algorithm,
             "metric": self.metric,
             "signature": self.signature,
             "seed": self.seed,
             "warnings": list(self.warnings),
             "result": {
-                "selected": self.selected,
-                "decoded_in_iteration": self.chosen or None,
+                "selected": self.selection,
+                "decoded_in_iteration": self.chosen_iteration or None,
                 "score": self.score,
                 "score_of": self.scored_on,
                 "weights": self._weights(self.weights),

@@ -60,7 +60,7 @@ class Workspace:
         """Return the n-best list as the decoder writes it."""
         return self.run(iteration, f"best{self.nbest_size}.out")
 
-    def nbest_packed(self, iteration: int) -> Path:
+    def packed_nbest(self, iteration: int) -> Path:
         """Return the compressed n-best list."""
         return self.run(iteration, f"best{self.nbest_size}.out.gz")
 
@@ -92,7 +92,7 @@ class Workspace:
         return self.directory / "features.list"
 
     @property
-    def filtered(self) -> Path:
+    def filtered_model(self) -> Path:
         """Directory of the filtered model."""
         return self.directory / "filtered"
 
@@ -200,7 +200,7 @@ class Workspace:
             try:
                 yield
             except Exception as error:
-                begun = any(self.directory.glob("run*")) or self.filtered.exists()
+                begun = any(self.directory.glob("run*")) or self.filtered_model.exists()
                 if was_empty and not begun and not isinstance(error, DecoderError):
                     self._withdraw(made)
                 raise
@@ -225,7 +225,7 @@ class Workspace:
             keep_list: keep the n-best list or search graphs of the first iteration, too.
         """
         # Remove links, but never their targets, which belong to somebody else.
-        kept = {self.nbest_packed(1), self.run(1, "out")} if keep_list else set()
+        kept = {self.packed_nbest(1), self.run(1, "out")} if keep_list else set()
         for path in self.directory.iterdir():
             if not _SHARD.fullmatch(path.name):
                 continue

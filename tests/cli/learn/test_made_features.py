@@ -63,7 +63,10 @@ def test_weights_record_their_features(name: str, run: Run) -> None:
     assert code == 0
     assert "score at the end    1.000000" in error
     made = read_weights(name).changes
-    assert (made.added, dict(made.derived)) == (("LM",), {"len": "words", "lm_norm": "LM / len"})
+    assert (made.added_features, dict(made.derived_features)) == (
+        ("LM",),
+        {"len": "words", "lm_norm": "LM / len"},
+    )
     same = ("rerank", "--nbest", "test", "--weights", name)
     added = ("--add-feature", "LM=test.lm")
     code, out, _ = run(*same, *added, *DERIVE)

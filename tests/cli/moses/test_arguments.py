@@ -21,11 +21,11 @@ from mosesplug.errors import DataError, UsageError
 OPTIONS = (
     ProgramOption("sctype", "the metric", short="s", value="NAME", default="BLEU"),
     ProgramOption("scconfig", "its settings", short="c", value="SETTINGS"),
-    ProgramOption("pdim", "features", short="d", value="N", read=parse_integer),
-    ProgramOption("rate", "decay", value="R", read=parse_real, default=0.5),
+    ProgramOption("pdim", "features", short="d", value="N", convert=parse_integer),
+    ProgramOption("rate", "decay", value="R", convert=parse_real, default=0.5),
     ProgramOption("binary", "binary files", short="b"),
     ProgramOption("verbose", "say more", short="v"),
-    ProgramOption("ffile", "feature files", short="F", value="FILE", many=True),
+    ProgramOption("ffile", "feature files", short="F", value="FILE", is_repeatable=True),
 )
 GETOPT = Program("tool", "Does things.", OPTIONS)
 BOOST = Program("tool", "Does things.", OPTIONS, style=Style.BOOST)
@@ -55,7 +55,7 @@ OTHERS = Program("tool", "Does things.", OPTIONS, others="FILE ...")
     ],
 )
 def test_values(program: Program, line: str, expected: dict[str, object]) -> None:
-    absent = {option.name: option.absent for option in OPTIONS} | {"help": False}
+    absent = {option.name: option.missing_value for option in OPTIONS} | {"help": False}
     assert dict(program.parse(line.split()).values) == absent | expected
     assert absent["sctype"] == "BLEU"
     assert absent["binary"] is False
@@ -96,7 +96,7 @@ def test_twice() -> None:
 
 def test_order_and_other_arguments() -> None:
     read = OTHERS.parse(["a", "-s", "PER", "b", "-c", "x:1", "-s", "TER", "--", "-b"])
-    assert read.given == (("sctype", "PER"), ("scconfig", "x:1"), ("sctype", "TER"))
+    assert read.options == (("sctype", "PER"), ("scconfig", "x:1"), ("sctype", "TER"))
     assert read.others == ("a", "b", "-b")
 
 
@@ -137,14 +137,16 @@ def test_same_as_the_standard_library(words: list[str]) -> None:
             _text(OTHERS).parse(words)
         return
     read = _text(OTHERS).parse(words)
-    assert list(read.given) == expected
+    assert list(read.options) == expected
     assert list(read.others) == rest
 
 
 def _text(program: Program) -> Program:
     """The program with all values read as text."""
     options = (
-        ProgramOption(o.name, o.help, o.short, o.value, default=o.default, many=o.many)
+        ProgramOption(
+            o.name, o.help, o.short, o.value, default=o.default, is_repeatable=o.is_repeatable
+        )
         for o in program.options
     )
     return Program(program.name, program.summary, tuple(options), others=program.others)

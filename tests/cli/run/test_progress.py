@@ -26,7 +26,7 @@ from mosesplug.tuning.workdir.summary import IterationFigures, Result
 
 EVENTS: tuple[Event, ...] = (
     Note("hello"),
-    Note("look out", warning=True),
+    Note("look out", is_warning=True),
     PhaseStarted(0, "features"),
     GraphsRead(0, 9, 9),
     CommandStarted(("moses", "-show-weights", "a b")),
@@ -70,14 +70,14 @@ def test_plain_lines() -> None:
 
 def test_optima_in_search_graphs() -> None:
     stream = io.StringIO()
-    Reporter(stream)(IterationFinished(1, "BLEU", 0.25, 0.5, 0.125, 1000, graphs=True))
+    Reporter(stream)(IterationFinished(1, "BLEU", 0.25, 0.5, 0.125, 1000, uses_graphs=True))
     assert "0.2500 decoded (1000 hypotheses), 0.5000 in the graphs; largest" in stream.getvalue()
     weights = Weights((1.0,))
     iteration = IterationFigures(1, 0.25, 0.5, 0.1, 1000, 900, 10, weights, 1.0, 2.0)
     result = Result(
         *(weights, 0, 0.5, ("LM0_0",), "BLEU", "BLEU|x", "mert", 1, "enough", (iteration,)),
         scored_on="graphs",
-        graphs=True,
+        uses_graphs=True,
     )
     head, *rest = format_iterations(result).splitlines()
     assert head.split()[:4] == ["iteration", "BLEU", "in", "graphs"]
@@ -167,8 +167,8 @@ def test_table_of_an_online_run() -> None:
     one = IterationFigures(1, 0.25, 0.25, 0.1, 9, 9, 3, weights, 1.0, 2.0, curve, held_out)
     result = Result(
         *(weights, 0, 0.4, ("LM0_0",), "BLEU", "BLEU|x", "oro", 1, "enough", (one,)),
-        selected="best-heldout",
-        online=True,
+        selection="best-heldout",
+        is_online=True,
         scored_on="heldout",
     )
     head, first, *rest = format_iterations(result).splitlines()

@@ -103,7 +103,7 @@ def reported(model: Model, derivation: PhraseDerivation) -> NDArray[np.float64]:
     """Feature values in the order of a list."""
     columns = [
         column
-        for feature in model.features.reported()
+        for feature in model.features.in_output_order()
         if any(feature.tuneable)
         for column in feature.columns
     ]

@@ -223,7 +223,11 @@ def test_words_outside_the_references_are_distinguished() -> None:
     assert [references.number(word) for word in (b"a", b"b", b"c", b"<s>")] == [0, 1, -2, -3]
     tree = references.tree
     place = tree.children[0, 0]
-    assert [int(tree.summed[place]), int(tree.largest[place]), float(tree.length)] == [3, 2, 1]
+    assert [int(tree.total_counts[place]), int(tree.largest[place]), float(tree.length)] == [
+        3,
+        2,
+        1,
+    ]
     assert tree.children[tree.children[place, 1], 0] > 0
     assert tree.children[place, 0] == -1
 

@@ -70,7 +70,7 @@ def test_show_weights() -> None:
     ]  # fmt: skip
     assert show.values == (0.3,) * 7 + (0.5, -1, 0.2) + (0.2,) * 4
     assert show.names[:7] == ("LexicalReordering0",) * 6 + ("Distortion0",)
-    assert show.untuneable == show.kept == ("UnknownWordPenalty0",)
+    assert show.untuneable == show.unchanged_features == ("UnknownWordPenalty0",)
     assert show.sparse == ()
     assert read_show_weights((VALID / "plain.show").read_bytes()) == show
 
@@ -83,7 +83,7 @@ def test_show_weights_with_untuneable_components() -> None:
         WeightGroup("TranslationModel0", (0.2, None, 0.3, 0.4)),
     )
     assert show.names == ("OSM0",) + ("TranslationModel0",) * 3
-    assert show.kept == ("UnknownWordPenalty0", "Glue0")
+    assert show.unchanged_features == ("UnknownWordPenalty0", "Glue0")
     assert weight_overwrite(show) == (
         "OSM0= x 0.500000 x TranslationModel0= 0.200000 x 0.300000 0.400000"
     )

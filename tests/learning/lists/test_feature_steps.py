@@ -191,7 +191,7 @@ def test_an_array_is_taken_in_pieces() -> None:
 
     block = mosesplug.NBest([0, 0, 1], ["a", "b", "c"], [[1.0], [2.0], [3.0]], names=["A"])
     settings = ListSettings(add_feature=parse_added_features(["B=unused"]))
-    assert settings.changes.added == ("B",)
+    assert settings.changes.added_features == ("B",)
     (feature,) = settings.add_feature
     values = np.array([4.0, 5.0, 6.0])
     step = AddFeatures([type(feature)("B", values=values)], SentenceIds())  # type: ignore[call-arg]

@@ -27,7 +27,7 @@ def quadratic(x: Floats) -> tuple[float, Floats]:
 
 def test_minimum_of_a_curved_valley() -> None:
     found = minimize_smooth(rosenbrock, np.full(8, -1.0), decrease=0.0)
-    assert found.converged
+    assert found.has_converged
     value, gradient = rosenbrock(found.x)
     assert value == found.value
     assert np.abs(gradient).max() < 1e-6
@@ -67,7 +67,7 @@ def test_steps_never_increase_and_are_reported() -> None:
 
 def test_an_exhausted_iteration_limit_is_reported() -> None:
     short = minimize_smooth(rosenbrock, np.full(5, 2.0), max_iterations=3)
-    assert not short.converged
+    assert not short.has_converged
     assert short.iterations == 3
 
 
@@ -82,7 +82,7 @@ def test_steps_avoid_undefined_points() -> None:
 
 def test_no_steps_at_the_minimum() -> None:
     found = minimize_smooth(quadratic, np.arange(1.0, 6.0))
-    assert found.converged
+    assert found.has_converged
     assert found.iterations == 0
 
 

@@ -98,7 +98,7 @@ def test_minimum_in_closed_form() -> None:
     found = minimize_with_l1(function, np.zeros(4), penalties)
     np.testing.assert_allclose(found.x, [2.0, -1.5, 0.0, 0.0], rtol=0.0, atol=1e-8)
     assert not found.x[2:].any()
-    assert found.converged
+    assert found.has_converged
 
 
 def test_steps_never_increase_and_are_reported() -> None:
@@ -119,7 +119,7 @@ def test_steps_never_increase_and_are_reported() -> None:
 
 def test_an_exhausted_iteration_limit_is_reported() -> None:
     short = minimize_with_l1(logistic(3), np.ones(12), np.full(12, 0.1), max_iterations=3)
-    assert not short.converged
+    assert not short.has_converged
     assert short.iterations == 3
 
 
@@ -137,4 +137,4 @@ def test_steps_avoid_undefined_points() -> None:
 def test_strong_penalty_leaves_nothing() -> None:
     found = minimize_with_l1(least_squares(1), np.ones(12), np.full(12, 1e6))
     assert not found.x.any()
-    assert found.converged
+    assert found.has_converged

@@ -117,7 +117,7 @@ def test_held_out_set_and_online(toy: Toy) -> None:
             toy, "online", algorithm="mira", online=True, option={"epochs": 1, "batch": 6}
         )
     )
-    assert online.online
+    assert online.is_online
     assert online.iterations[0].first_best_score > 0
 
 
@@ -185,6 +185,6 @@ def test_rejects_weights_without_names_and_moses_format_without_moses_ini(toy: T
 def test_several_runs(toy: Toy) -> None:
     base = configuration(toy, "runs", **{"max-iterations": 1, "weights-format": "json"})
     result = tune_several(base, 2)
-    assert result.chosen is not None
-    chosen = toy.directory / "runs" / f"run.{result.chosen.number}" / "weights.json"
+    assert result.chosen_run is not None
+    chosen = toy.directory / "runs" / f"run.{result.chosen_run.number}" / "weights.json"
     assert (toy.directory / "runs" / "weights.json").read_bytes() == chosen.read_bytes()

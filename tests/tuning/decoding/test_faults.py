@@ -90,7 +90,7 @@ def test_decoder_with_nothing_to_tune(toy: Toy) -> None:
 def test_sentences_with_an_empty_translation(toy: Toy, log: Log) -> None:
     result = tune(toy.configuration(flags="-fault unparsed", maximum_iterations=1), log)
     assert result.iterations[0].sentences == 11
-    (note,) = [note for note in log.of(Note) if note.warning]
+    (note,) = [note for note in log.of(Note) if note.is_warning]
     assert "1 of 12 sentences have no n-best list" in note.text
 
 

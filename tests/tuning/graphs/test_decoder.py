@@ -186,7 +186,7 @@ def test_an_interrupted_run_ends_with_the_same_bytes(
 
 def test_the_runs_own_store_can_grow_between_two_batches(toy: Toy) -> None:
     path = toy.directory / "store"
-    recipe = ForestRecipe(path, {"UnknownWordPenalty0": 1.0}, 9, "graphs", 2, growing=True)
+    recipe = ForestRecipe(path, {"UnknownWordPenalty0": 1.0}, 9, "graphs", 2, is_growing=True)
     decoder = recipe.make("", lambda text: None)
     sentences = [(number, b"") for number in range(12)]
     sizes: list[int] = []

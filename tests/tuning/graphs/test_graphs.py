@@ -61,7 +61,10 @@ def test_a_run(toy: Toy, log: Any, optimization: dict[str, Any]) -> None:
         assert store.space is not None
         assert "UnknownWordPenalty0" in store.space.sparse
     from_graphs = "algorithm" not in optimization or optimization is MIRA
-    assert (result.graphs, result.scored_on) == (from_graphs, "graphs" if from_graphs else "lists")
+    assert (result.uses_graphs, result.scored_on) == (
+        from_graphs,
+        "graphs" if from_graphs else "lists",
+    )
     # It is never tuned.
     assert not result.weights.sparse
     assert not any(path.name.endswith("sparse-weights") for path in work.iterdir())
@@ -324,7 +327,7 @@ def test_a_sentence_without_translation_has_no_graph(
         flags="-fault unparsed", decoding=GRAPHS, optimization=optimization, maximum_iterations=1
     )
     tune(made, log)
-    warnings = [note.text for note in log.of(Note) if note.warning]
+    warnings = [note.text for note in log.of(Note) if note.is_warning]
     assert any("1 of 12 sentences have no n-best list" in text for text in warnings)
     with open_store(made.working_directory) as store, store.graphs() as graphs:
         assert graphs.graph(1, 3) is None

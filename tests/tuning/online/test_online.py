@@ -46,7 +46,7 @@ def online(toy: Toy, name: str = "work", *, learner: str = "o-oro", epochs: int 
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_every_learner_runs_and_leaves_a_result(toy: Toy, learner: str) -> None:
     result = tune(online(toy, learner=learner, epochs=1))
-    assert result.online
+    assert result.is_online
     assert np.isfinite(result.weights.dense).all()
     assert any(result.weights.dense)
     tuned = read_moses_ini(toy.directory / "work" / "moses.ini").weights
@@ -232,7 +232,7 @@ def test_held_out_text_is_translated_every_so_many_batches(toy: Toy) -> None:
     result = tune(online(toy, held_out=held_out))
     assert [[updates for updates, _ in i.heldout] for i in result.iterations] == [[0, 2, 3], [5, 6]]
     scores = [score for iteration in result.iterations for _, score in iteration.heldout]
-    assert result.selected == "best-heldout"
+    assert result.selection == "best-heldout"
     assert result.score == max(scores)
 
 

@@ -285,7 +285,7 @@ def test_a_worker_that_does_not_see_the_directory_is_one_clear_error(tmp_path: P
 def test_held_out_text_waits_for_the_mixing(toy: Toy) -> None:
     result = tune(shards(toy, held_out=held_out(toy)))
     assert [[updates for updates, _ in each.heldout] for each in result.iterations] == [[0, 4], [8]]
-    assert result.selected == "best-heldout"
+    assert result.selection == "best-heldout"
     with pytest.raises(UsageError, match="--heldout-every"):
         tune(shards(toy, "every", held_out=replace(held_out(toy), every=2)))
 

@@ -128,7 +128,7 @@ def test_seeds_directories_and_the_median(quick: Any) -> None:
     assert calls == [("run.1", "refuse", 10), ("run.2", "refuse", 11), ("run.3", "refuse", 12)]
     assert [run.name for run in find_run_directories(work)] == ["run.1", "run.2", "run.3"]
     # 0.7, 0.5, 0.6 on the held-out text
-    assert (result.choice, result.by, result.chosen and result.chosen.number) == (
+    assert (result.choice, result.by, result.chosen_run and result.chosen_run.number) == (
         "median", "heldout", 3,
     )  # fmt: skip
     assert (work / "moses.ini").read_text() == "seed 12\n"
@@ -296,8 +296,8 @@ def test_a_run_equals_a_single_run_and_resumes_after_a_kill(
     alone = toy.configuration("alone", maximum_iterations=2, held_out=held_out)
     tune(replace(alone, optimization=replace(alone.optimization, seed=6)))
     assert left_by_run(toy.directory / "several" / "run.2") == left_by_run(alone.working_directory)
-    assert result.chosen is not None
+    assert result.chosen_run is not None
     scores = [run.heldout for run in result.runs]
-    assert result.chosen.heldout == max(s for s in scores if s is not None)
+    assert result.chosen_run.heldout == max(s for s in scores if s is not None)
     ini = (toy.directory / "several" / "moses.ini").read_bytes()
-    assert ini == (result.chosen.directory / "moses.ini").read_bytes()
+    assert ini == (result.chosen_run.directory / "moses.ini").read_bytes()

@@ -17,7 +17,7 @@ from mosesplug.tuning.workdir.workspace import Workspace
 def test_names_are_the_scripts(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path, 100)
     assert workspace.nbest(3).name == "run3.best100.out"
-    assert workspace.nbest_packed(3).name == "run3.best100.out.gz"
+    assert workspace.packed_nbest(3).name == "run3.best100.out.gz"
     assert workspace.samples(3, 7).name == "run3.lsamp7.out"
     assert workspace.run(3, "moses.ini") == tmp_path / "run3.moses.ini"
 
@@ -86,9 +86,9 @@ def test_one_run_at_a_time_and_no_leftovers_of_a_killed_one(tmp_path: Path) -> N
     with workspace.lock(), pytest.raises(DataError, match="in use"), workspace.lock():
         pass
     (tmp_path / "new" / "work" / ".keep").write_text("")
-    written = [workspace.run(1, "dense"), workspace.nbest_packed(2), workspace.features_list]
+    written = [workspace.run(1, "dense"), workspace.packed_nbest(2), workspace.features_list]
     written += [workspace.finished_step, workspace.tuned_config, workspace.tuned_sparse]
-    written += [workspace.summary, workspace.filtered.with_name("filtered.made-from.json")]
+    written += [workspace.summary, workspace.filtered_model.with_name("filtered.made-from.json")]
     drafts = []
     for path in written:
         with atomic_write(path):

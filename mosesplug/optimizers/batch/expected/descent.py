@@ -68,13 +68,13 @@ class StageResult:
         scale: of the distribution's weights.
         steps: of the start and each accepted step: ``objective`` with its regularizers, and
             ``gradient``, the length of its (pseudo-)gradient by the coordinates.
-        converged: False if the iterations were used up.
+        has_converged: False if the iterations were used up.
     """
 
     x: Floats
     scale: float
     steps: tuple[dict[str, float], ...]
-    converged: bool
+    has_converged: bool
 
 
 def minimize_stage(
@@ -144,4 +144,4 @@ def minimize_stage(
     )
     point = found.x
     end = math.exp(point[n]) if settings.learns_scale else scale
-    return StageResult(units * point[:n], end, tuple(steps), found.converged)
+    return StageResult(units * point[:n], end, tuple(steps), found.has_converged)

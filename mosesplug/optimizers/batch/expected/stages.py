@@ -267,5 +267,5 @@ def _descend(
         history.extend({**about, **step} for step in found.steps)
         progress(number + 1, len(stages), "stages")
     # Only the last stage must converge.
-    history[-1]["converged"] = found.converged
+    history[-1]["converged"] = found.has_converged
     return x, history

@@ -267,7 +267,7 @@ def _round(
         "bound": found.bound,
         "gap": found.gap,
         "iterations": found.iterations,
-        "converged": found.converged,
+        "converged": found.has_converged,
         "score": score,
     }
     if options.oracles == "hope":

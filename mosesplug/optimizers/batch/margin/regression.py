@@ -109,11 +109,11 @@ class Contrast(NamedTuple):
 
     Attributes:
         apply: float64 ``[n_hyps]`` to ``[n_examples]``.
-        transposed: float64 ``[n_examples]`` to ``[n_hyps]``.
+        transpose: float64 ``[n_examples]`` to ``[n_hyps]``.
     """
 
     apply: Callable[[Floats], Floats]
-    transposed: Callable[[Floats], Floats]
+    transpose: Callable[[Floats], Floats]
 
 
 def contrast_pairs(pairs: RankedPairs, n_hyps: int) -> Contrast:
@@ -167,7 +167,7 @@ def fit_differences(
         return contrast.apply(scores)
 
     def backward(values: Any) -> Floats:
-        return lists.combine(contrast.transposed(np.ascontiguousarray(values.reshape(-1))))
+        return lists.combine(contrast.transpose(np.ascontiguousarray(values.reshape(-1))))
 
     if box is not None:
         size = max(1, len(targets))
@@ -180,7 +180,7 @@ def fit_differences(
         least = minimize_in_box(
             value_and_gradient, np.zeros(len(lists.columns)), box, memory=20, decrease=1e-14
         )
-        return WeightFit(least.x, least.value, least.iterations, least.converged)
+        return WeightFit(least.x, least.value, least.iterations, least.has_converged)
     shape = (len(targets), len(lists.columns))
     operator = LinearOperator(shape, matvec=forward, rmatvec=backward, dtype=np.float64)
     damp = float(np.sqrt(regularization * len(targets)))
@@ -225,7 +225,7 @@ def regression(
         "examples": n_examples,
         "objective": fit.loss,
         "iterations": fit.iterations,
-        "converged": fit.converged,
+        "converged": fit.has_converged,
     }
     return score_solution(problem, weights, (step,))
 

@@ -42,14 +42,14 @@ class SearchVisits(NamedTuple):
     """Hope and fear of each visited sentence.
 
     Attributes:
-        found: hope and fear.
+        hopes_and_fears: hope and fear.
         hope_worth, fear_worth: float32 ``[n]``.
         loss: float32 ``[n]``; 0 if fear and hope have the same gain, negative if the
             margin is large enough.
         occasion: bool ``[n]``; whether the hope is worth more than the fear.
     """
 
-    found: list[HopeAndFear]
+    hopes_and_fears: list[HopeAndFear]
     hope_worth: NDArray[np.float32]
     fear_worth: NDArray[np.float32]
     loss: NDArray[np.float32]

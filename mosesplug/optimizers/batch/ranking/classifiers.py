@@ -125,6 +125,6 @@ def describe_fit(
         "pairs": len(pairs),
         "loss": fit.loss,
         "iterations": fit.iterations,
-        ended: fit.converged,
+        ended: fit.has_converged,
     }
     return {**step, "gap": fit.gap} if isinstance(fit, HingeFit) else step

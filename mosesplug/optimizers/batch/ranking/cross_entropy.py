@@ -148,7 +148,7 @@ def cross_entropy(
 
     weights, fit = fit_score_loss(problem, initial, minimized)
     progress(2, 2, "steps")
-    step = {"loss": fit.loss, "iterations": fit.iterations, "converged": fit.converged}
+    step = {"loss": fit.loss, "iterations": fit.iterations, "converged": fit.has_converged}
     return score_solution(problem, weights, (step,))
 
 

@@ -51,15 +51,15 @@ class HingeLosses(NamedTuple):
 
     Attributes:
         exact: ``scores -> sum of c max(0, 1 - d)``, with ``d`` linear in the scores.
-        rounded: ``width -> loss`` with ``r(1 - d)`` instead.
-        pulled: ``(width, scores) -> sum of c r'(1 - d)``.
-        following: ``(width, scores) -> losses`` rounded about the slopes there; None: the same.
+        rounded_loss: ``width -> loss`` with ``r(1 - d)`` instead.
+        pull: ``(width, scores) -> sum of c r'(1 - d)``.
+        next_losses: ``(width, scores) -> losses`` rounded about the slopes there; None: the same.
     """
 
     exact: Callable[[Floats], float]
-    rounded: Callable[[float], ScoreLoss]
-    pulled: Callable[[float, Floats], float]
-    following: Callable[[float, Floats], HingeLosses] | None = None
+    rounded_loss: Callable[[float], ScoreLoss]
+    pull: Callable[[float, Floats], float]
+    next_losses: Callable[[float, Floats], HingeLosses] | None = None
 
 
 @dataclass(frozen=True)
@@ -98,10 +98,10 @@ def minimize_hinge(
         box: limits of the weights; None: none.
     """
     width, fit, iterations = _WIDEST, HingeFit(np.zeros(rows.shape[1]), np.inf, 0, False), 0
-    while not fit.converged and width > _NARROWEST:
+    while not fit.has_converged and width > _NARROWEST:
         if box is None and iterations >= max_iterations:
             break
-        rounded = losses.rounded(width)
+        rounded = losses.rounded_loss(width)
         found = minimize_score_loss(
             rows,
             rounded,
@@ -120,14 +120,14 @@ def minimize_hinge(
         if precision > 0.0 and box is None:
             slopes = rounded(scores).derivatives
             pull = np.asarray(rows.T @ slopes)
-            bound = losses.pulled(width, scores) + float(np.sum(slopes * offsets))
+            bound = losses.pull(width, scores) + float(np.sum(slopes * offsets))
             bound -= 0.5 / precision * float(pull @ pull)
         else:  # no such dual point is known, but the rounded loss is never larger
-            bound = found.loss if found.converged else -np.inf
+            bound = found.loss if found.has_converged else -np.inf
         gap = max(0.0, value - bound)
         fit = HingeFit(found.weights, value, iterations, gap <= tolerance * value, gap)
-        if losses.following is not None:
-            losses = losses.following(width, scores)
+        if losses.next_losses is not None:
+            losses = losses.next_losses(width, scores)
         width *= _NARROWER
     return fit
 
@@ -179,7 +179,7 @@ def _about(center: Floats) -> HingeLosses:
 
     return HingeLosses(
         exact=lambda scores: float(np.maximum(1.0 - scores, 0.0).sum()),
-        rounded=rounded,
-        pulled=lambda width, scores: float(slopes(width, scores).sum()),
-        following=lambda width, scores: _about(slopes(width, scores)),
+        rounded_loss=rounded,
+        pull=lambda width, scores: float(slopes(width, scores).sum()),
+        next_losses=lambda width, scores: _about(slopes(width, scores)),
     )

@@ -286,7 +286,7 @@ def _minimize_in_box(
         max_iterations=max_iterations,
         steepness=steepness * max(first, np.finfo(float).tiny),
     )
-    return WeightFit(units * found.x, found.value, found.iterations, found.converged)
+    return WeightFit(units * found.x, found.value, found.iterations, found.has_converged)
 
 
 def _conjugate_gradients(

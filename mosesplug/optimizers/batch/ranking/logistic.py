@@ -91,4 +91,4 @@ def fit_logistic(
         steepness=_STEEPNESS * math.sqrt(max(1, n_examples)),
         decrease=0.0,
     )
-    return WeightFit(unit * found.x, found.value, found.iterations, found.converged)
+    return WeightFit(unit * found.x, found.value, found.iterations, found.has_converged)

@@ -127,7 +127,7 @@ def rank_all(
         "pairs": pairs.n_pairs,
         "loss": found.loss,
         "iterations": found.iterations,
-        "converged": found.converged,
+        "converged": found.has_converged,
     }
     if isinstance(found, HingeFit):
         step["gap"] = found.gap

@@ -104,7 +104,7 @@ def _find_oracles(
         stats = batch.stats.astype(np.float64)
         filled = np.diff(batch.offsets) > 0
         owners = np.repeat(np.arange(int(filled.sum())), np.diff(batch.offsets)[filled])
-        own = stats[oracles.chosen]
+        own = stats[oracles.oracle_rows]
         gains = metric.score(own.sum(axis=0) - own[owners] + stats) * len(own)
         return oracles, gains, {}
     costs = options.costs()

@@ -69,7 +69,7 @@ def test_least_objective(seed: int, least: float, regularization: float) -> None
         options={"ftol": 1e-14, "maxiter": 1000},
     )
     fit = solve_pairs(loss, np.random.default_rng(3), tolerance=1e-9, sweeps=100_000)
-    assert fit.converged
+    assert fit.has_converged
     assert fit.loss == pytest.approx(wanted.fun, abs=1e-6)
     hinge = np.maximum(demands - steps @ fit.weights, 0.0).mean()
     assert fit.loss == pytest.approx(0.5 * regularization * fit.weights @ fit.weights + hinge)
@@ -81,4 +81,4 @@ def test_least_objective(seed: int, least: float, regularization: float) -> None
 
 def test_sweeps_that_are_used_up() -> None:
     loss = loss_of(1, 0.001, 1.0)
-    assert not solve_pairs(loss, np.random.default_rng(3), tolerance=1e-12, sweeps=1).converged
+    assert not solve_pairs(loss, np.random.default_rng(3), tolerance=1e-12, sweeps=1).has_converged

@@ -45,12 +45,12 @@ def test_normal_equations(regularization: float, pairs: RankedPairs | None) -> N
         )
     np.testing.assert_allclose(contrast.apply(gains), map_ @ gains)
     values = rng.standard_normal(len(map_))
-    np.testing.assert_allclose(contrast.transposed(values), map_.T @ values)
+    np.testing.assert_allclose(contrast.transpose(values), map_.T @ values)
     rows, targets = map_ @ matrix(lists), map_ @ (gains - lists.fixed_scores)
     n = len(rows)
     wanted = np.linalg.solve(rows.T @ rows / n + regularization * np.eye(9), rows.T @ targets / n)
     fit = fit_differences(lists, gains, contrast, regularization)
-    assert fit.converged
+    assert fit.has_converged
     np.testing.assert_allclose(fit.weights, wanted, atol=1e-6)
     loss = ((targets - rows @ wanted) ** 2).mean() + regularization * wanted @ wanted
     assert fit.loss == pytest.approx(loss, rel=1e-9)

@@ -67,7 +67,7 @@ def test_all_reach_the_least_objective(seed: int, regularization: float) -> None
     wanted, weights = least(loss)
     for name in ("dual", "n", "one"):
         fit = solved(name, loss)
-        assert fit.converged, name
+        assert fit.has_converged, name
         assert fit.loss == pytest.approx(wanted, abs=1e-6), name
         assert fit.loss == pytest.approx(loss.objective(fit.weights, loss.violations(fit.weights)))
         assert 0.0 <= fit.gap + 1e-12 < 1e-6, name
@@ -118,6 +118,6 @@ def test_a_solution_is_a_start_for_other_references() -> None:
 
 def test_missing_convergence_is_reported() -> None:
     loss, rng = loss_of(8, 0.01), np.random.default_rng(3)
-    assert not solve_dual(loss, rng, tolerance=1e-9, sweeps=1)[0].converged
-    assert not solve_n_slack(loss, rng, epsilon=1e-9, rounds=2, sweeps=1)[0].converged
-    assert not solve_one_slack(loss, epsilon=1e-9, rounds=2)[0].converged
+    assert not solve_dual(loss, rng, tolerance=1e-9, sweeps=1)[0].has_converged
+    assert not solve_n_slack(loss, rng, epsilon=1e-9, rounds=2, sweeps=1)[0].has_converged
+    assert not solve_one_slack(loss, epsilon=1e-9, rounds=2)[0].has_converged

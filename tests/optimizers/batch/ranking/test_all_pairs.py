@@ -87,7 +87,7 @@ def test_against_every_pair(least: float, by_gap: bool) -> None:
     assert losses.exact(scores) == pytest.approx(every.weights @ positive)
     width = 0.7
     slopes = np.clip(missed / width, 0.0, 1.0)
-    rounded = losses.rounded(width)(scores)
+    rounded = losses.rounded_loss(width)(scores)
     assert rounded.value == pytest.approx(
         every.weights @ np.where(missed > width, missed - width / 2, positive**2 / (2 * width))
     )
@@ -96,11 +96,11 @@ def test_against_every_pair(least: float, by_gap: bool) -> None:
     np.testing.assert_allclose(
         rounded.product(vector), pulled_back(-1.0 * curved * along / width), atol=1e-11
     )
-    assert losses.pulled(width, scores) == pytest.approx(every.weights @ slopes)
+    assert losses.pull(width, scores) == pytest.approx(every.weights @ slopes)
 
 
 def losses(made: AllPairs) -> dict[str, ScoreLoss]:
-    return {"squared": squared_hinge(made), "rounded": all_pairs_hinge(made).rounded(0.5)}
+    return {"squared": squared_hinge(made), "rounded": all_pairs_hinge(made).rounded_loss(0.5)}
 
 
 @pytest.mark.parametrize("name", ["squared", "rounded"])

@@ -54,7 +54,7 @@ def test_against_quadratic_programming(precision: float) -> None:
     rows = examples(1)
     truth = least_loss(rows, precision)
     fit = fit_hinge(rows, precision=precision, tolerance=1e-7)
-    assert fit.converged
+    assert fit.has_converged
     assert truth * (1 - 1e-6) <= fit.loss <= truth * (1 + 1e-6)
     margins = rows @ fit.weights
     own = 0.5 * precision * fit.weights @ fit.weights + np.maximum(1.0 - margins, 0.0).sum()
@@ -101,7 +101,7 @@ def test_more_features_than_examples_are_certified_in_few_steps() -> None:
     rows = (rng.random((300, 2000)) < 0.02) * rng.choice([-1.0, 1.0], (300, 2000))
     rows[:, :3] = rng.standard_normal((300, 3)) * [20.0, 1.0, 0.1] + [3.0, 0.2, 0.0]
     fit = fit_hinge(csr_array(rows), precision=0.5)
-    assert fit.converged
+    assert fit.has_converged
     assert fit.gap <= 1e-3 * fit.loss
     assert fit.iterations < 36
 

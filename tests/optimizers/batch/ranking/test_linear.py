@@ -39,7 +39,7 @@ def test_least_squares() -> None:
         fit = minimize_score_loss(
             given, least_squares(goal), compute_moments(given), precision=0.5, offsets=offsets  # type: ignore[arg-type]
         )  # fmt: skip
-        assert fit.converged
+        assert fit.has_converged
         np.testing.assert_allclose(rows @ fit.weights, rows @ truth, atol=1e-5)
         left = goal - offsets - rows @ truth
         assert fit.loss == pytest.approx(0.5 * (left @ left) + 0.25 * truth @ truth)

@@ -87,7 +87,7 @@ def test_same_minimum_as_a_reference_solver(seed: int, precision: float) -> None
         hess=lambda weights, *_: hessian(weights),
         options={"gtol": 1e-10},
     )
-    assert fit.converged
+    assert fit.has_converged
     np.testing.assert_allclose(fit.weights, reference.x, rtol=0.0, atol=1e-5)
     assert fit.loss == pytest.approx(reference.fun, rel=1e-10)
 
@@ -101,7 +101,7 @@ def test_many_sparse_features() -> None:
     hessian = (dense.T * (chance * (1.0 - chance))) @ dense + np.eye(800)
     # So close to the minimum, a Newton step leads there.
     assert np.abs(np.linalg.solve(hessian, gradient)).max() < 1e-5
-    assert fit.converged
+    assert fit.has_converged
 
 
 def test_finds_hidden_weights() -> None:
@@ -128,6 +128,6 @@ def test_a_feature_that_never_occurs_has_weight_zero() -> None:
 def test_an_exhausted_iteration_limit_is_reported() -> None:
     made, labels, _ = examples(5)
     short = fit_logistic(made, labels, max_iterations=2)
-    assert not short.converged
+    assert not short.has_converged
     assert short.iterations == 2
     assert fit_logistic(made, labels).loss < short.loss

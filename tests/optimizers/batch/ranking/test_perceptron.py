@@ -22,7 +22,7 @@ def test_average_of_every_step() -> None:
             kept.append(weights)
     np.testing.assert_allclose(fit.weights, np.mean(kept, axis=0))
     assert fit.iterations == 3
-    assert not fit.converged
+    assert not fit.has_converged
     np.testing.assert_allclose(fit.loss, np.maximum(-(rows @ fit.weights + offsets), 0.0).sum())
 
 
@@ -31,6 +31,6 @@ def test_stops_without_a_mistake() -> None:
     rows = rng.standard_normal((40, 3))
     rows *= np.sign(rows @ [1.0, -2.0, 0.5])[:, None]
     fit = fit_perceptron(csr_array(rows), rng, epochs=500)
-    assert fit.converged
+    assert fit.has_converged
     assert fit.iterations < 500
     assert np.mean(rows @ fit.weights > 0.0) > 0.9
