@@ -235,7 +235,7 @@ def collect_values(
     plan = RunPlan(configuration, Repeats(runs))
     found: dict[str, Any] = {}
     for each in list_settings(RunPlan):
-        value = find_value(plan, each.path) if each.path and each.saved else None
+        value = find_value(plan, each.path) if each.path and each.is_saved else None
         if value is not None and value != ():
             found[each.name] = _plain(each, value)
     with suppress(UsageError):

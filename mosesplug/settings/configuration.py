@@ -73,7 +73,7 @@ class _Selection:
         help="best-dev, last, average or best-heldout weights",
         panel="Learning",
         metavar="HOW",
-        added=True,
+        can_be_abbreviated=True,
         note="default: best-heldout with --heldout; else last; with --online what the"
         " learner's averaging says",
         details="best-dev: the decoded weights with the best 1-best score on the tuning set. "
@@ -87,7 +87,7 @@ class _Selection:
         False,
         help="The same as --select last",
         panel="Learning",
-        saved=False,
+        is_saved=False,
         details="With --runs, the same as --select-run last.",
     )
     select_run: Select | None = setting(
@@ -109,7 +109,7 @@ class _EarlierRun:
         name="continue",
         help="Resume after the last finished iteration",
         panel="Output",
-        saved=False,
+        is_saved=False,
         script="continue",
         note="with any algorithm; an unfinished run of mert-moses.pl itself is taken over too",
     )
@@ -117,7 +117,7 @@ class _EarlierRun:
         False,
         help="Replace an earlier run in the directory",
         panel="Output",
-        saved=False,
+        is_saved=False,
         excludes=("continue",),
         details="mert-moses always does that, unless --continue is given.",
     )
@@ -213,7 +213,7 @@ class Configuration:
         metavar="N",
         minimum=0,
         excludes=("online",),
-        added=True,
+        can_be_abbreviated=True,
         tune_default=3,
         script_default="0",
         note="the script stops when no weight changes",
@@ -235,7 +235,7 @@ class Configuration:
         False,
         help="Write what mert-moses.pl --continue needs, too",
         panel="Output",
-        added=True,
+        can_be_abbreviated=True,
         details="runN.features.dat, runN.scores.dat, runN.mert.log and runN.mert.out.",
     )
     online: OnlineSettings | None = field(
@@ -244,7 +244,7 @@ class Configuration:
             describe(
                 help="Learn while decoding, a mini-batch at a time",
                 panel="Online",
-                added=True,
+                can_be_abbreviated=True,
                 note="for online learners only; runN.best100.out.gz is not written, the lists are"
                 " in the store",
                 details="Each mini-batch is decoded with the current weights, then the learner "
@@ -261,7 +261,7 @@ class Configuration:
         metavar="FILE",
         exists="file",
         what="the sparse weights",
-        added=True,
+        can_be_abbreviated=True,
         details="A name and a number on each line. They are added to those that CONFIG names.",
     )
     domains: Path | None = setting(
@@ -271,7 +271,7 @@ class Configuration:
         metavar="FILE",
         exists="file",
         what="the file of domains",
-        added=True,
+        can_be_abbreviated=True,
         excludes=(
             *("online", "forest", "heldout", "runs", "decode-command", "skip-decoder"),
             *("keep-extractor-files",),
@@ -286,13 +286,13 @@ class Configuration:
         panel="Data",
         metavar="DIR",
         exists="path",
-        added=True,
+        can_be_abbreviated=True,
     )
     strict: bool = setting(
         False,
         help="End with an error where else there is a warning",
         panel="Output",
-        added=True,
+        can_be_abbreviated=True,
         details="No weights are written if one weight dominates all others, a score falls, "
         "references are in another language or tokenized differently, lists have one "
         "hypothesis each, or features never vary.",
@@ -303,7 +303,7 @@ class Configuration:
         panel="Output",
         metavar="X",
         minimum=0.0,
-        added=True,
+        can_be_abbreviated=True,
     )
 
     @property
@@ -338,9 +338,15 @@ class Repeats:
 class OutputSettings:
     """What is shown while it runs."""
 
-    quiet: bool = setting(False, help="Print errors only", panel="Output", saved=False, added=True)
+    quiet: bool = setting(
+        False, help="Print errors only", panel="Output", is_saved=False, can_be_abbreviated=True
+    )
     verbose: bool = setting(
-        False, help="Show each command that is run", panel="Output", saved=False, script="verbose"
+        False,
+        help="Show each command that is run",
+        panel="Output",
+        is_saved=False,
+        script="verbose",
     )
 
 

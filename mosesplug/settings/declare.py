@@ -63,19 +63,19 @@ class Setting:
         excludes: conditions of the same form that must not hold if it is given.
         script: its spelling in ``mert-moses.pl``; empty if it is not an option of that script.
         script_default: the default of ``mert-moses`` in words, if it differs.
-        added: whether ``mert-moses`` accepts abbreviations of its name, as for the script's
-            options.
+        can_be_abbreviated: whether ``mert-moses`` accepts abbreviations of its name, as for the
+            script's options.
         note: differences to the script's option.
         details: the explanation that does not fit into one line.
-        shown: the default in words; empty to show ``tune_default`` or else ``default``.
+        default_text: the default in words; empty to show ``tune_default`` or else ``default``.
         tune_default: the default of ``mosesplug tune``, if it differs from ``default``, which is
             that of ``mert-moses`` and of runs that are configured in Python.
         exists: what must exist: a ``file``, ``references``, a ``path`` (a file, directory or pipe),
             the files of ``scores``, of ``features`` (``NAME=FILE``) or of ``weights``, or
             nothing ("").
         what: the value in error messages, as "the input".
-        compared: its name in the store, if a continued run reports that it changed.
-        saved: whether ``settings.toml`` of a run holds it.
+        stored_name: its name in the store, if a continued run reports that it changed.
+        is_saved: whether ``settings.toml`` of a run holds it.
         is_argument: whether ``--help`` shows it as an argument only.
         second: the setting that takes a second value of this option in ``mosesplug tune``.
     """
@@ -96,15 +96,15 @@ class Setting:
     excludes: tuple[str, ...] = ()
     script: str = ""
     script_default: str = ""
-    added: bool = False
+    can_be_abbreviated: bool = False
     note: str = ""
     details: str = ""
-    shown: str = ""
+    default_text: str = ""
     tune_default: object = None
     exists: str = ""
     what: str = ""
-    compared: str = ""
-    saved: bool = True
+    stored_name: str = ""
+    is_saved: bool = True
     second: str = ""
     is_argument: bool = False
 
@@ -121,8 +121,8 @@ class Setting:
     @property
     def shown_default(self) -> str:
         """The displayed default; empty if there is none."""
-        if self.shown:
-            return self.shown
+        if self.default_text:
+            return self.default_text
         default = self.default if self.tune_default is None else self.tune_default
         plain = isinstance(default, int | float | str) and not isinstance(default, bool)
         return str(default) if plain else ""
@@ -216,8 +216,8 @@ def list_compared_values(settings: Any) -> dict[str, str]:
     found = {}
     for each in list_settings(cls):
         value = find_value(settings, each.path)
-        if each.compared and each.path and (value is not None or len(each.path) == 1):
-            found[each.compared] = str(value)
+        if each.stored_name and each.path and (value is not None or len(each.path) == 1):
+            found[each.stored_name] = str(value)
     return found
 
 

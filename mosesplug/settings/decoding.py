@@ -77,7 +77,7 @@ class _DecoderSettings:
         panel="Decoder",
         metavar="SECONDS",
         above=0.0,
-        added=True,
+        can_be_abbreviated=True,
         details="Loading the model counts. A server may take this long for a sentence "
         "(default: 600) or to load (default: 1800).",
     )
@@ -213,7 +213,7 @@ class GraphSettings:
         panel="Decoder",
         metavar="N",
         minimum=0,
-        added=True,
+        can_be_abbreviated=True,
         note="as kbmira's --hg-prune",
         details="Keeps the edges of each search graph that lie on the best derivations by the "
         "weights of the decoding: this many for each word of the shortest reference.",
@@ -225,7 +225,7 @@ class GraphSettings:
         panel="Decoder",
         metavar="N",
         minimum=1,
-        added=True,
+        can_be_abbreviated=True,
         details="The other iterations take their n-best lists out of all search graphs so far, "
         "with their own weights. With --online, the graphs are made before epochs 1, N+1, ..., "
         "and decode all mini-batches.",
@@ -258,7 +258,7 @@ class DecodingSettings:
         metavar="N",
         minimum=1,
         script="nbest",
-        compared="n-best size",
+        stored_name="n-best size",
     )
     lattice_samples: int = setting(
         0,
@@ -267,7 +267,7 @@ class DecodingSettings:
         metavar="N",
         minimum=0,
         script="lattice-samples",
-        compared="lattice samples",
+        stored_name="lattice samples",
         note="not together with --jobs: moses-parallel.pl does not join the samples",
         details="Samples of the search lattice (Chatterjee & Cancedda 2010).",
     )
@@ -276,8 +276,8 @@ class DecodingSettings:
         name="forced-decoding",
         help="Add the derivation of each reference to its list",
         panel="Decoder",
-        added=True,
-        compared="forced decoding",
+        can_be_abbreviated=True,
+        stored_name="forced decoding",
         excludes=("decode-command", "jobs", "multi-moses", "online", "forest"),
         details="Moses decodes a second time, constrained to the references "
         "(ConstrainedDecoding), and what it finds is merged into the lists. The references "
@@ -291,7 +291,7 @@ class DecodingSettings:
         panel="Decoder",
         metavar="COMMAND",
         script="transform-decoded-file",
-        compared="transformation",
+        stored_name="transformation",
         details="A shell command that reads one n-best list and writes another, the path of a "
         "script, or bpe to join subwords at @@.",
     )
@@ -309,7 +309,7 @@ class DecodingSettings:
                 name="forest",
                 help="Take search graphs from the decoder",
                 panel="Decoder",
-                added=True,
+                can_be_abbreviated=True,
                 note="mert, kbmira and others learn from the graphs, some from the lists",
                 details="The decoder writes search graphs, those of all iterations are kept, and "
                 "the n-best lists are taken out of them. mert learns from the whole graphs "

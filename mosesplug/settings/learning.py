@@ -66,7 +66,7 @@ class LearningSettings:
         help="Iterations of --from; -N: the newest N",
         panel="Data",
         metavar="A:B|N|-N",
-        shown="all",
+        default_text="all",
         requires=("from",),
     )
     references: Path | None = field(
@@ -89,7 +89,7 @@ class LearningSettings:
         panel="Data",
         metavar="FILE",
         exists="weights",
-        shown="those of the data, or equal",
+        default_text="those of the data, or equal",
         details="A file of any format, such as moses.ini or runN.dense. Without it, those that "
         "made the graphs, or the lists of the first iteration of --from; else equal weights.",
     )
@@ -108,7 +108,7 @@ class LearningSettings:
             RunPlan,
             "metric",
             help="BLEU, CDER, CER, CHRF, MER, PER, TER, TER-SACREBLEU, WER, or a sum",
-            shown="BLEU, or that of the run",
+            default_text="BLEU, or that of the run",
         ),
     )
     report_metric: tuple[str, ...] = setting(
@@ -168,7 +168,7 @@ class LearningSettings:
         "It is not divided itself; --bound NAME:=0 keeps it out of the score.",
     )
     seed: int = field(
-        default=1, metadata=same_as(RunPlan, "seed", shown="", minimum=0, excludes=())
+        default=1, metadata=same_as(RunPlan, "seed", default_text="", minimum=0, excludes=())
     )
     held_out: float | None = setting(
         None,
@@ -241,7 +241,7 @@ class LearningSettings:
         "compared on held-out data if there is any.",
     )
     threads: int = field(
-        default=os.cpu_count() or 1, metadata=same_as(RunPlan, "threads", shown="all CPUs")
+        default=os.cpu_count() or 1, metadata=same_as(RunPlan, "threads", default_text="all CPUs")
     )
     sharding: Sharding | None = field(default=None, metadata=parts(Sharding))
 

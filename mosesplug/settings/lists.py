@@ -59,7 +59,7 @@ class ListSettings:
         help="Dense features of lists that name every value",
         panel="Data",
         metavar="NAME,...",
-        shown="by frequency",
+        default_text="by frequency",
         excludes=("graphs", "from"),
         details="Lists with name=value pairs, as of Joshua and cdec. Without it, all features "
         "are dense if there are up to 50; else those that at least half of the lines have.",

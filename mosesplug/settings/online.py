@@ -25,7 +25,7 @@ class OnlineSettings:
         help="auto, server, or a process for each batch",
         panel="Online",
         metavar="HOW",
-        added=True,
+        can_be_abbreviated=True,
         note="auto uses the server if the decoder supports it",
         details="server keeps the decoder running, process starts one for each mini-batch, "
         "auto uses a server if the decoder can be one.",
@@ -36,7 +36,7 @@ class OnlineSettings:
         help="Fail if a server does not follow new weights",
         panel="Online",
         excludes=("online-decoder=process",),
-        added=True,
+        can_be_abbreviated=True,
         note="else it is restarted for each batch",
         details="Without it, a server whose lists depend on its starting weights is restarted "
         "for each mini-batch.",
@@ -49,7 +49,7 @@ class OnlineSettings:
         metavar="N",
         minimum=1,
         excludes=("online-decoder=process",),
-        added=True,
+        can_be_abbreviated=True,
     )
 
     network: ServerNetwork = setting(
@@ -59,7 +59,7 @@ class OnlineSettings:
         panel="Online",
         metavar="HOW",
         excludes=("online-decoder=process",),
-        added=True,
+        can_be_abbreviated=True,
         note="Moses' server listens on all interfaces",
         details="own runs servers in a network namespace, where only this run reaches them "
         "(Linux, if the system allows it); host is the network of all other programs; auto is "
@@ -79,7 +79,7 @@ class _HeldOutDecoder:
         help="Its decoder, if not DECODER",
         panel="Held-out",
         metavar="DECODER",
-        added=True,
+        can_be_abbreviated=True,
         details="A program, or forest:DIR with search graphs of the held-out set.",
     )
 
@@ -104,7 +104,7 @@ class HeldOutSet:
             requires=("heldout-refs",),
             exists="file",
             what="the held-out text",
-            added=True,
+            can_be_abbreviated=True,
             details="A second set of source sentences and their references. It is translated with "
             "the starting weights and after each iteration.",
         )
@@ -116,7 +116,7 @@ class HeldOutSet:
             panel="Held-out",
             metavar="REFS",
             exists="references",
-            added=True,
+            can_be_abbreviated=True,
         )
     )
     every: int = setting(
@@ -125,19 +125,19 @@ class HeldOutSet:
         help="Translate it after N mini-batches, too",
         panel="Held-out",
         metavar="N",
-        shown="off",
+        default_text="off",
         minimum=1,
         requires=("online",),
-        added=True,
+        can_be_abbreviated=True,
     )
     patience: int = setting(
         0,
         help="Stop after N scores without improvement",
         panel="Held-out",
         metavar="N",
-        shown="off",
+        default_text="off",
         minimum=1,
-        added=True,
+        can_be_abbreviated=True,
         details="The score with the starting weights does not count.",
     )
     decoder: DecoderDescription | None = field(default=None, metadata=parts(_HeldOutDecoder))

@@ -22,7 +22,7 @@ class _AlgorithmSettings:
             help="Setting of the algorithm; repeatable",
             panel="Learning",
             metavar="NAME=VALUE",
-            added=True,
+            can_be_abbreviated=True,
             details="`mosesplug algorithms NAME` lists the settings of an algorithm.",
         ),
     )
@@ -32,8 +32,8 @@ class _AlgorithmSettings:
         panel="Learning",
         metavar="N",
         minimum=1,
-        saved=False,
-        added=True,
+        is_saved=False,
+        can_be_abbreviated=True,
         details="Passes over the n-best lists after each decoding; with --online, over the "
         "tuning set. The same as --option epochs=N.",
     )
@@ -48,7 +48,7 @@ class OptimizerSettings:
         help="Optimizer; see mosesplug algorithms",
         panel="Learning",
         metavar="NAME",
-        added=True,
+        can_be_abbreviated=True,
         tune_default="kbmira",
         script_default="mert",
         details="The default of tune is kbmira, whose weights translated other text better than "
@@ -62,8 +62,8 @@ class OptimizerSettings:
         panel="Learning",
         metavar="NAME,...",
         script="activate-features",
-        compared="active features",
-        shown="all",
+        stored_name="active features",
+        default_text="all",
         note="a whole group (LM0) is a name too; unknown names are refused",
     )
     ranges: tuple[str, ...] = setting(
@@ -73,7 +73,7 @@ class OptimizerSettings:
         panel="Learning",
         metavar="NAME:MIN..MAX",
         script="range",
-        compared="ranges",
+        stored_name="ranges",
         note="names of no feature are refused",
         details="As LM0:0..1, or with one interval for each weight of a group: "
         "tm:0..1,0..1,-1..1,0..1. In tune, mert draws random starts if this is given, or "
@@ -88,7 +88,7 @@ class OptimizerSettings:
         metavar="N",
         minimum=-1,
         script="prev-aggregate-nbestlist",
-        compared="earlier iterations",
+        stored_name="earlier iterations",
         details="oro, o-oro, their softmax variants and rank-mira learn from the newest lists "
         "only, unless it is given.",
     )
@@ -97,7 +97,7 @@ class OptimizerSettings:
         help="Start also from the weights of earlier iterations",
         panel="Learning",
         script="historic-bests",
-        compared="historic bests",
+        stored_name="historic bests",
     )
     interpolation: float = setting(
         0.0,
@@ -107,8 +107,8 @@ class OptimizerSettings:
         minimum=0.0,
         maximum=1.0,
         script="historic-interpolation",
-        compared="interpolation",
-        shown="all",
+        stored_name="interpolation",
+        default_text="all",
         details="From iteration 4 on, the weights are this share of the new ones and the rest "
         "of the ones before.",
     )
@@ -120,7 +120,7 @@ class OptimizerSettings:
         minimum=1,
         script="threads",
         script_default="1",
-        shown="all processors",
+        default_text="all processors",
         details="The results do not depend on it.",
     )
     seed: int | None = setting(
@@ -128,8 +128,8 @@ class OptimizerSettings:
         help="Seed of all random numbers",
         panel="Learning",
         metavar="N",
-        added=True,
-        shown="drawn, and kept",
+        can_be_abbreviated=True,
+        default_text="drawn, and kept",
         excludes=("predictable-seeds",),
     )
     predictable_seeds: bool = setting(
@@ -137,7 +137,7 @@ class OptimizerSettings:
         help="Seed iteration N with 1000 N",
         panel="Learning",
         script="predictable-seeds",
-        compared="predictable seeds",
+        stored_name="predictable seeds",
         note="the seeds are the script's, the random numbers are not",
     )
     sharding: Sharding | None = field(default=None, metadata=group())

@@ -31,7 +31,7 @@ class Sharding:
         panel="Parallel",
         metavar="S",
         minimum=1,
-        added=True,
+        can_be_abbreviated=True,
         details="For online learners, mert, kbmira, softmax, risk, linear-bleu and xbleu. Each "
         "shard of an online learner or of kbmira learns from its part; after each epoch the "
         "weights are mixed. The others share the work of one search, with the same result. "
@@ -44,7 +44,7 @@ class Sharding:
         panel="Parallel",
         metavar="HOW",
         excludes=("async",),
-        added=True,
+        can_be_abbreviated=True,
         details="For online learners; kbmira takes the mean. average: the mean of the shards' "
         "weights. weighted: their mean by number of updates. line-search: the point of the best "
         "metric between the old weights and the mean. select: the mean, restricted to the "
@@ -55,17 +55,17 @@ class Sharding:
         help="Sparse features that --mixing select keeps",
         panel="Parallel",
         metavar="K",
-        shown="none",
+        default_text="none",
         minimum=1,
         requires=("mixing=select",),
-        added=True,
+        can_be_abbreviated=True,
     )
     asynchronous: bool = setting(
         False,
         name="async",
         help="All workers update one set of weights",
         panel="Parallel",
-        added=True,
+        can_be_abbreviated=True,
         details="No shards and no mixing: workers learn from (with --online, decode) "
         "mini-batches with stale weights, and their updates are applied to one set of weights.",
     )
@@ -75,7 +75,7 @@ class Sharding:
         panel="Parallel",
         metavar="ORDER",
         requires=("async",),
-        added=True,
+        can_be_abbreviated=True,
         details="fixed applies updates in the order of the mini-batches. Such a run can be "
         "repeated exactly.",
     )
@@ -85,7 +85,7 @@ class Sharding:
         panel="Parallel",
         metavar="KIND",
         excludes=("scheduler",),
-        added=True,
+        can_be_abbreviated=True,
         details="On stored lists, at most --threads shards run at the same time.",
     )
     scheduler: str | None = setting(
@@ -93,7 +93,7 @@ class Sharding:
         help="Dask cluster whose workers learn: tcp://HOST:PORT",
         panel="Parallel",
         metavar="ADDRESS",
-        added=True,
+        can_be_abbreviated=True,
         details="Needs the package distributed: pip install 'mosesplug[dask]'.",
     )
     directory: str | None = setting(
@@ -103,7 +103,7 @@ class Sharding:
         panel="Parallel",
         metavar="DIR",
         requires=("workers=processes or scheduler",),
-        added=True,
+        can_be_abbreviated=True,
         details="While other processes or machines learn, their lists lie there. Without it, "
         "temporary files are used.",
     )

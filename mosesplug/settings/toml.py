@@ -72,11 +72,18 @@ def format_template(cls: type = RunPlan) -> str:
     lines = ["# All settings of `mosesplug tune`, with their defaults.", ""]
     for panel in PANELS:
         lines += [f"[{panel.lower()}]"]
-        for each in (each for each in list_settings(cls) if each.panel == panel and each.saved):
-            lines.append(f"# {each.help}" + (f" [{each.shown}]" if each.shown else ""))
+        for each in (each for each in list_settings(cls) if each.panel == panel and each.is_saved):
+            lines.append(
+                f"# {each.help}" + (f" [{each.default_text}]" if each.default_text else "")
+            )
             if each.tune_default is not None:  # it may depend on other settings
                 lines.append(f"# {each.name} = {_format_value(each.tune_default)}")
-            elif each.default in (None, (), {}) or each.shown or each.requires or each.is_argument:
+            elif (
+                each.default in (None, (), {})
+                or each.default_text
+                or each.requires
+                or each.is_argument
+            ):
                 lines.append(f"# {each.name} = {_EXAMPLES.get(each.kind, _format_value(''))}")
             else:
                 lines.append(f"{each.name} = {_format_value(each.default)}")

@@ -61,7 +61,7 @@ class _Learning(OptimizerSettings):
         script="patiencefactor",
         excludes=("last",),
         requires=("epochs",),
-        compared="patience factor",
+        stored_name="patience factor",
         details="More about the factor.",
     )
 
@@ -250,7 +250,7 @@ def test_values_are_compared_under_the_names_of_the_store() -> None:
         "predictable seeds",
     ]
     assert found["earlier iterations"] == "2"
-    assert [each.compared for each in list_settings(DecodingSettings) if each.compared] == [
+    assert [each.stored_name for each in list_settings(DecodingSettings) if each.stored_name] == [
         *("n-best size", "lattice samples", "forced decoding", "transformation"),
     ]
 

@@ -249,7 +249,7 @@ def list_additions(cls: type = RunPlan) -> tuple[ScriptOption, ...]:
 
 def find_spelling(setting: Setting) -> str:
     """Return the name under which ``mert-moses`` shows a setting."""
-    added = setting.aliases[0] if setting.added and setting.aliases else setting.name
+    added = setting.aliases[0] if setting.can_be_abbreviated and setting.aliases else setting.name
     return setting.script or added
 
 
@@ -270,7 +270,9 @@ def read_command_line(words: Sequence[str], cls: type = RunPlan) -> CommandLine:
         for name in each.spellings
         if name != each.script
     }
-    old = {find_spelling(each) for each in settings if each.added} | {_LATTICE_MERT.name}
+    old = {find_spelling(each) for each in settings if each.can_be_abbreviated} | {
+        _LATTICE_MERT.name
+    }
     added = [each.specification for each in list_additions(cls) if each.name in old]
     rest = [shared[name] for name in shared if name not in old]
     return parse(words, own, added, [*rest, _SETTINGS_FILE.specification])
