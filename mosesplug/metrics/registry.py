@@ -87,7 +87,9 @@ def _split_sum(name: str) -> tuple[list[str], tuple[float, ...]]:
 
 
 def metric_of_signature(signature: str) -> Metric:
-    """Return the metric with a signature, that of ``Metric`` or of ``PreparedReferences``.
+    """Return the metric with this signature.
+
+    It is that of ``Metric`` or of ``PreparedReferences``.
 
     Raises:
         UsageError: no metric of this version has that signature.

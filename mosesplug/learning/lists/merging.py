@@ -234,7 +234,7 @@ def select_dense_features(
 
 
 def _reject_misspelled(path: Path, listed: Sequence[str], weights: WeightFile) -> None:
-    """Check that no weight of a list that names every value is likely to be misspelled.
+    """Check that no weight of a list that names every value looks misspelled.
 
     Names that differ by their numbers only are of different features.
 
