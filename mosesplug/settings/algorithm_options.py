@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin
 
 from mosesplug.errors import UsageError, suggest
 from mosesplug.optimizers import Algorithm, Optimizer, registry
+from mosesplug.settings.declare import find_field_types
 
 __all__ = [
     "add_tune_options",
@@ -34,7 +35,7 @@ def make_options(algorithm: Algorithm, values: Mapping[str, object]) -> object:
     Raises:
         UsageError: an unknown name, or a value that the field cannot take.
     """
-    types = get_type_hints(algorithm.options)
+    types = find_field_types(algorithm.options)
     known = {field.name: field for field in fields(algorithm.options)}
     found: dict[str, object] = {}
     for given, value in values.items():
@@ -76,7 +77,7 @@ def describe_options(algorithm: Algorithm) -> list[dict[str, Any]]:
     ``minimum`` (or None), ``default``, ``tune_default`` (that of ``mosesplug tune`` on lists),
     ``help``, ``details``, ``source`` and ``only_with`` (a condition, or None).
     """
-    types = get_type_hints(algorithm.options)
+    types = find_field_types(algorithm.options)
     defaults = asdict(algorithm.options())
     described = []
     for setting in fields(algorithm.options):

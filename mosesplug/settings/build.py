@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
-from typing import Any, cast, get_args, get_type_hints
+from typing import Any, cast, get_args
 
 from mosesplug.decoders.description import ASK
 from mosesplug.errors import UsageError
@@ -21,7 +21,13 @@ from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.settings.arguments import check_transform
 from mosesplug.settings.checks import check_settings
 from mosesplug.settings.configuration import Configuration, Repeats, RunPlan, Select, SelectRun
-from mosesplug.settings.declare import Setting, find_switch, find_value, list_settings
+from mosesplug.settings.declare import (
+    Setting,
+    find_field_types,
+    find_switch,
+    find_value,
+    list_settings,
+)
 from mosesplug.settings.decoders import collect_decoder_values, make_decoding
 from mosesplug.settings.paths import require_file, require_references
 from mosesplug.settings.sharding import Sharding
@@ -136,7 +142,7 @@ def _build(
     if settings is None:
         settings = {each.path: each for each in list_settings(RunPlan) if each.path}
     arguments: dict[str, Any] = {}
-    hints = get_type_hints(cls)
+    hints = find_field_types(cls)
     for each in fields(cls):
         own = (*path, each.name)
         switch = find_switch(each)

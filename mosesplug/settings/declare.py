@@ -20,6 +20,7 @@ __all__ = [
     "Panel",
     "Setting",
     "describe",
+    "find_field_types",
     "group",
     "list_compared_values",
     "list_settings",
@@ -176,6 +177,19 @@ def parts(cls: type) -> _Metadata:
     return {_PARTS: cls}
 
 
+def find_field_types(cls: type) -> Mapping[str, Any]:
+    """Return the types of a dataclass's fields.
+
+    They are kept, since each is compiled from its text.
+    """
+    return _read_field_types(cls)
+
+
+@cache
+def _read_field_types(cls: type) -> Mapping[str, Any]:
+    return get_type_hints(cls)
+
+
 @cache
 def list_settings(cls: type) -> tuple[Setting, ...]:
     """Return the settings of a dataclass and of its nested classes, by panel."""
@@ -183,7 +197,7 @@ def list_settings(cls: type) -> tuple[Setting, ...]:
 
 
 def _walk(cls: type, path: tuple[str, ...], requires: tuple[str, ...]) -> Iterable[Setting]:
-    hints = get_type_hints(cls)
+    hints = find_field_types(cls)
     for each in fields(cls):
         own = (*path, each.name)
         mark, hint = each.metadata, _without_none(hints[each.name])

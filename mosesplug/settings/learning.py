@@ -7,13 +7,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args
 
 from formats.weights.named import find_weight_file
 from mosesplug.errors import UsageError
 from mosesplug.settings.checks import check_fields, check_settings
 from mosesplug.settings.configuration import RunPlan, SelectRun
-from mosesplug.settings.declare import list_settings, parts, same_as, setting
+from mosesplug.settings.declare import find_field_types, list_settings, parts, same_as, setting
 from mosesplug.settings.features import AddedFeature, parse_added_features
 from mosesplug.settings.lengths import WORDS, LengthRange, parse_length_range
 from mosesplug.settings.lists import ListSettings
@@ -354,7 +354,7 @@ def make_learning_settings(
 
     settings = list_settings(LearningSettings)
     check_settings(settings, values, spelled)
-    hints = get_type_hints(LearningSettings)
+    hints = find_field_types(LearningSettings)
     arguments: dict[str, Any] = {}
     of_lists: dict[str, Any] = {}
     for each in settings:

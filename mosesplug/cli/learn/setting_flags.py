@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import fields
-from typing import Any, get_type_hints
+from typing import Any
 
 from mosesplug.cli.shared.panels import PanelCommand
+from mosesplug.settings.declare import find_field_types
 
 __all__ = ["SettingFlagsCommand", "rewrite_settings"]
 
@@ -22,7 +23,11 @@ class SettingFlagsCommand(PanelCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Rewrite settings of algorithms, then parse."""
-        own = {name for option in self.get_params(ctx) for name in option.opts}
+        own = {
+            name
+            for option in self.get_params(ctx)
+            for name in (*option.opts, *option.secondary_opts)
+        }
         parsed: list[str] = super().parse_args(ctx, list(rewrite_settings(args, own)))
         return parsed
 
@@ -58,7 +63,7 @@ def _settings() -> dict[str, bool]:
 
     flags: dict[str, bool] = {}
     for algorithm in algorithms().values():
-        kinds = get_type_hints(algorithm.options)
+        kinds = find_field_types(algorithm.options)
         for field in fields(algorithm.options):
             name = field.name.replace("_", "-")
             flags[name] = flags.get(name, True) and kinds[field.name] is bool
