@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formats.graphs.hypergraph_reader import TAIL, HypergraphFile
-from mosesplug.kernels import kernel
+from mosesplug.kernels import kernel, read_only
 
-__all__ = ["Hypergraph", "read_only"]
+__all__ = ["Hypergraph"]
 
 
 @dataclass(frozen=True)
@@ -117,13 +116,6 @@ class Hypergraph:
             part = slice(self.feature_indptr[edge], self.feature_indptr[edge + 1])
             np.add.at(totals, self.feature_indices[part], self.feature_values[part])
         return totals
-
-
-def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a read-only view, as of memory maps, so that kernels compile only once."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
 
 
 @kernel

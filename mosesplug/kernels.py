@@ -14,9 +14,12 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import cache, update_wrapper
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from mosesplug.kernel_cache import has_home, share_cache, use_private_cache
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = [
     "count_compiled",
@@ -26,6 +29,7 @@ __all__ = [
     "kernel",
     "lean_kernel",
     "load_compiler",
+    "read_only",
 ]
 
 Function = TypeVar("Function", bound=Callable[..., object])
@@ -75,6 +79,19 @@ def inlined_kernel(function: Function) -> Function:
     made = _Kernel(function, {})
     made.targetoptions = {"inline": "always"}  # Numba looks for this name.
     return cast(Function, made)
+
+
+def read_only(array: NDArray[Any], dtype: Any = None) -> NDArray[Any]:
+    """Return a contiguous, aligned, read-only view of an array, as of a memory map.
+
+    The array is copied only if necessary, as for another ``dtype``. With one kind of array, each
+    kernel is compiled only once.
+    """
+    import numpy as np
+
+    view = np.require(array, dtype, ["C", "A"]).view()
+    view.flags.writeable = False
+    return view
 
 
 class _Kernel:

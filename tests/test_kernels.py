@@ -90,3 +90,13 @@ def test_a_fork_inherits_no_lock_of_the_compiler() -> None:
         os._exit(0 if free else 3)
     thread.join()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_read_only_views_share_memory_where_they_can() -> None:
+    array = np.arange(6)
+    view = kernels.read_only(array, np.int64)
+    assert np.shares_memory(array, view)
+    assert not view.flags.writeable
+    assert array.flags.writeable
+    assert not np.shares_memory(array, kernels.read_only(array[::2], np.int64))
+    assert kernels.read_only(array, np.float64).tolist() == [0, 1, 2, 3, 4, 5]

@@ -28,7 +28,7 @@ from mosesplug.api.arrays import (
 from mosesplug.api.keywords import make_list_keywords
 from mosesplug.errors import DataError, UsageError, count_noun
 from mosesplug.features import FeatureSpace
-from mosesplug.hypergraph import read_only
+from mosesplug.kernels import read_only
 from mosesplug.learning.lists.blocks import find_dense_features, read_list
 from mosesplug.reporting.tables import format_table, render_table
 from mosesplug.settings.learning import LearningSettings

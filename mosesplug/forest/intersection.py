@@ -27,8 +27,8 @@ from mosesplug.forest.ngrams.reference_ngrams import BOUNDARY
 from mosesplug.forest.ngrams.split import SplitGraph
 from mosesplug.forest.ngrams.states import TextGraph, count_most, open_sides, renumber_words
 from mosesplug.forest.viterbi import viterbi
-from mosesplug.hypergraph import Hypergraph, read_only
-from mosesplug.kernels import inlined_kernel, kernel
+from mosesplug.hypergraph import Hypergraph
+from mosesplug.kernels import inlined_kernel, kernel, read_only
 
 __all__ = ["ReferenceGraph", "intersect_references"]
 

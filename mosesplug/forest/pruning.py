@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from mosesplug.errors import DataError
 from mosesplug.forest.inside_outside import best_outside
 from mosesplug.forest.viterbi import inside_best, viterbi
-from mosesplug.hypergraph import Hypergraph, read_only
-from mosesplug.kernels import kernel
+from mosesplug.hypergraph import Hypergraph
+from mosesplug.kernels import kernel, read_only
 
 __all__ = [
     "prune_to_beam",
@@ -102,7 +102,11 @@ def prune_to_beam(
 
 def sort_columns(graph: Hypergraph) -> Hypergraph:
     """Return the graph with the features of each edge sorted by column."""
-    indices, values = _sort(graph.feature_indptr, graph.feature_indices, graph.feature_values)
+    indices, values = _sort(
+        read_only(graph.feature_indptr),
+        read_only(graph.feature_indices),
+        read_only(graph.feature_values),
+    )
     return replace(graph, feature_indices=read_only(indices), feature_values=read_only(values))
 
 

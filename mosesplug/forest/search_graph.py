@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from mosesplug.forest.ngrams.reference_ngrams import BOUNDARIES, NgramTree, ReferenceNgramTree
 from mosesplug.forest.pruning import sort_columns
-from mosesplug.hypergraph import Hypergraph, read_only
-from mosesplug.kernels import kernel
+from mosesplug.hypergraph import Hypergraph
+from mosesplug.kernels import kernel, read_only
 
 __all__ = ["SearchGraph", "SentenceGraph", "score_edges", "search_graph", "sentence_graph"]
 

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.graphs.hypergraph_reader import TAIL
-from mosesplug.hypergraph import Hypergraph, read_only
+from mosesplug.hypergraph import Hypergraph
+from mosesplug.kernels import read_only
 
 __all__ = ["unite_graphs"]
 

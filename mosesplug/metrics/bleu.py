@@ -21,13 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
-from mosesplug.kernels import kernel
-from mosesplug.metrics.hypotheses import (
-    HypothesisRanges,
-    check_hypotheses,
-    read_only,
-    run_in_threads,
-)
+from mosesplug.kernels import kernel, read_only
+from mosesplug.metrics.hypotheses import HypothesisRanges, check_hypotheses, run_in_threads
 from mosesplug.metrics.ngrams import ReferenceNgrams, compile_ngrams, count_matches
 from mosesplug.metrics.plain import (
     CALL,

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.kernels import kernel
-from mosesplug.metrics.hypotheses import HypothesisRanges, read_only
+from mosesplug.kernels import kernel, read_only
+from mosesplug.metrics.hypotheses import HypothesisRanges
 
 __all__ = ["space_out", "space_out_lines"]
 

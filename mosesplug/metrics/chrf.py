@@ -31,14 +31,9 @@ from numpy.typing import NDArray
 
 from mosesplug import __version__
 from mosesplug.errors import UsageError
-from mosesplug.kernels import kernel
+from mosesplug.kernels import kernel, read_only
 from mosesplug.metrics.characters import space_out, space_out_lines
-from mosesplug.metrics.hypotheses import (
-    HypothesisRanges,
-    check_hypotheses,
-    read_only,
-    run_in_threads,
-)
+from mosesplug.metrics.hypotheses import HypothesisRanges, check_hypotheses, run_in_threads
 from mosesplug.metrics.ngrams import ReferenceNgrams, compile_ngrams, count_matches
 from mosesplug.metrics.plain import (
     CALL,

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.kernels import lean_kernel
-from mosesplug.metrics.hypotheses import HypothesisRanges, read_only
+from mosesplug.kernels import lean_kernel, read_only
+from mosesplug.metrics.hypotheses import HypothesisRanges
 from mosesplug.metrics.words import (
     ReferenceWords,
     count_tokens,

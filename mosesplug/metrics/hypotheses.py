@@ -8,14 +8,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
+from mosesplug.kernels import read_only
 
-__all__ = ["HypothesisRanges", "check_hypotheses", "read_only", "rewrite_texts", "run_in_threads"]
+__all__ = ["HypothesisRanges", "check_hypotheses", "rewrite_texts", "run_in_threads"]
 
 SMALLEST_SHARE = 1000
 """Minimum number of hypotheses for which another thread pays off."""
@@ -41,17 +42,6 @@ class HypothesisRanges(NamedTuple):
         return HypothesisRanges(
             self.sentence_ids[rows], self.buffer, self.starts[rows], self.ends[rows]
         )
-
-
-def read_only(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
-    """Return a contiguous, aligned, read-only view of ``array``.
-
-    The array is copied only if necessary. With one kind of array, each kernel is compiled only
-    once.
-    """
-    view = np.require(array, dtype, ["C", "A"]).view()
-    view.flags.writeable = False
-    return view
 
 
 def rewrite_texts(

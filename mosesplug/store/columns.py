@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.nbest.files import NBestList
-from mosesplug.metrics.hypotheses import read_only
+from mosesplug.kernels import read_only
 from mosesplug.store.dedupe import Rows
 
 __all__ = ["Column", "Homes", "copy_texts", "count_tokens", "make_columns"]

@@ -19,7 +19,7 @@ from formats.errors import FormatError
 from formats.nbest.files import NBestList
 from mosesplug.errors import StoreError, StoreMismatch
 from mosesplug.features import spelled_groups
-from mosesplug.metrics.hypotheses import read_only
+from mosesplug.kernels import read_only
 from mosesplug.metrics.outside import compute_statistics
 from mosesplug.metrics.protocol import Metric, PreparedReferences, needs_texts
 from mosesplug.store import dedupe

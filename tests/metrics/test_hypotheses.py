@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from mosesplug.metrics.hypotheses import SMALLEST_SHARE, read_only, run_in_threads
+from mosesplug.metrics.hypotheses import SMALLEST_SHARE, run_in_threads
 from tests.waiting import LIMIT
 
 
@@ -43,13 +43,3 @@ def test_a_thread_that_fails_is_heard() -> None:
 
     with pytest.raises(ArithmeticError, match="in a thread"):
         run_in_threads(work, 2 * SMALLEST_SHARE, 2)
-
-
-def test_read_only_views_share_memory_where_they_can() -> None:
-    array = np.arange(6)
-    view = read_only(array, np.int64)
-    assert np.shares_memory(array, view)
-    assert not view.flags.writeable
-    assert array.flags.writeable
-    assert not np.shares_memory(array, read_only(array[::2], np.int64))
-    assert read_only(array, np.float64).tolist() == [0, 1, 2, 3, 4, 5]

@@ -46,8 +46,8 @@ from mosesplug.forest.ngrams.table import (
     make_table,
     measure_orders,
 )
-from mosesplug.hypergraph import Hypergraph, read_only
-from mosesplug.kernels import kernel
+from mosesplug.hypergraph import Hypergraph
+from mosesplug.kernels import kernel, read_only
 
 __all__ = ["MOST_EDGES", "SplitGraph", "split", "split_for"]
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.kernels import finite_kernel, lean_kernel
+from mosesplug.kernels import finite_kernel, lean_kernel, read_only
 from mosesplug.large_arrays import allocate
 from mosesplug.metrics.protocol import Metric
 from mosesplug.optimizers.line_search.envelope import HullMemory, envelopes
@@ -233,9 +233,7 @@ def drop_empty_lists(tuning_set: TuningSet) -> tuple[NDArray[np.int64], NDArray[
     # Differences of float statistics are summed by the thousand: float32 would show.
     dtype = np.promote_types(tuning_set.stats.dtype, np.int32)
     # Always read-only, so that kernels are compiled only once.
-    stats = np.ascontiguousarray(tuning_set.stats, dtype=dtype).view()
-    stats.flags.writeable = False
-    return offsets, stats
+    return offsets, read_only(tuning_set.stats, dtype)
 
 
 def _sparse_columns(problem: Problem, active: NDArray[np.bool_]) -> NDArray[np.float32]:

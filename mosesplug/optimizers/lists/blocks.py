@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.metrics.hypotheses import read_only
+from mosesplug.kernels import read_only
 from mosesplug.optimizers.lists import block_kernels as kernels
 from mosesplug.optimizers.lists.shards import ListShard
 from mosesplug.tuning_set import SparseRows

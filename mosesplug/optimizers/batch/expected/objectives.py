@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.kernels import read_only
 from mosesplug.metrics.expected_bleu import expected_bleu
-from mosesplug.metrics.hypotheses import read_only
 from mosesplug.optimizers.derivations import Objective
 from mosesplug.optimizers.lists import block_kernels as kernels
 from mosesplug.optimizers.lists.blocks import (
