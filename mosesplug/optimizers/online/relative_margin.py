@@ -54,6 +54,9 @@ __all__ = ["ALGORITHMS", "RelativeMarginOptions", "RmCpOptions", "rm_cp_learner"
 _MARGIN, _BOUND = 0, 1
 """Kinds of constraints; each kind is a group of a working set."""
 
+_SLACK_DECODING, _SLACK_STORED = 0.001, 0.01
+"""``C`` by default, and ``D`` without sparse features."""
+
 
 class RelativeMarginTask(NamedTuple):
     """A batch, for kernels.
@@ -232,9 +235,10 @@ class RelativeMarginOptions(GraphCostOptions):
         source="kbest_cut_mira of cdec, the program of Eidelman et al. 2013",
     )
     slack: float = option(
-        0.01,
+        0.0,
         help="C: weight of losses, and largest step for a margin",
-        source="Eidelman et al. 2013, section 4.1",
+        details="0 stands for 0.01 on stored lists, and for 0.001 while decoding.",
+        source="0.01: Eidelman et al. 2013, section 4.1; 0.001: found on halves of a tuning set",
         minimum=0.0,
     )
     margin_bound: float = option(
@@ -252,7 +256,7 @@ class RelativeMarginOptions(GraphCostOptions):
     bound_slack: float = option(
         0.0,
         help="D: largest step for a bound",
-        details="0 stands for 0.01, or 0.1 if there are sparse features.",
+        details="0 stands for the default of slack, or ten times that if there are sparse features.",
         source="Eidelman et al. 2013, section 4.1",
         minimum=0.0,
     )
@@ -304,11 +308,12 @@ def _learner(
         memory = {**costs.memory(step.metric), **state.memory}
         gains = costs.gains(batch, step.metric, memory, step.rng)
         rows = compact_rows(batch, np.arange(batch.n_hyps))
+        default = _SLACK_STORED if step.uses_stored_lists else _SLACK_DECODING
         task = RelativeMarginTask(
             drop_empty_sentences(batch.offsets),
             gains,
-            options.slack,
-            options.bound_slack or _default_bound_slack(batch),
+            options.slack or default,
+            options.bound_slack or default * _bound_factor(batch),
             options.margin_bound,
             solver_tolerance,
             solver_iterations,
@@ -348,9 +353,9 @@ def _learner(
     )
 
 
-def _default_bound_slack(batch: Batch) -> float:
-    """Return ``D`` for small or large feature sets (Eidelman et al. 2013, sec. 4.1)."""
-    return 0.1 if len(batch.space) > batch.space.n_dense else 0.01
+def _bound_factor(batch: Batch) -> float:
+    """Return ``D / C`` for few or many features (Eidelman et al. 2013, sec. 4.1)."""
+    return 10.0 if len(batch.space) > batch.space.n_dense else 1.0
 
 
 ALGORITHMS = (

@@ -22,6 +22,9 @@ from tests.optimizers.online.oro.updates import make_step, matrix_of, random_bat
 from tests.optimizers.problems import Accuracy, tuning_set
 
 ALL = np.ones(6, dtype=np.bool_)
+TINY = 1e-12
+"""A slack that moves nothing; 0 stands for the default."""
+
 PA = RelativeMarginOptions(cost="lin-och", slack=0.1, margin_bound=0.2, bound_slack=0.05)
 CP = RmCpOptions(
     cost="lin-och",
@@ -94,7 +97,7 @@ def test_the_worst_by_error_is_the_only_bounded_hypothesis() -> None:
     batch = tuning_set([3], dense, np.array([10, 0, 5]))
     where = Step(1, 1, 1, Accuracy(), np.ones(2, np.bool_), np.random.default_rng(0))
     options = RelativeMarginOptions(
-        cost="lin-och", slack=0.0, margin_bound=1.5, bound_slack=9.0, bounded="worst"
+        cost="lin-och", slack=TINY, margin_bound=1.5, bound_slack=9.0, bounded="worst"
     )
     change = rm_pa_learner(options).change(rm_pa_learner(options).init(np.ones(2)), batch, where)
     np.testing.assert_allclose(change.values, [-0.25])
@@ -141,7 +144,7 @@ def test_lower_bound_pulls_up_a_reference_that_is_far_below() -> None:
     batch = tuning_set([2], np.array([[0.9, 0.0], [0.0, 0.0]]), np.array([0, 10]))
     where = Step(1, 1, 1, Accuracy(), np.ones(2, np.bool_), np.random.default_rng(0))
     learner = rm_pa_learner(
-        RelativeMarginOptions(cost="lin-och", slack=0.0, margin_bound=0.45, bound_slack=9.0)
+        RelativeMarginOptions(cost="lin-och", slack=TINY, margin_bound=0.45, bound_slack=9.0)
     )
     change = learner.change(learner.init(np.ones(2)), batch, where)
     np.testing.assert_allclose(change.values, [-0.5], rtol=1e-6)
@@ -178,14 +181,28 @@ class TestBoth:
         assert state.updates == 1
 
 
-def test_sparse_features_have_the_larger_bound_slack() -> None:
+@pytest.mark.parametrize(("stored", "slack"), [(True, 0.01), (False, 0.001)])
+def test_default_slacks_depend_on_the_source_of_lists(stored: bool, slack: float) -> None:
+    """Those of sparse features bound the scores ten times as much."""
     sparse, weights = random_batch(23, (6,)), np.full(6, 5.0)
-    options = RelativeMarginOptions(cost="lin-och", slack=0.0, margin_bound=0.0)
-    default = moved(rm_pa_learner(options), sparse, weights)
-    named = RelativeMarginOptions(cost="lin-och", slack=0.0, margin_bound=0.0, bound_slack=0.1)
-    np.testing.assert_array_equal(default, moved(rm_pa_learner(named), sparse, weights))
+    where = replace(make_step(ALL), uses_stored_lists=stored)
+    options = RelativeMarginOptions(cost="lin-och", margin_bound=0.0)
+    named = replace(options, slack=slack, bound_slack=10.0 * slack)
+    first, second = (
+        rm_pa_learner(each).change(rm_pa_learner(each).init(weights), sparse, where)
+        for each in (options, named)
+    )
+    np.testing.assert_array_equal(first.values, second.values)
     dense = tuning_set([2], np.array([[1.0], [0.0]]), np.array([1, 0]))
-    where = Step(1, 1, 1, Accuracy(), np.ones(1, np.bool_), np.random.default_rng(0))
-    learner = rm_pa_learner(options)
+    where = Step(
+        1,
+        1,
+        1,
+        Accuracy(),
+        np.ones(1, np.bool_),
+        np.random.default_rng(0),
+        uses_stored_lists=stored,
+    )
+    learner = rm_pa_learner(replace(options, slack=TINY))
     change = learner.change(learner.init(np.ones(1)), dense, where)
-    np.testing.assert_allclose(change.values, [-0.01])
+    np.testing.assert_allclose(change.values, [-slack])
