@@ -256,7 +256,7 @@ class RelativeMarginOptions(GraphCostOptions):
     bound_slack: float = option(
         0.0,
         help="D: largest step for a bound",
-        details="0 stands for the default of slack, or ten times that if there are sparse features.",
+        details="0 stands for the default of slack, or with sparse features for ten times that.",
         source="Eidelman et al. 2013, section 4.1",
         minimum=0.0,
     )
