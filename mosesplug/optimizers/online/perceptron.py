@@ -27,6 +27,9 @@ from mosesplug.tuning_set import Batch
 
 __all__ = ["ALGORITHMS", "PerceptronOptions", "perceptron_learner"]
 
+_RATE_DECODING, _RATE_STORED = 0.001, 0.01
+"""``eta`` by default."""
+
 
 @dataclass(frozen=True)
 class PerceptronOptions(CostOptions):
@@ -39,10 +42,12 @@ class PerceptronOptions(CostOptions):
         source="Neubig & Watanabe 2016, section 6.2",
     )
     rate: float = option(
-        0.01,
+        0.0,
         help="learning rate, eta",
-        details="The survey has 1, for weights that start at 0.",
-        source="Neubig & Watanabe 2016, section 6.2; value: found on recorded lists",
+        details="0 stands for 0.01 on stored lists, and for 0.001 while decoding. The survey has "
+        "1, for weights that start at 0.",
+        source="Neubig & Watanabe 2016, section 6.2; values: found on recorded lists, and on "
+        "halves of a tuning set",
         minimum=0.0,
     )
 
@@ -66,7 +71,8 @@ def perceptron_learner(options: PerceptronOptions) -> Learner:
         rows = compact_rows(batch, np.concatenate([oracles[wrong], best[wrong]]))
         violations = int(np.count_nonzero(wrong))
         signs = np.repeat([1.0, -1.0], violations)
-        sums = rows.combine(signs) * (options.rate / max(1, len(best)))
+        rate = options.rate or (_RATE_STORED if step.uses_stored_lists else _RATE_DECODING)
+        sums = rows.combine(signs) * (rate / max(1, len(best)))
         touched = step.active[rows.columns] & (sums != 0.0)
         return Change(
             columns=rows.columns[touched],

@@ -30,6 +30,15 @@ def test_equation_59_by_hand() -> None:
     np.testing.assert_array_equal(change.columns, [1])
 
 
+def test_the_default_rate_depends_on_the_source_of_lists() -> None:
+    batch = tuning_set([2], np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([1, 5]))
+    learner = perceptron_learner(PerceptronOptions(cost="lin-och"))
+    for stored, rate in ((True, 0.01), (False, 0.001)):
+        where = replace(step_over(2), uses_stored_lists=stored)
+        change = learner.change(learner.init(np.zeros(2)), batch, where)
+        np.testing.assert_allclose(change.values, [-rate, rate])
+
+
 def test_a_tie_that_an_oracle_loses_is_learned() -> None:
     """At weights of 0 the decoder takes the first hypothesis; the loss is 0, and yet it errs."""
     batch = tuning_set([2], np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([1, 5]))
