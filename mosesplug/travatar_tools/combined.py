@@ -61,7 +61,7 @@ class CombinedMeasure(Measure):
 
     @property
     def minimizing_spelling(self) -> str | None:
-        """What to write in place of an error rate that would be maximized."""
+        """The reversed measure of the first error rate that would be maximized, or None."""
         return next(
             (
                 each.minimizing_spelling

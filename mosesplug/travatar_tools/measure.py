@@ -121,7 +121,7 @@ class Measure(UnsmoothedMetric):
 
     @property
     def minimizing_spelling(self) -> str | None:
-        """What to write so that Travatar minimizes this error rate; None: it is maximized."""
+        """The reversed measure of an error rate that would be maximized, or None."""
         return None
 
     def convert(self, stats: Floats) -> tuple[Metric, NDArray[Any]]:

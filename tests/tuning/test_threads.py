@@ -1,4 +1,4 @@
-"""How many threads score and optimize is a matter of time only: a run's files are the same."""
+"""The number of threads changes no file of a run."""
 
 from __future__ import annotations
 

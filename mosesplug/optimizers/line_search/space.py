@@ -113,7 +113,7 @@ class IntervalChoice:
 
     @property
     def smooths(self) -> bool:
-        """Whether neighbors count."""
+        """Whether the scores of neighboring intervals are used."""
         return self.method != "best" and self.neighbors > 0
 
 
