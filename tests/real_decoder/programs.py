@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from mosesplug.cli.main import main
 from tests.real_decoder.system import System
 
-__all__ = ["FLAGS", "NBEST", "Programs"]
+__all__ = ["FLAGS", "NBEST", "Programs", "run_here", "start_fork"]
 
 FLAGS = "-threads 1 -v 0 -search-algorithm 1 -cube-pruning-pop-limit 60 -s 30"
 NBEST = 25
@@ -118,3 +120,27 @@ def run_here(words: Sequence[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(list(words))
     assert not ended.value.code
+
+
+def start_fork(words: Sequence[str]) -> int:
+    """Run ``mosesplug`` in a fork of this process, in a session of its own; return its number.
+
+    The fork has the modules and kernels that this process has loaded.
+    """
+    child = os.fork()
+    if not child:
+        _become_run(words)
+    return child
+
+
+def _become_run(words: Sequence[str]) -> NoReturn:
+    code = 1
+    with contextlib.suppress(BaseException):
+        os.setsid()
+        with Path(os.devnull).open("w") as nowhere:
+            for descriptor in (1, 2):
+                os.dup2(nowhere.fileno(), descriptor)
+            with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+                run_here(words)
+        code = 0
+    os._exit(code)

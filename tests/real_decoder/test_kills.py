@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 
 import pytest
 
-from tests.real_decoder.programs import Programs, run_here
-from tests.waiting import LIMIT, wait_until
+from tests.real_decoder.programs import Programs, run_here, start_fork
+from tests.waiting import alive, wait_until
 
 REGIMES = {
     "batch": ("--algorithm", "kbmira", "--option", "epochs=3", "--max-iterations", "3"),
@@ -34,18 +32,13 @@ def test_killed_and_continued(programs: Programs, regime: str) -> None:
     whole = programs.tune("whole", *more)
     words = programs.tune_words("work", *more)
     work = programs.directory / "work"
-    child = subprocess.Popen(
-        [sys.executable, "-c", "from mosesplug.cli.main import main; main()", *words],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    child = start_fork(words)
     try:
-        wait_until(lambda: (work / "run2.moses.ini").is_file() or child.poll() is not None)
+        wait_until(lambda: (work / "run2.moses.ini").is_file() or not alive(child))
     finally:
-        os.killpg(child.pid, signal.SIGKILL)
-        code = child.wait(LIMIT)
-    assert code == -signal.SIGKILL
+        os.killpg(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL
     run_here([*words, "--continue"])
     for name in ("run2.weights.txt", "run3.weights.txt"):
         assert (work / name).read_bytes() == (whole / name).read_bytes(), name
