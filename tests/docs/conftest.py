@@ -20,10 +20,11 @@ from mosesplug.optimizers.problem import Problem
 from tests.docs.fork_server import serve_programs
 from tests.docs.running import ROOT, run_command
 from tests.plugins.installing import forget_package, install_package, write_data
+from tests.tuning.bundled import write_demo_tables
 
 DEMO = ROOT / "moses-config" / "demo"
-SENTENCES, TUNED_SENTENCES = 8, 20
-SHORT = 5
+SENTENCES, TUNED_SENTENCES = 5, 20
+SHORT = 3
 TEXTS = {"tune.tarvian": "dev.src", "tune.english": "dev.ref", "test.tarvian": "test.src"}
 TEXTS |= {f"test.english{i}": f"test.ref{i}" for i in (0, 1)}
 RESTARTS = 4
@@ -55,11 +56,16 @@ def few_restarts() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def system(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo system."""
+    """The demo system; its tables have what the texts need."""
     directory = tmp_path_factory.mktemp("demo") / "system"
     directory.mkdir()
-    for file in (*DEMO.glob("*.gz"), DEMO / "moses.ini"):
-        shutil.copy(file, directory)
+    for name in ("moses.ini", "lm.arpa.gz"):
+        shutil.copy(DEMO / name, directory)
+    _write_texts(directory, TUNED_SENTENCES)
+    sources = (directory / name for name in ("dev.src", "test.src"))
+    write_demo_tables(
+        directory, [line for path in sources for line in path.read_bytes().splitlines()]
+    )
     _write_texts(directory, SENTENCES)
     return directory
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import gzip
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import TextIO
+
+from mosesplug.decoders.phrase.phrase_table import source_phrases
 
 DEMO = Path(__file__).parents[2] / "moses-config" / "demo"
 BUNDLED_PROGRAM = (
     f'#!/bin/sh\nexec {sys.executable} -c "from mosesplug.cli.moses.decoder import main; main()"'
     ' "$@"\n'
 )
+_LONGEST_PHRASE = 20
 _FILES = {"-n-best-list": 1, "-output-search-graph-hypergraph": 3}
 
 
@@ -33,16 +36,20 @@ def write_demo_sentences(directory: Path, count: int) -> None:
 
 def write_demo_config(directory: Path) -> Path:
     """Write a configuration whose tables have what the sentences in ``tarvian`` need."""
-    words = set((directory / "tarvian").read_bytes().split())
+    write_demo_tables(directory, (directory / "tarvian").read_bytes().splitlines())
     config = (DEMO / "moses.ini").read_text()
+    path = directory / "demo.ini"
+    path.write_text(config.replace("lm.arpa.gz", str(DEMO / "lm.arpa.gz")))
+    return path
+
+
+def write_demo_tables(directory: Path, sentences: Iterable[bytes]) -> None:
+    """Write the lines of the demo system's tables that a decoder keeps for the sentences."""
+    phrases = source_phrases((sentence.split() for sentence in sentences), _LONGEST_PHRASE)
     for name in ("phrase-table.gz", "reordering-table.gz"):
         lines = gzip.decompress((DEMO / name).read_bytes()).splitlines(keepends=True)
-        kept = (line for line in lines if words.issuperset(line.partition(b" ||| ")[0].split()))
+        kept = (line for line in lines if line.partition(b" ||| ")[0] in phrases)
         (directory / name).write_bytes(gzip.compress(b"".join(kept)))
-    config = config.replace("lm.arpa.gz", str(DEMO / "lm.arpa.gz"))
-    path = directory / "demo.ini"
-    path.write_text(config)
-    return path
 
 
 def call_bundled_decoder(
