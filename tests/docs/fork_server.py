@@ -8,6 +8,7 @@ This saves importing the package for each command. Decoders that are servers run
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -83,6 +84,7 @@ def serve(path: str) -> None:
     for _, module in PROGRAMS.values():
         importlib.import_module(module)
     importlib.import_module("mosesplug.kernels").load_compiler()
+    gc.freeze()  # or each child copies all memory, to look for garbage in it
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import distributed.cli.dask_worker
 
 import mosesplug.tuning.online.sharded
@@ -11,3 +13,4 @@ from mosesplug.kernels import load_compiler
 __all__ = ["distributed", "mosesplug", "tests"]
 
 load_compiler()
+gc.freeze()  # or each worker copies all memory, to look for garbage in it
