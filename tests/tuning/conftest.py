@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import re
 import shlex
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from multiprocessing import forkserver
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,6 +25,7 @@ from mosesplug.metrics import metric
 from mosesplug.tuning import Configuration, DecodingSettings, OptimizerSettings
 from mosesplug.tuning.decoding import prepare, program
 from mosesplug.tuning.events import Event
+from mosesplug.tuning.parallel import executors
 from tests.tuning import forests
 from tests.tuning.bundled import BUNDLED_PROGRAM, call_bundled_decoder
 from tests.tuning.forests import GRAPH_PROGRAM, TOY_DECODER, toy_decoder
@@ -137,6 +141,19 @@ def _call_decoder(
     if on_lines is not None:
         on_lines(LineCounter(stdout).count())
     return FinishedProcess(tuple(command), stdout, stderr, time.monotonic() - start)
+
+
+@pytest.fixture
+def forked_workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Fork worker processes from one with all imports, in tests that are not about their start."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.tuning.parallel.preloaded_workers"])
+    start = SimpleNamespace(
+        get_context=lambda method: context, active_children=multiprocessing.active_children
+    )
+    monkeypatch.setattr(executors, "multiprocessing", start)
+    yield
+    forkserver._forkserver._stop()  # type: ignore[attr-defined]
 
 
 @pytest.fixture

@@ -133,6 +133,7 @@ def test_online_epochs_learn_from_graphs(toy: Toy, log: Log) -> None:
     assert [iteration.hypotheses for iteration in result.iterations] == [12 * 12] * 4
 
 
+@pytest.mark.usefixtures("forked_workers")
 def test_shards_learn_from_graphs(toy: Toy, log: Log) -> None:
     found = []
     for workers in ("threads", "processes"):

@@ -343,6 +343,7 @@ def test_patience_ends_an_epoch_deterministically(toy: Toy, left_by_run: Files) 
     assert found[0] == found[1]
 
 
+@pytest.mark.usefixtures("forked_workers")
 def test_processes_leave_the_bytes_of_threads(toy: Toy, left_by_run: Files) -> None:
     more: dict[str, Any] = {"options": {"epochs": 1}}
     tune(stale(toy, "threads", **more))

@@ -173,6 +173,7 @@ def test_kbmira_mixes_the_parameters_of_shards(shape: str) -> None:
     np.testing.assert_allclose(found.weights, ratio * expected, atol=1e-5)
 
 
+@pytest.mark.usefixtures("forked_workers")
 def test_processes_have_the_bytes_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """One optimizer for each way to use the lists: lines, sums with rows, and states.
 
