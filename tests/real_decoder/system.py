@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["System", "cut_system"]
+__all__ = ["System", "cut_language_model", "cut_system"]
 
 _LONGEST_SENTENCE = 10
 _LONGEST_PHRASE = 7
@@ -102,7 +102,7 @@ def cut_system(recorded: Path, directory: Path, *, sentences: int, options: int)
     source.write_text("".join(f"{words}\n" for words, _ in pairs))
     reference.write_text("".join(f"{words}\n" for _, words in pairs))
     known = _cut_tables(recorded / "model", directory, {*_phrases(pairs)}, options)
-    _cut_language_model(recorded / "model", directory, known)
+    cut_language_model(recorded / "model", directory, known)
     config = directory / "moses.ini"
     config.write_text(_INI.format(model=directory, kind=_REORDERING, factors=_FACTORS))
     return System(directory, source, reference, config)
@@ -141,7 +141,8 @@ def _cut_tables(model: Path, directory: Path, phrases: set[str], options: int) -
     return {word for _, target in kept for word in target.split()}
 
 
-def _cut_language_model(model: Path, directory: Path, known: set[str]) -> None:
+def cut_language_model(model: Path, directory: Path, known: set[str]) -> None:
+    """Write the n-grams of known words into a directory."""
     known = {*known, "<s>", "</s>", "<unk>"}
     sections: dict[int, list[str]] = {}
     order = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TextIO
 
 from mosesplug.decoders.phrase.phrase_table import source_phrases
+from tests.real_decoder.system import cut_language_model
 
 DEMO = Path(__file__).parents[2] / "moses-config" / "demo"
 BUNDLED_PROGRAM = (
@@ -35,11 +37,13 @@ def write_demo_sentences(directory: Path, count: int) -> None:
 
 
 def write_demo_config(directory: Path) -> Path:
-    """Write a configuration whose tables have what the sentences in ``tarvian`` need."""
+    """Write a system that has what the sentences in ``tarvian`` need; return its configuration."""
     write_demo_tables(directory, (directory / "tarvian").read_bytes().splitlines())
-    config = (DEMO / "moses.ini").read_text()
+    with gzip.open(directory / "phrase-table.gz", "rt") as table:
+        known = {word for line in table for word in line.split(" ||| ")[1].split()}
+    cut_language_model(DEMO, directory, known)
     path = directory / "demo.ini"
-    path.write_text(config.replace("lm.arpa.gz", str(DEMO / "lm.arpa.gz")))
+    shutil.copyfile(DEMO / "moses.ini", path)
     return path
 
 
