@@ -37,8 +37,8 @@ from mosesplug.forest.oracles.linear_bleu import LinearBleu
 from mosesplug.forest.pruning import prune_to_beam
 from mosesplug.forest.viterbi import viterbi
 from mosesplug.hypergraph import Hypergraph
-from mosesplug.kernels import kernel
-from mosesplug.metrics import sentence_bleu_lin_och
+from mosesplug.kernels import kernel, read_only
+from mosesplug.metrics.sentence_bleu import smoothed_row
 
 __all__ = [
     "Criterion",
@@ -95,7 +95,7 @@ def expected_bleu(candidates: Bags, probabilities: NDArray[np.float64]) -> NDArr
         candidates.offsets,
         candidates.ngrams,
         candidates.counts,
-        candidates.orders,
+        read_only(candidates.orders),
         probabilities,
     )
 
@@ -122,7 +122,7 @@ def consensus_bleu(
         candidates.offsets,
         candidates.ngrams,
         candidates.counts,
-        candidates.orders,
+        read_only(candidates.orders),
         expected,
         expected_length,
     )
@@ -187,7 +187,7 @@ def _pairwise(
     n = len(lengths)
     expected = np.zeros(n)
     limits = np.zeros(len(orders), dtype=np.int32)
-    statistics = np.empty((n, 2 * ORDER + 1), dtype=np.int32)
+    statistics = np.empty((n, 2 * ORDER + 1))
     for reference in range(n):
         if probabilities[reference] == 0.0:
             continue
@@ -202,7 +202,9 @@ def _pairwise(
                 limit = limits[ngrams[entry]]
                 if limit > 0:
                     statistics[row, 2 * orders[ngrams[entry]] - 2] += min(limit, counts[entry])
-        expected += probabilities[reference] * sentence_bleu_lin_och(statistics)
+        for row in range(n):
+            bleu = smoothed_row(statistics[row], 0.0, 1.0, 0.0)
+            expected[row] += probabilities[reference] * bleu
         for entry in range(offsets[reference], offsets[reference + 1]):
             limits[ngrams[entry]] = 0
     return expected

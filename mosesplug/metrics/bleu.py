@@ -306,7 +306,7 @@ class Bleu:
         }
         if _allowance.take(len(stats) + CALL):
             return smoothed_rows(stats, smoothing)
-        return np.asarray(smoothed[smoothing](np.ascontiguousarray(stats)), dtype=np.float64)
+        return smoothed[smoothing](stats)
 
     def floor_matches(self, totals: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return a copy of ``totals`` with no zero match counts; see ``few_sentences``."""

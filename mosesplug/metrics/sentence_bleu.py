@@ -12,7 +12,7 @@ length ``r`` of one sentence:
   added to the statistics, and the score (``single_bleu``) is multiplied by the reference length of
   both (by the paper: of the source), so that long sentences weigh more.
 
-Every function but ``smoothed_rows`` is a kernel and can be called from other kernels.
+``single_bleu`` and ``smoothed_row`` are kernels and can be called from other kernels.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.kernels import kernel, lean_kernel
+from mosesplug.kernels import inlined_kernel, lean_kernel, read_only
 from mosesplug.metrics.plain import ORDER, exponentials
 
 __all__ = [
@@ -31,12 +31,13 @@ __all__ = [
     "sentence_bleu_moses",
     "sentence_bleu_nakov",
     "single_bleu",
+    "smoothed_row",
     "smoothed_rows",
 ]
 
 
-@kernel
-def _smoothed_row(row: NDArray[Any], words: float, longer: float, reference: float) -> float:
+@inlined_kernel
+def smoothed_row(row: NDArray[np.float64], words: float, longer: float, reference: float) -> float:
     """Return BLEU of one row with constants added.
 
     Args:
@@ -48,13 +49,13 @@ def _smoothed_row(row: NDArray[Any], words: float, longer: float, reference: flo
     product = 1.0
     for order in range(ORDER):
         added = words if order == 0 else longer
-        match = np.float64(row[2 * order]) + added
+        match = row[2 * order] + added
         if not match > 0.0:
             return 0.0
-        product *= match / (np.float64(row[2 * order + 1]) + added)
+        product *= match / (row[2 * order + 1] + added)
     score = math.sqrt(math.sqrt(product))
-    length = np.float64(row[1])
-    reference_length = np.float64(row[2 * ORDER]) + reference
+    length = row[1]
+    reference_length = row[2 * ORDER] + reference
     if reference_length <= length:
         return score
     if length == 0.0:
@@ -62,12 +63,41 @@ def _smoothed_row(row: NDArray[Any], words: float, longer: float, reference: flo
     return score * math.exp(1.0 - reference_length / length)
 
 
+_AT_ONCE = 1 << 16
+"""Rows that are converted at once: statistics of many hypotheses are never copied as a whole."""
+
+
+def _score_rows(
+    statistics: NDArray[Any], words: float, longer: float, reference: float
+) -> NDArray[np.float64]:
+    """Return ``smoothed_row`` of each row of ``statistics [m, 9]``, float64 ``[m]``."""
+    scores = np.empty(len(statistics), dtype=np.float64)
+    for first in range(0, len(statistics), _AT_ONCE):
+        rows = slice(first, first + _AT_ONCE)
+        part = read_only(statistics[rows], np.float64)
+        _fill_scores(part, words, longer, reference, scores[rows])
+    return scores
+
+
+@lean_kernel
+def _fill_scores(
+    statistics: NDArray[np.float64],
+    words: float,
+    longer: float,
+    reference: float,
+    scores: NDArray[np.float64],
+) -> None:
+    """Write ``smoothed_row`` of each row into ``scores``."""
+    for row in range(len(statistics)):
+        scores[row] = smoothed_row(statistics[row], words, longer, reference)
+
+
 _ADDED = {"lin-och": (0.0, 1.0, 0.0), "moses": (1.0, 1.0, 0.0), "nakov": (1.0, 1.0, 1.0)}
 """Counts that each variant adds: of words, of longer n-grams, and to the reference length."""
 
 
 def smoothed_rows(statistics: NDArray[Any], smoothing: str) -> NDArray[np.float64]:
-    """Return what kernels return for ``statistics [m, 9]``, without compiling them."""
+    """Return what the kernel returns for ``statistics [m, 9]``, without compiling it."""
     words, longer, added = _ADDED[smoothing]
     columns = np.asarray(statistics, dtype=np.float64).T
     product = np.ones(len(statistics))
@@ -88,7 +118,6 @@ def smoothed_rows(statistics: NDArray[Any], smoothing: str) -> NDArray[np.float6
     return scores
 
 
-@kernel
 def sentence_bleu_lin_och(statistics: NDArray[Any]) -> NDArray[np.float64]:
     """Return BLEU+1 of each row of ``statistics [m, 9]``, float64 ``[m]``, in 0 to 1.
 
@@ -96,13 +125,9 @@ def sentence_bleu_lin_och(statistics: NDArray[Any]) -> NDArray[np.float64]:
     translation": one is added to match and total of the orders above 1. A sentence
     without a single matching word scores 0.
     """
-    scores = np.empty(len(statistics), dtype=np.float64)
-    for row in range(len(statistics)):
-        scores[row] = _smoothed_row(statistics[row], 0.0, 1.0, 0.0)
-    return scores
+    return _score_rows(statistics, 0.0, 1.0, 0.0)
 
 
-@kernel
 def sentence_bleu_moses(statistics: NDArray[Any], smoothing: float = 1.0) -> NDArray[np.float64]:
     """Return Moses' sentence BLEU of each row ``[m, 9]``: float64 ``[m]``, in 0 to 1.
 
@@ -110,13 +135,9 @@ def sentence_bleu_moses(statistics: NDArray[Any], smoothing: float = 1.0) -> NDA
     added to match and total of every order. An empty hypothesis scores 0, unless the reference
     is empty too.
     """
-    scores = np.empty(len(statistics), dtype=np.float64)
-    for row in range(len(statistics)):
-        scores[row] = _smoothed_row(statistics[row], smoothing, smoothing, 0.0)
-    return scores
+    return _score_rows(statistics, smoothing, smoothing, 0.0)
 
 
-@kernel
 def sentence_bleu_nakov(statistics: NDArray[Any]) -> NDArray[np.float64]:
     """Return BLEU+1 with smoothed brevity of each row of ``statistics [m, 9]``.
 
@@ -125,10 +146,7 @@ def sentence_bleu_nakov(statistics: NDArray[Any]) -> NDArray[np.float64]:
     is also added to the reference length. Moses' ``pro --smooth-brevity-penalty`` ranks by it. A
     perfect translation scores below 1.
     """
-    scores = np.empty(len(statistics), dtype=np.float64)
-    for row in range(len(statistics)):
-        scores[row] = _smoothed_row(statistics[row], 1.0, 1.0, 1.0)
-    return scores
+    return _score_rows(statistics, 1.0, 1.0, 1.0)
 
 
 @lean_kernel

@@ -20,6 +20,7 @@ from mosesplug.metrics import (
     sentence_bleu_moses,
     sentence_bleu_nakov,
 )
+from mosesplug.metrics import sentence_bleu as module
 from mosesplug.metrics.sentence_bleu import single_bleu
 
 Variant = Callable[[NDArray[Any]], NDArray[np.float64]]
@@ -123,6 +124,15 @@ def test_scores_are_in_range_and_ordered(rows: list[list[int]]) -> None:
     assert np.all(sentence_bleu_lin_och(array) <= sentence_bleu_moses(array) * (1 + 1e-12))
     # Any smoothing is a lift over BLEU itself, except the longer reference of Nakov et al.
     assert np.all(Bleu().score(array) <= sentence_bleu_lin_och(array) * (1 + 1e-12))
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_rows_are_scored_in_parts(variant: Variant, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [SIX_OF_SEVEN, SHORT_PERFECT, NOTHING_RIGHT, EMPTY, EMPTY_OF_EMPTY] * 3
+    each = [scores(variant, row)[0] for row in rows]
+    monkeypatch.setattr(module, "_AT_ONCE", 4)
+    assert scores(variant, *rows) == each
+    assert scores(variant, *rows[:8]) == each[:8]
 
 
 @settings(deadline=None)
