@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from formats.nbest.entry import Layout
 from formats.words import Bytes, Positions, Words, view_words
-from mosesplug.kernels import lean_kernel
+from mosesplug.kernels import lean_kernel, read_only
 from mosesplug.tokens import REFUSED, parse_decimal
 
 __all__ = ["parse_columns"]
@@ -42,6 +42,8 @@ def parse_columns(
     label_ends = np.array([0, *itertools.accumulate(map(len, labels))], dtype=np.int64)
     dense = np.empty((len(starts), len(labels)), dtype=np.float32)
     text = np.frombuffer(b"".join(labels), dtype=np.uint8)
+    # Read-only, as the texts of search graphs: the parser of numbers is compiled once.
+    padded = read_only(padded)
     words = view_words(padded)
     return dense if parse_rows(padded, words, starts, ends, text, label_ends, dense) else None
 
