@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.words import are_equal_ranges
-from mosesplug.kernels import lean_kernel
+from mosesplug.kernels import lean_kernel, read_only
 
 __all__ = [
     "Rows",
@@ -93,10 +93,9 @@ def hash_rows(rows: Rows) -> NDArray[np.uint64]:
     equal.
     """
     hashes = np.empty(len(rows.starts), dtype=np.uint64)
-    bits = rows.dense.view(np.uint32), rows.data.view(np.uint32)
-    _hash_rows(
-        rows.buffer, rows.starts, rows.ends, bits[0], rows.indptr, rows.indices, bits[1], hashes
-    )
+    own = Rows(*map(read_only, rows))
+    bits = own.dense.view(np.uint32), own.data.view(np.uint32)
+    _hash_rows(own.buffer, own.starts, own.ends, bits[0], own.indptr, own.indices, bits[1], hashes)
     return hashes
 
 
@@ -347,7 +346,7 @@ def sort_sparse(
     indices, data = indices.copy(), data.copy()
     if not len(indices):
         return indices, data, -1
-    return indices, data, int(_sort_entries(indptr, indices, data))
+    return indices, data, int(_sort_entries(read_only(indptr), indices, data))
 
 
 @lean_kernel

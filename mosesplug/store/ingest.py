@@ -282,9 +282,9 @@ class Ingest:
             starts=read_only(block.text_starts, np.int64),
             ends=read_only(block.text_ends, np.int64),
             dense=read_only(block.dense, np.float32),
-            indptr=indptr,
-            indices=indices,
-            data=data,
+            indptr=read_only(indptr),
+            indices=read_only(indices),
+            data=read_only(data),
         )
 
     def _scored(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from mosesplug.kernels import read_only
 from mosesplug.store import columns, dedupe
 from mosesplug.store.dedupe import Rows
 
@@ -17,10 +18,8 @@ def rows_of(
 ) -> Rows:
     bounds = np.cumsum([0, *map(len, texts)])
     values = np.array(dense or [[0.0]] * len(texts), dtype=np.float32)
-    # As lists that were read have them: kernels are compiled for those already.
-    bounds.flags.writeable = values.flags.writeable = False
     entries = [sorted(row.items()) for row in sparse or [{} for _ in texts]]
-    return Rows(
+    arrays = Rows(
         buffer=np.frombuffer(b"".join(texts), np.uint8),
         starts=bounds[:-1],
         ends=bounds[1:],
@@ -29,6 +28,16 @@ def rows_of(
         indices=np.array([i for row in entries for i, _ in row], dtype=np.int32),
         data=np.array([x for row in entries for _, x in row], dtype=np.float32),
     )
+    # As lists that were read have them: kernels are compiled for those already.
+    return Rows(*map(read_only, arrays))
+
+
+def as_stored(rows: Rows) -> Rows:
+    """The same rows with the narrow offsets of records."""
+    starts, ends, indptr = (
+        read_only(each, np.uint32) for each in (rows.starts, rows.ends, rows.indptr)
+    )
+    return rows._replace(starts=starts, ends=ends, indptr=indptr)
 
 
 def hashes_of(rows: Rows) -> NDArray[np.uint64]:
@@ -83,8 +92,8 @@ def test_equal_hashes_are_compared(constant: bool) -> None:
     homes = np.zeros(60, dtype=np.int32)
     at = np.zeros(60, dtype=np.int32)
     dedupe.find_stored(
-        stored,
-        hashes[: len(kept)] if constant else hashes_of(stored),
+        as_stored(stored),
+        read_only(hashes[: len(kept)] if constant else hashes_of(stored)),
         7,
         rows,
         hashes,
