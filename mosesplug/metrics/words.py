@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.kernels import kernel, lean_kernel
+from mosesplug.kernels import kernel, lean_kernel, read_only
 
 __all__ = [
     "UNKNOWN",
@@ -131,11 +131,19 @@ def find_word(
         slot = (slot + 1) & mask
 
 
-@kernel
 def count_tokens(
     buffer: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
 ) -> NDArray[np.int32]:
     """Count the tokens of each range ``buffer[starts[i]:ends[i]]``, int32 ``[n]``."""
+    return _count_tokens(
+        read_only(buffer, np.uint8), read_only(starts, np.int64), read_only(ends, np.int64)
+    )
+
+
+@kernel
+def _count_tokens(
+    buffer: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
+) -> NDArray[np.int32]:
     counts = np.zeros(len(starts), dtype=np.int32)
     for line in range(len(starts)):
         inside = False

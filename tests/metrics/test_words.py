@@ -18,7 +18,7 @@ from mosesplug.metrics.words import (
 
 
 def as_buffer(text: bytes) -> NDArray[np.uint8]:
-    return np.frombuffer(bytearray(text), dtype=np.uint8)
+    return np.frombuffer(text, dtype=np.uint8)
 
 
 @settings(deadline=None)
