@@ -23,7 +23,7 @@ from mosesplug.forest.ngrams.search import find_best_with_ngrams
 from mosesplug.forest.ngrams.states import NgramStates, TextGraph, ngram_states, renumber_words
 from mosesplug.forest.translations import append_words
 from mosesplug.hypergraph import Hypergraph
-from mosesplug.kernels import kernel
+from mosesplug.kernels import kernel, read_only
 
 __all__ = ["choose_diverse", "find_diverse"]
 
@@ -144,7 +144,11 @@ def _price_ngrams(
 def _words(graph: TextGraph, edges: NDArray[np.int64]) -> NDArray[np.int32]:
     """Return the words of a derivation's translation, int32."""
     words, top = append_words(
-        graph.target_offsets, graph.targets, edges, np.empty(64, dtype=np.int64), 0
+        read_only(graph.target_offsets),
+        read_only(graph.targets),
+        edges,
+        np.empty(64, dtype=np.int64),
+        0,
     )
     said: NDArray[np.int32] = words[:top].astype(np.int32)
     return np.asarray(said[said != BOUNDARY])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
 from mosesplug.forest.inside_outside import GraphEdges
-from mosesplug.kernels import kernel
+from mosesplug.kernels import kernel, read_only
 
 __all__ = ["MOST_EDGES", "Derivation", "derivation_edges", "inside_best", "viterbi"]
 
@@ -44,12 +44,13 @@ def viterbi(graph: GraphEdges, scores: NDArray[np.float64]) -> Derivation:
     Raises:
         DataError: no derivation builds the goal, or the best one has more than ten million edges.
     """
-    best, inside, sizes = inside_best(graph.edge_offsets, graph.tail_offsets, graph.tails, scores)
+    tail_offsets, tails = read_only(graph.tail_offsets), read_only(graph.tails)
+    best, inside, sizes = inside_best(read_only(graph.edge_offsets), tail_offsets, tails, scores)
     if best[-1] < 0:
         raise DataError("no derivation of the search graph builds its goal")
     if sizes[-1] > MOST_EDGES:
         raise DataError(f"the best derivation of the search graph has {sizes[-1]:.3g} edges")
-    edges = derivation_edges(graph.tail_offsets, graph.tails, best, int(sizes[-1]))
+    edges = derivation_edges(tail_offsets, tails, best, int(sizes[-1]))
     return Derivation(float(inside[-1]), edges)
 
 

@@ -26,6 +26,7 @@ from mosesplug.forest.inside_outside import (
     posterior,
 )
 from mosesplug.forest.viterbi import inside_best
+from mosesplug.kernels import read_only
 from tests.forest.every_derivation import edge_lists, every, is_small, made, wordy_graphs
 from tests.forest.graphs import graph_of
 
@@ -128,7 +129,7 @@ def test_numbers_of_derivations_beyond_floating_point(tmp_path: Path) -> None:
     nodes += [[Edge((head, head), 1, (0.0,))] for head in range(12, 60)]
     graph = graph_of(nodes, tmp_path)
     assert log_count(graph) == pytest.approx(2.0**60 * math.log(2))
-    empty = Hypergraph(**{**vars(graph), "edge_offsets": np.zeros(2, dtype=np.int64)})
+    empty = Hypergraph(**{**vars(graph), "edge_offsets": read_only(np.zeros(2, dtype=np.int64))})
     assert log_count(empty) == -math.inf
 
 

@@ -25,6 +25,7 @@ from mosesplug.forest.pruning import (
     sort_columns,
 )
 from mosesplug.forest.search_graph import search_graph
+from mosesplug.kernels import read_only
 from tests.forest.graphs import NAMES, graph_of, graphs
 
 WEIGHTS = np.array([1.0, -0.5], dtype=np.float32)
@@ -155,7 +156,7 @@ def test_tiny_weights_count_as_zero(tmp_path: Path) -> None:
 
 def test_rejects_a_goal_without_derivation(tmp_path: Path) -> None:
     graph = graph_of([[Edge((b"a",), 1, (1.0,))]], tmp_path)
-    empty = Hypergraph(**{**vars(graph), "edge_offsets": np.array([0, 1, 1])})
+    empty = Hypergraph(**{**vars(graph), "edge_offsets": read_only(np.array([0, 1, 1]))})
     with pytest.raises(DataError, match="no derivation"):
         prune_to_edges(empty, WEIGHTS, 1)
 

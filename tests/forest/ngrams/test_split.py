@@ -15,6 +15,7 @@ from mosesplug.errors import DataError
 from mosesplug.forest import Hypergraph
 from mosesplug.forest.ngrams.reference_ngrams import BOUNDARIES, ReferenceNgramTree
 from mosesplug.forest.ngrams.split import SplitGraph, split, split_for
+from mosesplug.kernels import read_only
 from tests.forest.every_derivation import WORDS, edge_lists, every, is_small, made, wordy_graphs
 from tests.forest.graphs import graph_of
 
@@ -118,6 +119,6 @@ def test_invalid_graphs_are_rejected(tmp_path: Path) -> None:
         split(graph, most_edges=1)
     with pytest.raises(ValueError, match="n-gram order must be from 1 to 4: 5"):
         split(graph, 5)
-    empty = Hypergraph(**{**vars(graph), "edge_offsets": np.array([0, 2, 2])})
+    empty = Hypergraph(**{**vars(graph), "edge_offsets": read_only(np.array([0, 2, 2]))})
     with pytest.raises(DataError, match="no derivation"):
         split(empty)
