@@ -217,13 +217,13 @@ def line_space(problem: Problem, weights: NDArray[np.float64]) -> LineSpace:
     n_dense = tuning_set.space.n_dense
     columns = tuning_set.dense
     if not active[:n_dense].all():
-        columns = columns[:, active[:n_dense]]
+        columns = np.compress(active[:n_dense], columns, axis=1)
     if active[n_dense:].any():
         columns = np.concatenate([columns, _sparse_columns(problem, active[n_dense:])], axis=1)
     base = tuning_set.model_scores(np.where(active, 0.0, weights))
     offsets, stats = drop_empty_lists(tuning_set)
     slopes = allocate((columns.size,), np.float32)
-    arrange(offsets, columns, slopes)
+    arrange(offsets, read_only(columns), slopes)
     return LineSpace(offsets, Lines(slopes, columns.shape[1]), base, stats, problem.metric)
 
 

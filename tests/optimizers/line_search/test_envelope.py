@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from mosesplug.kernels import read_only
 from mosesplug.optimizers.line_search.envelope import HullMemory, envelopes
 from mosesplug.optimizers.line_search.hull import KNOWN
 from mosesplug.optimizers.line_search.wrapping import wrap_hull
@@ -38,7 +40,7 @@ def search(
         slopes,
         np.zeros(1, dtype=np.int64),
         intercepts,
-        np.eye(n_hyps, dtype=np.int32),
+        read_only(np.eye(n_hyps, dtype=np.int32)),
         known,
         thresholds,
         changes,
@@ -182,7 +184,7 @@ def test_arranged_features_give_model_scores_and_projections() -> None:
     offsets = np.array([0, 3, 4, 9], dtype=np.int64)
     columns = rng.standard_normal((9, 4)).astype(np.float32)
     columns.flags.writeable = False
-    slopes = np.empty(36)
+    slopes = np.empty(36, dtype=np.float32)
     arrange(offsets, columns, slopes)
     weights, base = rng.standard_normal(4), rng.standard_normal(9)
     scores = np.empty(9)
@@ -192,8 +194,8 @@ def test_arranged_features_give_model_scores_and_projections() -> None:
     directions = rng.standard_normal((2, 4))
     projected = np.empty(18)
     project_slopes(offsets, slopes, directions, projected)
-    expected = np.empty(18)
-    arrange(offsets, columns.astype(np.float64) @ directions.T, expected)
+    products = columns.astype(np.float64) @ directions.T
+    expected = np.concatenate([products[a:b].T.ravel() for a, b in pairwise(offsets)])
     np.testing.assert_allclose(projected, expected)
 
 
