@@ -1,13 +1,17 @@
 """Objects that installed packages register through entry points.
 
-Looking an entry point up reads the metadata of every installed package, which takes milliseconds;
-importing one runs foreign code. Callers therefore ask for a plug-in only after their own names, and
-import only those that are used or shown.
+Looking an entry point up reads the metadata of every installed package, which takes milliseconds,
+again only after packages are installed or removed; importing one runs foreign code. Callers
+therefore ask for a plug-in only after their own names, and import only those that are used or
+shown.
 """
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, TypeVar
 
 __all__ = ["PluginEntry", "PluginError", "find_plugin", "list_plugins"]
@@ -68,6 +72,25 @@ class PluginEntry:
 
 def list_plugins(group: str) -> tuple[PluginEntry, ...]:
     """Return the entry points of a group, sorted by name; none is imported."""
+    return _read_entries(group, tuple((path, _read_mtime(path)) for path in sys.path))
+
+
+def _read_mtime(path: str) -> int:
+    """Return when a directory changed, in nanoseconds; 0 if it does not exist."""
+    try:
+        return Path(path).stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=8)
+def _read_entries(group: str, path: tuple[tuple[str, int], ...]) -> tuple[PluginEntry, ...]:
+    """Read the entry points of a group.
+
+    Args:
+        group: see ``list_plugins``.
+        path: the directories of packages, and when each changed: a change is another key.
+    """
     from importlib.metadata import entry_points  # takes longer than most commands' other imports
 
     found = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -84,8 +85,8 @@ def test_a_metric_in_the_store(acme: Path, data: Path, capsys: Output) -> None:
     capsys.readouterr()
     assert run("oracle", "run") == 0
     assert "SACC" in "".join(capsys.readouterr())
-    for file in acme.glob("*.dist-info/entry_points.txt"):
-        file.unlink()
+    for directory in acme.glob("*.dist-info"):
+        shutil.rmtree(directory)
     assert run("oracle", "run") == 2
     said = capsys.readouterr().err
     assert "unknown metric 'SACC'" in said
