@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.kernels import kernel
+from mosesplug.kernels import inlined_kernel, kernel
 from mosesplug.metrics.encoding import EncodedHypotheses
 from mosesplug.metrics.ter.shifts import FAR, longest_sentence, move_block
 from mosesplug.metrics.words import ReferenceWords
@@ -146,7 +146,7 @@ def _within_reach(start: int, place: int, slack: int) -> bool:
     return place != start and place - start <= FURTHEST_SHIFT >= start - place - slack
 
 
-@kernel
+@inlined_kernel
 def _find_shifts(
     moved: NDArray[np.int32], n_moved: int, fixed: NDArray[np.int32], scratch: MosesScratch
 ) -> int:
@@ -229,7 +229,7 @@ def _shift(
     move_block(moved, n_moved, start, length, place, result)
 
 
-@kernel
+@inlined_kernel
 def _best_shift(
     n_moved: int, fixed: NDArray[np.int32], distance: int, n_shifts: int, scratch: MosesScratch
 ) -> int:
@@ -259,7 +259,7 @@ def _best_shift(
     return least
 
 
-@kernel
+@inlined_kernel
 def _edits(moved: NDArray[np.int32], fixed: NDArray[np.int32], scratch: MosesScratch) -> int:
     """Return the number of shifts and other edits between two sentences."""
     n_moved, n_fixed = len(moved), len(fixed)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.kernels import kernel
+from mosesplug.kernels import inlined_kernel, kernel
 from mosesplug.metrics.encoding import EncodedHypotheses
 from mosesplug.metrics.ter.shifts import FAR, longest_sentence, move_block
 from mosesplug.metrics.words import ReferenceWords
@@ -147,7 +147,7 @@ def _shift(
     move_block(words, n_words, start, length, place, result)
 
 
-@kernel
+@inlined_kernel
 def _best_shift(
     length: int,
     reference: NDArray[np.int32],
@@ -205,7 +205,7 @@ def _best_shift(
     return saved, n_tried
 
 
-@kernel
+@inlined_kernel
 def _edits(
     hypothesis: NDArray[np.int32], reference: NDArray[np.int32], scratch: SacrebleuScratch
 ) -> int:

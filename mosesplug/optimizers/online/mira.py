@@ -22,7 +22,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.kernels import kernel
+from mosesplug.kernels import inlined_kernel, kernel
 from mosesplug.optimizers.lists.rows import (
     CompactArrays,
     add_difference,
@@ -138,7 +138,7 @@ def with_working_sets(features: CompactArrays, task: MiraTask, walk: Walk, toget
         _cut(features, task, walk, first, references)
 
 
-@kernel
+@inlined_kernel
 def _cut(
     features: CompactArrays, task: MiraTask, walk: Walk, first: int, references: NDArray[np.int64]
 ) -> None:

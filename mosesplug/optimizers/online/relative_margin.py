@@ -25,7 +25,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.kernels import kernel
+from mosesplug.kernels import inlined_kernel, kernel
 from mosesplug.optimizers.lists.rows import (
     CompactArrays,
     add_difference,
@@ -173,7 +173,7 @@ def solve_cutting_planes(
     return spreads, violations
 
 
-@kernel
+@inlined_kernel
 def _cut(
     features: CompactArrays, task: RelativeMarginTask, walk: Walk, sentence: int, reference: int
 ) -> int:
