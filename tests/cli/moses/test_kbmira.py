@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from formats.extractor.data import SparseColumns, write_features, write_scores
-from mosesplug.cli.moses import extractor
 from mosesplug.cli.moses.kbmira import main
 
 NAMES = ("LM0_0", "TM0_0", "TM0_1")
@@ -293,26 +292,10 @@ def test_same_sparse_weights_as_moses(
     assert capsys.readouterr().err == (sparse / "noshuffle.log").read_text()
 
 
-@pytest.fixture(scope="module")
-def seven_lists(multi30k: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Extractor files of all seven lists."""
-    directory = tmp_path_factory.mktemp("seven")
-    words = []
-    for run in range(1, 8):
-        nbest = multi30k / "mert-work" / f"run{run}.best100.out.gz"
-        features, scores = (str(directory / f"run{run}.{kind}") for kind in ("features", "scores"))
-        files = ("--nbest", str(nbest), "--ffile", features, "--scfile", scores)
-        with pytest.raises(SystemExit) as ended:
-            extractor.main([*files, "--reference", str(multi30k / "text" / "dev.en"), "-b"])
-        assert ended.value.code == 0
-        words += ["-F", features, "-S", scores]
-    return words
-
-
 @pytest.mark.parametrize("seed", [1, 2, 10])
 def test_same_weights_as_moses_when_shuffled(
     multi30k: Path,
-    seven_lists: list[str],
+    extracted: list[tuple[Path, Path]],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     seed: int,
@@ -320,7 +303,10 @@ def test_same_weights_as_moses_when_shuffled(
     """All 60,840 updates of a run, in Moses' random order."""
     out = tmp_path / "out"
     start = multi30k / "mert-work" / "run7.dense"
-    assert kbmira(*seven_lists, "-d", str(start), "-r", str(seed), "-o", str(out)) == 0
+    lists = [
+        f"-{option}{file}" for files in extracted for option, file in zip("FS", files, strict=True)
+    ]
+    assert kbmira(*lists, "-d", str(start), "-r", str(seed), "-o", str(out)) == 0
     recorded = multi30k / "kbmira" / f"seven.seed{seed}"
     assert out.read_text() == Path(f"{recorded}.weights").read_text()
     assert best(capsys.readouterr().err) == best(Path(f"{recorded}.log").read_text())

@@ -10,11 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from formats.extractor.data import SparseColumns, write_features, write_scores
-from formats.nbest.files import read_nbest
-from formats.references import read_references
 from formats.weights.files import read_weights_txt
 from mosesplug.cli.moses.mert import PROGRAM, main
-from mosesplug.features import FeatureSpace
 from mosesplug.metrics import metric
 
 BLEU = metric("BLEU", "case:true")
@@ -199,25 +196,6 @@ def test_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(f"--{option.name}" in text for option in PROGRAM.options)
 
 
-@pytest.fixture(scope="module")
-def extracted(multi30k: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Extractor files of the recorded lists."""
-    directory = tmp_path_factory.mktemp("extracted")
-    references = BLEU.prepare(read_references(multi30k / "text" / "dev.en"))
-    for number in range(1, 8):
-        lists = read_nbest(multi30k / "mert-work" / f"run{number}.best100.out.gz")
-        stats = BLEU.statistics(
-            references, lists.sentence_ids, lists.buffer, lists.text_starts, lists.text_ends
-        )
-        ids, starts = np.unique(lists.sentence_ids, return_index=True)
-        offsets = np.append(starts, len(stats)).astype(np.int64)
-        names = FeatureSpace(lists.groups).names
-        path = directory / f"run{number}"
-        write_features(f"{path}.features.dat", names, ids, offsets, lists.dense)
-        write_scores(f"{path}.scores.dat", "BLEU", ids, offsets, stats)
-    return directory
-
-
 @pytest.mark.parametrize(
     ("recording", "lists", "words"),
     [
@@ -229,7 +207,7 @@ def extracted(multi30k: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 def test_recorded_scores_are_reached(
     multi30k: Path,
-    extracted: Path,
+    extracted: list[tuple[Path, Path]],
     here: Path,
     capsys: pytest.CaptureFixture[str],
     recording: str,
@@ -237,10 +215,9 @@ def test_recorded_scores_are_reached(
     words: str,
 ) -> None:
     """With as many starts as the recording had, or fewer."""
-    files = [extracted / f"run{number}" for number in range(1, lists + 1)]
+    features, scores = zip(*extracted[:lists], strict=True)
     call = ["-d", "14", "--scconfig", "case:true", *words.split()]
-    call += ["--ffile", ",".join(f"{file}.features.dat" for file in files)]
-    call += ["--scfile", ",".join(f"{file}.scores.dat" for file in files)]
+    call += ["--ffile", ",".join(map(str, features)), "--scfile", ",".join(map(str, scores))]
     call += ["--ifile", str(multi30k / "mert-work" / f"run{lists}.init.opt")]
     assert run(call) == 0
     weights, score = best_point(capsys.readouterr().err)
