@@ -118,7 +118,7 @@ def as_moses_lattice(graph: HypergraphFile) -> str:
     node_of, totals = {0: 0}, {0: [0.0] * len(graph.names)}
     n_nodes = 0
     links: list[str] = []
-    ends = []
+    ends = set()
     for node in range(1, goal):
         for number, (tail, words, values) in enumerate(_edges(graph, node)):
             total = [a + b for a, b in zip(totals[tail], values, strict=True)]
@@ -131,9 +131,9 @@ def as_moses_lattice(graph: HypergraphFile) -> str:
             if number == 0:
                 node_of[node], totals[node] = n_nodes, total
             if node in last:
-                ends.append(len(links))
+                ends.add(len(links))
                 links.append(f"J={len(links)} S={n_nodes} E=")
-    links = [link + str(n_nodes + 1) if at in set(ends) else link for at, link in enumerate(links)]
+    links = [link + str(n_nodes + 1) if at in ends else link for at, link in enumerate(links)]
     comments = "".join(
         f"# {name} {name} 1 of 1\nx{k}scale=0.0\n" for k, name in enumerate(graph.names, start=1)
     )
