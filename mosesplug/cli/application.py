@@ -245,17 +245,29 @@ def _listing(table: _Table) -> type[typer.core.TyperGroup]:
                 return _group(cmd_name, entry)
             module = importlib.import_module(entry.module)
             function = getattr(module, entry.function)
-            loaded = typer.Typer(**_SETTINGS)
-            loaded.command(cmd_name, cls=getattr(module, "COMMAND_CLASS", PanelCommand))(
-                _report_errors(function, entry)
+            return _make_command(
+                cmd_name, function, entry, getattr(module, "COMMAND_CLASS", PanelCommand)
             )
-            return typer.main.get_command(loaded)
 
         def format_commands(self, ctx: Any, formatter: Any) -> None:
             with formatter.section("Commands"):
                 formatter.write_dl([(name, entry.help) for name, entry in table.items()])
 
     return Commands
+
+
+@functools.cache
+def _make_command(
+    name: str, function: Callable[..., None], entry: _Command, class_: type[PanelCommand]
+) -> Any:
+    """Return the command of a function.
+
+    Typer makes the parsers of its options when they are first used, which takes longer than many
+    commands. A program that calls a command again, as a notebook does, waits for that once.
+    """
+    loaded = typer.Typer(**_SETTINGS)
+    loaded.command(name, cls=class_)(_report_errors(function, entry))
+    return typer.main.get_command(loaded)
 
 
 def _group(name: str, group: _Group) -> Any:
