@@ -74,6 +74,14 @@ def pytest_enter_pdb() -> None:
     signal.setitimer(signal.ITIMER_REAL, 0)
 
 
+@pytest.fixture
+def few_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let MERT double its restarts on small problems, not multiply them by 20."""
+    from mosesplug.optimizers.batch.mert import mert  # not for tests that do not optimize
+
+    monkeypatch.setattr(mert, "MOST_RESTARTS", 2)
+
+
 @pytest.fixture(scope="session")
 def recordings() -> Path:
     """Directory of recorded output of the real Moses programs; skips where it is absent."""

@@ -19,6 +19,8 @@ from mosesplug.metrics import metric as find_metric
 from tests.api.problems import NAMES, Problem, make_problem
 from tests.store.toys import ToyMetric
 
+pytestmark = pytest.mark.usefixtures("few_restarts")
+
 FAST = {"restarts": 2}
 """Options of MERT for a short search."""
 

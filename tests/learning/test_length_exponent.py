@@ -18,6 +18,8 @@ from mosesplug.errors import DataError, UsageError
 from mosesplug.learning.lengths import write_length_range
 from mosesplug.settings.lengths import LengthRange, parse_length_range
 
+pytestmark = pytest.mark.usefixtures("few_restarts")
+
 Floats = NDArray[np.float64]
 
 

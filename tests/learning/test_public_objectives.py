@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 from mosesplug.cli.main import main
 
+pytestmark = pytest.mark.usefixtures("few_restarts")
+
 Floats = NDArray[np.float64]
 
 SENTENCES, HYPOTHESES = 30, 8

@@ -15,6 +15,8 @@ from mosesplug.store import NBestStore
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import IterationStart
 
+pytestmark = pytest.mark.usefixtures("few_restarts")
+
 
 def write_lists(path: Path, first: int, sentences: int, spoilt: bool = False) -> None:
     """Lists in which B knows the right translation, and A the wrong one."""

@@ -22,6 +22,8 @@ from mosesplug.errors import UsageError
 from mosesplug.metrics import metric
 from mosesplug.travatar_tools.weights import parse_ranges
 
+pytestmark = pytest.mark.usefixtures("few_restarts")
+
 Floats = NDArray[np.float64]
 
 NAMES = ("comet_qe", "mbart_qe", "score")
