@@ -90,7 +90,7 @@ def _algorithm(name: str) -> Iterator[str]:
         default = str(setting["default"])
         default = default.lower() if isinstance(setting["default"], bool) else default
         if setting["tune_default"] != setting["default"]:
-            default = f"{default}`, of `tune` on lists `{setting['tune_default']}"
+            default = f"{default}`, of `tune` `{setting['tune_default']}"
         values = ", ".join(f"`{choice}`" for choice in setting["choices"] or [])
         minimum = "" if setting["minimum"] is None else f", at least {setting['minimum']:g}"
         condition = f" Only with `{setting['only_with']}`." if setting["only_with"] else ""

@@ -130,7 +130,7 @@ def fill_defaults(values: Mapping[str, Any]) -> dict[str, Any]:
     select = "select-run" if found.get("runs") else "select"
     if not any(found.get(name) for name in (select, "last", "online", "heldout")):
         found[select] = "average" if _is_averaged(found) else "best-dev"
-    if not _learns_from_graphs(found) and not found.get("range"):  # which asks for random starts
+    if not found.get("range"):  # which asks for random starts
         options = add_tune_options(algorithm(found["algorithm"]), found.get("option", {}))
         found |= {"option": options} if options else {}
     return found

@@ -66,7 +66,7 @@ class Algorithm:
             can share its work.
         window: how many earlier iterations a run learns from besides the newest, unless a setting
             says it; -1: all.
-        tune_options: settings that ``mosesplug tune`` gives it on lists, unless they are given.
+        tune_options: settings that ``mosesplug tune`` gives it, unless they are given.
         tune_options_with: the condition for that, such as ``method=powell``; None: always.
     """
 

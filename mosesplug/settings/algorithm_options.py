@@ -53,7 +53,7 @@ def make_options(algorithm: Algorithm, values: Mapping[str, object]) -> object:
 
 
 def add_tune_options(algorithm: Algorithm, given: Mapping[str, object]) -> dict[str, object]:
-    """Return settings with those that ``mosesplug tune`` adds on lists.
+    """Return settings with those that ``mosesplug tune`` adds.
 
     Args:
         algorithm: from the registry.
@@ -74,7 +74,7 @@ def describe_options(algorithm: Algorithm) -> list[dict[str, Any]]:
     """Return the settings of an algorithm as plain data.
 
     Each has ``name``, ``type`` (``int``, ``float``, ``bool`` or ``str``), ``choices`` (or None),
-    ``minimum`` (or None), ``default``, ``tune_default`` (that of ``mosesplug tune`` on lists),
+    ``minimum`` (or None), ``default``, ``tune_default`` (that of ``mosesplug tune``),
     ``help``, ``details``, ``source`` and ``only_with`` (a condition, or None).
     """
     types = find_field_types(algorithm.options)

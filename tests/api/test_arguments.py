@@ -79,19 +79,19 @@ def test_the_algorithm_depends_on_what_a_run_learns_from() -> None:
     assert fill_defaults({"algorithm": "pro"})["algorithm"] == "pro"
 
 
-def test_mert_on_lists_has_no_random_restarts() -> None:
+def test_mert_has_no_random_restarts() -> None:
     assert fill_defaults({"algorithm": "mert"})["option"] == {"restarts": 0}
     assert (
         fill_defaults({"algorithm": "mert", "option": {"method": "powell"}})["option"]["restarts"]
         == 0
     )
+    for graphs in ({"forest": True}, {"decoder": "forest:graphs", "algorithm": "mert"}):
+        assert fill_defaults(graphs)["option"] == {"restarts": 0}
     for option in ({"restarts": 4}, {"method": "random"}):
         assert fill_defaults({"algorithm": "mert", "option": option})["option"] == option
     found = fill_defaults({"algorithm": "mert", "option": {"polish": 30}})["option"]
     assert found == {"restarts": 0, "polish": 30}
     for others in (
-        {"forest": True},
-        {"decoder": "forest:graphs"},
         {"algorithm": "pro+mert"},
         {"range": ("LM0:0..1",)},
     ):

@@ -119,8 +119,6 @@ def mert(
     initial = normalize(problem, check_weights(problem, initial))
     if problem.derivations is not None and options.graph_search == "lists":
         once = replace(options, restarts=0, polish=0, graph_search="graphs")
-        if problem.grows:  # more would fit what the next decoding refutes
-            return mert(replace(problem, starts=()), initial, rng, once, progress)
         return search_lists_first(
             problem,
             initial,
