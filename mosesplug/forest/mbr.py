@@ -38,7 +38,7 @@ from mosesplug.forest.pruning import prune_to_beam
 from mosesplug.forest.viterbi import viterbi
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import kernel, read_only
-from mosesplug.metrics.sentence_bleu import smoothed_row
+from mosesplug.metrics.sentence_bleu import LIN_OCH, smoothed_row
 
 __all__ = [
     "Criterion",
@@ -188,6 +188,7 @@ def _pairwise(
     expected = np.zeros(n)
     limits = np.zeros(len(orders), dtype=np.int32)
     statistics = np.empty((n, 2 * ORDER + 1))
+    words, longer, added = LIN_OCH
     for reference in range(n):
         if probabilities[reference] == 0.0:
             continue
@@ -203,7 +204,7 @@ def _pairwise(
                 if limit > 0:
                     statistics[row, 2 * orders[ngrams[entry]] - 2] += min(limit, counts[entry])
         for row in range(n):
-            bleu = smoothed_row(statistics[row], 0.0, 1.0, 0.0)
+            bleu = smoothed_row(statistics[row], words, longer, added)
             expected[row] += probabilities[reference] * bleu
         for entry in range(offsets[reference], offsets[reference + 1]):
             limits[ngrams[entry]] = 0

@@ -27,6 +27,7 @@ from mosesplug.kernels import inlined_kernel, lean_kernel, read_only
 from mosesplug.metrics.plain import ORDER, exponentials
 
 __all__ = [
+    "LIN_OCH",
     "sentence_bleu_lin_och",
     "sentence_bleu_moses",
     "sentence_bleu_nakov",
@@ -34,6 +35,12 @@ __all__ = [
     "smoothed_row",
     "smoothed_rows",
 ]
+
+LIN_OCH = (0.0, 1.0, 0.0)
+"""Counts that BLEU+1 adds: of words, of longer n-grams, and to the reference length."""
+
+_ADDED = {"lin-och": LIN_OCH, "moses": (1.0, 1.0, 0.0), "nakov": (1.0, 1.0, 1.0)}
+"""The counts that each variant adds."""
 
 
 @inlined_kernel
@@ -92,12 +99,8 @@ def _fill_scores(
         scores[row] = smoothed_row(statistics[row], words, longer, reference)
 
 
-_ADDED = {"lin-och": (0.0, 1.0, 0.0), "moses": (1.0, 1.0, 0.0), "nakov": (1.0, 1.0, 1.0)}
-"""Counts that each variant adds: of words, of longer n-grams, and to the reference length."""
-
-
 def smoothed_rows(statistics: NDArray[Any], smoothing: str) -> NDArray[np.float64]:
-    """Return what the kernel returns for ``statistics [m, 9]``, without compiling it."""
+    """Return ``smoothed_row`` of each row ``[m, 9]``, without compiling it."""
     words, longer, added = _ADDED[smoothing]
     columns = np.asarray(statistics, dtype=np.float64).T
     product = np.ones(len(statistics))
@@ -125,7 +128,7 @@ def sentence_bleu_lin_och(statistics: NDArray[Any]) -> NDArray[np.float64]:
     translation": one is added to match and total of the orders above 1. A sentence
     without a single matching word scores 0.
     """
-    return _score_rows(statistics, 0.0, 1.0, 0.0)
+    return _score_rows(statistics, *LIN_OCH)
 
 
 def sentence_bleu_moses(statistics: NDArray[Any], smoothing: float = 1.0) -> NDArray[np.float64]:
@@ -146,7 +149,7 @@ def sentence_bleu_nakov(statistics: NDArray[Any]) -> NDArray[np.float64]:
     is also added to the reference length. Moses' ``pro --smooth-brevity-penalty`` ranks by it. A
     perfect translation scores below 1.
     """
-    return _score_rows(statistics, 1.0, 1.0, 1.0)
+    return _score_rows(statistics, *_ADDED["nakov"])
 
 
 @lean_kernel
