@@ -1,9 +1,9 @@
 """Objects that installed packages register through entry points.
 
-Looking an entry point up reads the metadata of every installed package, which takes milliseconds,
-again only after packages are installed or removed; importing one runs foreign code. Callers
-therefore ask for a plug-in only after their own names, and import only those that are used or
-shown.
+Entry points are in the metadata of all installed packages. Reading them takes milliseconds, so this
+is repeated only after packages were installed or removed. Importing a plug-in runs foreign code.
+Callers therefore ask for a plug-in only after their own names, and import only those that are used
+or shown.
 """
 
 from __future__ import annotations

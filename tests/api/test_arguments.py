@@ -91,10 +91,7 @@ def test_mert_has_no_random_restarts() -> None:
         assert fill_defaults({"algorithm": "mert", "option": option})["option"] == option
     found = fill_defaults({"algorithm": "mert", "option": {"polish": 30}})["option"]
     assert found == {"restarts": 0, "polish": 30}
-    for others in (
-        {"algorithm": "pro+mert"},
-        {"range": ("LM0:0..1",)},
-    ):
+    for others in ({"algorithm": "pro+mert"}, {"range": ("LM0:0..1",)}):
         assert "option" not in fill_defaults({"algorithm": "mert", **others})
 
 

@@ -113,7 +113,7 @@ class IntervalChoice:
 
     @property
     def smooths(self) -> bool:
-        """Whether the scores of neighboring intervals are used."""
+        """Whether the score of an interval depends on its neighbors."""
         return self.method != "best" and self.neighbors > 0
 
 
