@@ -38,6 +38,8 @@ class LineSurface:
         origin: float64 ``[n_features]``, the weights at step 0.
         direction: float64 ``[n_features]``, the direction of the line.
         shift: position of step 0 on the axis.
+        start: the score at step 0. If hypotheses tie there, the first of each sentence counts, as
+            in decoding, so it may be the score of neither interval.
         thresholds: float64 ``[m]``, steps at which a 1-best changes, ascending and distinct.
         scores: float64 ``[m + 1]``, the score of each interval.
     """
@@ -47,6 +49,7 @@ class LineSurface:
     origin: NDArray[np.float64]
     direction: NDArray[np.float64]
     shift: float
+    start: float
     thresholds: NDArray[np.float64]
     scores: NDArray[np.float64]
 
@@ -179,9 +182,8 @@ def _trace(
     if not active.any():
         raise DataError("both iterations have the same weights: there is no line between them")
     space = search_space(Problem(merged, run.metric, active=active), origin)
-    ((thresholds, scores),) = space.searcher(1).along(
-        direction[active][np.newaxis], space.at(origin[active])
-    )
+    point = space.at(origin[active])
+    ((thresholds, scores),) = space.searcher(1).along(direction[active][np.newaxis], point)
     # Drop empty intervals between thresholds that coincide.
     apart = np.diff(thresholds, append=np.inf) > _NARROWEST
     return LineSurface(
@@ -190,6 +192,7 @@ def _trace(
         origin,
         direction,
         shift,
+        space.decode(point),
         np.array(thresholds[apart]),
         np.concatenate([scores[:1], scores[1:][apart]]),
     )

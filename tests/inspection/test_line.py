@@ -53,6 +53,23 @@ def test_scores_are_those_of_decoding(direction: str, seed: int, tmp_path: Path)
         assert line.score_at(0.5 * (low + high)) == pytest.approx(best)
 
 
+def test_start_with_tied_hypotheses_is_that_of_the_first(tmp_path: Path) -> None:
+    lists = [
+        [
+            Hypothesis(0, b"the red house is old", (-2.0, 0.0)),
+            Hypothesis(0, b"the house is red old", (-1.0, 0.0)),
+            Hypothesis(1, b"she sees a small dog", (-1.0, 0.0)),
+            Hypothesis(1, b"she sees one dog", (-2.0, 0.0)),
+        ]
+    ]
+    with open_run(make_run(tmp_path / "work", lists=lists)) as run:
+        merged = run.store.tuning_set()
+        line = trace_line(run, merged, "LM0", Weights((0.0, 0.0)))
+        best = float(run.metric.score(merged.stats[[0, 2]].sum(axis=0)))
+    assert line.start == best
+    assert line.start > max(line.score_at(-0.1), line.score_at(0.1))
+
+
 def test_moved_sentences(tmp_path: Path) -> None:
     with open_run(make_run(tmp_path / "work")) as run:
         merged = run.store.tuning_set()

@@ -89,7 +89,7 @@ def line(
             {
                 "line": found.what,
                 "axis": found.axis,
-                "start": {"at": place, "score": found.score_at(0.0)},
+                "start": {"at": place, "score": found.start},
                 "best": {"from": start + place, "to": end + place, "score": best},
                 "thresholds": surface.ends[1:-1].tolist(),
                 "scores": surface.scores.tolist(),
@@ -98,7 +98,7 @@ def line(
         )
         return
     print(f"{metric} of the merged lists, {found.what}")
-    print(f"start  {place:.6g}: {found.score_at(0.0):.4f}")
+    print(f"start  {place:.6g}: {found.start:.4f}")
     print(f"best   {start + place:.6g} to {end + place:.6g}: {best:.4f}\n")
     parts = found.sample(first, last, _ROWS)
     least, most = min(score for *_, score in parts), max(score for *_, score in parts)
