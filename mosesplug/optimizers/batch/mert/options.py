@@ -84,7 +84,7 @@ class MertOptions:
         help="what restarts and the polish search if there are search graphs",
         details=(
             "lists: n-best lists from the graphs, anew at the weights found; then one search of "
-            "the graphs. While tune decodes, only that search. graphs: the graphs, far slower."
+            "the graphs. graphs: the graphs, far slower."
         ),
         source="mosesplug's",
     )
