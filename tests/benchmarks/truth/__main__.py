@@ -1,22 +1,24 @@
 """Compare tuning programs by the translations of held-out text.
 
     python -m tests.benchmarks.truth --out DIR [--systems moses-mert,mert,...] [--seeds 5]
-        [--threads 2] [--sentences N] [--fold 0|1] [--flags ...] [--table]
+        [--threads 2] [--sentences N] [--fold 0|1] [--flags ...] [--tune NAME="OPTIONS"] [--table]
 
 Needs Moses' programs (MOSES_HOME) and the German-English system (MOSES_RECORDINGS). All systems
 with five seeds take hours; ``--systems``, ``--seeds`` and ``--sentences`` shorten it. An
-interrupted comparison is continued by the same command. ``--table`` only prints what is there.
+interrupted comparison is continued by the same command. ``--tune`` adds a system:
+``mosesplug tune`` with options of your own. ``--table`` only prints what is there.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 from pathlib import Path
 
 from tests.benchmarks.truth.protocol import prepare_task, read_results, run_system
-from tests.benchmarks.truth.systems import list_systems
+from tests.benchmarks.truth.systems import list_systems, tune_system
 from tests.benchmarks.truth.table import format_table
 
 ROOT = Path(__file__).parents[3]
@@ -34,7 +36,10 @@ def main() -> int:
             print(f"{needed}: not found. Set MOSES_HOME and MOSES_RECORDINGS.", file=sys.stderr)
             return 1
     systems = list_systems()
-    names = options.systems.split(",") if options.systems else list(systems)
+    for name, _, words in (each.partition("=") for each in options.tune):
+        systems[name] = tune_system(name, *shlex.split(words))
+    own = [each.partition("=")[0] for each in options.tune]
+    names = [*(options.systems.split(",") if options.systems else [] if own else systems), *own]
     unknown = [name for name in names if name not in systems]
     if unknown:
         print(f"--systems: no {unknown[0]}; there are {', '.join(systems)}", file=sys.stderr)
@@ -67,6 +72,13 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--sentences", type=int, help="tune on the first N sentences only")
     parser.add_argument("--fold", type=int, choices=(0, 1), help="judge on the other half of dev")
     parser.add_argument("--flags", default=FLAGS, help="flags of the decoder")
+    parser.add_argument(
+        "--tune",
+        action="append",
+        default=[],
+        metavar="NAME=OPTIONS",
+        help="also run `mosesplug tune` with these options; without --systems, only these",
+    )
     parser.add_argument("--table", action="store_true", help="run nothing, print what is there")
     return parser.parse_args()
 

@@ -72,11 +72,13 @@ def list_systems() -> dict[str, TuningSystem]:
         ),
         TuningSystem("untuned", lambda *_: [], "the weights of moses.ini"),
     ]
-    systems += [
-        TuningSystem(name, tune(*options), " ".join(["mosesplug tune", *options]))
-        for name, options in _list_options().items()
-    ]
+    systems += [tune_system(name, *options) for name, options in _list_options().items()]
     return {system.name: system for system in systems}
+
+
+def tune_system(name: str, *options: str) -> TuningSystem:
+    """Return ``mosesplug tune`` with options."""
+    return TuningSystem(name, tune(*options), " ".join(["mosesplug tune", *options]))
 
 
 def _list_options() -> dict[str, tuple[str, ...]]:
