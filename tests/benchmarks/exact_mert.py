@@ -26,10 +26,12 @@ from tests.benchmarks.small_problems import BLEU, SmallProblem
 from tests.optimizers.exact import best_score_of_all
 
 SEARCHES = {
-    "default (20 restarts, polish of 32)": MertOptions(),
+    "20 restarts, `polish=8` (the defaults of `optimize`)": MertOptions(),
+    "20 restarts, `polish=32`": MertOptions(polish=32),
     "20 restarts, no polish": MertOptions(polish=0),
     "20 restarts, no polish, none given up": MertOptions(polish=0, give_up=0.0),
-    "no restarts, polish of 32": MertOptions(restarts=0),
+    "no restarts, `polish=8` (the defaults of `tune`)": MertOptions(restarts=0),
+    "no restarts, `polish=32`": MertOptions(restarts=0, polish=32),
     "no restarts, no polish": MertOptions(restarts=0, polish=0),
     "random directions, 20 restarts, no polish": MertOptions(method="random-direction", polish=0),
 }
