@@ -110,6 +110,7 @@ def adagrad_learner(options: AdagradOptions) -> Learner:
         change=make_change(options, lambda state, columns, _: present(state, columns), summed=True),
         apply=ignore_overflow(apply),
         weights=full,
+        initial_memory=options.costs().memory,
     )
 
 

@@ -172,6 +172,7 @@ def arow_learner(options: ArowOptions) -> Learner:
         change=change,
         apply=_apply,
         weights=lambda state: state.vectors["weights"].copy(),
+        initial_memory=costs.memory,
     )
 
 

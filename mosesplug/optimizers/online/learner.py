@@ -111,6 +111,10 @@ def _project_changed(
     return state
 
 
+def _no_memory(metric: Metric) -> Mapping[str, NDArray[np.float64]]:
+    return {}
+
+
 @dataclass(frozen=True)
 class Learner:
     """An online learner with its options bound: four functions.
@@ -126,6 +130,8 @@ class Learner:
             all regularization that is due; the state is only read.
         project: ``(state, change, step, bounds) -> LearnerState``: moves weights of the state into
             bounds after an update; it may overwrite the state.
+        initial_memory: ``(metric) -> memory``: what ``change`` takes for memory that the state
+            lacks. Stale changes need it: each contains the memory that it began with.
         line_search: whether each epoch ends at the best corpus score on the line through the
             weights before and after it (Watanabe 2012, Algorithm 3), if there are no shards.
     """
@@ -136,6 +142,7 @@ class Learner:
     apply: Callable[[LearnerState, Change, Step], LearnerState]
     weights: Callable[[LearnerState], NDArray[np.float64]]
     project: Callable[[LearnerState, Change, Step, Bounds], LearnerState] = _project_changed
+    initial_memory: Callable[[Metric], Mapping[str, NDArray[np.float64]]] = _no_memory
     line_search: bool = False
 
     def update(self, state: LearnerState, batch: Batch, step: Step) -> LearnerState:

@@ -277,6 +277,7 @@ def mira_learner(options: MiraOptions) -> Learner:
         change=change,
         apply=apply_sum,
         weights=lambda state: state.vectors["weights"].copy(),
+        initial_memory=costs.memory,
     )
 
 

@@ -84,6 +84,7 @@ def pegasos_learner(options: PegasosOptions) -> Learner:
         apply=apply,
         weights=ball.all_weights,
         project=ball.project_all,
+        initial_memory=options.costs().memory,
     )
 
 

@@ -90,6 +90,7 @@ def perceptron_learner(options: PerceptronOptions) -> Learner:
         change=change,
         apply=apply_sum,
         weights=lambda state: state.vectors["weights"].copy(),
+        initial_memory=costs.memory,
     )
 
 

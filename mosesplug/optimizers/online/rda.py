@@ -153,6 +153,7 @@ def rda_learner(options: RdaOptions) -> Learner:
         apply=ignore_overflow(apply),
         weights=lambda state: present(state, slice(None)),
         project=project,
+        initial_memory=options.costs().memory,
     )
 
 

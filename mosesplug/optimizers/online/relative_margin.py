@@ -350,6 +350,7 @@ def _learner(
         change=change,
         apply=apply_finite_sum,
         weights=lambda state: state.vectors["weights"].copy(),
+        initial_memory=costs.memory,
     )
 
 

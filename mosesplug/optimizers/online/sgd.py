@@ -102,6 +102,7 @@ def sgd_learner(options: SgdOptions) -> Learner:
         ),
         apply=ignore_overflow(apply),
         weights=full,
+        initial_memory=options.costs().memory,
     )
 
 

@@ -239,7 +239,8 @@ class _StateWriter:
     def __init__(
         self, learner: Learner, state: LearnerState, plan: Plan, epoch: int, per_epoch: int
     ) -> None:
-        self.state = state
+        memory = {**learner.initial_memory(plan.metric), **state.memory}
+        self.state = replace(state, memory=memory)
         self.tally = Tally(0, np.zeros(plan.metric.n_statistics))
         self._learner, self._plan = learner, plan
         self._epoch, self._per_epoch = epoch, per_epoch
@@ -274,7 +275,7 @@ def _rebase_memory(
     """Return the memory after a change that was computed on an earlier state.
 
     Memories are sums of statistics: the difference that the batch made to ``seen`` is added to
-        ``now``.
+    ``now``.
     """
     return {
         name: _add_difference(now.get(name, array), array, seen.get(name, np.zeros_like(array)))

@@ -246,6 +246,15 @@ def test_no_change_is_lost_and_no_state_is_written_under_a_worker(order: AsyncOr
     assert found.means == {"loss": 1.0}
 
 
+@pytest.mark.parametrize("name", ["mira", "arow", "rm-pa", "perceptron", "sgd", "oro"])
+def test_the_first_background_counts_once(name: str) -> None:
+    problem, _ = planted(26, n_sentences=41)
+    entry = algorithm(name)
+    chosen = entry.options(cost="background", background_decay=1.0)
+    found = epoch(problem, entry.bind(chosen), 4, "fixed")
+    assert found.state.memory["background"][-1] == 1 + 41
+
+
 @dataclass(frozen=True)
 class Broken(Counting):
     """Changes that are no numbers."""

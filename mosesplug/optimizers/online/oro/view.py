@@ -152,4 +152,5 @@ def make_learner(
         weights=all_weights,
         project=project_all,
         line_search=options.line_search,
+        initial_memory=options.costs().memory,
     )
