@@ -1,6 +1,7 @@
 """Score every stage of MERT on sentences that it did not see.
 
-usage: python tests/benchmarks/held_out_mert.py [--folds N] [--seeds N] [--split N] [--polish N]
+usage: python tests/benchmarks/held_out_mert.py [--folds N] [--seeds N] [--split N]
+           [--restarts N] [--polish N] [--interval best|average|minimum]
 
 Splits the sentences of the seven recorded lists (MOSES_RECORDINGS) into folds, tunes on all but one
 from the weights before the first tuning, and scores the other. Prints the mean score of the lists
@@ -53,10 +54,11 @@ def main() -> None:
     parser.add_argument("--folds", type=int, default=2)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--split", type=int, default=99, help="seed of the split")
+    parser.add_argument("--restarts", type=int, default=MertOptions().restarts)
     parser.add_argument("--polish", type=int, default=MertOptions().polish)
     parser.add_argument("--interval", choices=["best", "average", "minimum"], default="best")
     given = parser.parse_args()
-    options = MertOptions(polish=given.polish, interval=given.interval)
+    options = MertOptions(restarts=given.restarts, polish=given.polish, interval=given.interval)
     data = Path(os.environ.get("MOSES_RECORDINGS", "../shared/data")) / "multi30k-de-en"
     files = [data / "mert-work" / f"run{run}.best100.out.gz" for run in range(1, 8)]
     lists = load_lists(files, data / "text" / "dev.en", BLEU, threads=1).tuning_set
