@@ -13,6 +13,7 @@ import pytest
 from formats.nbest.files import read_nbest
 from formats.weights.any_format import read_weights
 from formats.weights.files import read_show_weights
+from mosesplug.cli.moses.install import LAUNCHERS, launcher
 from tests.real_decoder import inputs
 from tests.real_decoder.programs import NBEST, Programs
 
@@ -40,6 +41,7 @@ MODES: dict[str, Mode] = {
     "hierarchical-graphs": (("--hg-mira", *FEW_EPOCHS), inputs.hierarchical),
     "confusion-networks": (("--inputtype", "1"), inputs.confusion_networks),
     "lattices": (("--inputtype", "2", "--historic-bests"), inputs.lattices),
+    "pro": (("--pairwise-ranked",), PLAIN),
 }
 
 
@@ -56,7 +58,10 @@ def test_files(programs: Programs, mode: str) -> None:
     made = make(programs.system)
     config, source = made if isinstance(made, tuple) else (made, None)
     flags = {"flags": "-v 0"} if mode.startswith("hierarchical") else {}
-    theirs = programs.script("theirs", *more, config=config, source=source, **flags)
+    mertdir = _with_classifier(programs) if mode == "pro" else None
+    theirs = programs.script(
+        "theirs", *more, config=config, source=source, mertdir=mertdir, **flags
+    )
     ours = programs.ours("ours", *more, config=config, source=source, **flags)
     common = names(theirs, THEIRS)
     extra = (
@@ -73,8 +78,30 @@ def test_files(programs: Programs, mode: str) -> None:
         assert (one.numbers, one.show.values) == (other.numbers, other.show.values)
     if not extra:
         _compare_first_lists(ours, theirs)
+    if mode == "pro":
+        _compare_learned(ours, theirs)
     for work in (ours, theirs):
         _check_result(programs, work, is_last="--return-best-dev" not in more)
+
+
+def _with_classifier(programs: Programs) -> Path:
+    """Moses' programs, and the classifier that ``pro`` needs and that Moses has not."""
+    directory = programs.directory / "mertdir"
+    directory.mkdir()
+    for path in (programs.home / "bin").iterdir():
+        (directory / path.name).symlink_to(path)
+    classifier = directory / "megam_i686.opt"
+    classifier.write_bytes(launcher(*LAUNCHERS[classifier.name]))
+    classifier.chmod(0o755)
+    return directory
+
+
+def _compare_learned(ours: Path, theirs: Path) -> None:
+    """Pairs are drawn at random: from the same lists, the weights are nearly the same."""
+    one, other = (
+        np.array(read_weights(work / "run2.dense").show.values) for work in (ours, theirs)
+    )
+    assert one @ other > 0.9 * np.linalg.norm(one) * np.linalg.norm(other)
 
 
 def _compare_first_lists(ours: Path, theirs: Path) -> None:
