@@ -13,6 +13,7 @@ from typing import NoReturn
 import pytest
 
 from mosesplug.cli.main import main
+from mosesplug.cli.moses.install import LAUNCHERS, launcher
 from tests.real_decoder.system import System
 
 __all__ = ["FLAGS", "NBEST", "Programs", "run_here", "start_fork"]
@@ -40,6 +41,17 @@ class Programs:
         """The decoder."""
         return self.home / "bin" / "moses"
 
+    def link_programs(self) -> Path:
+        """Return a directory of Moses' programs and our classifier, which Moses does not have."""
+        directory = self.directory / "mertdir"
+        directory.mkdir()
+        for path in (self.home / "bin").iterdir():
+            (directory / path.name).symlink_to(path)
+        classifier = directory / "megam_i686.opt"
+        classifier.write_bytes(launcher(*LAUNCHERS[classifier.name]))
+        classifier.chmod(0o755)
+        return directory
+
     def decode(self, *arguments: str | Path) -> bytes:
         """Return what Moses prints."""
         command = [self.moses, *arguments, "-v", "0"]
@@ -66,7 +78,10 @@ class Programs:
         mertdir: Path | None = None,
         iterations: int = 2,
     ) -> Path:
-        """Run ``mert-moses.pl`` and return its working directory."""
+        """Run ``mert-moses.pl`` and return its working directory.
+
+        What it says is in a file beside the directory, ``{working}.log``.
+        """
         words = self.arguments(
             working, config=config or self.system.config, source=source, flags=flags
         )
@@ -82,6 +97,7 @@ class Programs:
             env={**os.environ, "LC_ALL": "C"},
         )
         assert not done.returncode, done.stderr[-3000:]
+        (self.directory / f"{working}.log").write_text(done.stderr)
         return self.directory / working
 
     def ours(

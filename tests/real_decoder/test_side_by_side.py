@@ -13,7 +13,6 @@ import pytest
 from formats.nbest.files import read_nbest
 from formats.weights.any_format import read_weights
 from formats.weights.files import read_show_weights
-from mosesplug.cli.moses.install import LAUNCHERS, launcher
 from tests.real_decoder import inputs
 from tests.real_decoder.programs import NBEST, Programs
 
@@ -58,7 +57,7 @@ def test_files(programs: Programs, mode: str) -> None:
     made = make(programs.system)
     config, source = made if isinstance(made, tuple) else (made, None)
     flags = {"flags": "-v 0"} if mode.startswith("hierarchical") else {}
-    mertdir = _with_classifier(programs) if mode == "pro" else None
+    mertdir = programs.link_programs() if mode == "pro" else None
     theirs = programs.script(
         "theirs", *more, config=config, source=source, mertdir=mertdir, **flags
     )
@@ -82,18 +81,6 @@ def test_files(programs: Programs, mode: str) -> None:
         _compare_learned(ours, theirs)
     for work in (ours, theirs):
         _check_result(programs, work, is_last="--return-best-dev" not in more)
-
-
-def _with_classifier(programs: Programs) -> Path:
-    """Moses' programs, and the classifier that ``pro`` needs and that Moses has not."""
-    directory = programs.directory / "mertdir"
-    directory.mkdir()
-    for path in (programs.home / "bin").iterdir():
-        (directory / path.name).symlink_to(path)
-    classifier = directory / "megam_i686.opt"
-    classifier.write_bytes(launcher(*LAUNCHERS[classifier.name]))
-    classifier.chmod(0o755)
-    return directory
 
 
 def _compare_learned(ours: Path, theirs: Path) -> None:
