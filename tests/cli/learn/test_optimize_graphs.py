@@ -143,14 +143,50 @@ def test_sentences_can_be_held_out(
     assert "learned from (3 sentences)  held out (2 sentences)" in capsys.readouterr().err
 
 
-def test_hope_and_fear_of_graphs(graphs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "algorithm",
+    [("kbmira", "--epochs", 5), ("linear-bleu",), ("xbleu",), ("rm-cp", "--epochs", 5)],
+)
+def test_learning_from_graphs(
+    graphs: Path, algorithm: tuple[object, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    # So near that the hopes of relative margin are right.
+    (graphs / "init.dense").write_text("LM0= 0.4\nTM0= 0.2 0.12\n")
     code = run(
-        *("--graphs", graphs / "two", "--refs", graphs / "refs", "--algorithm", "kbmira"),
-        *("--epochs", 5),
+        *("--graphs", graphs / "two", "--refs", graphs / "refs", "--algorithm", *algorithm),
+        *("--init", graphs / "init.dense", "-o", graphs / "tuned"),
     )
     said = capsys.readouterr().err
     assert code == 0, said
+    assert "score at the start  0.000000" in said
     assert "score at the end    1.000000" in said
+    assert read_sparse(graphs / "tuned.sparse")["S_good"] > 0
+
+
+@pytest.mark.parametrize(("beam", "score"), [(1, "0.000000"), (2, "1.000000")])
+def test_beams_of_hope_and_fear(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], beam: int, score: str
+) -> None:
+    """The hope begins worse than another derivation, and they meet in a node."""
+    begins = [
+        Edge((0, b"w1", b"w0"), 2, (0.0, 1.0, 0.0, 0.0)),
+        Edge((0, b"w0", b"w1"), 2, (0.0, 0.0, 1.0, 0.0)),
+    ]
+    ends = [Edge((1, b"w2", b"w3"), 4, (0.0, 0.0, 0.0, 0.0))]
+    made = [[Edge((b"<s>",), 0)], begins, ends, [Edge((2, b"</s>"), 4)]]
+    (tmp_path / "graphs").mkdir()
+    write_hypergraph(tmp_path / "graphs" / "0.gz", NAMES, made)
+    (tmp_path / "refs").write_text("w0 w1 w2 w3\n")
+    (tmp_path / "init.dense").write_text("LM0= 1\nTM0= 1.5 0.5\n")
+    code = run(
+        *("--graphs", tmp_path / "graphs", "--refs", tmp_path / "refs", "--algorithm", "kbmira"),
+        *("--init", tmp_path / "init.dense", "--option", f"graph_beam={beam}"),
+        *("--option", "step_cap=1"),
+    )
+    said = capsys.readouterr().err
+    assert code == 0, said
+    assert "score at the start  0.000000" in said
+    assert f"score at the end    {score}" in said
 
 
 @pytest.mark.parametrize(
