@@ -13,9 +13,9 @@ from pathlib import Path
 from formats.errors import FormatError
 from formats.moses.ini import MosesIni, read_moses_ini
 from formats.references import read_references
-from formats.text import open_text, write_atomic
+from formats.text import atomic_write, open_text, write_atomic
 from mosesplug.decoders.moses import MosesDecoder
-from mosesplug.decoders.process import FinishedProcess
+from mosesplug.decoders.process import FinishedProcess, make_error
 from mosesplug.errors import DecoderError
 from mosesplug.settings.configuration import Configuration
 from mosesplug.tuning.decoding.lists import merge_samples, pack
@@ -84,12 +84,32 @@ def add_forced_derivations(
             " decoder must be Moses, which knows ConstrainedDecoding; or leave out"
             " --forced-decoding"
         )
-    with open_text(found) as lines:
-        derived = sum(1 for _ in lines)
+    references = read_references(configuration.references, n_sentences)
+    try:
+        derived = _keep_references(found, references)
+    except (ValueError, IndexError) as error:
+        problem = f"forced decoding wrote a list without sentence numbers ({error})"
+        raise make_error(problem, finished.command, finished.stderr) from error
     nbest = workspace.nbest(iteration)
     merge_samples(nbest, found, finished)
     pack(found)
     watch(Note(f"forced decoding: {derived} of {n_sentences} sentences can yield a reference"))
+
+
+def _keep_references(found: Path, references: Sequence[Sequence[bytes]]) -> int:
+    """Drop derivations of other texts from a list; return the number of those that remain.
+
+    Moses lets a word that it does not know stand for any word of a reference.
+    """
+    wanted = [{tuple(text.split()) for text in texts} for texts in zip(*references, strict=True)]
+    with open_text(found) as source, atomic_write(found) as target:
+        kept = 0
+        for line in source:
+            number, text, *_ = line.split(b"|||")
+            if tuple(text.split()) in wanted[int(number)]:
+                target.write(line)
+                kept += 1
+    return kept
 
 
 def prepare_forced(
@@ -112,7 +132,9 @@ def prepare_forced(
 
 
 def constrain_config(ini: MosesIni, references: Sequence[str]) -> bytes:
-    """Return a configuration that derives nothing but references.
+    """Return a configuration that derives references, and texts with unknown words in them.
+
+    Unknown words never equal words of a reference in Moses, so each may stand for any.
 
     Args:
         ini: the configuration of the decoder.
@@ -135,7 +157,7 @@ def constrain_config(ini: MosesIni, references: Sequence[str]) -> bytes:
         )
     lines = list(ini.lines)
     head = ini.sections["feature"]
-    line = f"{CONSTRAINTS} name=ForcedDecoding0 path={','.join(references)}\n"
+    line = f"{CONSTRAINTS} name=ForcedDecoding0 max-unknowns=-1 path={','.join(references)}\n"
     lines.insert(head, line.encode())
     if not lines[head - 1].endswith(b"\n"):
         lines[head - 1] += b"\n"

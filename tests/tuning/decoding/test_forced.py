@@ -26,7 +26,7 @@ INI = b"# a model\n[feature]\nKENLM name=LM0 path=x\n\n[weight]\nLM0= 1\n"
 
 def test_constrained_configuration() -> None:
     made = constrain_config(parse_moses_ini(INI, "moses.ini"), ["forced.references0", "r1"])
-    line = b"ConstrainedDecoding name=ForcedDecoding0 path=forced.references0,r1\n"
+    line = b"ConstrainedDecoding name=ForcedDecoding0 max-unknowns=-1 path=forced.references0,r1\n"
     assert made == INI.replace(b"[feature]\n", b"[feature]\n" + line)
     with pytest.raises(FormatError, match=r"moses.ini:3: ConstrainedDecoding is there already"):
         constrain_config(parse_moses_ini(made, "moses.ini"), ["r"])

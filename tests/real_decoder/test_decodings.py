@@ -1,0 +1,72 @@
+"""What the real decoder is asked for besides n-best lists: references, and weights of domains."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from formats.nbest.files import read_nbest
+from formats.weights.any_format import read_weights
+from formats.weights.files import read_sparse
+from mosesplug.features import FeatureSpace
+from mosesplug.tuning.domains import list_domain_weights
+from mosesplug.tuning.weights import Weights
+from tests.real_decoder.programs import FLAGS, NBEST, Programs
+
+LABELS = ["talks", "news", "talks", "news"]
+ONE = ("--algorithm", "kbmira", "--option", "epochs=2", "--max-iterations", "1")
+
+
+@pytest.fixture
+def few(programs: Programs) -> Programs:
+    """The first four sentences only."""
+    system, directory = programs.system, programs.directory
+    parts = {name: getattr(system, name).read_text() for name in ("source", "reference")}
+    for name, text in parts.items():
+        (directory / name).write_text("".join(islice(text.splitlines(keepends=True), len(LABELS))))
+    return replace(programs, system=replace(system, **{name: directory / name for name in parts}))
+
+
+def test_derivations_of_references(few: Programs, capfd: pytest.CaptureFixture[str]) -> None:
+    """The decoder can yield what it translates to, and a word that it does not know as itself."""
+    system = few.system
+    first, _, *others = system.source.read_text().splitlines(keepends=True)
+    assert "baumwolle" in first
+    system.source.write_text("".join([first, first, *others]))
+    output = few.decode("-config", system.config, *FLAGS.split(), "-input-file", system.source)
+    references = [" ".join(line.split()) for line in output.decode().splitlines()]
+    assert "baumwolle" in references[1]
+    references[1] = references[1].replace("baumwolle", "cotton")
+    references[2] = "another reference"
+    system.reference.write_text("".join(f"{line}\n" for line in references))
+    work = few.tune("work", "--forced-decoding", *ONE)
+    assert "forced decoding: 2 of 4 sentences can yield a reference" in capfd.readouterr().err
+    forced, merged = (
+        read_nbest(work / f"run1.{name}.out.gz") for name in ("forced.best", f"best{NBEST}")
+    )
+    assert forced.sentence_ids.tolist() == [0, 3]
+    for row, number in enumerate([0, 3]):
+        last = np.flatnonzero(merged.sentence_ids == number)[-1]
+        texts = forced.text(row).decode(), merged.text(int(last)).decode()
+        assert texts == (references[number], references[number])
+
+
+def test_weights_of_domains(few: Programs) -> None:
+    """In the second iteration, the decoder scores each sentence with the weights of its domain."""
+    labels = few.directory / "labels"
+    labels.write_text("".join(f"{label}\n" for label in LABELS))
+    work = few.tune("work", "--domains", str(labels), *ONE, "--max-iterations", "2")
+    show = read_weights(work / "run2.dense").show
+    both = Weights(show.values, read_sparse(work / "run2.sparse-weights"))
+    weights = list_domain_weights(both, FeatureSpace.of_names(show.names), sorted(set(LABELS)))
+    lists = read_nbest(work / f"run2.best{NBEST}.out.gz")
+    for number, label in enumerate(LABELS):
+        rows = lists.sentence_ids == number
+        for name in ("news", "talks"):
+            scores = lists.dense[rows] @ np.array(weights[name].dense)
+            # All but the penalty of unknown words, which is the same in a list.
+            spread = float(np.ptp(lists.scores[rows] - scores))
+            assert spread < 0.01 if name == label else spread > 0.1
