@@ -6,7 +6,7 @@ import contextlib
 import os
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -40,6 +40,14 @@ class Programs:
     def moses(self) -> Path:
         """The decoder."""
         return self.home / "bin" / "moses"
+
+    def shorten(self, count: int) -> Programs:
+        """Return the same programs on the first ``count`` sentences."""
+        parts = {name: self.directory / name for name in ("source", "reference")}
+        for name, path in parts.items():
+            lines = getattr(self.system, name).read_text().splitlines(keepends=True)
+            path.write_text("".join(lines[:count]))
+        return replace(self, system=replace(self.system, **parts))
 
     def link_programs(self) -> Path:
         """Return a directory of Moses' programs and our classifier, which Moses does not have."""

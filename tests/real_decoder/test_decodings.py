@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import islice
-
 import numpy as np
 import pytest
 
@@ -23,11 +20,7 @@ ONE = ("--algorithm", "kbmira", "--option", "epochs=2", "--max-iterations", "1")
 @pytest.fixture
 def few(programs: Programs) -> Programs:
     """The first four sentences only."""
-    system, directory = programs.system, programs.directory
-    parts = {name: getattr(system, name).read_text() for name in ("source", "reference")}
-    for name, text in parts.items():
-        (directory / name).write_text("".join(islice(text.splitlines(keepends=True), len(LABELS))))
-    return replace(programs, system=replace(system, **{name: directory / name for name in parts}))
+    return programs.shorten(len(LABELS))
 
 
 def test_derivations_of_references(few: Programs, capfd: pytest.CaptureFixture[str]) -> None:
