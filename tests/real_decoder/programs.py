@@ -50,7 +50,7 @@ class Programs:
         return replace(self, system=replace(self.system, **parts))
 
     def link_programs(self) -> Path:
-        """Return a directory of Moses' programs and our classifier, which Moses does not have."""
+        """Return a directory of Moses' programs and our classifier, which it lacks."""
         directory = self.directory / "mertdir"
         directory.mkdir()
         for path in (self.home / "bin").iterdir():

@@ -1,4 +1,4 @@
-"""What the real decoder is asked for besides n-best lists: references, and weights of domains."""
+"""Forced decoding and weights of domains with the real decoder."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def few(programs: Programs) -> Programs:
 
 
 def test_derivations_of_references(few: Programs, capfd: pytest.CaptureFixture[str]) -> None:
-    """The decoder can yield what it translates to, and a word that it does not know as itself."""
+    """The decoder yields its own translations, also with words that it copies."""
     system = few.system
     first, _, *others = system.source.read_text().splitlines(keepends=True)
     assert "baumwolle" in first
@@ -48,7 +48,7 @@ def test_derivations_of_references(few: Programs, capfd: pytest.CaptureFixture[s
 
 
 def test_weights_of_domains(few: Programs) -> None:
-    """In the second iteration, the decoder scores each sentence with the weights of its domain."""
+    """The second iteration scores each sentence with the weights of its domain."""
     labels = few.directory / "labels"
     labels.write_text("".join(f"{label}\n" for label in LABELS))
     work = few.tune("work", "--domains", str(labels), *ONE, "--max-iterations", "2")

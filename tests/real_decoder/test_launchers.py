@@ -59,7 +59,7 @@ def test_modes(programs: Programs, tools: Path, mode: str) -> None:
 
 
 def _repeat_last_iteration(programs: Programs, tools: Path, work: Path, last: int) -> Path:
-    """Run the script's last commands again, with Moses' own programs and in another directory."""
+    """Run the script's last commands in a copy, with Moses' own programs."""
     mertdir, copy = programs.link_programs(), programs.directory / "repeated"
     results = [f"run{last}.{name}" for name in RESULTS]
     shutil.copytree(work, copy, ignore=shutil.ignore_patterns(*results, "mert.*", "weights.txt"))

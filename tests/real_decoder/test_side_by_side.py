@@ -84,7 +84,7 @@ def test_files(programs: Programs, mode: str) -> None:
 
 
 def _compare_learned(ours: Path, theirs: Path) -> None:
-    """Pairs are drawn at random: from the same lists, the weights are nearly the same."""
+    """From the same lists, with other random pairs, weights are nearly the same."""
     one, other = (
         np.array(read_weights(work / "run2.dense").show.values) for work in (ours, theirs)
     )

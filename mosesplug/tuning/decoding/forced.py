@@ -97,7 +97,7 @@ def add_forced_derivations(
 
 
 def _keep_references(found: Path, references: Sequence[Sequence[bytes]]) -> int:
-    """Drop derivations of other texts from a list; return the number of those that remain.
+    """Drop derivations of other texts from a list; return how many remain.
 
     Moses lets a word that it does not know stand for any word of a reference.
     """
@@ -132,9 +132,9 @@ def prepare_forced(
 
 
 def constrain_config(ini: MosesIni, references: Sequence[str]) -> bytes:
-    """Return a configuration that derives references, and texts with unknown words in them.
+    """Return a configuration that derives references only, but for unknown words.
 
-    Unknown words never equal words of a reference in Moses, so each may stand for any.
+    In Moses these never equal a word of a reference. Here each may stand for any word.
 
     Args:
         ini: the configuration of the decoder.

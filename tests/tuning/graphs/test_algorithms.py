@@ -43,7 +43,7 @@ def test_raises_the_score(tmp_path: Path, name: str) -> None:
 
 
 def _bleu(toy: ToySystem, weights: Weights) -> float:
-    """Return BLEU of the best of all hypotheses: the toy system's graphs hold them all."""
+    """Return BLEU of the best hypotheses; the toy system's graphs hold them all."""
 
     def score(hypothesis: tuple[dict[str, list[float]], dict[str, int]]) -> float:
         dense, sparse = hypothesis
