@@ -121,10 +121,10 @@ def prepare(directory: Path, names: Iterable[str]) -> None:
     lay_out(directory)
     commands = " ".join(BENCHMARKS[name] for name in names)
     if "tools/mert" in commands or "tools/kbmira" in commands:
-        _run(shlex.split(COMMANDS["extractor"]), directory, ROOT, directory / "kernels")
+        _run_or_exit(shlex.split(COMMANDS["extractor"]), directory)
     if "nbest ls" in commands or "nbest show" in commands:
         _, *words = shlex.split(COMMANDS["nbest import"])
-        _run([sys.executable, "-c", PROGRAM, *words], directory, ROOT, directory / "kernels")
+        _run_or_exit([sys.executable, "-c", PROGRAM, *words], directory)
     if "many" in commands:
         _write_many(directory)
     if "graphs" in commands:
@@ -151,9 +151,16 @@ def _write_graphs(directory: Path) -> None:
     demo = ROOT / "moses-config" / "demo"
     source = (demo / "tune.tarvian").read_text().splitlines(keepends=True)[:30]
     (directory / "source").write_text("".join(source))
-    words = f"-config {demo}/moses.ini -input-file source -output-search-graph-hypergraph true"
-    command = [sys.executable, "-c", DECODER, *words.split(), str(directory / "graphs"), "txt"]
-    _run(command, directory, ROOT, directory / "kernels")
+    words = f"-config {demo}/moses.ini -input-file source -output-search-graph-hypergraph"
+    command = [sys.executable, "-c", DECODER, *words.split(), "true", "txt", "graphs"]
+    _run_or_exit(command, directory)
+
+
+def _run_or_exit(command: list[str], directory: Path) -> None:
+    """Run a command that writes what others read."""
+    _, code = _run(command, directory, ROOT, directory / "kernels")
+    if code:
+        raise SystemExit(f"exit code {code} of {shlex.join(command)}")
 
 
 def _run(command: list[str], directory: Path, checkout: Path, cache: Path) -> tuple[float, int]:

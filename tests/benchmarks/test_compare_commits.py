@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 
@@ -55,6 +56,14 @@ def test_the_table_tells_what_became_slower(capsys: pytest.CaptureFixture[str]) 
         "| slow | 1.50 ± 0.03 | slower |",
         "| new | not in base |  |",
     ]
+
+
+def test_inputs_that_cannot_be_written_are_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compare_commits, "DECODER", "raise SystemExit(3)")
+    with pytest.raises(SystemExit, match=r"exit code 3 of .* graphs"):
+        compare_commits.prepare(tmp_path / "data", ["search graphs"])
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a checkout")
