@@ -1,14 +1,15 @@
-"""Compare the speed of two commits by ratios of CPU seconds.
+"""Compare the speed and the memory of two commits by ratios.
 
 ``python -m tests.benchmarks.compare_commits BASE [HEAD] [--only NAME]... [--pairs N]`` checks
 both commits out in temporary directories and runs each benchmark with both in turn, in this
-Python's environment. HEAD is the working tree unless it is named. It prints the ratio of CPU
-seconds (below 1: HEAD is faster) with its standard error, and exits with 1 where HEAD is slower
-than ``--factor`` by more than the noise. A ratio holds on any machine, a time on none.
+Python's environment. HEAD is the working tree unless it is named. It prints the ratios of CPU
+seconds (below 1: HEAD is faster) and of peak memory with their standard errors, and exits with 1
+where HEAD is above ``--factor`` by more than the noise. A ratio holds on any machine, a time on
+none. Peak memory is the most that one process of a command held, with the pages of files.
 
-Every run is a whole process on made-up lists. Cold runs have an empty cache of compiled code;
-before warm ones, a run that does not count fills it. The working tree is copied without the
-compiled code that lies beside its modules, as a clone has none either.
+Every run is a whole process on made-up lists or on a part of the demo. Cold runs have an empty
+cache of compiled code; before warm ones, a run that does not count fills it. The working tree is
+copied without the compiled code that lies beside its modules, as a clone has none either.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import argparse
 import math
 import os
 import shlex
+import shutil
 import statistics
 import subprocess
 import sys
@@ -25,11 +27,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mosesplug.cli.moses.install import launcher
 from tests.benchmarks.bench_startup import COMMANDS, copy_source, lay_out
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = "from mosesplug.cli.main import main; main()"
-DECODER = "from mosesplug.cli.moses.decoder import main; main()"
 STUDENT = (math.inf, math.inf, 6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86)
 """One-sided limits of Student's t at 5 %, by the number of pairs; beyond them, 1.8."""
 
@@ -45,6 +47,21 @@ BENCHMARKS = {
     "optimize many, mira": f"{MANY} --algorithm mira",
     "search graphs": "mosesplug forest info graphs",
     "score many": "mosesplug score many.output many.refs",
+    "extractor, several lists": (
+        "tools/extractor -r many.refs -n many,later --scfile {out}/s --ffile {out}/f"
+    ),
+    "kbmira, search graphs": (
+        "tools/kbmira --type hypergraph --hgdir graphs --reference demo/refs"
+        " --dense-init demo/dense --random-seed 1 --iters 5 -o {out}/weights"
+    ),
+    "optimize search graphs, mert": (
+        "mosesplug optimize --graphs graphs --refs demo/refs --threads 1 --seed 1"
+        " --algorithm mert --option restarts=0 --option polish=0"
+    ),
+    "tune the demo": (
+        "mosesplug tune demo/source demo/refs demo/decoder demo/moses.ini --working-dir {out}/work"
+        " --nbest 50 --max-iterations 2 --threads 1 --decoder-flags '-threads 1' --seed 1"
+    ),
 }
 """A command for each name; ``{out}`` is a new directory in each run."""
 
@@ -81,6 +98,35 @@ class Ratio:
         if math.isinf(self.error):
             return f"{self.mean:.2f}"
         return f"{self.mean:.2f} ± {self.mean * self.error:.2f}"
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a command used: CPU seconds, and the peak memory of one of its processes in kB."""
+
+    seconds: float
+    memory: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How much more a benchmark used in the head than in the base."""
+
+    seconds: Ratio
+    memory: Ratio
+
+    @classmethod
+    def of(cls, pairs: Sequence[tuple[Usage, Usage]]) -> Comparison:
+        """Summarize what base and head used in each pair."""
+        return cls(
+            Ratio.of([(base.seconds, head.seconds) for base, head in pairs]),
+            Ratio.of([(base.memory, head.memory) for base, head in pairs]),
+        )
+
+    def judge(self, factor: float) -> str:
+        """Return what became worse by more than a factor, or an empty text."""
+        problems = {"slower": self.seconds, "more memory": self.memory}
+        return ", ".join(name for name, ratio in problems.items() if ratio.is_above(factor))
 
 
 def select(parts: Sequence[str] | None) -> list[str]:
@@ -127,33 +173,50 @@ def prepare(directory: Path, names: Iterable[str]) -> None:
         _run_or_exit([sys.executable, "-c", PROGRAM, *words], directory)
     if "many" in commands:
         _write_many(directory)
+    if "demo/" in commands or "graphs" in commands:
+        _write_demo(directory)
     if "graphs" in commands:
         _write_graphs(directory)
 
 
 def _write_many(directory: Path, copies: int = 25) -> None:
-    """Write the lists some times, with other sentence ids and other texts, so that all differ."""
+    """Write the lists some times, with other sentence ids and other texts, so that all differ.
+
+    Half of the hypotheses of the later lists are those of the first ones.
+    """
     lines = (directory / "list").read_text().splitlines()
     references = (directory / "refs").read_text().splitlines()
-    with (directory / "many").open("w") as stream:
+    with (directory / "many").open("w") as first, (directory / "later").open("w") as later:
         for copy in range(copies):
-            for line in lines:
+            for place, line in enumerate(lines):
                 sentence, text, rest = line.split(" ||| ", 2)
                 number = int(sentence) + copy * len(references)
-                stream.write(f"{number} ||| {text.strip()} copy{copy} ||| {rest}\n")
+                start = f"{number} ||| {text.strip()} copy{copy}"
+                first.write(f"{start} ||| {rest}\n")
+                later.write(f"{start}{' later' * (place % 2)} ||| {rest}\n")
     every = [f"{line} copy{copy}\n" for copy in range(copies) for line in references]
     (directory / "many.refs").write_text("".join(every))
     (directory / "many.output").write_text("".join(line.split(" ", 1)[1] for line in every))
 
 
+def _write_demo(directory: Path, n_sentences: int = 30) -> None:
+    """Write a part of the demo, its weights as ``kbmira`` reads them, and the bundled decoder."""
+    demo = directory / "demo"
+    shutil.copytree(ROOT / "moses-config" / "demo", demo)
+    for name, whole in (("source", "tune.tarvian"), ("refs", "tune.english")):
+        lines = (demo / whole).read_text().splitlines(keepends=True)
+        (demo / name).write_text("".join(lines[:n_sentences]))
+    weights = (demo / "moses.ini").read_text().partition("[weight]\n")[2]
+    (demo / "dense").write_text(weights)
+    (demo / "decoder").write_bytes(launcher("mosesplug.cli.moses.decoder", "main"))
+    (demo / "decoder").chmod(0o755)
+
+
 def _write_graphs(directory: Path) -> None:
-    """Decode a part of the demo with the bundled decoder, and write its search graphs."""
-    demo = ROOT / "moses-config" / "demo"
-    source = (demo / "tune.tarvian").read_text().splitlines(keepends=True)[:30]
-    (directory / "source").write_text("".join(source))
-    words = f"-config {demo}/moses.ini -input-file source -output-search-graph-hypergraph"
-    command = [sys.executable, "-c", DECODER, *words.split(), "true", "txt", "graphs"]
-    _run_or_exit(command, directory)
+    """Decode the part of the demo with the bundled decoder, and write its search graphs."""
+    words = "demo/decoder -config demo/moses.ini -input-file demo/source"
+    words += " -output-search-graph-hypergraph true txt graphs"
+    _run_or_exit(words.split(), directory)
 
 
 def _run_or_exit(command: list[str], directory: Path) -> None:
@@ -163,26 +226,38 @@ def _run_or_exit(command: list[str], directory: Path) -> None:
         raise SystemExit(f"exit code {code} of {shlex.join(command)}")
 
 
-def _run(command: list[str], directory: Path, checkout: Path, cache: Path) -> tuple[float, int]:
-    """Run a command with the source of a checkout; return its CPU seconds and its exit code."""
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(checkout)}
-    with subprocess.Popen(
-        command,
+WATCH = """
+import os, sys
+actions = [(os.POSIX_SPAWN_DUP2, 2, 1)]
+child = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=actions)
+_, status, usage = os.wait4(child, 0)
+print(os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime, usage.ru_maxrss)
+"""
+"""Runs a command, and prints its exit code, CPU seconds and peak memory.
+
+A new process inherits the peak of the one that starts it, so this program imports little.
+"""
+
+
+def _run(command: list[str], directory: Path, checkout: Path, cache: Path) -> tuple[Usage, int]:
+    """Run a command with the source of a checkout; return what it used and its exit code."""
+    done = subprocess.run(
+        [sys.executable, "-IS", "-c", WATCH, *command],
         cwd=directory,
-        env=environment,
+        env=os.environ | {"NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(checkout)},
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-    ) as process:
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    return usage.ru_utime + usage.ru_stime, process.returncode
+        check=True,
+    )
+    code, seconds, memory = done.stdout.split()
+    return Usage(float(seconds), float(memory)), int(code)
 
 
-def measure(name: str, checkouts: Sequence[Path], directory: Path, pairs: int) -> list[Ratio]:
-    """Run a benchmark with base and head in turn; return its ratio, or nothing.
+def measure(name: str, checkouts: Sequence[Path], directory: Path, pairs: int) -> Comparison | None:
+    """Run a benchmark with base and head in turn, and compare what they used.
 
-    Nothing is returned if the command fails in the base, which may not have it yet.
+    None is returned if the command fails in the base, which may not have it yet.
 
     Raises:
         SystemExit: it fails in the head.
@@ -191,7 +266,7 @@ def measure(name: str, checkouts: Sequence[Path], directory: Path, pairs: int) -
     expected = int("refusal" in name)
     with tempfile.TemporaryDirectory(dir=directory) as temporary:
 
-        def run(side: int, number: int) -> tuple[float, int]:
+        def run(side: int, number: int) -> tuple[Usage, int]:
             out = Path(temporary) / f"{side}.{number}"
             out.mkdir()
             cache = out / "kernels" if is_cold else Path(temporary) / f"kernels{side}"
@@ -205,31 +280,33 @@ def measure(name: str, checkouts: Sequence[Path], directory: Path, pairs: int) -
         if first[1] != expected:
             raise SystemExit(f"{name}: exit code {first[1]} of {BENCHMARKS[name]}")
         if first[0] != expected:
-            return []
-        seconds = []
+            return None
+        used = []
         for number in range(pairs):
             order = (0, 1) if number % 2 == 0 else (1, 0)
             found = {side: run(side, number)[0] for side in order}
-            seconds.append((found[0], found[1]))
-    return [Ratio.of(seconds)]
+            used.append((found[0], found[1]))
+    return Comparison.of(used)
 
 
 def compare(
     names: Sequence[str],
-    measured: Callable[[str], list[Ratio]],
+    measured: Callable[[str], Comparison | None],
     factor: float,
 ) -> list[str]:
-    """Print a table of benchmarks; return the names of those that became slower."""
-    print("| benchmark | CPU seconds, head by base | |\n|---|---|---|", flush=True)
-    slower = []
+    """Print a table of benchmarks; return the names of those that became worse."""
+    print("| benchmark | CPU seconds, head by base | memory, head by base | |\n|---|---|---|---|")
+    worse = []
     for name in names:
-        ratios = measured(name)
-        verdict = ""
-        if ratios and ratios[0].is_above(factor):
-            slower.append(name)
-            verdict = "slower"
-        print(f"| {name} | {ratios[0] if ratios else 'not in base'} | {verdict} |", flush=True)
-    return slower
+        found = measured(name)
+        if found is None:
+            print(f"| {name} | not in base | | |", flush=True)
+            continue
+        verdict = found.judge(factor)
+        if verdict:
+            worse.append(name)
+        print(f"| {name} | {found.seconds} | {found.memory} | {verdict} |", flush=True)
+    return worse
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -252,14 +329,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         else:
             head = copy_source(ROOT, directory / "head")
         prepare(directory / "data", names)
-        slower = compare(
+        worse = compare(
             names,
             lambda name: measure(name, (base, head), directory / "data", given.pairs),
             given.factor,
         )
-    if slower:
-        print(f"slower by more than a factor of {given.factor:g}: {'; '.join(slower)}")
-    return int(bool(slower))
+    if worse:
+        print(f"worse by more than a factor of {given.factor:g}: {'; '.join(worse)}")
+    return int(bool(worse))
 
 
 if __name__ == "__main__":

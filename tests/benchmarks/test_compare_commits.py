@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import resource
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.benchmarks import compare_commits
-from tests.benchmarks.compare_commits import ROOT, Ratio, compare, main, select
+from tests.benchmarks.compare_commits import ROOT, Comparison, Ratio, Usage, compare, main, select
 
 
 def test_a_ratio_is_slower_beyond_noise_only() -> None:
@@ -38,30 +40,55 @@ def test_one_pair_says_nothing_of_noise() -> None:
 
 def test_benchmarks_are_selected_by_parts_of_names() -> None:
     assert select(None) == list(compare_commits.BENCHMARKS)
-    assert select(["ingest", "search"]) == ["ingest", "search graphs"]
+    assert select(["ingest", "tune"]) == ["ingest", "tune the demo"]
     assert all("cold" in name for name in select(["cold"]))
     with pytest.raises(SystemExit, match="no benchmark has 'none such'"):
         select(["ingest", "none such"])
 
 
 def test_the_table_tells_what_became_slower(capsys: pytest.CaptureFixture[str]) -> None:
-    ratios = {
-        "same": [Ratio(1.0, 0.01, 5)],
-        "slow": [Ratio(1.5, 0.02, 5)],
-        "new": [],
+    same, slow, large = Ratio(1.0, 0.01, 5), Ratio(1.5, 0.02, 5), Ratio(2.0, 0.01, 5)
+    found = {
+        "same": Comparison(same, same),
+        "slow": Comparison(slow, same),
+        "large": Comparison(same, large),
+        "both": Comparison(slow, large),
+        "new": None,
     }
-    assert compare(list(ratios), ratios.__getitem__, 1.1) == ["slow"]
+    assert compare(list(found), found.__getitem__, 1.1) == ["slow", "large", "both"]
     assert capsys.readouterr().out.splitlines()[2:] == [
-        "| same | 1.00 ± 0.01 |  |",
-        "| slow | 1.50 ± 0.03 | slower |",
-        "| new | not in base |  |",
+        "| same | 1.00 ± 0.01 | 1.00 ± 0.01 |  |",
+        "| slow | 1.50 ± 0.03 | 1.00 ± 0.01 | slower |",
+        "| large | 1.00 ± 0.01 | 2.00 ± 0.02 | more memory |",
+        "| both | 1.50 ± 0.03 | 2.00 ± 0.02 | slower, more memory |",
+        "| new | not in base | | |",
     ]
+
+
+def test_time_and_memory_of_all_processes_are_measured(tmp_path: Path) -> None:
+    """A child takes 30 MB more and half a second; what this process holds does not count."""
+    child = "import time; x = bytearray(30 << 20)\nwhile time.process_time() < 0.5: pass"
+    parent = (
+        f"import subprocess, sys; subprocess.call([sys.executable, '-c', {child!r}]); sys.exit(7)"
+    )
+
+    def run(program: str) -> tuple[Usage, int]:
+        command = [sys.executable, "-ISc", program]
+        return compare_commits._run(command, tmp_path, tmp_path, tmp_path)
+
+    small, large = run(""), run(parent)
+    assert (small[1], large[1]) == (0, 7)
+    assert small[0].memory < resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2
+    assert 28 << 10 < large[0].memory - small[0].memory < 40 << 10
+    assert 0.5 < large[0].seconds - small[0].seconds < 1.5
 
 
 def test_inputs_that_cannot_be_written_are_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compare_commits, "DECODER", "raise SystemExit(3)")
+    monkeypatch.setattr(
+        compare_commits, "launcher", lambda module, function: b"#!/bin/sh\nexit 3\n"
+    )
     with pytest.raises(SystemExit, match=r"exit code 3 of .* graphs"):
         compare_commits.prepare(tmp_path / "data", ["search graphs"])
 
