@@ -25,6 +25,7 @@ from mosesplug.optimizers.problem import no_progress
 from mosesplug.settings.online import OnlineSettings
 from mosesplug.settings.sharding import Sharding
 from mosesplug.tuning import tune
+from mosesplug.tuning.events import EpochLearned, ignore_event
 from mosesplug.tuning.parallel.executors import StopSignal, open_cluster, open_threads
 from mosesplug.tuning.parallel.list_files import write_lists
 from mosesplug.tuning.parallel.optimize import (
@@ -61,13 +62,6 @@ def _fork_server() -> Iterator[None]:
 @contextmanager
 def start_cluster(directory: Path) -> Iterator[Cluster]:
     """Start a scheduler and two worker processes; one that dies is not replaced."""
-    options = {
-        "--nthreads": "1",
-        "--memory-limit": "0",
-        "--local-directory": str(directory / "workers"),
-        "--death-timeout": str(LIMIT),
-    }
-    words = [word for option in options.items() for word in option]
     with ExitStack() as stack:
         scheduler = stack.enter_context(
             distributed.LocalCluster(
@@ -77,15 +71,36 @@ def start_cluster(directory: Path) -> Iterator[Cluster]:
                 scheduler_kwargs={"allowed_failures": 1},
             )
         )
-        words += ["--no-nanny", "--no-dashboard", scheduler.scheduler_address]
-        workers = []
-        for number in range(2):
-            worker = start_worker(words, directory / f"worker{number}.log")
-            stack.callback(worker.join, LIMIT)
-            stack.callback(worker.kill)
-            workers.append(worker)
+        address = scheduler.scheduler_address
+        workers = [stack.enter_context(add_worker(address, directory)) for _ in range(2)]
         scheduler.wait_for_workers(2, timeout=LIMIT)
-        yield scheduler.scheduler_address, workers
+        yield address, workers
+
+
+@contextmanager
+def add_worker(address: str, directory: Path) -> Iterator[BaseProcess]:
+    """Start a worker of a scheduler, and kill it when the block ends."""
+    options = {
+        "--nthreads": "1",
+        "--memory-limit": "0",
+        "--local-directory": str(directory / "workers"),
+        "--death-timeout": str(LIMIT),
+    }
+    words = [word for option in options.items() for word in option]
+    words += ["--no-nanny", "--no-dashboard", address]
+    worker = start_worker(words, directory / "workers.log")
+    try:
+        yield worker
+    finally:
+        worker.kill()
+        worker.join(LIMIT)
+
+
+def leave_one_worker(address: str, first: BaseProcess) -> None:
+    """Kill a worker of two, and wait until the scheduler knows."""
+    first.kill()
+    with distributed.Client(address) as client:
+        wait_until(lambda: len(client.scheduler_info()["workers"]) == 1)
 
 
 @pytest.fixture
@@ -188,17 +203,30 @@ def test_the_epoch_of_a_killed_worker_is_done_again_elsewhere(address: str, tmp_
     ids=["shards", "stale weights"],
 )
 def test_a_cluster_gives_the_weights_of_threads(shared_address: str, sharding: Sharding) -> None:
+    there = replace(sharding, scheduler=shared_address)
+    assert optimize_online(there) == optimize_online(sharding)
+
+
+def optimize_online(sharding: Sharding) -> bytes:
     problem, _ = planted(32, n_sentences=24, noise=1.0)
     tuner = algorithm("o-oro")
     options = replace(tuner.options(), epochs=2, batch=4)
+    start, rng = SCALE * np.ones(5), np.random.default_rng(5)
+    return optimize_sharded(
+        problem, tuner.bind(options), sharding, start, rng, no_progress
+    ).weights.tobytes()
 
-    def solve(how: Sharding) -> bytes:
-        start, rng = SCALE * np.ones(5), np.random.default_rng(5)
-        return optimize_sharded(
-            problem, tuner.bind(options), how, start, rng, no_progress
-        ).weights.tobytes()
 
-    assert solve(replace(sharding, scheduler=shared_address)) == solve(sharding)
+def test_weights_do_not_depend_on_the_number_of_workers(cluster: Cluster) -> None:
+    address, (first, _) = cluster
+    sharding = Sharding(3, scheduler=address)
+    of_two = [optimize_online(sharding), optimize_batch("kbmira", sharding)]
+    leave_one_worker(address, first)
+    assert [optimize_online(sharding), optimize_batch("kbmira", sharding)] == of_two
+    # Other shards would give other weights.
+    other = replace(sharding, shards=2)
+    assert optimize_online(other) != of_two[0]
+    assert optimize_batch("kbmira", other) != of_two[1]
 
 
 def optimize_batch(name: str, sharding: Sharding, progress: Any = no_progress) -> bytes:
@@ -207,16 +235,15 @@ def optimize_batch(name: str, sharding: Sharding, progress: Any = no_progress) -
         "mert": {"restarts": 2, "polish": 0},
         "kbmira": {"epochs": 4},
         "risk": {"error": "pseudo-corpus", "quench_end": 10.0},
+        "xbleu": {"quench_end": 1.0},
     }
-    optimizer = algorithm(name).bind(
-        replace(algorithm(name).options(), **chosen.get(name, {"quench_end": 1.0}))
-    )
+    optimizer = algorithm(name).bind(replace(algorithm(name).options(), **chosen.get(name, {})))
     start, rng = SCALE * np.ones(5), np.random.default_rng(5)
     return optimize_sharded(problem, optimizer, sharding, start, rng, progress).weights.tobytes()
 
 
 def test_batch_optimizers_on_a_cluster(shared_address: str) -> None:
-    for name in ("risk", "xbleu"):
+    for name in ("softmax", "risk", "xbleu"):
         here = optimize_batch(name, Sharding(3))
         assert optimize_batch(name, Sharding(3, scheduler=shared_address)) == here
 
@@ -276,6 +303,45 @@ def test_decoding_workers_survive_the_death_of_another(
     assert int(witness.read_text()) != os.getpid()
     assert found.weights == expected.weights
     assert found.iterations[0].curve == expected.iterations[0].curve
+
+
+def test_a_run_that_lost_all_workers_continues_exactly(
+    cluster: Cluster, toy: Any, log: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The decoder kills the last worker in the second epoch; later, another one comes."""
+    address, (first, last) = cluster
+    leave_one_worker(address, first)
+    monkeypatch.setitem(open_cluster.__wrapped__.__kwdefaults__, "worker_patience", 0.3)
+    armed = toy.directory / "armed"
+    script = toy.decoder.read_text()
+    kill = f"if rm {armed} 2>/dev/null; then kill -9 {last.pid}; sleep {LIMIT}; fi\nexec"
+    toy.decoder.write_text(script.replace("exec", kill))
+
+    def run(name: str, scheduler: str | None, watch: Any = ignore_event, **more: Any) -> Any:
+        optimization = {
+            "algorithm": "adagrad",
+            "options": {"epochs": 2, "batch": 3},
+            "sharding": Sharding(2, scheduler=scheduler),
+        }
+        online = OnlineSettings("process")
+        return tune(
+            toy.configuration(name, optimization=optimization, online=online, **more), watch
+        )
+
+    expected = run("threads", None)
+
+    def arm(event: Any) -> None:
+        if isinstance(event, EpochLearned):
+            armed.touch()
+
+    with pytest.raises(DataError, match=r"are gone, .* by --continue"):
+        run("cluster", address, arm)
+    assert not last.is_alive()
+    with add_worker(address, toy.directory):
+        found = run("cluster", address, log, existing="continue")
+    assert [event.iteration for event in log.of(EpochLearned)] == [2]
+    assert found.weights == expected.weights
+    assert [each.curve for each in found.iterations] == [each.curve for each in expected.iterations]
 
 
 def test_changes_arrive_from_a_cluster(shared_address: str) -> None:
@@ -349,9 +415,7 @@ def test_a_cluster_whose_workers_are_all_gone_is_one_clear_error(
     address, (first, second) = cluster
     begun = tmp_path / "begun"
     # One after the other, as a task that killed each of the two is given up.
-    first.kill()
-    with distributed.Client(address) as client:
-        wait_until(lambda: len(client.scheduler_info()["workers"]) == 1)
+    leave_one_worker(address, first)
 
     def left() -> None:
         with open_cluster(address, worker_patience=0.5) as executor:
