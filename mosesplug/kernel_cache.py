@@ -16,14 +16,15 @@ import logging
 import os
 import stat
 import tempfile
+import threading
 import time
 import zlib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-__all__ = ["has_home", "share_cache", "use_private_cache"]
+__all__ = ["Semaphore", "has_home", "share_cache", "share_warning", "use_private_cache"]
 
 
 @cache
@@ -54,9 +55,9 @@ def use_private_cache() -> bool:
         if _is_private(directory):
             config.CACHE_DIR = str(directory)
             return True
-    logging.getLogger("mosesplug").warning(
-        "warning: no directory can be written to cache compiled code, so every command compiles "
-        "it anew (10 seconds and more). Set NUMBA_CACHE_DIR to a writable directory."
+    _warn(
+        "no directory can be written to cache compiled code, so every command compiles it anew "
+        "(10 seconds and more). Set NUMBA_CACHE_DIR to a writable directory."
     )
     return False
 
@@ -120,7 +121,11 @@ def _extend_cache(kept: Any, modules: Path) -> None:
         try:
             save(*arguments)
         except OSError as error:
-            _warn_unwritten(f"{error.strerror or error}: {kept.cache_path}")
+            _warn(
+                f"compiled code cannot be cached ({error.strerror or error}: {kept.cache_path}), "
+                "so the next command compiles it anew. Set NUMBA_CACHE_DIR to a directory with "
+                "some space."
+            )
 
     kept.load_overload, kept.save_overload = load_overload, save_overload
 
@@ -202,10 +207,28 @@ def _open_locks(directory: str) -> int:
     return os.open(Path(directory, "kernels.lock"), os.O_RDWR | os.O_CREAT, 0o666)
 
 
-@cache
-def _warn_unwritten(problem: str) -> None:
-    logging.getLogger("mosesplug").warning(
-        "warning: compiled code cannot be cached (%s), so the next command compiles it anew. Set "
-        "NUMBA_CACHE_DIR to a directory with some space.",
-        problem,
-    )
+class Semaphore(Protocol):
+    """A semaphore of threads or of processes."""
+
+    def acquire(self, block: bool, /) -> bool:
+        """Decrease a positive count and return True; without blocking, return False at 0."""
+
+
+_warnings_left: Semaphore = threading.Semaphore(1)
+
+
+def share_warning(semaphore: Semaphore) -> None:
+    """Warn of the cache only once in all processes that share a semaphore.
+
+    Args:
+        semaphore: counts the warnings that are left. It becomes 0 if this process has warned.
+    """
+    global _warnings_left
+    if not _warnings_left.acquire(False):
+        semaphore.acquire(False)
+    _warnings_left = semaphore
+
+
+def _warn(problem: str) -> None:
+    if _warnings_left.acquire(False):
+        logging.getLogger("mosesplug").warning("warning: %s", problem)

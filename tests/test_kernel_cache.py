@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -113,6 +114,7 @@ def test_whoever_installs_compiles_for_all_users(
 def undecided(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Forget where kernels are cached, and restore that afterwards."""
     monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    monkeypatch.setattr(kernel_cache, "_warnings_left", threading.Semaphore(1))
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     decisions = (kernel_cache.has_home, kernel_cache.use_private_cache)
     for decision in decisions:

@@ -25,6 +25,7 @@ from functools import cache
 from typing import cast
 
 from mosesplug.errors import DataError
+from mosesplug.kernel_cache import Semaphore, share_warning
 from mosesplug.settings.sharding import WorkerKind, check_address
 from mosesplug.tuning.parallel.prepared import forget_shards
 from mosesplug.tuning.parallel.watched_executor import WatchedExecutor
@@ -118,7 +119,9 @@ def open_processes(count: int) -> Iterator[Executor]:
     """
     context = multiprocessing.get_context("spawn")
     others = set(multiprocessing.active_children())
-    executor = ProcessPoolExecutor(count, mp_context=context, initializer=_end_with_parent)
+    executor = ProcessPoolExecutor(
+        count, mp_context=context, initializer=_start_worker, initargs=(_count_warnings(),)
+    )
     try:
         yield executor
     except BrokenExecutor as error:
@@ -223,8 +226,17 @@ def _silence_client() -> Iterator[None]:
         logger.setLevel(level)
 
 
-def _end_with_parent() -> None:
-    """In a new worker, ignore Ctrl-C, and end when the parent is gone."""
+@cache
+def _count_warnings() -> Semaphore:
+    """Return the semaphore with which this process and all its workers warn only once."""
+    semaphore = multiprocessing.get_context("spawn").Semaphore(1)
+    share_warning(semaphore)
+    return semaphore
+
+
+def _start_worker(warnings_left: Semaphore) -> None:
+    """In a worker, share warnings, ignore Ctrl-C, and end when the parent is gone."""
+    share_warning(warnings_left)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:

@@ -10,7 +10,9 @@ from concurrent.futures import CancelledError
 
 import pytest
 
+from mosesplug import kernel_cache
 from mosesplug.errors import DataError, UsageError
+from mosesplug.tuning.parallel import executors
 from mosesplug.tuning.parallel.executors import (
     StopSignal,
     open_cluster,
@@ -50,6 +52,26 @@ def test_processes_are_others_and_end_with_the_block() -> None:
 def test_a_process_that_dies_is_one_clear_error() -> None:
     with pytest.raises(DataError, match="a worker process died"), open_processes(1) as executor:
         executor.submit(os._exit, 1).result()
+
+
+@pytest.mark.parametrize("parent_is_first", [False, True])
+def test_workers_and_their_parent_warn_of_the_cache_once(
+    parent_is_first: bool,
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kernel_cache, "_warnings_left", threading.Semaphore(1))
+    executors._count_warnings.cache_clear()
+    if parent_is_first:
+        kernel_cache._warn("nothing is cached")
+    with open_processes(1) as one, open_processes(1) as two:
+        for executor in (one, two):
+            executor.submit(kernel_cache._warn, "nothing is cached").result()
+    kernel_cache._warn("nothing is cached")
+    lines = [*capfd.readouterr().err.splitlines(), *caplog.messages]
+    assert lines == ["warning: nothing is cached"]
+    assert len(caplog.messages) == parent_is_first
 
 
 def test_queued_tasks_are_not_started_after_a_failure() -> None:
