@@ -34,6 +34,17 @@ kernels.load_compiler()
 print(sum(kernels._nothing.dispatcher.stats.cache_hits.values()), kernels.__file__)
 """
 
+NO_HOME = """
+import pwd
+def find_nobody(user):
+    raise KeyError(user)
+pwd.getpwuid = find_nobody
+"""
+"""Makes an ordinary user one whom the system does not know, so that no home is found."""
+
+Start = Callable[..., subprocess.Popen[str]]
+"""Starts a process, with more environment variables."""
+
 
 @pytest.fixture
 def installation(tmp_path: Path) -> Path:
@@ -49,8 +60,8 @@ def installation(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def compile_kernel(installation: Path, tmp_path: Path) -> Callable[[], subprocess.Popen[str]]:
-    """Start a process that compiles a kernel, as a user without home."""
+def compile_kernel(installation: Path, tmp_path: Path) -> Start:
+    """Start a process that compiles a kernel, as a user without home unless ``HOME`` is given."""
     prefix = AS_USER if os.geteuid() == 0 else []
     if prefix and subprocess.run([*prefix, "true"], check=False, capture_output=True).returncode:
         pytest.skip("this root user cannot become another one (setpriv)")
@@ -63,19 +74,40 @@ def compile_kernel(installation: Path, tmp_path: Path) -> Callable[[], subproces
         "PYTHONDONTWRITEBYTECODE": "1",
         "TMPDIR": str(temporary),
     }
-    return partial(
-        subprocess.Popen,
-        [*prefix, sys.executable, "-c", PROGRAM],
-        env=environment,
-        cwd=installation,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    program = PROGRAM if prefix else NO_HOME + PROGRAM
+
+    def start(**variables: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [*prefix, sys.executable, "-c", program],
+            env=environment | variables,
+            cwd=installation,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    return start
+
+
+def test_read_only_installation_with_a_home(compile_kernel: Start, tmp_path: Path) -> None:
+    """As on most clusters: kernels are kept in the user's cache directory."""
+    home = tmp_path / "home"
+    home.mkdir()
+    if os.geteuid() == 0:
+        os.chown(home, USER, USER)
+    hits = []
+    for _ in range(2):
+        process = compile_kernel(HOME=str(home))
+        out, error = process.communicate(timeout=120)
+        assert (process.returncode, error) == (0, "")
+        hits.append(out.split()[0])
+    assert hits == ["0", "1"]
+    assert list((home / ".cache" / "numba").rglob("kernels._nothing*.nbc"))
+    assert not list((tmp_path / "tmp").iterdir())
 
 
 def test_read_only_installation_without_home(
-    compile_kernel: Callable[[], subprocess.Popen[str]], installation: Path, tmp_path: Path
+    compile_kernel: Start, installation: Path, tmp_path: Path
 ) -> None:
     """Several processes share one private cache, whoever creates it; one of them compiles."""
     together = [compile_kernel() for _ in range(3)]
@@ -92,7 +124,7 @@ def test_read_only_installation_without_home(
 
 
 def test_whoever_installs_compiles_for_all_users(
-    compile_kernel: Callable[[], subprocess.Popen[str]], installation: Path, tmp_path: Path
+    compile_kernel: Start, installation: Path, tmp_path: Path
 ) -> None:
     """Users read what is cached beside the modules, although they cannot write there."""
     package = installation / "mosesplug"
