@@ -12,13 +12,16 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from line_chart import render_chart, render_legend
+
 import mosesplug
 from mosesplug.cli.main import main
 from mosesplug.optimizers import algorithm, algorithms
 from mosesplug.settings.algorithm_options import describe_options
 
 _MARK = re.compile(r"^<!-- generated: (\S+)(.*?) -->$", re.MULTILINE)
-_MEASURED = Path(__file__).parents[1] / "benchmarks" / "learners.md"
+_BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+_MEASURED = _BENCHMARKS / "learners.md"
 
 
 def expand(text: str) -> str:
@@ -124,6 +127,32 @@ def _api(*names: str) -> Iterator[str]:
         yield f"```{{eval-rst}}\n.. {kind}:: mosesplug.{name}{members}\n```\n"
 
 
+def read_scale(page: str) -> dict[str, list[dict[str, float]]]:
+    """Return the rows of the table "A hundred million hypotheses" for each step."""
+    section = page.partition("\n## A hundred million hypotheses\n")[2].partition("\n##")[0]
+    heads, _, *rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in section.splitlines()
+        if line.startswith("|")
+    ]
+    found: dict[str, list[dict[str, float]]] = {}
+    for size, step, *cells in rows:
+        values = [float(cell.replace(",", "")) for cell in (size.removesuffix(" %"), *cells)]
+        found.setdefault(step, []).append(dict(zip((heads[0], *heads[2:]), values, strict=True)))
+    return found
+
+
+def _scale_figure() -> Iterator[str]:
+    """Yield the table of sizes as a figure: a chart for each of three columns."""
+    steps = read_scale((_BENCHMARKS / "scale.md").read_text("utf-8"))
+    yield "<figure>"
+    for column in ("CPU s", "anonymous MB", "RSS MB"):
+        lines = {step: [(row["size"], row[column]) for row in rows] for step, rows in steps.items()}
+        yield render_chart(column, "percent of 100 million hypotheses", lines)
+    yield render_legend(list(steps))
+    yield "</figure>\n"
+
+
 def family_page(family: str) -> str:
     """Return the file in ``docs/algorithms`` with the algorithms of a family."""
     return f"{family.split()[0].lower()}.md"
@@ -144,6 +173,7 @@ _GENERATORS: dict[str, Callable[..., Iterator[str]]] = {
     "algorithm-table": _algorithm_table,
     "api": _api,
     "commands": _commands,
+    "scale-figure": _scale_figure,
 }
 
 

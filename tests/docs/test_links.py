@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
+import itertools
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from xml.etree import ElementTree
 
 import pytest
 
@@ -19,15 +22,11 @@ _HEADING = re.compile(r"^#{1,6} +(.+?) *$", re.M)
 
 
 @pytest.fixture(scope="module")
-def generated() -> ModuleType:
+def generated() -> Iterator[ModuleType]:
     """The extension that generates parts of pages."""
-    path = ROOT / "docs" / "_ext" / "generated_text.py"
-    spec = importlib.util.spec_from_file_location("generated_text", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "docs" / "_ext")
+        yield importlib.import_module("generated_text")
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +74,29 @@ def test_every_algorithm_has_been_measured(generated: ModuleType) -> None:
     )
     assert set(measured) == set(algorithms())
     assert measured["mira"][2:] == ["64.93", "64.99"]
+
+
+def test_the_figure_of_sizes_shows_its_table(generated: ModuleType) -> None:
+    figure = ElementTree.fromstring(
+        generated.expand("<!-- generated: scale-figure -->").replace("&nbsp;", " ")
+    )
+    table = (ROOT / "docs" / "benchmarks" / "scale.md").read_text("utf-8")
+    rows = re.findall(r"^\| (\d+) % \| (\w+) \|(.*)\|$", table, re.M)
+    assert len(rows) == 12
+    for chart, column in zip(figure.iter("svg"), (1, 2, 3), strict=True):
+        places = {
+            circle.find("title").text: (float(circle.get("cx")), -float(circle.get("cy")))
+            for circle in chart.iter("circle")
+        }
+        values = {}
+        for size, step, cells in rows:
+            value = float(cells.split("|")[column].replace(",", ""))
+            values[f"{step}: {int(size):,g}, {value:,g}"] = (int(size), value)
+        assert places.keys() == values.keys()
+        for one, other in itertools.permutations(values, 2):
+            for axis in (0, 1):
+                if values[one][axis] > 1.05 * values[other][axis]:
+                    assert places[one][axis] > places[other][axis], (one, other)
 
 
 def test_the_readme_is_short_and_leads_to_lists_in_one_click() -> None:
