@@ -221,14 +221,15 @@ class GraphSettings:
     every: int = setting(
         1,
         name="redecode-every",
-        help="Decode only in iterations 1, N+1, 2N+1, ...",
+        help="Decode only every N iterations",
         panel="Decoder",
         metavar="N",
         minimum=1,
         can_be_abbreviated=True,
         details="The other iterations take their n-best lists out of all search graphs so far, "
-        "with their own weights. With --online, the graphs are made before epochs 1, N+1, ..., "
-        "and decode all mini-batches.",
+        "with their own weights. When no weight changes by --min-change or more, the next "
+        "iteration decodes again; the run ends when none does after a decoding. With --online, the "
+        "graphs are made before epochs 1, N+1, ..., and decode all mini-batches.",
     )
 
     def __post_init__(self) -> None:

@@ -24,6 +24,7 @@ from mosesplug.store import NBestStore
 from mosesplug.tuning.domains import DomainLearning
 from mosesplug.tuning.events import Watcher
 from mosesplug.tuning.weights import Weights
+from mosesplug.tuning.workdir.records import read_result
 from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = ["PREDICTABLE_SEED", "Context", "RunData", "RunFiles", "learns_from_graphs"]
@@ -123,9 +124,21 @@ class Context:
         }
 
     def makes_graphs(self, iteration: int) -> bool:
-        """Return whether the decoder makes new search graphs in an iteration."""
-        graphs = self.data.configuration.decoding.graphs
-        return graphs is not None and (iteration - 1) % graphs.every == 0
+        """Return whether the decoder makes new search graphs in an iteration.
+
+        It does so again after ``--redecode-every`` iterations, and as soon as the weights stand
+        still: on the same graphs, later iterations would not move them.
+        """
+        configuration, graphs = self.data.configuration, self.data.configuration.decoding.graphs
+        if graphs is None:
+            return False
+        earlier = self.files.store.iterations()[: iteration - 1]
+        made = [record.iteration for record in earlier if record.n_graphs]
+        if not made or iteration - made[-1] >= graphs.every:
+            return True
+        if earlier[-1].result is None:
+            return False
+        return read_result(earlier[-1]).largest_change < configuration.minimum_change
 
     @property
     def learns_from_graphs(self) -> bool:

@@ -349,7 +349,7 @@ def _active(names: tuple[str, ...] | None, space: FeatureSpace) -> NDArray[np.bo
 def make_graphs(context: Context) -> None:
     """Make the search graphs of an online epoch, if they are due and missing.
 
-    ``--redecode-every N`` makes them before epochs 1, N+1, 2N+1, ...; all mini-batches are decoded
+    ``--redecode-every N`` makes them before epochs 1, N+1, ...; all mini-batches are decoded
     from the graphs so far (Watanabe 2012, section 5.1, made his once). They are stored before the
     first list of the epoch.
 

@@ -81,6 +81,22 @@ def test_iterations_in_between_use_the_graphs(toy: Toy, log: Log) -> None:
         assert [found.text(row) for row in firsts] == [line.strip() for line in out]
 
 
+def test_weights_that_stand_still_are_decoded_with(toy: Toy, log: Log) -> None:
+    """The run ends when they stand still after a decoding, not on graphs of an earlier one."""
+    mert = {"algorithm": "mert", "options": {"restarts": 0, "polish": 0}}
+    found = tune(
+        run(toy, "work", 9, optimization=mert, maximum_iterations=9, minimum_change=1e-5), log
+    )
+    made = graphs_of(toy, "work")
+    assert "no weight changed" in found.reason
+    assert made[0] == made[-1] == 12
+    assert 0 in made
+    changes = [result.largest_change for result in found.iterations]
+    assert [place + 1 for place, n in enumerate(made) if n and place] == [
+        place + 2 for place, change in enumerate(changes[:-1]) if change < 1e-5
+    ]
+
+
 def test_every_iteration_is_a_run_with_graphs(
     toy: Toy, log: Log, left_by_run: Callable[[Path], dict[str, bytes]]
 ) -> None:
