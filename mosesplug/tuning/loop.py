@@ -9,7 +9,7 @@ the same bytes as one that was not.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from mosesplug.errors import DecoderError
 from mosesplug.settings.configuration import Configuration
@@ -30,7 +30,7 @@ from mosesplug.tuning.warming import compile_while_decoding
 from mosesplug.tuning.workdir.summary import Result
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["open_loop", "tune"]
+__all__ = ["finish_run", "open_loop", "tune"]
 
 _HOW_TO_CONTINUE = (
     "Finished iterations are kept. Repair the decoder, then continue with the same command and "
@@ -59,12 +59,21 @@ def tune(configuration: Configuration, watch: Watcher = ignore_event) -> Result:
     with workspace.lock():
         earlier = check_earlier_run(configuration, workspace, watch)
         with open_loop(configuration, workspace, earlier, watch) as (context, judge):
-            with _failures_name_the_iteration(context.files.store):
-                if configuration.online is None:
-                    _run(context, judge)
-                elif not find_reason_to_stop(context):
-                    _run_online(context, judge)
-            return conclude(context, find_reason_to_stop(context))
+            return finish_run(context, judge)
+
+
+def finish_run(context: Context, judge: HeldOutScorer | None) -> Result:
+    """Run all iterations that are missing, and write the result.
+
+    Raises:
+        DecoderError, DataError, OptimizerError: as ``tune``.
+    """
+    with _failures_name_the_iteration(context.files.store):
+        if context.data.configuration.online is None:
+            _run(context, judge)
+        elif not find_reason_to_stop(context):
+            _run_online(context, judge)
+    return conclude(context, find_reason_to_stop(context))
 
 
 @contextmanager
@@ -115,14 +124,19 @@ def _run(context: Context, judge: HeldOutScorer | None) -> None:
     is_unfinished = bool(iterations) and iterations[-1].result is None
     skip = context.data.configuration.skip_decoder and not is_unfinished
     while (request := ask(context, judge)) is not None:
-        with compile_while_decoding(context):
+        with compile_while_decoding(context, finish_run):
             lists = decode_input(context, request.iteration, request.weights, skip=skip)
         tell(context, judge, request, lists)
         skip = False
 
 
 def _run_online(context: Context, judge: HeldOutScorer | None) -> None:
-    with open_online_run(context, judge) as run:
-        while not find_reason_to_stop(context):
-            make_graphs(context)
-            run_online_iteration(run)
+    """Run epochs; each decodes and learns in turn."""
+    with ExitStack() as compiling:
+        # Starting servers and decoding the first epoch take time, too.
+        compiling.enter_context(compile_while_decoding(context, finish_run))
+        with open_online_run(context, judge) as run:
+            while not find_reason_to_stop(context):
+                make_graphs(context)
+                run_online_iteration(run)
+                compiling.close()

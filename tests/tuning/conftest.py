@@ -22,7 +22,7 @@ from mosesplug.decoders import batch_process
 from mosesplug.decoders.moses import MosesDecoder, parse_flags
 from mosesplug.decoders.process import FinishedProcess, LineCounter, run_command
 from mosesplug.metrics import metric
-from mosesplug.tuning import Configuration, DecodingSettings, OptimizerSettings
+from mosesplug.tuning import Configuration, DecodingSettings, OptimizerSettings, warming
 from mosesplug.tuning.decoding import prepare, program
 from mosesplug.tuning.events import Event
 from mosesplug.tuning.parallel import executors
@@ -86,6 +86,11 @@ class Log:
 @pytest.fixture(autouse=True)
 def _no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
+@pytest.fixture(autouse=True)
+def _no_compiling_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warming, "_PATIENCE", 3600.0)
 
 
 @pytest.fixture

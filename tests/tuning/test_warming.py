@@ -6,14 +6,21 @@ import contextlib
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from mosesplug.tuning import tune, warming
+from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.settings.decoding import GraphSettings
+from mosesplug.settings.online import OnlineSettings
+from mosesplug.tuning import Configuration, tune, warming
 from mosesplug.tuning.decoding.program import ProgramDecoder
+from mosesplug.tuning.graphs import reading
+from tests.kernel_sets import forget_kernels, loaded_kernels
+from tests.tuning.forests import graph_decoder
 from tests.waiting import LIMIT
 
 pytestmark = pytest.mark.usefixtures("decoder_in_process")
@@ -43,16 +50,57 @@ def at_once(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -
     caplog.set_level(logging.DEBUG, logger=warming.__name__)
 
 
+OPTIONS = {"mert": {"restarts": 1}, "kbmira": {"epochs": 3}}
+LISTS: dict[str, Any] = {"maximum_iterations": 2}
+FOREST: dict[str, Any] = {"maximum_iterations": 2, "decoding": {"graphs": GraphSettings()}}
+ONLINE: dict[str, Any] = {"maximum_iterations": 2, "online": OnlineSettings("process")}
+
+
+def _configuration(toy: Toy, name: str, algorithm: str, settings: dict[str, Any]) -> Configuration:
+    optimization = {"algorithm": algorithm, "options": OPTIONS.get(algorithm, {})}
+    made = toy.configuration(name, optimization=optimization, **settings)
+    if made.decoding.graphs is None:
+        return made  # type: ignore[no-any-return]
+    decoder = MosesDecoder(graph_decoder(toy.directory / "graph-decoder"))
+    return replace(made, decoding=replace(made.decoding, decoder=decoder))
+
+
 @pytest.mark.usefixtures("at_once")
-@pytest.mark.parametrize("algorithm", ["mert", "kbmira", "adagrad"])
-def test_invented_lists_change_nothing(
-    toy: Toy, left_by_run: Files, caplog: pytest.LogCaptureFixture, algorithm: str
+@pytest.mark.parametrize(
+    ("algorithm", "settings"),
+    [
+        ("mert", LISTS),
+        ("kbmira", LISTS),
+        ("adagrad", LISTS),
+        ("mert", FOREST),
+        ("kbmira", FOREST),
+        ("mira", ONLINE),
+        ("mira", FOREST | {"online": OnlineSettings()}),
+    ],
+)
+def test_nothing_is_left_to_compile_and_nothing_changes(
+    toy: Toy,
+    left_by_run: Files,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    algorithm: str,
+    settings: dict[str, Any],
 ) -> None:
-    optimization = {"algorithm": algorithm, "options": {}}
-    tune(toy.configuration("ahead", optimization=optimization, maximum_iterations=1))
-    assert len(warming._prepared) == 1
+    ahead: set[tuple[str, str, str]] = set()
+    tune_invented = warming.tune_invented_sentences
+
+    def tune_and_look(*arguments: Any) -> None:
+        tune_invented(*arguments)
+        ahead.update(loaded_kernels())
+        monkeypatch.setattr(reading, "_LEAST_BYTES", 0)  # as for large graphs
+
+    monkeypatch.setattr(warming, "tune_invented_sentences", tune_and_look)
+    forget_kernels(monkeypatch)
+    tune(_configuration(toy, "ahead", algorithm, settings))
     assert caplog.messages == []
-    tune(toy.configuration("plain", optimization=optimization, maximum_iterations=1))
+    assert ahead
+    assert loaded_kernels() - ahead == set()
+    tune(_configuration(toy, "plain", algorithm, settings))
     assert left_by_run(toy.directory / "ahead") == left_by_run(toy.directory / "plain")
 
 
@@ -60,10 +108,10 @@ def test_invented_lists_change_nothing(
 def test_problems_are_left_to_the_run(
     toy: Toy, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fail(*_: object) -> str:
+    def fail(*_: object) -> None:
         raise OSError("no room")
 
-    monkeypatch.setattr(warming, "_invent_lists", fail)
+    monkeypatch.setattr(warming, "tune_invented_sentences", fail)
     assert tune(toy.configuration(maximum_iterations=1)).iterations
     assert caplog.messages == ["kernels were not compiled ahead: no room"]
 
@@ -71,7 +119,7 @@ def test_problems_are_left_to_the_run(
 def test_short_decodings_start_nothing(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warming, "_PATIENCE", 3600.0)
     monkeypatch.setattr(warming, "_prepared", set())
-    monkeypatch.setattr(warming, "_invent_lists", pytest.fail)
+    monkeypatch.setattr(warming, "tune_invented_sentences", pytest.fail)
     tune(toy.configuration(maximum_iterations=1))
     names = [thread.name for thread in threading.enumerate()]
     assert "mosesplug-compiler" not in names
@@ -81,7 +129,7 @@ def test_short_decodings_start_nothing(toy: Toy, monkeypatch: pytest.MonkeyPatch
 def test_metrics_of_others_are_not_called(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
     metric = type(toy.configuration().metric)
     monkeypatch.setattr(metric, "__module__", "another.package")
-    monkeypatch.setattr(warming, "_invent_lists", pytest.fail)
+    monkeypatch.setattr(warming, "tune_invented_sentences", pytest.fail)
     tune(toy.configuration(maximum_iterations=1))
     assert not warming._prepared
 
@@ -103,7 +151,7 @@ def test_an_interrupt_does_not_wait_for_the_compiler(
 
     monkeypatch.setattr(warming, "_PATIENCE", 0.0)
     monkeypatch.setattr(warming, "_prepared", set())
-    monkeypatch.setattr(warming, "_tune_invented_lists", compile_for_ever)
+    monkeypatch.setattr(warming, "tune_invented_sentences", compile_for_ever)
     monkeypatch.setattr(ProgramDecoder, "nbest_lists", interrupt)
     try:
         with pytest.raises(KeyboardInterrupt):

@@ -1,0 +1,198 @@
+"""Tune on a few invented sentences: the steps of a run, so that its kernels are compiled.
+
+The sentences have the features of the run and random values. Its decoder is not called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from formats.graphs.any_graph import read_graph
+from formats.graphs.hypergraph import Edge, GraphColumns, write_hypergraph
+from formats.nbest.files import NBestList
+from formats.weights.files import ShowWeights
+from mosesplug.decoders.batch import BatchDecoder, ModelWeights, parse_lists
+from mosesplug.decoders.protocol import DecodedInput
+from mosesplug.features import FeatureSpace
+from mosesplug.forest.scanner import scan_graph
+from mosesplug.optimizers import Optimizer
+from mosesplug.settings.configuration import Configuration
+from mosesplug.store import NBestStore
+from mosesplug.tuning.context import Context, RunData, RunFiles
+from mosesplug.tuning.graphs.features import read_configured_features
+from mosesplug.tuning.graphs.forest import use_own_graphs
+from mosesplug.tuning.heldout import HeldOutScorer
+from mosesplug.tuning.workdir.workspace import Workspace
+
+__all__ = ["RunLoop", "tune_invented_sentences"]
+
+RunLoop = Callable[[Context, HeldOutScorer | None], object]
+"""Runs all iterations."""
+
+_TEXTS = ("a b c d e f g", "a b c x e f g h", "b c d e f a", "g f e d c b a")
+_SENTENCES = 6
+_ITERATIONS = 2
+_MAP_BYTES = 1 << 24
+
+
+def tune_invented_sentences(
+    data: RunData,
+    config: Path,
+    optimizer: Optimizer,
+    directory: Path,
+    run: RunLoop,
+    check: Callable[[], None] = lambda: None,
+) -> None:
+    """Run two iterations on invented sentences, in this thread.
+
+    Args:
+        data: of the run. Shards, held-out sets and domains are ignored.
+        config: the decoder's configuration.
+        optimizer: of the run.
+        directory: empty; all files are written there.
+        run: runs all iterations.
+        check: called at every step; its exception ends the run.
+    """
+    count = max(1, data.references.n_references)
+    lines = f"{_TEXTS[0]}\n" * _SENTENCES
+    for name in ("input", *(f"references{number}" for number in range(count))):
+        (directory / name).write_text(lines)
+    metric = data.configuration.metric
+    own = replace(
+        data,
+        configuration=_shorten(data.configuration, directory),
+        references=metric.prepare([[_TEXTS[0].encode()] * _SENTENCES] * count),
+        domains=None,
+    )
+    workspace = Workspace(directory, own.configuration.decoding.nbest)
+    decoder = _InventedDecoder(own, config, workspace)
+    with NBestStore.open(workspace.store, writable=True, map_size=_MAP_BYTES) as store:
+        files = RunFiles(workspace, config, store, lambda event: check())
+        graphs = use_own_graphs(decoder, own.configuration, workspace, store, files.watch)
+        run(Context(own, files, graphs, _with_few_restarts(optimizer)), None)
+
+
+def _shorten(configuration: Configuration, directory: Path) -> Configuration:
+    """Return the settings of two iterations that need one thread and no other data."""
+    return replace(
+        configuration,
+        input=directory / "input",
+        references=directory / "references",
+        working_directory=directory,
+        optimization=replace(configuration.optimization, threads=1, sharding=None),
+        maximum_iterations=_ITERATIONS,
+        skip_decoder=False,
+        keep_extractor_files=False,
+        held_out=None,
+        domains=None,
+        strict=False,
+    )
+
+
+def _with_few_restarts(optimizer: Optimizer) -> Optimizer:
+    """Return the optimizer with one restart, if it has any."""
+    options: Any = optimizer.options
+    if getattr(options, "restarts", 0) < 2:
+        return optimizer
+    return replace(optimizer, options=replace(options, restarts=1))
+
+
+@dataclass(frozen=True)
+class _InventedDecoder(BatchDecoder):
+    """A ``Decoder``, also of mini-batches, that translates nothing.
+
+    Attributes:
+        data: of the run.
+        config: the real decoder's configuration.
+        workspace: files of the run.
+    """
+
+    data: RunData
+    config: Path
+    workspace: Workspace
+    version: None = None
+
+    @property
+    def features(self) -> ShowWeights:
+        """The real decoder's features."""
+        return self.data.show
+
+    def nbest_lists(self, iteration: int, weights: ModelWeights) -> DecodedInput:
+        """Write n-best lists with random values; see ``Decoder.nbest_lists``."""
+        path, values = self.workspace.nbest(iteration), np.random.default_rng(iteration)
+        path.write_bytes(b"".join(self._lines(number, values) for number in range(_SENTENCES)))
+        return self._decoded(iteration, path)
+
+    def search_graphs(self, iteration: int, weights: ModelWeights) -> DecodedInput:
+        """Write search graphs with random values; see ``Decoder.search_graphs``."""
+        directory, values = self.workspace.graphs, np.random.default_rng(iteration)
+        directory.mkdir(exist_ok=True)
+        fixed = read_configured_features(self.config).fixed_weights
+        names = (*GraphColumns(self._space.groups, fixed=fixed).names, *fixed)
+        for number in range(_SENTENCES):
+            write_hypergraph(directory / f"{number}.gz", names, self._nodes(len(names), values))
+        # These graphs are too small for compiled code. Those of a decoder that takes long are not.
+        read_graph(directory / "0.gz", "hypergraph", scan=scan_graph)
+        return self._decoded(iteration, self.workspace.packed_nbest(iteration), directory)
+
+    def decode(
+        self, sentences: Sequence[tuple[int, bytes]], weights: ModelWeights
+    ) -> list[NBestList]:
+        """Return n-best lists with random values; see ``BatchDecoder.decode``."""
+        numbers = [number for number, _ in sentences]
+        values = np.random.default_rng(numbers)
+        text = b"".join(self._lines(place, values) for place in range(len(numbers)))
+        return parse_lists(text, numbers, weights.columns, "an invented list")
+
+    def serve(
+        self, sentences: Sequence[bytes], weights: ModelWeights
+    ) -> nullcontext[_InventedDecoder]:
+        """Return this decoder."""
+        return nullcontext(self)
+
+    def recipe(self, served: BatchDecoder, workers: int) -> NoReturn:
+        """Raise ``NotImplementedError``: there are no shards."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    @property
+    def _space(self) -> FeatureSpace:
+        return self.data.space
+
+    def _decoded(self, iteration: int, path: Path, graphs: Path | None = None) -> DecodedInput:
+        out = self.workspace.run(iteration, "out")
+        return DecodedInput(path, (), out, out, 0.0, graphs)
+
+    def _lines(self, sentence: int, values: np.random.Generator) -> bytes:
+        """Return the n-best list of a sentence."""
+        lines = []
+        for text in _TEXTS:
+            fields = [
+                f"{name}= {' '.join(f'{value:.3f}' for value in values.normal(size=width))}"
+                for name, width in self._space.groups
+            ]
+            fields += [f"{name}_x= {values.normal():.3f}" for name in self.features.sparse]
+            lines.append(f"{sentence} ||| {text} ||| {' '.join(fields)} ||| -1\n")
+        return "".join(lines).encode()
+
+    def _nodes(self, width: int, values: np.random.Generator) -> list[list[Edge]]:
+        """Return a search graph in which each word of a text has another one beside it."""
+
+        def edge(tail: int, word: str) -> Edge:
+            sparse = tuple((f"{name}_x", float(values.normal())) for name in self.features.sparse)
+            dense = tuple(values.normal(size=width).tolist())
+            return Edge((tail, word.encode()), tail + 1, dense, sparse)
+
+        first, *_, last = _TEXTS
+        nodes = [[Edge((b"<s>",), 0)]]
+        for tail, words in enumerate(zip(first.split(), last.split(), strict=True)):
+            nodes.append([edge(tail, word) for word in words])
+        return [*nodes, [Edge((len(nodes) - 1, b"</s>"), len(nodes))]]
