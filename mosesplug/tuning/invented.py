@@ -1,6 +1,7 @@
-"""Tune on a few invented sentences: the steps of a run, so that its kernels are compiled.
+"""Tune on a few invented sentences, so that the kernels of a run are compiled.
 
-The sentences have the features of the run and random values. Its decoder is not called.
+All steps of the run work on sentences with its features and random values. Its decoder is not
+called.
 """
 
 from __future__ import annotations
@@ -30,13 +31,16 @@ from mosesplug.tuning.graphs.forest import use_own_graphs
 from mosesplug.tuning.heldout import HeldOutScorer
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["RunLoop", "tune_invented_sentences"]
+__all__ = ["LINES", "RunLoop", "tune_invented_sentences", "write_invented_graphs"]
 
 RunLoop = Callable[[Context, HeldOutScorer | None], object]
 """Runs all iterations."""
 
 _TEXTS = ("a b c d e f g", "a b c x e f g h", "b c d e f a", "g f e d c b a")
 _SENTENCES = 6
+LINES = f"{_TEXTS[0]}\n" * _SENTENCES
+"""The references, which are the source sentences, too."""
+
 _ITERATIONS = 2
 _MAP_BYTES = 1 << 24
 
@@ -60,9 +64,8 @@ def tune_invented_sentences(
         check: called at every step; its exception ends the run.
     """
     count = max(1, data.references.n_references)
-    lines = f"{_TEXTS[0]}\n" * _SENTENCES
     for name in ("input", *(f"references{number}" for number in range(count))):
-        (directory / name).write_text(lines)
+        (directory / name).write_text(LINES)
     metric = data.configuration.metric
     own = replace(
         data,
@@ -131,14 +134,10 @@ class _InventedDecoder(BatchDecoder):
 
     def search_graphs(self, iteration: int, weights: ModelWeights) -> DecodedInput:
         """Write search graphs with random values; see ``Decoder.search_graphs``."""
-        directory, values = self.workspace.graphs, np.random.default_rng(iteration)
-        directory.mkdir(exist_ok=True)
+        directory = self.workspace.graphs
         fixed = read_configured_features(self.config).fixed_weights
         names = (*GraphColumns(self._space.groups, fixed=fixed).names, *fixed)
-        for number in range(_SENTENCES):
-            write_hypergraph(directory / f"{number}.gz", names, self._nodes(len(names), values))
-        # These graphs are too small for compiled code. Those of a decoder that takes long are not.
-        read_graph(directory / "0.gz", "hypergraph", scan=scan_graph)
+        write_invented_graphs(directory, names, self.features.sparse, seed=iteration)
         return self._decoded(iteration, self.workspace.packed_nbest(iteration), directory)
 
     def decode(
@@ -183,16 +182,34 @@ class _InventedDecoder(BatchDecoder):
             lines.append(f"{sentence} ||| {text} ||| {' '.join(fields)} ||| -1\n")
         return "".join(lines).encode()
 
-    def _nodes(self, width: int, values: np.random.Generator) -> list[list[Edge]]:
-        """Return a search graph in which each word of a text has another one beside it."""
 
-        def edge(tail: int, word: str) -> Edge:
-            sparse = tuple((f"{name}_x", float(values.normal())) for name in self.features.sparse)
-            dense = tuple(values.normal(size=width).tolist())
-            return Edge((tail, word.encode()), tail + 1, dense, sparse)
+def write_invented_graphs(
+    directory: Path, names: Sequence[str], sparse: Sequence[str] = (), *, seed: int = 1
+) -> None:
+    """Write a search graph with random values for each invented sentence.
 
-        first, *_, last = _TEXTS
+    Each word of a text has another one beside it. The graphs are too small for the scanner, which
+    is for large ones: it is called once.
+
+    Args:
+        directory: created if it is missing.
+        names: dense features, as search graphs name them.
+        sparse: feature functions with sparse features.
+        seed: of the values.
+    """
+    values = np.random.default_rng(seed)
+
+    def edge(tail: int, word: str) -> Edge:
+        others = tuple((f"{name}_x", float(values.normal())) for name in sparse)
+        dense = tuple(values.normal(size=len(names)).tolist())
+        return Edge((tail, word.encode()), tail + 1, dense, others)
+
+    directory.mkdir(exist_ok=True)
+    first, *_, last = _TEXTS
+    for number in range(_SENTENCES):
         nodes = [[Edge((b"<s>",), 0)]]
         for tail, words in enumerate(zip(first.split(), last.split(), strict=True)):
             nodes.append([edge(tail, word) for word in words])
-        return [*nodes, [Edge((len(nodes) - 1, b"</s>"), len(nodes))]]
+        nodes.append([Edge((len(nodes) - 1, b"</s>"), len(nodes))])
+        write_hypergraph(directory / f"{number}.gz", names, nodes)
+    read_graph(directory / "0.gz", "hypergraph", scan=scan_graph)

@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
+from mosesplug.api.warming import warm_up
 from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.metrics.plain import kernels_only
 from mosesplug.settings.decoding import GraphSettings
 from mosesplug.settings.online import OnlineSettings
 from mosesplug.tuning import Configuration, tune, warming
@@ -102,6 +104,26 @@ def test_nothing_is_left_to_compile_and_nothing_changes(
     assert loaded_kernels() - ahead == set()
     tune(_configuration(toy, "plain", algorithm, settings))
     assert left_by_run(toy.directory / "ahead") == left_by_run(toy.directory / "plain")
+
+
+@pytest.mark.parametrize(
+    ("task", "algorithm", "settings"),
+    [
+        ("tune", "kbmira", LISTS),
+        ("tune --forest", "mert", FOREST),
+        ("tune --online", "mira", ONLINE),
+    ],
+)
+def test_after_the_warm_up_nothing_is_left_to_compile(
+    toy: Toy, monkeypatch: pytest.MonkeyPatch, task: str, algorithm: str, settings: dict[str, Any]
+) -> None:
+    forget_kernels(monkeypatch)
+    warm_up([task], [algorithm])
+    ahead = loaded_kernels()
+    monkeypatch.setattr(reading, "_LEAST_BYTES", 0)  # as for large graphs
+    with kernels_only():
+        tune(_configuration(toy, "work", algorithm, settings))
+    assert loaded_kernels() - ahead == set()
 
 
 @pytest.mark.usefixtures("at_once")

@@ -14,7 +14,9 @@ __all__ = ["warm_up"]
 def warm_up(
     tasks: Annotated[
         list[str] | None,
-        typer.Option("--for", metavar="COMMAND", help="score, optimize or tune [all]."),
+        typer.Option(
+            "--for", metavar="COMMAND", help="A command, as tune or kbmira; repeatable [all]."
+        ),
     ] = None,
     algorithms: Annotated[
         list[str] | None,
@@ -24,11 +26,16 @@ def warm_up(
 ) -> None:
     """Compile the inner loops of commands, so that no later command waits for it.
 
-    Runs each command on three sentences. The compiled code is kept where later commands
+    Runs each command on a few sentences. The compiled code is kept where later commands
     find it: in NUMBA_CACHE_DIR, beside the package, or in the user's cache directory.
     Installers and container images call this once.
 
-    Example: mosesplug warm-up --for tune --algorithm pro
+    COMMAND is score, optimize, tune, forest, mbr or oracle, or a program of Moses:
+    extractor, mert, kbmira or pro. tune includes "tune --forest" and "tune --online", and
+    optimize includes "optimize --graphs"; these can also be named alone. Online learning
+    uses mira, unless --algorithm names an online learner.
+
+    Examples: mosesplug warm-up; mosesplug warm-up --for "tune --online" --algorithm arow
     """
     from dataclasses import asdict
 

@@ -1,0 +1,371 @@
+"""What commands do, on a few sentences, so that their kernels are compiled.
+
+Each function takes an empty directory and the names of algorithms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from mosesplug.learning.weighted_graphs import GraphWeights
+
+__all__ = [
+    "extract",
+    "learn_by_kbmira",
+    "learn_by_mert",
+    "learn_from_graphs",
+    "learn_from_lists",
+    "minimize_risk",
+    "sample_pairs_of_pro",
+    "score_translations",
+    "search_graphs",
+    "search_oracles",
+    "tune_on_graphs",
+    "tune_on_lists",
+    "tune_online",
+]
+
+_REFERENCES = ("the red house is old", "a dog runs in the park", "they drink cold milk now")
+_GROUPS = ("LM0= {0} Distortion0= {1} TM0= {2} {3}", "LM0= {3} Distortion0= {0} TM0= {1} {2}")
+_WEIGHTS = "LM0= 0.5\nDistortion0= 0.3\nTM0= 0.2 0.2\n"
+_CONFIG = f"""\
+[feature]
+UnknownWordPenalty
+KENLM name=LM0
+Distortion
+PhraseDictionaryMemory name=TM0 num-features=2
+
+[weight]
+UnknownWordPenalty0= 1
+{_WEIGHTS}"""
+_GRAPH_FEATURES = ("LM0", "Distortion0", "TM0_1", "TM0_2", "UnknownWordPenalty0")
+_MERT = {"restarts": 1, "random_directions": 1}
+"""Settings with which MERT takes little time and searches in all ways."""
+_ONLINE = "mira"
+"""Learns online if no other algorithm is given that can."""
+
+
+def _write_lists(directory: Path) -> tuple[list[Path], Path]:
+    """Write two n-best lists and their references; return the paths."""
+    references = directory / "references"
+    references.write_text("".join(f"{line}\n" for line in _REFERENCES))
+    paths = []
+    for number, groups in enumerate(_GROUPS):
+        lines = []
+        for sentence, reference in enumerate(_REFERENCES):
+            words = reference.split()
+            for rank in range(len(words)):
+                text = " ".join([*words[:rank], words[rank][::-1], *words[rank + 1 :]])
+                values = [-1.0 - (rank * step + number) % 5 / 4 for step in (1, 2, 3, 4)]
+                lines.append(f"{sentence} ||| {text} ||| {groups.format(*values)} ||| {-rank}\n")
+        paths.append(directory / f"run{number + 1}.best100.out")
+        paths[-1].write_text("".join(lines))
+    return paths, references
+
+
+def _write_graphs(directory: Path) -> tuple[Path, Path]:
+    """Write search graphs, their weights and their references; return the paths."""
+    from formats.graphs.hypergraph import write_hypergraph_weights
+    from mosesplug.tuning.invented import LINES, write_invented_graphs
+
+    graphs, references = directory / "graphs", directory / "references"
+    write_invented_graphs(graphs, _GRAPH_FEATURES)
+    write_hypergraph_weights(graphs / "weights", _GRAPH_FEATURES, (0.5, 0.3, 0.2, 0.2, 1.0))
+    references.write_text(LINES)
+    return graphs, references
+
+
+def score_translations(directory: Path, algorithms: Sequence[str]) -> None:
+    """Run ``score`` and ``compare``."""
+    from mosesplug.api.scoring import compare, score
+
+    _, references = _write_lists(directory)
+    for name, skipped in (("one", 1), ("other", 2)):
+        text = "".join(f"{line[skipped:]}\n" for line in _REFERENCES)
+        (directory / name).write_text(text)
+    score(directory / "one", references)
+    compare({name: directory / name for name in ("one", "other")}, references)
+
+
+def learn_from_lists(directory: Path, algorithms: Sequence[str]) -> None:
+    """Run ``optimize`` on n-best lists."""
+    from mosesplug.api.optimize import optimize
+
+    lists, references = _write_lists(directory)
+    for algorithm in algorithms:
+        options = _MERT if algorithm == "mert" else None
+        optimize(
+            lists,
+            references=references,
+            algorithm=algorithm,
+            options=options,
+            seed=1,
+            threads=1,
+        )
+
+
+def learn_from_graphs(directory: Path, algorithms: Sequence[str]) -> None:
+    """Run ``optimize --graphs`` with the algorithms that learn from graphs."""
+    from mosesplug.api.optimize import optimize
+    from mosesplug.metrics import metric
+    from mosesplug.optimizers import algorithm as find_algorithm
+
+    graphs, references = _write_graphs(directory)
+    for name in algorithms:
+        if find_algorithm(name).can_learn_from_graphs(metric("BLEU")):
+            options = _MERT if name == "mert" else None
+            optimize(
+                graphs=graphs,
+                references=references,
+                algorithm=name,
+                options=options,
+                seed=1,
+                threads=1,
+            )
+
+
+def tune_on_lists(directory: Path, algorithms: Sequence[str]) -> None:
+    """Run ``tune``."""
+    for algorithm in algorithms:
+        _tune(directory / algorithm, algorithm=algorithm)
+
+
+def tune_on_graphs(directory: Path, algorithms: Sequence[str]) -> None:
+    """Run ``tune --forest``."""
+    for algorithm in algorithms:
+        _tune(directory / algorithm, algorithm=algorithm, forest=True)
+
+
+def tune_online(directory: Path, algorithms: Sequence[str]) -> None:
+    """Run ``tune --online`` with the algorithms that learn online."""
+    from mosesplug.optimizers import algorithm as find_algorithm
+
+    able = [name for name in algorithms if find_algorithm(name).learner is not None]
+    for algorithm in able or [_ONLINE]:
+        _tune(directory / algorithm, algorithm=algorithm, online=True)
+
+
+def _tune(directory: Path, **keywords: Any) -> None:
+    """Tune on invented sentences, as with a decoder."""
+    from formats.moses.ini import read_moses_ini
+    from formats.moses.ini_features import list_features
+    from mosesplug.api.arguments import collect_keywords, fill_defaults
+    from mosesplug.optimizers import algorithm as find_algorithm
+    from mosesplug.settings.algorithm_options import make_options
+    from mosesplug.settings.build import make_plan
+    from mosesplug.tuning.context import RunData
+    from mosesplug.tuning.graphs.learning import read_fixed_weights
+    from mosesplug.tuning.invented import LINES, tune_invented_sentences
+    from mosesplug.tuning.loop import finish_run
+    from mosesplug.tuning.weights import Weights
+
+    work = directory / "work"
+    work.mkdir(parents=True)
+    texts, config, decoder = directory / "texts", directory / "moses.ini", directory / "decoder"
+    texts.write_text(LINES)
+    config.write_text(_CONFIG)
+    decoder.touch(0o755)  # never called
+    values = collect_keywords(
+        {
+            "input": texts,
+            "references": texts,
+            "decoder": decoder,
+            "config": config,
+            "working_dir": work,
+            "seed": 1,
+            **keywords,
+        }
+    )
+    configuration = make_plan(fill_defaults(values)).configuration
+    optimization = configuration.optimization
+    algorithm = find_algorithm(optimization.algorithm)
+    show = list_features(read_moses_ini(config))
+    data = RunData(
+        configuration,
+        show,
+        Weights(show.values, {}),
+        configuration.metric.prepare([LINES.encode().splitlines()]),
+        seed=1,
+        fixed_weights=read_fixed_weights(configuration, config, algorithm),
+    )
+    optimizer = algorithm.bind(make_options(algorithm, optimization.options))
+    tune_invented_sentences(data, config, optimizer, work, finish_run)
+
+
+def search_graphs(directory: Path, algorithms: Sequence[str]) -> None:
+    """Run ``forest nbest``, ``forest oracle`` and ``forest info``."""
+    import numpy as np
+
+    from formats.references import read_references
+    from mosesplug.forest.oracles.corpus import model_oracles
+    from mosesplug.inspection.graphs import (
+        GraphListSettings,
+        find_graph_oracles,
+        make_list,
+        read_oracle_graphs,
+        summarize_graph,
+    )
+    from mosesplug.learning.weighted_graphs import read_weighted_graphs
+
+    place, references = _write_graphs(directory)
+    weights = _read_weights(place)
+    graphs = list(read_weighted_graphs([place], weights))
+    for settings in (
+        GraphListSettings(),
+        GraphListSettings(distinct=False),
+        GraphListSettings(penalty=0.1),
+        GraphListSettings(samples=10),
+    ):
+        make_list(graphs[0], settings, np.random.default_rng(1))
+    summarize_graph(graphs[0], has_weights=True)
+    prepared = list(read_oracle_graphs(graphs, read_references(references)))
+    model_oracles(prepared)
+    for method in ("greedy", "sentence", "linear"):
+        find_graph_oracles(prepared, method)
+
+
+def _read_weights(place: Path) -> GraphWeights:
+    from mosesplug.learning.weighted_graphs import read_graph_weights
+
+    return cast("GraphWeights", read_graph_weights(place / "weights", None, []))
+
+
+def minimize_risk(directory: Path, algorithms: Sequence[str]) -> None:
+    """Run ``mbr`` and ``rerank --mbr``."""
+    from mosesplug.api.reranking import rerank
+    from mosesplug.forest.mbr import Criterion
+    from mosesplug.inspection.mbr import decide_translations, read_graph_tasks, read_list_tasks
+    from mosesplug.metrics.linear_bleu import LinearBleu
+    from mosesplug.settings.lists import NO_SETTINGS
+
+    place, _ = _write_graphs(directory)
+    (path, *_), _ = _write_lists(directory)
+    weights = _read_weights(place)
+    for kind in ("consensus", "list", "lattice"):
+        for beam in (None, 2.0):
+            gains = LinearBleu.of_precisions(0.8, 0.6)
+            criterion = Criterion(kind, 1.0, 100, beam, gains)
+            list(decide_translations(read_graph_tasks(place, weights), criterion, 1))
+        tasks = read_list_tasks(path, NO_SETTINGS, None, None)
+        list(decide_translations(tasks, criterion, 1))
+    rerank(path, "LM0=1 Distortion0=1 TM0_1=1 TM0_2=1", mbr=True)
+
+
+def search_oracles(directory: Path, algorithms: Sequence[str]) -> None:
+    """Run ``oracle`` with all methods."""
+    from mosesplug.inspection.oracle_lists import open_oracle_lists, rank_lists
+    from mosesplug.inspection.oracles import METHODS, compare_oracles
+
+    lists, references = _write_lists(directory)
+    with open_oracle_lists(lists, references) as given:
+        compare_oracles(rank_lists(given.lists, given.scores), given.metric, METHODS, [2, None], 1)
+
+
+def extract(directory: Path, algorithms: Sequence[str]) -> None:
+    """Run ``extractor``."""
+    _write_extractor_files(directory)
+
+
+def _write_extractor_files(directory: Path) -> tuple[list[Path], list[Path]]:
+    """Write features and statistics of two n-best lists, one after the other."""
+    import numpy as np
+
+    from mosesplug.moses_tools.distinct_lists import read_distinct
+    from mosesplug.moses_tools.extraction import (
+        find_occurrences,
+        remove_duplicates,
+        score_n_best_list,
+        write_extracted,
+    )
+    from mosesplug.moses_tools.extractor_files import merge, read_iteration
+    from mosesplug.moses_tools.scoring import Scorer
+
+    lists, references = _write_lists(directory)
+    scorer = Scorer.load("BLEU", "", [references])
+    features: list[Path] = []
+    scores: list[Path] = []
+    for number, path in enumerate(lists):
+        pairs = zip(features, scores, strict=True)
+        iterations = [read_iteration(*pair, threads=1) for pair in pairs]
+        n_before = sum(len(each.features.dense) for each in iterations)
+        rows = [np.arange(n_before)]
+        for each in read_distinct([str(path)]):
+            rows.append(n_before + each.rows)
+            if each.new is not None:
+                iterations.append(score_n_best_list(each.new, scorer, threads=1))
+        merged = merge(iterations)
+        merged = remove_duplicates(
+            merged, find_occurrences(merged, iterations, np.concatenate(rows))
+        )
+        features.append(directory / f"run{number}.features.dat")
+        scores.append(directory / f"run{number}.scores.dat")
+        write_extracted(merged, features[-1], scores[-1])
+    return features, scores
+
+
+def learn_by_mert(directory: Path, algorithms: Sequence[str]) -> None:
+    """Run ``mert``."""
+    import numpy as np
+
+    from mosesplug.metrics import metric
+    from mosesplug.moses_tools.extractor_files import load_extractor_files
+    from mosesplug.optimizers import Problem, algorithm, no_progress
+    from mosesplug.settings.algorithm_options import make_options
+
+    data = load_extractor_files(*_write_extractor_files(directory), threads=1)
+    tuner, count = algorithm("mert"), len(data.tuning_set.space)
+    problem = Problem(data.tuning_set, metric("BLEU"), None, np.zeros(count), np.ones(count))
+    options = make_options(tuner, _MERT)
+    tuner.optimize(problem, np.full(count, 0.1), np.random.default_rng(1), options, no_progress)
+
+
+def learn_by_kbmira(directory: Path, algorithms: Sequence[str]) -> None:
+    """Run ``kbmira`` on extractor files and on search graphs."""
+    import numpy as np
+
+    from formats.weights.any_format import read_weights
+    from mosesplug.metrics import metric
+    from mosesplug.moses_tools.c_rand import SentenceOrders
+    from mosesplug.moses_tools.extractor_files import load_extractor_files
+    from mosesplug.moses_tools.mira_inputs import add_start, read_graphs
+    from mosesplug.optimizers.batch.mira.epochs import run_epochs
+    from mosesplug.optimizers.batch.mira.graphs import SearchMiraLearner
+    from mosesplug.optimizers.batch.mira.kbmira import KbmiraOptions, ListMiraLearner
+    from mosesplug.optimizers.problem import Problem
+
+    options = KbmiraOptions(epochs=1)
+    dense = directory / "weights"
+    dense.write_text(_WEIGHTS)
+    start = read_weights(dense, ("dense",))
+    files = load_extractor_files(
+        *_write_extractor_files(directory), distinct_by="nothing", threads=1
+    )
+    tuning_set, initial = add_start(files, start)
+    on_lists = ListMiraLearner(Problem(tuning_set, metric("BLEU")), initial, options)
+    place, references = _write_graphs(directory)
+    graphs = read_graphs(str(place), [str(references)], start, 50, lambda number: None)
+    initial = np.array([*start.dense, *np.zeros(len(graphs.sparse))])
+    on_graphs = SearchMiraLearner(graphs.search, len(start.dense), initial, options)
+    for learner, count in (
+        (on_lists, on_lists.n_sentences),
+        (on_graphs, graphs.search.n_sentences),
+    ):
+        orders = SentenceOrders(1, count, shuffled=True)
+        for _ in run_epochs(learner, orders.next, 1):
+            orders.shuffle_for_evaluation()
+
+
+def sample_pairs_of_pro(directory: Path, algorithms: Sequence[str]) -> None:
+    """Run ``pro``."""
+    from mosesplug.metrics.sentence_bleu import sentence_bleu_moses, sentence_bleu_nakov
+    from mosesplug.moses_tools.c_rand import CRand
+    from mosesplug.moses_tools.extractor_files import load_extractor_files
+    from mosesplug.optimizers.batch.ranking.pairs import PairSampling, sample_pairs
+
+    files = _write_extractor_files(directory)
+    made = load_extractor_files(*files, distinct_by="nothing", threads=1).tuning_set
+    for score in (sentence_bleu_moses, sentence_bleu_nakov):
+        sample_pairs(made.offsets, score(made.stats), CRand(1).below, PairSampling())
