@@ -19,10 +19,15 @@ from mosesplug.tuning.context import Context
 from mosesplug.tuning.events import Watcher, ignore_event
 from mosesplug.tuning.graphs.forest import check_forest
 from mosesplug.tuning.heldout import HeldOutScorer
-from mosesplug.tuning.iteration import decode_input, make_graphs
+from mosesplug.tuning.iteration import (
+    decode_input,
+    finish_iteration,
+    make_graphs,
+    store_lists,
+)
 from mosesplug.tuning.online.run import open_online_run, run_online_iteration
 from mosesplug.tuning.online.state import forget_earlier_states
-from mosesplug.tuning.requests import ask, tell
+from mosesplug.tuning.requests import ask
 from mosesplug.tuning.resume import EarlierRun, check_earlier_run
 from mosesplug.tuning.setup import check_outputs, prepare_run
 from mosesplug.tuning.stopping import find_reason_to_stop
@@ -126,7 +131,9 @@ def _run(context: Context, judge: HeldOutScorer | None) -> None:
     while (request := ask(context, judge)) is not None:
         with compile_while_decoding(context, finish_run):
             lists = decode_input(context, request.iteration, request.weights, skip=skip)
-        tell(context, judge, request, lists)
+            # Other processes read search graphs, while this one waits.
+            store_lists(context, request.iteration, request.weights, lists)
+        finish_iteration(context, judge)
         skip = False
 
 
