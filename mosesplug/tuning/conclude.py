@@ -209,7 +209,11 @@ def _best_decoded(
     Nothing was decoded with the optimum of the last iteration. Unless the run converged, its score
     is unknown, so it is not selected.
     """
-    best = max(records, key=lambda record: record.first_best_score)
+    decoded = [record for record in records if context.is_decoded(record)]
+    # Lists that were taken from search graphs score higher than those of the decoder. But the
+    # first decoding alone would have the starting weights.
+    candidates = decoded if len(decoded) > 1 else records
+    best = max(candidates, key=lambda record: record.first_best_score)
     if last.largest_change >= context.data.configuration.minimum_change:
         context.files.watch(
             Note(

@@ -20,7 +20,7 @@ from mosesplug.settings.configuration import Configuration
 from mosesplug.settings.declare import list_compared_values
 from mosesplug.settings.online import HeldOutSet
 from mosesplug.settings.sharding import Sharding
-from mosesplug.store import NBestStore
+from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.domains import DomainLearning
 from mosesplug.tuning.events import Watcher
 from mosesplug.tuning.weights import Weights
@@ -139,6 +139,13 @@ class Context:
         if earlier[-1].result is None:
             return False
         return read_result(earlier[-1]).largest_change < configuration.minimum_change
+
+    def is_decoded(self, record: IterationRecord) -> bool:
+        """Return whether the decoder made the lists of an iteration.
+
+        Else they were taken from search graphs of earlier iterations.
+        """
+        return self.data.configuration.decoding.graphs is None or record.n_graphs > 0
 
     @property
     def learns_from_graphs(self) -> bool:

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import count_noun
 from mosesplug.metrics import Metric
-from mosesplug.settings.configuration import Configuration
-from mosesplug.store import IterationRecord
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.heldout import count_since_best
 from mosesplug.tuning.workdir.records import read_evaluations, read_result
@@ -30,7 +28,7 @@ def find_reason_to_stop(context: Context) -> str:
     if not iterations or iterations[-1].result is None:
         return ""
     change = read_result(iterations[-1]).largest_change
-    if change < configuration.minimum_change and _is_decoded(iterations[-1], configuration):
+    if change < configuration.minimum_change and context.is_decoded(iterations[-1]):
         return f"no weight changed by {configuration.minimum_change:g} or more"
     held_out = configuration.held_out
     if held_out is not None and held_out.patience:
@@ -50,16 +48,11 @@ def find_reason_to_stop(context: Context) -> str:
     return ""
 
 
-def _is_decoded(record: IterationRecord, configuration: Configuration) -> bool:
-    """Return whether the decoder searched, and not only search graphs of earlier iterations."""
-    return configuration.decoding.graphs is None or record.n_graphs > 0
-
-
 def _find_stale_decodings(context: Context) -> str:
     """Return a reason to stop if the last decodings scored no higher than before."""
     configuration, store = context.data.configuration, context.files.store
     limit = configuration.stop_after
-    records = [each for each in store.iterations() if _is_decoded(each, configuration)]
+    records = [each for each in store.iterations() if context.is_decoded(each)]
     if not limit or configuration.online is not None or len(records) <= limit:
         return ""
 

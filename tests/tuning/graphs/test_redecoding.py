@@ -84,13 +84,13 @@ def test_iterations_in_between_use_the_graphs(toy: Toy, log: Log) -> None:
 def test_weights_that_stand_still_are_decoded_with(toy: Toy, log: Log) -> None:
     """The run ends when they stand still after a decoding, not on graphs of an earlier one."""
     mert = {"algorithm": "mert", "options": {"restarts": 0, "polish": 0}}
-    found = tune(
-        run(toy, "work", 9, optimization=mert, maximum_iterations=9, minimum_change=1e-5), log
-    )
+    settings = {"maximum_iterations": 9, "minimum_change": 1e-5, "select": "best-dev"}
+    found = tune(run(toy, "work", 9, optimization=mert, **settings), log)
     made = graphs_of(toy, "work")
     assert "no weight changed" in found.reason
     assert made[0] == made[-1] == 12
     assert 0 in made
+    assert made[found.chosen_iteration - 1]
     changes = [result.largest_change for result in found.iterations]
     assert [place + 1 for place, n in enumerate(made) if n and place] == [
         place + 2 for place, change in enumerate(changes[:-1]) if change < 1e-5
