@@ -80,7 +80,7 @@ def test_time_and_memory_of_all_processes_are_measured(tmp_path: Path) -> None:
     assert (small[1], large[1]) == (0, 7)
     assert small[0].memory < resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2
     assert 28 << 10 < large[0].memory - small[0].memory < 40 << 10
-    assert 0.5 < large[0].seconds - small[0].seconds < 1.5
+    assert large[0].seconds - small[0].seconds > 0.5
 
 
 def test_inputs_that_cannot_be_written_are_an_error(
