@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.benchmarks.truth.protocol import Result, TestSet, read_results, run_system
-from tests.benchmarks.truth.systems import Task, list_systems
+from tests.benchmarks.truth.systems import Task, list_systems, tune_system
 from tests.benchmarks.truth.table import format_table
 
 
@@ -51,7 +51,12 @@ def test_every_command_names_the_task(tmp_path: Path) -> None:
 
 
 def test_finished_runs_are_not_repeated(tmp_path: Path, judged: list[TestSet]) -> None:
-    result = Result("moses-mert", 1, 100.0, 180.0, 7, {"news": 40.0})
+    result = Result("own", 1, 100.0, 180.0, 7, {"news": 40.0})
     keep(tmp_path, result, "")
     task = Task(*(tmp_path / name for name in "abcde"), flags="", threads=1)
-    assert run_system(list_systems()["moses-mert"], 1, task, judged, tmp_path) == result
+    one, other = (tune_system("own", "--algorithm", name) for name in ("mert", "pro"))
+    words = one.command(task, 1, tmp_path / "own.1" / "work")
+    (tmp_path / "own.1" / "command.txt").write_text(" ".join(words) + "\n")
+    assert run_system(one, 1, task, judged, tmp_path) == result
+    with pytest.raises(SystemExit, match=r"own.1/command.txt: another command"):
+        run_system(other, 1, task, judged, tmp_path)

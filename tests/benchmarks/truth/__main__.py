@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -37,6 +38,9 @@ def main() -> int:
             return 1
     systems = list_systems()
     for name, _, words in (each.partition("=") for each in options.tune):
+        if name in systems or not re.fullmatch(r"[\w+-]+", name):
+            print(f"--tune: {name!r} is no name, or that of another system", file=sys.stderr)
+            return 2
         systems[name] = tune_system(name, *shlex.split(words))
     own = [each.partition("=")[0] for each in options.tune]
     names = [*(options.systems.split(",") if options.systems else [] if own else systems), *own]
@@ -59,7 +63,9 @@ def main() -> int:
             result = run_system(systems[name], seed, task, judged, out)
             scores = ", ".join(f"{test} {bleu:.2f}" for test, bleu in result.bleu.items())
             print(f"{name} seed {seed}: {scores}; {result.wall:.0f} s", file=sys.stderr)
-    print(format_table(read_results(out), list(systems), judged, out), end="")
+    results = read_results(out)
+    order = dict.fromkeys([*systems, *(result.system for result in results)])
+    print(format_table(results, list(order), judged, out), end="")
     return 0
 
 

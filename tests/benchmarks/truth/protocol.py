@@ -129,17 +129,20 @@ def run_system(
     """Tune once and judge the result; return at once what an earlier call finished.
 
     Raises:
-        SystemExit: the tuning command or the decoder failed.
+        SystemExit: the tuning command or the decoder failed, or the earlier call had another
+            command.
     """
     directory = out / f"{system.name}.{seed}"
-    finished = directory / RESULT
+    finished, work = directory / RESULT, directory / "work"
+    command = system.command(task, seed, work)
+    text, record = " ".join(command) + "\n", directory / "command.txt"
     if finished.exists():
+        if record.read_text() != text:
+            raise SystemExit(f"{record}: another command. Choose another name or --out.")
         return Result(**json.loads(finished.read_text()))
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir()
-    work = directory / "work"
-    command = system.command(task, seed, work)
-    (directory / "command.txt").write_text(" ".join(command) + "\n")
+    record.write_text(text)
     start = time.perf_counter()
     if command:
         cpu = _run(command, directory)
