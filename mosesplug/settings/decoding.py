@@ -228,8 +228,9 @@ class GraphSettings:
         can_be_abbreviated=True,
         details="The other iterations take their n-best lists out of all search graphs so far, "
         "with their own weights. When no weight changes by --min-change or more, the next "
-        "iteration decodes again; the run ends when none does after a decoding. With --online, the "
-        "graphs are made before epochs 1, N+1, ..., and decode all mini-batches.",
+        "iteration decodes again. If no weight changes in that iteration either, the run ends. "
+        "With --online, the graphs are made before epochs 1, N+1, ..., and decode all "
+        "mini-batches.",
     )
 
     def __post_init__(self) -> None:

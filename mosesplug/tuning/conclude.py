@@ -214,14 +214,17 @@ def _best_decoded(
     # first decoding alone would have the starting weights.
     candidates = decoded if len(decoded) > 1 else records
     best = max(candidates, key=lambda record: record.first_best_score)
+    is_decoded = context.is_decoded(best)
+    those = "those decoded" if is_decoded else "the lists taken from search graphs"
+    scored_on: ScoredOn = "decoded" if is_decoded else "graphs"
     if last.largest_change >= context.data.configuration.minimum_change:
         context.files.watch(
             Note(
                 "nothing was decoded with the weights of the last optimization: the result is the"
-                f" weights of iteration {best.iteration}, which had the best score of those decoded"
+                f" weights of iteration {best.iteration}, which had the best score of {those}"
             )
         )
     weights = read_start(best).weights
     return _Chosen(
-        weights, best.iteration, best.first_best_score, "decoded", "best-dev", best.iteration
+        weights, best.iteration, best.first_best_score, scored_on, "best-dev", best.iteration
     )

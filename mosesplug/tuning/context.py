@@ -126,12 +126,15 @@ class Context:
     def makes_graphs(self, iteration: int) -> bool:
         """Return whether the decoder makes new search graphs in an iteration.
 
-        It does so again after ``--redecode-every`` iterations, and as soon as the weights stand
-        still: on the same graphs, later iterations would not move them.
+        They are due every ``--redecode-every`` iterations, and after an iteration that changed no
+        weight: on the same graphs, the next one would change none either. Online, they are due
+        before epochs 1, N+1, ... only.
         """
         configuration, graphs = self.data.configuration, self.data.configuration.decoding.graphs
         if graphs is None:
             return False
+        if configuration.online is not None:
+            return (iteration - 1) % graphs.every == 0
         earlier = self.files.store.iterations()[: iteration - 1]
         made = [record.iteration for record in earlier if record.n_graphs]
         if not made or iteration - made[-1] >= graphs.every:
@@ -141,11 +144,15 @@ class Context:
         return read_result(earlier[-1]).largest_change < configuration.minimum_change
 
     def is_decoded(self, record: IterationRecord) -> bool:
-        """Return whether the decoder made the lists of an iteration.
+        """Return whether the decoder made the lists of an iteration, or its search graphs.
 
-        Else they were taken from search graphs of earlier iterations.
+        Else they were taken from search graphs of earlier iterations. Online, all count as made.
         """
-        return self.data.configuration.decoding.graphs is None or record.n_graphs > 0
+        configuration = self.data.configuration
+        takes_from_graphs = (
+            configuration.decoding.graphs is not None and configuration.online is None
+        )
+        return not takes_from_graphs or record.n_graphs > 0
 
     @property
     def learns_from_graphs(self) -> bool:
