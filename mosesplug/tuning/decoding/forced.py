@@ -87,8 +87,8 @@ def add_forced_derivations(
     references = read_references(configuration.references, n_sentences)
     try:
         derived = _keep_references(found, references)
-    except (ValueError, IndexError) as error:
-        problem = f"forced decoding wrote a list without sentence numbers ({error})"
+    except ValueError as error:
+        problem = f"forced decoding wrote a list with invalid sentence ids ({error})"
         raise make_error(problem, finished.command, finished.stderr) from error
     nbest = workspace.nbest(iteration)
     merge_samples(nbest, found, finished)
@@ -105,8 +105,13 @@ def _keep_references(found: Path, references: Sequence[Sequence[bytes]]) -> int:
     with open_text(found) as source, atomic_write(found) as target:
         kept = 0
         for line in source:
+            if not line.strip():
+                continue
             number, text, *_ = line.split(b"|||")
-            if tuple(text.split()) in wanted[int(number)]:
+            sentence = int(number)
+            if not 0 <= sentence < len(wanted):
+                raise ValueError(f"sentence id {sentence}, but there are {len(wanted)} sentences")
+            if tuple(text.split()) in wanted[sentence]:
                 target.write(line)
                 kept += 1
     return kept
@@ -132,9 +137,10 @@ def prepare_forced(
 
 
 def constrain_config(ini: MosesIni, references: Sequence[str]) -> bytes:
-    """Return a configuration that derives references only, but for unknown words.
+    """Return a configuration that derives references only.
 
-    In Moses these never equal a word of a reference. Here each may stand for any word.
+    An unknown word may stand for any word of a reference, since Moses takes it for equal to none.
+    Derivations of other texts are dropped afterwards.
 
     Args:
         ini: the configuration of the decoder.
