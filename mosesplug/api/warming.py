@@ -50,8 +50,8 @@ def warm_up(
             ``mbr``, ``oracle``, ``extractor``, ``mert``, ``kbmira``, ``pro``; empty for all.
             ``tune`` includes ``tune --forest`` and ``tune --online``, which can be named alone,
             and ``optimize`` includes ``optimize --graphs``.
-        algorithms: the algorithms of ``optimize`` and ``tune``. Runs that not all of them can do
-            use the others; online runs use ``mira`` if none of them learns online.
+        algorithms: the algorithms of ``optimize`` and ``tune``. A task skips those that cannot do
+            it; ``tune --online`` uses ``mira`` if none of them learns online.
 
     Raises:
         UsageError: an unknown command or algorithm.
@@ -61,6 +61,7 @@ def warm_up(
         >>> [warming.task for warming in mosesplug.warm_up(["score"])]
         ['score']
     """
+    algorithms = tuple(dict.fromkeys(algorithms))
     done = []
     for task in _choose_tasks(tasks) if tasks else TASKS:
         start, before = time.perf_counter(), count_compiled()
@@ -87,7 +88,7 @@ TASKS: dict[str, Callable[[Path, Sequence[str]], None]] = {
 }
 """The function that runs the kernels of each task."""
 
-_SAME = {
+_SYNONYMS = {
     "compare": "score",
     "mert-moses": "tune",
     "mert-moses.pl": "tune",
@@ -103,15 +104,15 @@ def _choose_tasks(commands: Sequence[str]) -> list[str]:
     Raises:
         UsageError: an unknown command.
     """
-    found: dict[str, None] = {}
+    chosen: dict[str, None] = {}
     for command in commands:
-        name = _SAME.get(command, command)
+        name = _SYNONYMS.get(command, command)
         # A command stands for its variants, too.
-        every = [task for task in TASKS if task == name or task.startswith(f"{name} --")]
-        if not every:
+        variants = [task for task in TASKS if task == name or task.startswith(f"{name} --")]
+        if not variants:
             raise UsageError(
                 f"warm-up has nothing to compile for {command!r}: use {', '.join(TASKS)}"
-                f"{suggest(command, [*TASKS, *_SAME])}"
+                f"{suggest(command, [*TASKS, *_SYNONYMS])}"
             )
-        found |= dict.fromkeys(every)
-    return list(found)
+        chosen |= dict.fromkeys(variants)
+    return list(chosen)

@@ -69,7 +69,7 @@ def _write_lists(directory: Path) -> tuple[list[Path], Path]:
 def _write_graphs(directory: Path) -> tuple[Path, Path]:
     """Write search graphs, their weights and their references; return the paths."""
     from formats.graphs.hypergraph import write_hypergraph_weights
-    from mosesplug.tuning.invented import LINES, write_invented_graphs
+    from mosesplug.tuning.invented_run import LINES, write_invented_graphs
 
     graphs, references = directory / "graphs", directory / "references"
     write_invented_graphs(graphs, _GRAPH_FEATURES)
@@ -158,7 +158,7 @@ def _tune(directory: Path, **keywords: Any) -> None:
     from mosesplug.settings.build import make_plan
     from mosesplug.tuning.context import RunData
     from mosesplug.tuning.graphs.learning import read_fixed_weights
-    from mosesplug.tuning.invented import LINES, tune_invented_sentences
+    from mosesplug.tuning.invented_run import LINES, tune_invented_sentences
     from mosesplug.tuning.loop import finish_run
     from mosesplug.tuning.weights import Weights
 

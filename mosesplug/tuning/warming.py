@@ -23,7 +23,7 @@ from mosesplug.tuning.context import Context
 from mosesplug.tuning.decoding.command import CommandDecoder
 from mosesplug.tuning.decoding.program import ProgramDecoder
 from mosesplug.tuning.graphs.forest import GraphDecoder
-from mosesplug.tuning.invented import RunLoop, tune_invented_sentences
+from mosesplug.tuning.invented_run import RunLoop, tune_invented_sentences
 
 __all__ = ["compile_while_decoding"]
 

@@ -15,7 +15,7 @@ def warm_up(
     tasks: Annotated[
         list[str] | None,
         typer.Option(
-            "--for", metavar="COMMAND", help="A command, as tune or kbmira; repeatable [all]."
+            "--for", metavar="COMMAND", help="A command, such as tune or kbmira; repeatable [all]."
         ),
     ] = None,
     algorithms: Annotated[
