@@ -53,10 +53,6 @@ class LineSurface:
     thresholds: NDArray[np.float64]
     scores: NDArray[np.float64]
 
-    def score_at(self, step: float) -> float:
-        """Return the score at a step; at a threshold, that of the interval to the right."""
-        return float(self.scores[np.searchsorted(self.thresholds, step, side="right")])
-
     def best_interval(self, low: float, high: float) -> tuple[float, float, float]:
         """Return the best interval between two steps; the widest wins ties.
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mosesplug.errors import DataError, UsageError
-from mosesplug.inspection.line import find_changed_sentences, trace_line
+from mosesplug.inspection.line import LineSurface, find_changed_sentences, trace_line
 from mosesplug.inspection.run import open_run
 from mosesplug.tuning.weights import Weights
 from tests.inspection.runs import LISTS, make_run
@@ -34,6 +34,10 @@ def random_lists(seed: int) -> list[list[Hypothesis]]:
     ]
 
 
+def score_at(line: LineSurface, step: float) -> float:
+    return float(line.scores[np.searchsorted(line.thresholds, step, side="right")])
+
+
 @pytest.mark.parametrize("direction", ["LM0", "TM0_0", "T_a"])
 @pytest.mark.parametrize("seed", range(4))
 def test_scores_are_those_of_decoding(direction: str, seed: int, tmp_path: Path) -> None:
@@ -46,11 +50,11 @@ def test_scores_are_those_of_decoding(direction: str, seed: int, tmp_path: Path)
             middle = 0.5 * (start + end)
             chosen = merged.first_best(line.origin + middle * line.direction)
             score = float(run.metric.score(merged.stats[chosen].sum(axis=0)))
-            assert line.score_at(middle) == pytest.approx(score)
+            assert score_at(line, middle) == pytest.approx(score)
         low, high, best = line.best_interval(-2.0, 2.0)
         samples = np.linspace(-2.0, 2.0, 501)
-        assert best >= max(line.score_at(step) for step in samples) - 1e-12
-        assert line.score_at(0.5 * (low + high)) == pytest.approx(best)
+        assert best >= max(score_at(line, step) for step in samples) - 1e-12
+        assert score_at(line, 0.5 * (low + high)) == pytest.approx(best)
 
 
 def test_start_with_tied_hypotheses_is_that_of_the_first(tmp_path: Path) -> None:
@@ -67,7 +71,7 @@ def test_start_with_tied_hypotheses_is_that_of_the_first(tmp_path: Path) -> None
         line = trace_line(run, merged, "LM0", Weights((0.0, 0.0)))
         best = float(run.metric.score(merged.stats[[0, 2]].sum(axis=0)))
     assert line.start == best
-    assert line.start > max(line.score_at(-0.1), line.score_at(0.1))
+    assert line.start > max(score_at(line, -0.1), score_at(line, 0.1))
 
 
 def test_moved_sentences(tmp_path: Path) -> None:
