@@ -248,8 +248,10 @@ def _run(command: list[str], directory: Path, checkout: Path, cache: Path) -> tu
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        check=True,
+        check=False,
     )
+    if done.returncode:  # there is no such program
+        return Usage(math.nan, math.nan), 127
     code, seconds, memory = done.stdout.split()
     return Usage(float(seconds), float(memory)), int(code)
 
