@@ -11,9 +11,10 @@ from formats.weights.files import read_sparse
 from mosesplug.features import FeatureSpace
 from mosesplug.tuning.domains import list_domain_weights
 from mosesplug.tuning.weights import Weights
-from tests.real_decoder.programs import FLAGS, NBEST, Programs
+from tests.real_decoder.programs import NBEST, Programs
 
 LABELS = ["talks", "news", "talks", "news"]
+BEAM = "-threads 1 -v 0 -s 30"
 ONE = ("--algorithm", "kbmira", "--option", "epochs=2", "--max-iterations", "1")
 
 
@@ -29,13 +30,14 @@ def test_derivations_of_references(few: Programs, capfd: pytest.CaptureFixture[s
     first, _, *others = system.source.read_text().splitlines(keepends=True)
     assert "baumwolle" in first
     system.source.write_text("".join([first, first, *others]))
-    output = few.decode("-config", system.config, *FLAGS.split(), "-input-file", system.source)
+    # With a low limit of cube pruning, Moses may miss a derivation, and not in every run.
+    output = few.decode("-config", system.config, *BEAM.split(), "-input-file", system.source)
     references = [" ".join(line.split()) for line in output.decode().splitlines()]
     assert "baumwolle" in references[1]
     references[1] = references[1].replace("baumwolle", "cotton")
     references[2] = "another reference"
     system.reference.write_text("".join(f"{line}\n" for line in references))
-    work = few.tune("work", "--forced-decoding", *ONE)
+    work = few.tune("work", "--forced-decoding", *ONE, "--decoder-flags", BEAM)
     assert "forced decoding: 2 of 4 sentences can yield a reference" in capfd.readouterr().err
     forced, merged = (
         read_nbest(work / f"run1.{name}.out.gz") for name in ("forced.best", f"best{NBEST}")
