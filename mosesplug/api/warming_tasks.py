@@ -1,4 +1,4 @@
-"""What commands do, on a few sentences, so that their kernels are compiled.
+"""Run the work of commands on a few sentences, to compile their kernels.
 
 Each function takes an empty directory and the names of algorithms.
 """

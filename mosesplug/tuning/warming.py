@@ -34,7 +34,7 @@ _ATTEMPTS = 5
 """Attempts to stop the compiler thread, which may catch the first ones."""
 
 _prepared: set[tuple[object, ...]] = set()
-"""What this process has compiled: algorithm, metric, kind of features and of run."""
+"""Algorithm, metric, kind of features and of run, for each run that was compiled."""
 
 
 class _StoppedError(SystemExit):

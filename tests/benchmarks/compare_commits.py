@@ -102,7 +102,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Usage:
-    """What a command used: CPU seconds, and the peak memory of one of its processes in kB."""
+    """CPU seconds of a command, and the peak memory of one of its processes in kB."""
 
     seconds: float
     memory: float
@@ -110,7 +110,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class Comparison:
-    """How much more a benchmark used in the head than in the base."""
+    """Ratios of time and memory of a benchmark, head by base."""
 
     seconds: Ratio
     memory: Ratio
