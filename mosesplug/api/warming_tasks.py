@@ -92,39 +92,27 @@ def score_translations(directory: Path, algorithms: Sequence[str]) -> None:
 
 def learn_from_lists(directory: Path, algorithms: Sequence[str]) -> None:
     """Run ``optimize`` on n-best lists."""
-    from mosesplug.api.optimize import optimize
-
     lists, references = _write_lists(directory)
     for algorithm in algorithms:
-        options = _MERT if algorithm == "mert" else None
-        optimize(
-            lists,
-            references=references,
-            algorithm=algorithm,
-            options=options,
-            seed=1,
-            threads=1,
-        )
+        _optimize(algorithm, lists=lists, references=references)
 
 
 def learn_from_graphs(directory: Path, algorithms: Sequence[str]) -> None:
     """Run ``optimize --graphs`` with the algorithms that learn from graphs."""
-    from mosesplug.api.optimize import optimize
     from mosesplug.metrics import metric
     from mosesplug.optimizers import algorithm as find_algorithm
 
     graphs, references = _write_graphs(directory)
     for name in algorithms:
         if find_algorithm(name).can_learn_from_graphs(metric("BLEU")):
-            options = _MERT if name == "mert" else None
-            optimize(
-                graphs=graphs,
-                references=references,
-                algorithm=name,
-                options=options,
-                seed=1,
-                threads=1,
-            )
+            _optimize(name, graphs=graphs, references=references)
+
+
+def _optimize(algorithm: str, **data: Any) -> None:
+    from mosesplug.api.optimize import optimize
+
+    options = _MERT if algorithm == "mert" else None
+    optimize(**data, algorithm=algorithm, options=options, seed=1, threads=1)
 
 
 def tune_on_lists(directory: Path, algorithms: Sequence[str]) -> None:

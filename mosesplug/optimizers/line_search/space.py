@@ -113,7 +113,7 @@ class IntervalChoice:
 
     @property
     def smooths(self) -> bool:
-        """Whether the score of an interval depends on its neighbors."""
+        """Whether neighbors change the score of an interval."""
         return self.method != "best" and self.neighbors > 0
 
 
