@@ -259,16 +259,9 @@ def extract(directory: Path, algorithms: Sequence[str]) -> None:
 
 def _write_extractor_files(directory: Path) -> tuple[list[Path], list[Path]]:
     """Write features and statistics of two n-best lists, one after the other."""
-    import numpy as np
-
     from mosesplug.moses_tools.distinct_lists import read_distinct
-    from mosesplug.moses_tools.extraction import (
-        find_occurrences,
-        remove_duplicates,
-        score_n_best_list,
-        write_extracted,
-    )
-    from mosesplug.moses_tools.extractor_files import merge, read_iteration
+    from mosesplug.moses_tools.extraction import extract, score_lists, write_extracted
+    from mosesplug.moses_tools.extractor_files import read_iteration
     from mosesplug.moses_tools.scoring import Scorer
 
     lists, references = _write_lists(directory)
@@ -277,17 +270,8 @@ def _write_extractor_files(directory: Path) -> tuple[list[Path], list[Path]]:
     scores: list[Path] = []
     for number, path in enumerate(lists):
         pairs = zip(features, scores, strict=True)
-        iterations = [read_iteration(*pair, threads=1) for pair in pairs]
-        n_before = sum(len(each.features.dense) for each in iterations)
-        rows = [np.arange(n_before)]
-        for each in read_distinct([str(path)]):
-            rows.append(n_before + each.rows)
-            if each.new is not None:
-                iterations.append(score_n_best_list(each.new, scorer, threads=1))
-        merged = merge(iterations)
-        merged = remove_duplicates(
-            merged, find_occurrences(merged, iterations, np.concatenate(rows))
-        )
+        earlier = [read_iteration(*pair, threads=1) for pair in pairs]
+        merged, _ = extract(earlier, score_lists(read_distinct([path]), scorer, threads=1))
         features.append(directory / f"run{number}.features.dat")
         scores.append(directory / f"run{number}.scores.dat")
         write_extracted(merged, features[-1], scores[-1])

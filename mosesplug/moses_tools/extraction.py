@@ -7,8 +7,9 @@ sentence replaces each removed one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,21 +25,75 @@ from formats.nbest.files import NBestList
 from formats.text import StrPath
 from mosesplug.errors import DataError
 from mosesplug.kernels import lean_kernel
+from mosesplug.moses_tools.distinct_lists import DistinctBlock
 from mosesplug.moses_tools.extractor_files import (
     Iteration,
     MergedIterations,
     find_first_equal_rows,
+    merge,
     order_by_sentence,
 )
 from mosesplug.moses_tools.scoring import Scorer, ScorerInput, check_sentences
 
 __all__ = [
     "Occurrences",
+    "ScoredBlock",
+    "extract",
     "find_occurrences",
     "remove_duplicates",
+    "score_lists",
     "score_n_best_list",
     "write_extracted",
 ]
+
+
+class ScoredBlock(NamedTuple):
+    """A block of lines of one of several n-best lists, with statistics.
+
+    Attributes:
+        new: the lines that appear here first; None if all appeared before.
+        rows: int64 ``[n]``; for each line of the block, its number among all distinct lines.
+    """
+
+    new: Iteration | None
+    rows: NDArray[np.int64]
+
+
+def score_lists(
+    blocks: Iterable[DistinctBlock], scorer: Scorer, *, threads: int = 2
+) -> Iterator[ScoredBlock]:
+    """Yield blocks of n-best lists with their statistics; each distinct line is scored once.
+
+    Raises:
+        FormatError, DataError, DecoderError: see ``score_n_best_list``.
+    """
+    for block in blocks:
+        new = None if block.new is None else score_n_best_list(block.new, scorer, threads=threads)
+        yield ScoredBlock(new, block.rows)
+
+
+def extract(
+    earlier: Sequence[Iteration], blocks: Iterable[ScoredBlock], *, with_duplicates: bool = False
+) -> tuple[MergedIterations, int]:
+    """Merge n-best lists with earlier iterations; also return the number of hypotheses read.
+
+    Args:
+        earlier: the files of earlier iterations.
+        blocks: the n-best lists, one after the other.
+        with_duplicates: whether duplicates stay.
+    """
+    iterations = list(earlier)
+    n_before = sum(len(iteration.features.dense) for iteration in iterations)
+    parts = [np.arange(n_before)]
+    for block in blocks:
+        parts.append(n_before + block.rows)
+        if block.new is not None:
+            iterations.append(block.new)
+    rows, merged = np.concatenate(parts), merge(iterations)
+    found = find_occurrences(merged, iterations, rows)
+    if with_duplicates:
+        return merged.take(found.rows, found.offsets), len(rows)
+    return remove_duplicates(merged, found), len(rows)
 
 
 def score_n_best_list(block: NBestList, scorer: Scorer, *, threads: int = 2) -> Iteration:

@@ -18,10 +18,7 @@ from mosesplug.cli.moses.arguments import (
 from mosesplug.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from mosesplug.moses_tools.distinct_lists import DistinctBlock
+    from mosesplug.moses_tools.extraction import ScoredBlock
     from mosesplug.moses_tools.extractor_files import Iteration
 
 __all__ = ["files", "main"]
@@ -67,10 +64,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     if arguments is None:  # a process of its own
         # NumPy's linear algebra is not used; its threads would wait for work, which costs time.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    run(PROGRAM, extract, arguments)
+    run(PROGRAM, write_features_and_statistics, arguments)
 
 
-def extract(arguments: Arguments) -> None:
+def write_features_and_statistics(arguments: Arguments) -> None:
     """Score n-best lists, merge them with earlier files, and write the result.
 
     Raises:
@@ -102,66 +99,47 @@ def extract(arguments: Arguments) -> None:
 
     keep_freed_memory()
     ahead = read_ahead(read_distinct(lists), 4)
-    iterations, rows = _iterations(arguments, ahead, references)
-    from mosesplug.moses_tools.extraction import (
-        find_occurrences,
-        remove_duplicates,
-        write_extracted,
-    )
-    from mosesplug.moses_tools.extractor_files import merge
+    from mosesplug.moses_tools.extraction import extract, score_lists, write_extracted
+    from mosesplug.moses_tools.scoring import Scorer
 
-    merged = merge(iterations)
-    occurrences = find_occurrences(merged, iterations, rows)
-    if arguments["allow-duplicates"]:
-        merged = merged.take(occurrences.rows, occurrences.offsets)
-    else:
-        merged = remove_duplicates(merged, occurrences)
+    earlier = _read_earlier(arguments, before, scores_before)
+    blocks: Iterable[ScoredBlock] = ()
+    if lists:
+        scorer = Scorer.load(
+            arguments["sctype"],
+            arguments["scconfig"] or "",
+            references,
+            factors=arguments["factors"] or "",
+            filter_command=arguments["filter"] or "",
+        )
+        blocks = score_lists(ahead, scorer, threads=usable_cores())
+    merged, n_read = extract(earlier, blocks, with_duplicates=arguments["allow-duplicates"])
     write_extracted(merged, arguments["ffile"], arguments["scfile"], binary=arguments["binary"])
     if (arguments["verbose"] or 0) > 0:
         print(
-            f"{merged.metric}: {len(merged.dense)} of {len(rows)} hypotheses written, of"
+            f"{merged.metric}: {len(merged.dense)} of {n_read} hypotheses written, of"
             f" {len(merged.sentence_ids)} sentences",
             file=sys.stderr,
         )
 
 
-def _iterations(
-    arguments: Arguments, lists: Iterable[DistinctBlock], references: Sequence[str]
-) -> tuple[list[Iteration], NDArray[np.int64]]:
-    """Return earlier iterations and scored lists, and the row of each hypothesis."""
-    import numpy as np
-
+def _read_earlier(
+    arguments: Arguments, features: Sequence[str], scores: Sequence[str]
+) -> list[Iteration]:
+    """Read the files of earlier iterations, which must have statistics of the metric."""
     from mosesplug.metrics import metric
-    from mosesplug.moses_tools.extraction import score_n_best_list
     from mosesplug.moses_tools.extractor_files import read_iteration
-    from mosesplug.moses_tools.scoring import Scorer
 
-    name, settings = arguments["sctype"], arguments["scconfig"] or ""
-    metric_name = metric(name, settings).name
-    threads = usable_cores()
-    iterations: list[Iteration] = []
-    for pair in zip(files(arguments["prev-ffile"]), files(arguments["prev-scfile"]), strict=True):
-        iterations.append(iteration := read_iteration(*pair, threads=threads))
-        if iteration.scores.metric != metric_name:
+    name = metric(arguments["sctype"], arguments["scconfig"] or "").name
+    iterations = []
+    for pair in zip(features, scores, strict=True):
+        iterations.append(iteration := read_iteration(*pair, threads=usable_cores()))
+        if iteration.scores.metric != name:
             raise DataError(
                 f"{iteration.score_file} has statistics of {iteration.scores.metric}, not of"
-                f" {metric_name}: give the --sctype that it was made with"
+                f" {name}: give the --sctype that it was made with"
             )
-    n_before = sum(len(iteration.features.dense) for iteration in iterations)
-    rows = [np.arange(n_before)]
-    if arguments["nbest"]:
-        scorer = Scorer.load(
-            name,
-            settings,
-            references,
-            factors=arguments["factors"] or "",
-            filter_command=arguments["filter"] or "",
-        )
-        for each in lists:
-            rows.append(n_before + each.rows)
-            if each.new is not None:
-                iterations.append(score_n_best_list(each.new, scorer, threads=threads))
-    return iterations, np.concatenate(rows)
+    return iterations
 
 
 def files(text: str | None) -> list[str]:
