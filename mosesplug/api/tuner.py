@@ -211,8 +211,9 @@ class Tuner:
         if self._asked is None:
             found = ask(context, None)
             if found is None:
-                self._reason = find_reason_to_stop(context)
-                conclude(context, self._reason)
+                reason = find_reason_to_stop(context)
+                conclude(context, reason)
+                self._reason = reason
                 self.close()
                 return None
             self._asked = found, self._publish(found)
@@ -222,7 +223,8 @@ class Tuner:
     def tell(self, request: Request, lists: Any) -> None:
         """Score, store and learn from the lists of a request.
 
-        If this fails, nothing of the lists is stored, and the request is still open.
+        If the lists cannot be used, nothing of them is stored, and the request is still open. If
+        learning fails, they are stored: the next ``ask`` learns from them again.
 
         Args:
             request: the one that ``ask`` returned last.
@@ -241,6 +243,7 @@ class Tuner:
             DataError: lists are missing, have other features, or values that are not finite.
             FormatError: the file cannot be read.
             OptimizerError: no usable weights can come of these lists; they are stored.
+            DataError: the run is strict, and there is a sign that it goes wrong; they are stored.
         """
         context = self._open_context()
         if not isinstance(request, Request):
@@ -264,8 +267,11 @@ class Tuner:
         out, err = (workspace.run(own.iteration, each) for each in ("out", "decoder.err"))
         checked = check_answer(blocks, space.groups, references.n_sentences, what)
         answer = DecodedInput(Path(what), (), out, err, self._clock.seconds(), lists=checked)
-        tell(context, None, asked, answer)
-        self._asked, self._was_asked = None, False
+        try:
+            tell(context, None, asked, answer)
+        finally:
+            if len(context.files.store.iterations()) >= asked.iteration:  # the lists are stored
+                self._asked, self._was_asked = None, False
 
     @property
     def open_request(self) -> Request | None:

@@ -21,16 +21,18 @@ import pytest
 import mosesplug
 from formats.nbest.files import iter_nbest
 from mosesplug import Request, Tuner
+from mosesplug.api import tuner as tuner_module
 from mosesplug.errors import (
     DataError,
     MosesplugError,
+    OptimizerError,
     StoreError,
     StoreMismatch,
     UsageError,
 )
 from mosesplug.settings.build import make_plan
 from mosesplug.settings.toml import read_settings
-from mosesplug.tuning import tune
+from mosesplug.tuning import requests, tune
 from mosesplug.tuning.events import Event, IterationFinished, PhaseStarted
 from tests.tuning.conftest import ToySystem, make_toy
 
@@ -222,6 +224,35 @@ def test_interrupted_within_tell(toy: ToySystem, when: str) -> None:
     with pytest.raises(KeyboardInterrupt):
         run_to_end("parts", max_iterations=2, watch=stop)
     run_to_end("parts", max_iterations=2)
+    assert left_by("parts") == left_by("whole")
+
+
+def test_the_same_tuner_continues_when_learning_failed(
+    toy: ToySystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_to_end("whole", max_iterations=2)
+
+    def fail(*_: object) -> None:
+        raise OptimizerError("no usable weights")
+
+    with open_tuner("parts", max_iterations=2) as tuner:
+        first = tuner.ask()
+        assert first is not None
+        with monkeypatch.context() as patch:
+            patch.setattr(requests, "finish_iteration", fail)
+            with pytest.raises(OptimizerError):
+                tuner.tell(first, decode(first))
+        second = tuner.ask()
+        assert second is not None
+        assert second.iteration == 2
+        tuner.tell(second, decode(second))
+        with monkeypatch.context() as patch:
+            patch.setattr(tuner_module, "conclude", fail)
+            with pytest.raises(OptimizerError):
+                tuner.ask()
+        assert not tuner.is_finished
+        assert tuner.ask() is None
+        assert tuner.is_finished
     assert left_by("parts") == left_by("whole")
 
 
