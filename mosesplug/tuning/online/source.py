@@ -85,9 +85,9 @@ class EpochLists:
         numbering: of the features; it grows.
         setup: of the epoch.
         is_complete: whether the lists of the whole epoch were stored before.
-        stored: the progress that was stored with the last batch: ``batches``, how many; ``order``
-            of an asynchronous epoch, place and version of each batch as they were applied; and
-            what ``progress`` returned.
+        stored: the progress that was stored with the last batch: ``batches``, how many, unless
+            all are; ``order`` of an asynchronous epoch, place and version of each batch as they
+            were applied; and what ``progress`` returned.
         seconds: spent on decoding, also by interrupted runs.
     """
 
@@ -140,11 +140,9 @@ class EpochLists:
         self._read = self._store.iteration_set(
             complete.iteration, metric=setup.metric, references=setup.references
         ).tuning_set.take_sentences
-        self.stored = {
-            "batches": len(setup.texts),
-            "order": record.get("order", ()),
-            "seconds": record["seconds_decoding"],
-        }
+        # With other settings, mini-batches may be others, which have no order yet.
+        order = record.get("order", ()) if is_same_start(setup.start, record) else ()
+        self.stored = {"order": order, "seconds": record["seconds_decoding"]}
 
     def model_weights(self, vector: NDArray[np.float64]) -> ModelWeights:
         """Return the decoder's weights, from float64 ``[n]`` over the columns so far."""
@@ -248,7 +246,7 @@ class DecodingSource:
             DecoderError: the decoder failed, or its lists cannot be used.
         """
         lists = self._lists
-        if self._place >= lists.stored["batches"]:
+        if not lists.is_complete and self._place >= lists.stored["batches"]:
             clock = Clock()
             texts = [(number, lists.setup.texts[number]) for number in sentences.tolist()]
             made = self._decoder.decode(texts, lists.model_weights(weights()))

@@ -330,6 +330,25 @@ def test_killed_between_the_end_of_an_epoch_and_its_result(
     assert weights == {name: value for name, value in mean.items() if name in weights}
 
 
+def test_lists_of_a_finished_epoch_are_learned_from_with_other_settings(
+    toy: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other mini-batches have no recorded order."""
+
+    def killed(store: NBestStore, iteration: int, result: Any) -> None:
+        raise KeyboardInterrupt
+
+    with uneven(monkeypatch, 4) as decoded:
+        with monkeypatch.context() as patch:
+            patch.setattr(NBestStore, "record_result", killed)
+            with pytest.raises(KeyboardInterrupt):
+                tune(stale(toy, order="arrival", options={"epochs": 1}))
+        larger = {"epochs": 1, "batch": 2 * BATCH}
+        result = tune(stale(toy, order="arrival", options=larger, existing="continue"))
+        assert len(decoded) == 6
+    assert [each.curve[0]["updates"] for each in result.iterations] == [3]
+
+
 def test_patience_ends_an_epoch_deterministically(toy: Toy, left_by_run: Files) -> None:
     """What others were decoding then is not kept."""
     held_out = HeldOutSet(toy.directory / "input", toy.directory / "reference", every=1, patience=1)
