@@ -290,6 +290,13 @@ def test_held_out_text_waits_for_the_mixing(toy: Toy) -> None:
         tune(shards(toy, "every", held_out=replace(held_out(toy), every=2)))
 
 
+def test_a_held_out_set_added_later_scores_earlier_weights(toy: Toy) -> None:
+    tune(shards(toy, options={"epochs": 1}))
+    more: dict[str, Any] = {"options": {"epochs": 2}, "existing": "continue"}
+    result = tune(shards(toy, held_out=held_out(toy), **more))
+    assert [[updates for updates, _ in each.heldout] for each in result.iterations] == [[], [4, 8]]
+
+
 def held_out(toy: Toy) -> HeldOutSet:
     return HeldOutSet(toy.directory / "input", toy.directory / "reference")
 
