@@ -21,6 +21,7 @@ from formats.extractor.reader import read_features, read_scores
 from formats.text import StrPath
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
+from mosesplug.metrics import Metric
 from mosesplug.tuning_set import SparseRows, TuningSet
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "order_by_sentence",
     "pair_files",
     "read_iteration",
+    "require_metric",
 ]
 
 Statistics = NDArray[np.int32] | NDArray[np.float32]
@@ -169,6 +171,20 @@ def join(
         kept = np.flatnonzero(first == np.arange(n_read))
         merged = merged.take(kept, np.searchsorted(kept, merged.offsets))
     return ExtractorSet(_tuning_set(merged), merged.metric, merged.names, n_read)
+
+
+def require_metric(data: ExtractorSet, metric: Metric) -> None:
+    """Check that statistics are those of a metric.
+
+    Raises:
+        DataError: they are not.
+    """
+    width = data.tuning_set.stats.shape[1]
+    if (data.metric, width) != (metric.name, metric.n_statistics):
+        raise DataError(
+            f"the files hold {width} statistics of {data.metric}, not the {metric.n_statistics} of"
+            f" {metric.name}: run the extractor with --sctype {metric.name} and the same --scconfig"
+        )
 
 
 def read_iteration(feature_file: StrPath, score_file: StrPath, *, threads: int = 2) -> Iteration:

@@ -359,14 +359,10 @@ def _options(given: Arguments) -> KbmiraOptions:
 def _metric(given: Arguments, files: ExtractorSet) -> Metric:
     """Return the metric, after a check that the statistics belong to it."""
     from mosesplug.metrics import metric
+    from mosesplug.moses_tools.extractor_files import require_metric
 
     found = metric(given["sctype"] or files.metric, given["scconfig"])
-    width = files.tuning_set.stats.shape[1]
-    if given["sctype"] not in (None, files.metric) or found.n_statistics != width:
-        raise DataError(
-            f"{given['scfile'][0]} has {width} statistics of {files.metric}, and {found.name} has "
-            f"{found.n_statistics}: run extractor and kbmira with the same --sctype"
-        )
+    require_metric(files, found)
     return found
 
 

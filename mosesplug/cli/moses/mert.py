@@ -176,13 +176,9 @@ def _check(given: Arguments) -> None:
 
 def _check_data(given: Arguments, metric: Metric, data: ExtractorSet) -> None:
     """Raise an error if the files do not match the options."""
-    n_stats = data.tuning_set.stats.shape[1]
-    if data.metric != metric.name or n_stats != metric.n_statistics:
-        raise DataError(
-            f"the files hold {n_stats} statistics of {data.metric}, and --sctype asks for"
-            f" {metric.name} with {metric.n_statistics}: give the --sctype and --scconfig of the"
-            " extractor"
-        )
+    from mosesplug.moses_tools.extractor_files import require_metric
+
+    require_metric(data, metric)
     if len(data.names) != given["pdim"]:
         raise DataError(
             f"the files have {len(data.names)} dense features, but -d is {given['pdim']}:"

@@ -59,9 +59,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def _pro(given: Arguments) -> None:
     from formats.extractor.megam import format_examples
     from formats.text import atomic_write
+    from mosesplug.metrics import metric
     from mosesplug.metrics.sentence_bleu import sentence_bleu_moses, sentence_bleu_nakov
     from mosesplug.moses_tools.c_rand import CRand
-    from mosesplug.moses_tools.extractor_files import load_extractor_files
+    from mosesplug.moses_tools.extractor_files import load_extractor_files, require_metric
     from mosesplug.optimizers.batch.ranking.pairs import PairSampling, sample_pairs
 
     seed = given["random-seed"]
@@ -69,11 +70,7 @@ def _pro(given: Arguments) -> None:
         seed = int(time.time())
     print(f"Initialising random seed to {seed}", file=sys.stderr)
     files = load_extractor_files(given["ffile"], given["scfile"], distinct_by="nothing")
-    if files.metric != "BLEU":
-        raise DataError(
-            f"pairs are ranked by sentence BLEU, but {given['scfile'][0]} has statistics of "
-            f"{files.metric}: run the extractor with --sctype BLEU"
-        )
+    require_metric(files, metric("BLEU"))
     made = files.tuning_set
     score = sentence_bleu_nakov if given["smooth-brevity-penalty"] else sentence_bleu_moses
     pairs = sample_pairs(made.offsets, score(made.stats), CRand(seed).below, PairSampling())

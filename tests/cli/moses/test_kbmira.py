@@ -203,7 +203,7 @@ def test_writes_weights_where_no_score_is_above_zero(
         ((*ONE, "-d", "missing"), 1, "missing"),
         ((*ONE, "-d", "short"), 1, "2 dense weights, and the hypotheses have 3"),
         ((*ONE, "-d", "order"), 1, "TM0, LM0"),
-        ((*ONE, "--sctype", "TER"), 1, "same --sctype"),
+        ((*ONE, "--sctype", "TER"), 1, "9 statistics of BLEU, not the 3 of TER"),
         ((*ONE, "--sctype", "METEOR"), 2, "METEOR"),
         ((*ONE, "--unknown"), 2, "--unknown"),
     ],

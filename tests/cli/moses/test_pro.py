@@ -158,6 +158,10 @@ def test_unusable_arguments_are_rejected(
     capfd.readouterr()
     assert run_pro("-F", features, "-S", other) == 1
     assert "--sctype BLEU" in capfd.readouterr().err
+    short = str(tmp_path / "short.dat")
+    write_scores(short, "BLEU", ids, offsets, np.ones((1800, 5), dtype=np.int32))
+    assert run_pro("-F", features, "-S", short) == 1
+    assert "5 statistics of BLEU, not the 9" in capfd.readouterr().err
     same = str(tmp_path / "same.dat")
     write_scores(same, "BLEU", ids, offsets, np.full((1800, 9), 5, dtype=np.int32))
     target = tmp_path / "none"
