@@ -385,6 +385,7 @@ def _write(path: str | None, task: _Task, epoch: MiraEpoch) -> None:
     ]
     text = "".join(lines).encode("utf-8", "surrogateescape")
     if path is None:
+        sys.stdout.flush()  # weights of --streaming-out come first
         sys.stdout.buffer.write(text)
         sys.stdout.flush()
     else:

@@ -97,9 +97,9 @@ class Display(Generic[Kind]):
             visit = self._visit(order[number : number + 1])
             losses[number] = visit.loss[0]
             if self._updates is not None and visit.occasion[0]:
-                print(self._update(number, before, visit), file=self._updates)
+                print(self._update(number, before, visit), file=self._updates, flush=True)
             if self._weights is not None:
-                print(self._shown_weights(self._state.weights), file=self._weights)
+                print(self._shown_weights(self._state.weights), file=self._weights, flush=True)
         return _Losses(losses)
 
     def _update(self, number: int, weights: NDArray[np.float32], visit: Kind) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from pathlib import Path
 
@@ -141,6 +142,21 @@ def test_dense_weights_in_any_form(here: Path) -> None:
     assert outputs[0] == outputs[1] == outputs[2]
     assert kbmira(*ONE, "-r1", "-J2", "-o", "out") == 0
     assert list(weights(here / "out"))[:3] == ["0", "1", "2"]
+
+
+def test_streamed_weights_precede_the_result(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(written))
+    assert kbmira(*ONE, "-d", "init.dense", "-r1", "-J1", "--streaming-out") == 0
+    lines = written.getvalue().decode().splitlines()
+    assert [line.startswith("F") for line in lines[:31]] == [False] * 30 + [True]
+
+
+def test_an_interpolated_metric_may_be_named_with_its_weights(here: Path) -> None:
+    ids, offsets = np.arange(30), np.arange(31) * 10
+    write_scores("both", "BLEU,TER", ids, offsets, np.ones((300, 12), dtype=np.int32))
+    files = ("--ffile", "run1.features.dat", "--scfile", "both")
+    assert kbmira(*files, *START, "--sctype", "BLEU:0.6+TER:0.4", "-o", "out") == 0
 
 
 def test_shows_updates_and_weights(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
