@@ -33,6 +33,7 @@ __all__ = [
     "Program",
     "ProgramOption",
     "Style",
+    "parse_count",
     "parse_integer",
     "parse_real",
     "run",
@@ -67,6 +68,18 @@ def parse_integer(text: str) -> int:
         return int(text)
     except ValueError:
         raise ValueError(f"takes a whole number, not {text!r}") from None
+
+
+def parse_count(text: str) -> int:
+    """Parse an integer that is at least 0.
+
+    Raises:
+        ValueError: the text is not one.
+    """
+    value = parse_integer(text)
+    if value < 0:
+        raise ValueError(f"must be at least 0, not {value}")
+    return value
 
 
 def parse_real(text: str) -> float:

@@ -11,6 +11,7 @@ from mosesplug.cli.moses.arguments import (
     Arguments,
     Program,
     ProgramOption,
+    parse_count,
     parse_integer,
     parse_real,
     run,
@@ -21,23 +22,37 @@ if TYPE_CHECKING:
     from mosesplug.metrics import Metric
     from mosesplug.moses_tools.extractor_files import ExtractorSet
 
-__all__ = ["PROGRAM", "main"]
+__all__ = ["PROGRAM", "main", "parse_method"]
+
+_METHODS = ("powell", "random-direction", "random")
+
+
+def parse_method(text: str) -> str:
+    """Parse the name of a search method.
+
+    Raises:
+        ValueError: it is not one.
+    """
+    if text not in _METHODS:
+        raise ValueError(f"takes {', '.join(_METHODS[:-1])} or {_METHODS[-1]}, not {text!r}")
+    return text
+
 
 PROGRAM = Program(
     "mert",
     "Tune weights on extractor files; print the best point on stderr and write weights.txt.",
     (
         ProgramOption("pdim", "number of dense weights (required)", "d", "N", parse_integer),
-        ProgramOption("ntry", "random starting points", "n", "N", parse_integer, 1),
+        ProgramOption("ntry", "random starting points", "n", "N", parse_count, 1),
         ProgramOption(
-            "nrandom", "random directions per line search round", "m", "N", parse_integer, 0
+            "nrandom", "random directions per line search round", "m", "N", parse_count, 0
         ),
         ProgramOption("rseed", "random seed (default: drawn)", "r", "N", parse_integer),
         ProgramOption(
             "optimize", "names of the weights to tune, comma-separated (default: all)", "o", "NAMES"
         ),
         ProgramOption(
-            "type", "powell, random-direction or random", "t", "METHOD", default="powell"
+            "type", "powell, random-direction or random", "t", "METHOD", parse_method, "powell"
         ),
         ProgramOption("sctype", "the metric", "s", "METRIC", default="BLEU"),
         ProgramOption(
@@ -202,6 +217,8 @@ def _search(given: Arguments) -> tuple[str, dict[str, object]]:
                 raise UsageError(f"regtype:{value}: must be one of {', '.join(_INTERVALS)}")
             options["interval"] = _INTERVALS[value]
         elif name == "regwin":
+            if not value.isdecimal():
+                raise UsageError(f"regwin:{value}: takes a whole number, at least 0")
             options["neighbors"] = value
         else:
             kept.append(piece)

@@ -67,11 +67,11 @@ def read_mert_arguments(text: str, option: str) -> ToolArguments:
     for name, value in _pairs(words, mert.PROGRAM, option):
         if name in _NO_MATTER:
             continue
-        if name == "--type" and value not in ("powell", "random-direction", "random"):
-            raise UsageError(
-                f"--{option}: -t {value} is not a method of mert. Use powell, random-direction or"
-                " random."
-            )
+        if name == "--type":
+            try:
+                mert.parse_method(value)
+            except ValueError as error:
+                raise UsageError(f"--{option}: -t {error}") from error
         if name not in _MERT_TAKEN:
             raise UsageError(
                 f"--{option}: {name} is not supported. Supported: -n, -m, -r, -t, -o,"

@@ -159,7 +159,9 @@ def test_intervals_judged_by_their_neighbors(
     [
         ([], 2, "number of dense weights"),
         (["-d", "many"], 2, "whole number"),
-        (["-d3", "-t", "simplex"], 2, "powell"),
+        (["-d3", "-t", "simplex"], 2, "-t takes powell, random-direction or random"),
+        (["-d3", "-n", "-1"], 2, "-n must be at least 0"),
+        (["-d3", "--scconfig", "regtype:average,regwin:x"], 2, "regwin:x"),
         (["-d3", "--shard-size=0.5"], 2, "--shard-count"),
         (["-d3", "--shard-count=2", "--shard-size=2"], 2, "0 to 1"),
         (["-d3", "--scconfig", "regtype:max"], 2, "regtype:max"),

@@ -41,7 +41,7 @@ def test_extractor() -> None:
     [
         ("--shard-count 3", "--shard-count is not supported"),
         ("-n x", "must be an integer"),
-        ("-t simplex", "is not a method"),
+        ("-t simplex", "-t takes powell, random-direction or random"),
         ("--frob", "unknown option --frob"),
         ("-n", "-n needs a value"),
         ("stray", "'stray' belongs to no option"),

@@ -107,7 +107,8 @@ def run_epochs(
         weights = learner.average()
         if not np.isfinite(weights).all():
             raise OptimizerError(
-                "the weights overflow; use a smaller step_cap, or start from smaller weights"
+                "the weights overflow; use a smaller step_cap (-C of the program kbmira), or start"
+                " from smaller weights"
             )
         missed = np.maximum(decisions.loss, 0.0)
         yield MiraEpoch(
