@@ -42,7 +42,7 @@ from mosesplug.optimizers.online.learner import (
     Learner,
     LearnerState,
     Step,
-    apply_finite_sum,
+    apply_sum,
 )
 from mosesplug.optimizers.online.options import GraphCostOptions
 from mosesplug.optimizers.options import option
@@ -183,7 +183,7 @@ def _begin(state: LearnerState, columns: NDArray[np.int64]) -> _Walk:
 
 
 def _apply(state: LearnerState, change: Change, step: Step) -> LearnerState:
-    state = apply_finite_sum(state, change, step)
+    state = apply_sum(state, change, step)
     state.vectors["variances"][change.columns] *= change.more["shrink"]
     return state
 

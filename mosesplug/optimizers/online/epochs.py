@@ -226,8 +226,8 @@ def require_finite(change: Change, epoch: int) -> None:
     """
     if not np.isfinite(change.values).all():
         raise OptimizerError(
-            f"an update in epoch {epoch} is not a finite number. Choose a lower learning rate, or "
-            "look for enormous feature values in the n-best lists."
+            f"an update in epoch {epoch} is not a finite number. Choose smaller steps, or look for"
+            " enormous feature values in the n-best lists."
         )
 
 

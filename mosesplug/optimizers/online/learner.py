@@ -30,7 +30,6 @@ __all__ = [
     "Learner",
     "LearnerState",
     "Step",
-    "apply_finite_sum",
     "apply_sum",
     "grow_state",
     "keep_bounds",
@@ -183,24 +182,20 @@ def grow_state(state: LearnerState, n_features: int, fills: Mapping[str, float])
 
 
 def apply_sum(state: LearnerState, change: Change, step: Step) -> LearnerState:
-    """Add a change to the weights."""
-    state.vectors["weights"][change.columns] += change.values
-    return replace(state, memory={**state.memory, **change.memory}, updates=state.updates + 1)
-
-
-def apply_finite_sum(state: LearnerState, change: Change, step: Step) -> LearnerState:
     """Add a change to the weights.
 
     Raises:
         OptimizerError: a weight overflows.
     """
+    weights = state.vectors["weights"]
     with np.errstate(over="ignore", invalid="ignore"):
-        moved = state.vectors["weights"][change.columns] + change.values
+        moved = weights[change.columns] + change.values
     if not np.isfinite(moved).all():
         raise OptimizerError(
-            "the weights overflow. Choose a lower slack or smaller feature values."
+            "the weights overflow. Choose smaller steps or smaller feature values."
         )
-    return apply_sum(state, change, step)
+    weights[change.columns] = moved
+    return replace(state, memory={**state.memory, **change.memory}, updates=state.updates + 1)
 
 
 def keep_bounds(learner: Learner, bounds: Bounds) -> Learner:

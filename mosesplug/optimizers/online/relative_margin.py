@@ -42,7 +42,7 @@ from mosesplug.optimizers.online.learner import (
     Learner,
     LearnerState,
     Step,
-    apply_finite_sum,
+    apply_sum,
 )
 from mosesplug.optimizers.online.options import GraphCostOptions
 from mosesplug.optimizers.online.working_sets import Walk, empty_set, join, solve, with_room
@@ -348,7 +348,7 @@ def _learner(
         fills={"weights": 0.0},
         init=lambda initial: LearnerState({"weights": np.array(initial, dtype=np.float64)}),
         change=change,
-        apply=apply_finite_sum,
+        apply=apply_sum,
         weights=lambda state: state.vectors["weights"].copy(),
         initial_memory=costs.memory,
     )

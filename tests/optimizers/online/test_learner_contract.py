@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers.online.epochs import (
     BatchProgress,
@@ -192,6 +193,15 @@ def test_changes_are_ascending_and_of_active_features(tuner: Algorithm) -> None:
     assert all(np.isfinite(value) for value in change.report.values())
     for values in (change.values, *change.more.values()):
         assert values.shape == change.columns.shape
+
+
+def test_weights_that_overflow_are_an_error(tuner: Algorithm) -> None:
+    learner, batch = learner_of(tuner), lists()
+    state = learner.init(START.copy())
+    change = learner.change(state, batch, make_step(plan_of(), 1, 0, 1, len(START)))
+    infinite = replace(change, values=np.full(len(change.values), np.inf))
+    with pytest.raises(OptimizerError, match="overflow"):
+        learner.apply(state, infinite, make_step(plan_of(), 1, 0, 1, len(START)))
 
 
 def test_inactive_features_keep_their_weights(tuner: Algorithm) -> None:
