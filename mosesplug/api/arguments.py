@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -14,6 +13,7 @@ from threading import Lock
 from typing import Any
 
 from formats.errors import FormatError
+from mosesplug.cores import usable_cores
 from mosesplug.errors import DecoderError, MosesplugError, UsageError, suggest
 from mosesplug.optimizers import algorithm
 from mosesplug.settings.algorithm_options import add_tune_options
@@ -126,7 +126,7 @@ def fill_defaults(values: Mapping[str, Any]) -> dict[str, Any]:
         defaults["algorithm"] = _ALGORITHM_OF_GRAPHS
     if any(values.get(name) for name in ("online", "patience")):
         del defaults["stop-after"]
-    found = {**defaults, "threads": os.cpu_count() or 1, **values}
+    found = {**defaults, "threads": usable_cores(), **values}
     select = "select-run" if found.get("runs") else "select"
     if not any(found.get(name) for name in (select, "last", "online", "heldout")):
         found[select] = "average" if _is_averaged(found) else "best-dev"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from formats.errors import FormatError
 from formats.nbest.block import NBestList
 from formats.nbest.list_format import SentenceIds
+from mosesplug.cores import usable_cores
 from mosesplug.errors import UsageError
 from mosesplug.evaluation.error_rates import display_score
 from mosesplug.evaluation.scores import Translation, read_translation
@@ -72,7 +72,7 @@ class PreparedMetric:
             hypotheses.starts,
             hypotheses.ends,
             outside,
-            threads=threads or os.cpu_count() or 1,
+            threads=threads or usable_cores(),
         )
 
 

@@ -5,7 +5,6 @@ Imports are inside of functions: the files are read by other processes, which st
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mosesplug.cores import usable_cores
 from mosesplug.errors import DataError
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ def _files(paths: Sequence[Path], directory: str) -> Iterator[Iterator[Hypergrap
 
     parsed = ParsedGraphs.beside(directory)
     keep_freed_memory()  # in the other processes, too
-    with start_reading(partial(_read, parsed), paths, os.cpu_count() or 1) as files:
+    with start_reading(partial(_read, parsed), paths, usable_cores()) as files:
         from mosesplug.kernels import load_compiler
 
         load_compiler()

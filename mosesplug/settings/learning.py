@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from formats.weights.named import find_weight_file
+from mosesplug.cores import usable_cores
 from mosesplug.errors import UsageError
 from mosesplug.settings.checks import check_fields, check_settings
 from mosesplug.settings.configuration import RunPlan, SelectRun
@@ -241,7 +241,7 @@ class LearningSettings:
         "compared on held-out data if there is any.",
     )
     threads: int = field(
-        default=os.cpu_count() or 1, metadata=same_as(RunPlan, "threads", default_text="all CPUs")
+        default=usable_cores(), metadata=same_as(RunPlan, "threads", default_text="all CPUs")
     )
     sharding: Sharding | None = field(default=None, metadata=parts(Sharding))
 

@@ -18,7 +18,6 @@ A program is a table of its options; parsing, checks and the ``--help`` text are
 from __future__ import annotations
 
 import gc
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,7 +36,6 @@ __all__ = [
     "parse_integer",
     "parse_real",
     "run",
-    "usable_cores",
 ]
 
 _HELP_COLUMN = 30
@@ -339,8 +337,3 @@ class _Reading:
 
     def _hint(self) -> str:
         return f" ({self._program.name} --help lists them)"
-
-
-def usable_cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

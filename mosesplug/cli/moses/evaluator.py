@@ -14,9 +14,9 @@ from mosesplug.cli.moses.arguments import (
     ProgramOption,
     parse_integer,
     run,
-    usable_cores,
 )
 from mosesplug.cli.moses.extractor import files
+from mosesplug.cores import usable_cores
 from mosesplug.errors import UsageError
 
 __all__ = ["main"]

@@ -13,8 +13,8 @@ from mosesplug.cli.moses.arguments import (
     ProgramOption,
     parse_integer,
     run,
-    usable_cores,
 )
+from mosesplug.cores import usable_cores
 from mosesplug.errors import DataError, UsageError
 
 if TYPE_CHECKING:

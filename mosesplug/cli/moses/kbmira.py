@@ -6,7 +6,6 @@ recognizes equal hypotheses. With shuffling, both draw the orders from the C lib
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -23,6 +22,7 @@ from mosesplug.cli.moses.arguments import (
     parse_real,
     run,
 )
+from mosesplug.cores import usable_cores
 from mosesplug.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -323,7 +323,7 @@ def _read_files(given: Arguments) -> ExtractorSet:
 
     pairs = list(zip(given["ffile"], given["scfile"], strict=False))
     with (
-        start_in_order(partial(_read_pair, pairs), len(pairs), os.cpu_count() or 1) as read,
+        start_in_order(partial(_read_pair, pairs), len(pairs), usable_cores()) as read,
         ThreadPoolExecutor(1) as receiver,
     ):
         iterations = receiver.submit(list, read)

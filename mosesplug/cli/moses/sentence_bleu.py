@@ -6,7 +6,8 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from mosesplug.cli.moses.arguments import Arguments, Program, run, usable_cores
+from mosesplug.cli.moses.arguments import Arguments, Program, run
+from mosesplug.cores import usable_cores
 from mosesplug.errors import DataError, UsageError
 
 __all__ = ["main", "main_nbest"]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from mosesplug.cli.shared.inputs import OUTPUT, REFERENCES, SCORES
+from mosesplug.cores import usable_cores
 from mosesplug.errors import UsageError
 
 __all__ = [
@@ -36,7 +36,7 @@ __all__ = [
     "parse_iteration",
 ]
 
-THREADS = os.cpu_count() or 1
+THREADS = usable_cores()
 
 Store = Annotated[
     Path, typer.Argument(metavar="STORE", help="A working directory, or the store in it.")

@@ -6,7 +6,6 @@ pruned to the edges of its best derivations.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from formats.graphs.hypergraph_reader import HypergraphFile
 from formats.nbest.files import format_list
 from formats.references import read_references
 from formats.text import atomic_write
+from mosesplug.cores import usable_cores
 from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.errors import DataError, StoreError
 from mosesplug.features import FeatureSpace, spelled_groups
@@ -165,7 +165,7 @@ def store_graphs(context: Context, iteration: int, weights: Weights, lists: Deco
         scan=choose_scan(tuple(paths.values())),
     )
     load_compiler()  # once for all processes, which are forked
-    processes = min(configuration.optimization.threads, os.cpu_count() or 1)
+    processes = min(configuration.optimization.threads, usable_cores())
     try:
         with (
             start_in_order(work, len(paths), processes) as taken,
