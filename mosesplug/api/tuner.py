@@ -273,9 +273,12 @@ class Tuner:
             if len(context.files.store.iterations()) >= asked.iteration:  # the lists are stored
                 self._asked, self._was_asked = None, False
 
-    @property
-    def open_request(self) -> Request | None:
-        """The request that was asked, here or by an earlier process, and has no lists yet."""
+    def ask_again(self) -> Request | None:
+        """Return the request that was asked, here or by an earlier process, and has no lists yet.
+
+        Raises:
+            UsageError, OptimizerError, DataError: as ``ask``.
+        """
         if self._asked is None and not self._was_asked:
             return None
         return self.ask()

@@ -114,7 +114,7 @@ def tell(
     Example: mosesplug tell tuning run1.nbest
     """
     with _open(directory, {}, None, None, quiet=quiet) as tuner:
-        request = tuner.open_request
+        request = tuner.ask_again()
         if request is None:
             raise UsageError(
                 f"there is no open request in {directory}: its list has been told, or none was"
