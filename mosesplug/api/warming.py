@@ -50,8 +50,9 @@ def warm_up(
             ``mbr``, ``oracle``, ``extractor``, ``mert``, ``kbmira``, ``pro``; empty for all.
             ``tune`` includes ``tune --forest`` and ``tune --online``, which can be named alone,
             and ``optimize`` includes ``optimize --graphs``.
-        algorithms: the algorithms of ``optimize`` and ``tune``. A task skips those that cannot do
-            it; ``tune --online`` uses ``mira`` if none of them learns online.
+        algorithms: the algorithms of ``optimize`` and ``tune``. ``optimize --graphs`` and
+            ``tune --online`` skip those that cannot learn from graphs, or online; the latter uses
+            ``mira`` if none of them can.
 
     Raises:
         UsageError: an unknown command or algorithm.
@@ -61,7 +62,9 @@ def warm_up(
         >>> [warming.task for warming in mosesplug.warm_up(["score"])]
         ['score']
     """
-    algorithms = tuple(dict.fromkeys(algorithms))
+    from mosesplug.optimizers import algorithm as find_algorithm
+
+    algorithms = tuple(dict.fromkeys(find_algorithm(name).name for name in algorithms))
     done = []
     for task in _choose_tasks(tasks) if tasks else TASKS:
         start, before = time.perf_counter(), count_compiled()

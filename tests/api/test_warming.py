@@ -162,8 +162,8 @@ def test_nothing_is_left_to_compile(
 
 
 @pytest.mark.parametrize(
-    ("tasks", "algorithms"), [(["dance"], ["mert"]), (["optimize"], ["nothing"])]
+    ("tasks", "algorithms"), [(["dance"], ["mert"]), (["score"], ["dance"])]
 )
 def test_unknown_names(tasks: list[str], algorithms: list[str]) -> None:
-    with pytest.raises(mosesplug.UsageError, match=f"{tasks[0]}|nothing"):
+    with pytest.raises(mosesplug.UsageError, match="dance"):
         mosesplug.warm_up(tasks, algorithms)
