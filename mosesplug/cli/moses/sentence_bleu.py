@@ -28,6 +28,10 @@ OF_LIST = Program(
 )
 
 
+_MOST_DIGITS = 18
+"""Of a sentence id: what an int64 holds."""
+
+
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run ``sentence-bleu`` and exit."""
     run(OF_LINES, score_lines, arguments)
@@ -64,7 +68,7 @@ def score_list(arguments: Arguments) -> None:
     for number, line in enumerate(_input(), start=1):
         fields = line.split(b" ||| ")
         identifier = fields[0].strip()
-        if len(fields) < 2 or not identifier.isdigit():
+        if len(fields) < 2 or not identifier.isdigit() or len(identifier) > _MOST_DIGITS:
             raise DataError(
                 f"line {number} of the input is not a line of an n-best list: it must begin with"
                 " 'number ||| text'"

@@ -76,6 +76,7 @@ def test_lists(
         (b"1 ||| a\n0 ||| b\n", ["ref"], True, "line 2 of the input has sentence 0 after 1"),
         (b"0 a\n", ["ref"], True, "line 1 of the input is not a line of an n-best list"),
         (b"x ||| a\n", ["ref"], True, "line 1 of the input is not a line"),
+        (b"9" * 5000 + b" ||| a\n", ["ref"], True, "line 1 of the input is not a line"),
         (b"\n", ["ref"], True, "line 1 of the input is not a line"),
     ],
 )
