@@ -36,6 +36,7 @@ __all__ = [
     "parse_integer",
     "parse_real",
     "run",
+    "split_names",
 ]
 
 _HELP_COLUMN = 30
@@ -337,3 +338,8 @@ class _Reading:
 
     def _hint(self) -> str:
         return f" ({self._program.name} --help lists them)"
+
+
+def split_names(text: str | None) -> list[str]:
+    """Split file names at commas, without empty ones."""
+    return [name for name in (text or "").split(",") if name]

@@ -14,8 +14,8 @@ from mosesplug.cli.moses.arguments import (
     ProgramOption,
     parse_integer,
     run,
+    split_names,
 )
-from mosesplug.cli.moses.extractor import files
 from mosesplug.cores import usable_cores
 from mosesplug.errors import UsageError
 
@@ -94,7 +94,7 @@ def evaluate(arguments: Arguments) -> None:
         FormatError, DataError: a file cannot be used.
     """
     references, candidates, lists = (
-        files(arguments[name]) for name in ("reference", "candidate", "nbest")
+        split_names(arguments[name]) for name in ("reference", "candidate", "nbest")
     )
     if not references:
         raise UsageError("name at least one reference with --reference")

@@ -13,6 +13,7 @@ from mosesplug.cli.moses.arguments import (
     ProgramOption,
     parse_integer,
     run,
+    split_names,
 )
 from mosesplug.cores import usable_cores
 from mosesplug.errors import DataError, UsageError
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from mosesplug.moses_tools.extraction import ScoredBlock
     from mosesplug.moses_tools.extractor_files import Iteration
 
-__all__ = ["files", "main"]
+__all__ = ["main"]
 
 PROGRAM = Program(
     "extractor",
@@ -75,9 +76,9 @@ def write_features_and_statistics(arguments: Arguments) -> None:
         FormatError, DataError: a file cannot be used.
     """
     lists, references, before = (
-        files(arguments[name]) for name in ("nbest", "reference", "prev-ffile")
+        split_names(arguments[name]) for name in ("nbest", "reference", "prev-ffile")
     )
-    scores_before = files(arguments["prev-scfile"])
+    scores_before = split_names(arguments["prev-scfile"])
     for name in ("scfile", "ffile"):
         if not arguments[name]:
             raise UsageError(f"--{name} is empty: name the file to write")
@@ -140,8 +141,3 @@ def _read_earlier(
                 f" {name}: give the --sctype that it was made with"
             )
     return iterations
-
-
-def files(text: str | None) -> list[str]:
-    """Split file names at commas, without empty ones."""
-    return [name for name in (text or "").split(",") if name]

@@ -15,6 +15,7 @@ from mosesplug.cli.moses.arguments import (
     parse_integer,
     parse_real,
     run,
+    split_names,
 )
 from mosesplug.errors import DataError, UsageError
 
@@ -147,7 +148,9 @@ def _mert(given: Arguments) -> None:
     _log(f"Seeding random numbers with {seed}")
     rng = np.random.default_rng(seed % 2**32)
     threads = max(1, given["threads"])
-    data = load_extractor_files(_names(given["ffile"]), _names(given["scfile"]), threads=threads)
+    data = load_extractor_files(
+        split_names(given["ffile"]), split_names(given["scfile"]), threads=threads
+    )
     _log(f"{data.tuning_set.n_hyps} distinct hypotheses of {data.hypotheses}")
     _check_data(given, metric, data)
     tuning_set = remove_sparse(data.tuning_set, given["sparse-weights"])
@@ -158,7 +161,7 @@ def _mert(given: Arguments) -> None:
         else None
         for name in ("optimize", "positive")
     )
-    starts, minima, maxima = read_starts(_names(given["ifile"]), tuning_set.space)
+    starts, minima, maxima = read_starts(split_names(given["ifile"]), tuning_set.space)
     problem = Problem(
         tuning_set, metric, active, minima, maxima, tuple(starts[1:]), threads, positive
     )
@@ -185,7 +188,7 @@ def _check(given: Arguments) -> None:
         raise UsageError(f"--shard-size {given['shard-size']:g}: must be from 0 to 1")
     if given["shard-count"] < 0:
         raise UsageError(f"--shard-count {given['shard-count']}: must be at least 0")
-    if not _names(given["ifile"]):
+    if not split_names(given["ifile"]):
         raise UsageError("no starting point: use --ifile FILE")
 
 
@@ -223,10 +226,6 @@ def _search(given: Arguments) -> tuple[str, dict[str, object]]:
         else:
             kept.append(piece)
     return ",".join(kept), options
-
-
-def _names(text: str) -> list[str]:
-    return [name for name in text.split(",") if name]
 
 
 def _number(weight: float) -> str:
