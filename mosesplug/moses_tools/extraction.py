@@ -79,8 +79,12 @@ def extract(
 
     Args:
         earlier: the files of earlier iterations.
-        blocks: the n-best lists, one after the other.
+        blocks: the n-best lists, one after the other; at least one if there are no files.
         with_duplicates: whether duplicates stay.
+
+    Raises:
+        DataError: the iterations do not match each other.
+        FormatError, DecoderError: as ``blocks`` raises them.
     """
     iterations = list(earlier)
     n_before = sum(len(iteration.features.dense) for iteration in iterations)

@@ -19,12 +19,12 @@ __all__ = ["parse_columns"]
 
 
 def parse_columns(
-    padded: Bytes, starts: Positions, ends: Positions, layout: Layout
+    text: Bytes, starts: Positions, ends: Positions, layout: Layout
 ) -> NDArray[np.float32] | None:
     """Parse the dense values of fields as Moses writes them, without sparse features.
 
     Args:
-        padded: the text with ``PAD`` newlines before and after it.
+        text: uint8; the lines, each with a ``\\n`` at its end.
         starts: int64 ``[n]``; the blank at the start of each field.
         ends: int64 ``[n]``; one past the blank at the end of each field.
         layout: labels and widths.
@@ -41,11 +41,11 @@ def parse_columns(
     labels[:1] = [b" " + label for label in labels[:1]]
     label_ends = np.array([0, *itertools.accumulate(map(len, labels))], dtype=np.int64)
     dense = np.empty((len(starts), len(labels)), dtype=np.float32)
-    text = np.frombuffer(b"".join(labels), dtype=np.uint8)
+    label_text = np.frombuffer(b"".join(labels), dtype=np.uint8)
     # Read-only, as the texts of search graphs: the parser of numbers is compiled once.
-    padded = read_only(padded)
-    words = view_words(padded)
-    return dense if parse_rows(padded, words, starts, ends, text, label_ends, dense) else None
+    text = read_only(text)
+    words = view_words(text)
+    return dense if parse_rows(text, words, starts, ends, label_text, label_ends, dense) else None
 
 
 @lean_kernel

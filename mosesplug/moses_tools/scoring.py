@@ -122,8 +122,6 @@ class _Preprocessing:
 
     def apply(self, lines: Sequence[bytes]) -> list[bytes]:
         if self.filter:
-            # Imported here: most calls use no filter.
-
             lines = filter_lines(self.filter, lines)
         return [select_factors(line, self.factors) for line in lines]
 

@@ -100,7 +100,7 @@ def install_tools(
 
 
 def write_launchers(directory: Path, *, force: bool = False, peer: Peer = "moses") -> None:
-    """Write all launchers, or none.
+    """Write all launchers; none if a file or directory is in the way of one.
 
     Args:
         directory: the directory for the launchers; created if missing.

@@ -93,7 +93,8 @@ def solve_in_epochs(
         progress: callback after every epoch.
 
     Returns:
-        Weights, score and history, one mapping per epoch, and the states with these weights.
+        Weights, score and history, one mapping per epoch, and the states after the epoch that was
+        chosen. If the initial weights are the result, the states have those of the best epoch.
 
     Raises:
         OptimizerError: no epoch ended with usable weights.
