@@ -100,9 +100,9 @@ def _shorten(configuration: Configuration, directory: Path) -> Configuration:
 
 def _with_few_restarts(optimizer: Optimizer) -> Optimizer:
     """Return the optimizer with one restart, if it has any."""
-    options: Any = optimizer.options
-    if getattr(options, "restarts", 0) < 2:
+    if optimizer.values.get("restarts", 0) < 2:
         return optimizer
+    options: Any = optimizer.options
     return replace(optimizer, options=replace(options, restarts=1))
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -299,7 +298,7 @@ def add_averaging(learner: Learner) -> Learner:
         state = learner.init(weights)
         return replace(state, vectors={**state.vectors, AVERAGE: np.zeros(len(weights))})
 
-    def apply(state: LearnerState, change: Any, step: Step) -> LearnerState:
+    def apply(state: LearnerState, change: Change, step: Step) -> LearnerState:
         total = state.vectors[AVERAGE]
         vectors = {name: vector for name, vector in state.vectors.items() if name != AVERAGE}
         state = learner.apply(replace(state, vectors=vectors), change, step)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +86,7 @@ class Epoch:
             context.data.seed, context.optimizer.online.batch, metric, self.start.numbering.active
         )
 
-    def setup(self, sentences: Iterable[int], **more: Any) -> EpochSetup:
+    def setup(self, sentences: Iterable[int], **more: int) -> EpochSetup:
         """Return the setup of some sentences; ``more`` goes into the start record."""
         context, configuration = self.context, self.context.data.configuration
         return EpochSetup(
