@@ -78,7 +78,7 @@ def show(
         )
     shown = [each for place, each in enumerate(found.hypotheses) if place < top or each.roles]
     if json:
-        document = _rename_metric(asdict(found))
+        document = asdict(found)
         document["hypotheses"] = [asdict(each) for each in shown]
         print_json({**document, "of": len(found.hypotheses)})
         return
@@ -89,11 +89,6 @@ def show(
     if features and shown:
         print()
         _print_contributions(found, shown)
-
-
-def _rename_metric(document: dict[str, Any]) -> dict[str, Any]:
-    """Return an object with the key of the sentence metric as in earlier versions."""
-    return {"worth" if key == "sentence_metric" else key: document[key] for key in document}
 
 
 def diff(
@@ -274,7 +269,7 @@ def _diff_iterations(
         found = compare_iterations(run, *iterations)
     if json:
         rows = [{**asdict(each), "overlap": each.overlap} for each in found.sentences]
-        print_json({**_rename_metric(asdict(found)), "sentences": rows})
+        print_json({**asdict(found), "sentences": rows})
         return
     _print_overview(found)
     print()
