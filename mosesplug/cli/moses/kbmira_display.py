@@ -34,10 +34,10 @@ class Visit(Protocol):
     """The report of a learner about one sentence."""
 
     @property
-    def hope_worth(self) -> NDArray[np.float32]: ...
+    def hope_gain(self) -> NDArray[np.float32]: ...
 
     @property
-    def fear_worth(self) -> NDArray[np.float32]: ...
+    def fear_gain(self) -> NDArray[np.float32]: ...
 
     @property
     def loss(self) -> NDArray[np.float32]: ...
@@ -106,25 +106,25 @@ class Display(Generic[Kind]):
         """Return the lines about one update, followed by an empty line."""
         hope, fear = self._vectors(visit)
         difference = self._difference(hope, fear)
-        worths = visit.hope_worth[0], visit.fear_worth[0]
+        gains = visit.hope_gain[0], visit.fear_gain[0]
         lines = [
             f"Updating sent {number}",
             f"Wght: {self._shown_weights(weights)}",
-            self._line("Hope", hope, worths[0], weights),
-            self._line("Fear", fear, worths[1], weights),
-            self._line("Diff", difference, worths[0] - worths[1], weights),
+            self._line("Hope", hope, gains[0], weights),
+            self._line("Fear", fear, gains[1], weights),
+            self._line("Diff", difference, gains[0] - gains[1], weights),
             f"Loss: {visit.loss[0]:g} Scale: 1",
         ]
         return "\n".join(lines) + "\n"
 
     def _line(
-        self, what: str, vector: Vector, worth: np.float32, weights: NDArray[np.float32]
+        self, what: str, vector: Vector, gain: np.float32, weights: NDArray[np.float32]
     ) -> str:
         """Return the line of one hypothesis: features, metric score and model score."""
         score = np.float32(0.0)
         for column, value in vector:
             score += weights[column] * value
-        return f"{what}: {' '.join(self._pairs(vector))} BLEU:{worth:g} Score:{score:g}"
+        return f"{what}: {' '.join(self._pairs(vector))} BLEU:{gain:g} Score:{score:g}"
 
     def _difference(self, hope: Vector, fear: Vector) -> Vector:
         """Return the features of the hope minus those of the fear."""

@@ -81,13 +81,13 @@ class HopeFear:
 
     Attributes:
         hope, fear: derivations with high model score and high (hope) or low (fear) BLEU.
-        hope_worth, fear_worth: their BLEU with the background, times the reference length.
+        hope_gain, fear_gain: their BLEU with the background, times the reference length.
     """
 
     hope: ScoredDerivation
     fear: ScoredDerivation
-    hope_worth: np.float32
-    fear_worth: np.float32
+    hope_gain: np.float32
+    fear_gain: np.float32
 
 
 def hope_and_fear(
@@ -103,22 +103,22 @@ def hope_and_fear(
         graph: the graph of the sentence.
         weights: float32, one per column.
         background: float32 ``[9]``; decayed sum of the statistics of earlier choices.
-        safe_hope: if the model score of the hope is more than five times its worth, scale the
+        safe_hope: if the model score of the hope is more than five times its gain, scale the
             model score down to that ratio and search again.
 
     Raises:
         DataError: see ``find``.
     """
     hope = find(graph, weights, background, sign=1.0)
-    worth = weigh(hope.statistics, background)
+    gain = weigh(hope.statistics, background)
     size = abs(hope.score)
     if safe_hope and size > np.float32(1e-8):
-        scale = float(abs(worth * MODEL_SHARE) / size)
+        scale = float(abs(gain * MODEL_SHARE) / size)
         if scale < 1.0:
             hope = find(graph, weights, background, sign=1.0, scale=scale)
-            worth = weigh(hope.statistics, background)
+            gain = weigh(hope.statistics, background)
     fear = find(graph, weights, background, sign=-1.0)
-    return HopeFear(hope, fear, worth, weigh(fear.statistics, background))
+    return HopeFear(hope, fear, gain, weigh(fear.statistics, background))
 
 
 def find(
@@ -129,7 +129,7 @@ def find(
     sign: float = 0.0,
     scale: float = 1.0,
 ) -> ScoredDerivation:
-    """Find the derivation of highest ``scale * score + sign * worth``.
+    """Find the derivation of highest ``scale * score + sign * gain``.
 
     The last one wins ties.
 
@@ -137,7 +137,7 @@ def find(
         graph: the graph of the sentence.
         weights: float32, one per column; absolute values up to 1e-8 count as 0.
         background: float32 ``[9]``; statistics added to those of the derivation.
-        sign: sign of the worth; 0 uses the model score alone, which makes the search exact.
+        sign: sign of the gain; 0 uses the model score alone, which makes the search exact.
         scale: factor of the model score.
 
     Raises:

@@ -70,14 +70,14 @@ class WideGraphSearch(GraphSearch):
 
         with name_sentence(sentence):
             hope = search(1.0)
-            worth = weigh(hope.statistics, background)
+            gain = weigh(hope.statistics, background)
             if safe_hope and abs(hope.score) > np.float32(1e-8):
-                scale = float(abs(worth * MODEL_SHARE) / abs(hope.score))
+                scale = float(abs(gain * MODEL_SHARE) / abs(hope.score))
                 if scale < 1.0:
                     hope = search(1.0, scale)
-                    worth = weigh(hope.statistics, background)
+                    gain = weigh(hope.statistics, background)
             fear = search(-1.0)
-        return HopeFear(hope, fear, worth, weigh(fear.statistics, background))
+        return HopeFear(hope, fear, gain, weigh(fear.statistics, background))
 
     def widen(self, beam: int) -> WideGraphSearch:
         """Return a search with another beam."""

@@ -108,9 +108,9 @@ def ways(
             statistics += tail.statistics
         statistics[8] = length
         score = np.float32(dense @ WEIGHTS + sum(tail.score for tail in tails))
-        worth = np.float32(single_bleu(statistics + BACKGROUND)) * (length + BACKGROUND[8])
+        gain = np.float32(single_bleu(statistics + BACKGROUND)) * (length + BACKGROUND[8])
         features = dense + sum((tail.features for tail in tails), np.zeros(2, dtype=np.float32))
-        value = np.float32(score + np.float32(sign) * worth)
+        value = np.float32(score + np.float32(sign) * gain)
         found.append(Partial(score, words, statistics, value, features))
     return found
 
@@ -185,11 +185,11 @@ def test_model_alone_finds_the_best_of_all_derivations(
 def test_gains_of_hope_and_fear(case: tuple[list[list[Edge]], References], safe_hope: bool) -> None:
     """BLEU in double precision, times the reference length, of both with the background."""
     pair = hope_and_fear(made(*case), WEIGHTS, BACKGROUND, safe_hope=safe_hope)
-    for found, worth in ((pair.hope, pair.hope_worth), (pair.fear, pair.fear_worth)):
+    for found, gain in ((pair.hope, pair.hope_gain), (pair.fear, pair.fear_gain)):
         totals = (found.statistics + BACKGROUND).astype(np.float64)
         logs = np.log(totals[0:8:2] / totals[1:8:2]).mean()
         bleu = math.exp(logs + min(0.0, 1.0 - totals[8] / totals[1]))
-        assert worth == pytest.approx(bleu * totals[8], rel=1e-5)
+        assert gain == pytest.approx(bleu * totals[8], rel=1e-5)
 
 
 def test_safe_hope_bounds_the_model() -> None:
@@ -214,7 +214,7 @@ def test_an_empty_background_gives_a_score_of_zero() -> None:
     """Zero matches are no reason for anything but 0."""
     nodes = [[Edge((b"a",), 1, (1.0, 0.0)), Edge((b"b",), 1, (0.0, 0.0))]]
     pair = hope_and_fear(made(nodes, [[b"c"]]), WEIGHTS, np.zeros(9, dtype=np.float32))
-    assert pair.hope_worth == pair.fear_worth == np.float32(0.0)
+    assert pair.hope_gain == pair.fear_gain == np.float32(0.0)
     assert pair.hope.edges.tolist() == pair.fear.edges.tolist() == [0]
 
 

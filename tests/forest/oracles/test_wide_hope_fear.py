@@ -26,18 +26,18 @@ def test_hope_and_fear_of_all_partial_derivations_are_exact(seed: int) -> None:
     exact = search.widen(0)
     assert exact.n_sentences == 1
     scores = listed.uses @ graph.edge_scores(WEIGHTS.astype(np.float64))
-    worths = [float(weigh(whole_statistics(text, references), BACKGROUND)) for text in texts]
+    gains = [float(weigh(whole_statistics(text, references), BACKGROUND)) for text in texts]
     pair = exact.hope_and_fear(0, WEIGHTS, BACKGROUND, safe_hope=False)
     best = exact.model_best(0, WEIGHTS)
     assert best.score == pytest.approx(scores.max(), abs=1e-5)
-    for sign, found, worth in ((1, pair.hope, pair.hope_worth), (-1, pair.fear, pair.fear_worth)):
+    for sign, found, gain in ((1, pair.hope, pair.hope_gain), (-1, pair.fear, pair.fear_gain)):
         assert found.values @ WEIGHTS[found.columns] == pytest.approx(found.score, abs=1e-5)
-        value = float(found.score) + sign * float(worth)
-        assert value == pytest.approx((scores + sign * np.array(worths)).max(), abs=1e-4)
+        value = float(found.score) + sign * float(gain)
+        assert value == pytest.approx((scores + sign * np.array(gains)).max(), abs=1e-4)
     # A beam of one, as in Moses, finds nothing better.
     narrow = search.hope_and_fear(0, WEIGHTS, BACKGROUND, safe_hope=False)
-    assert narrow.hope.score + narrow.hope_worth <= pair.hope.score + pair.hope_worth + 1e-4
-    assert narrow.fear.score - narrow.fear_worth <= pair.fear.score - pair.fear_worth + 1e-4
+    assert narrow.hope.score + narrow.hope_gain <= pair.hope.score + pair.hope_gain + 1e-4
+    assert narrow.fear.score - narrow.fear_gain <= pair.fear.score - pair.fear_gain + 1e-4
 
 
 def test_safe_hope_limits_the_model_score() -> None:
@@ -47,5 +47,5 @@ def test_safe_hope_limits_the_model_score() -> None:
     weights = 1000 * WEIGHTS
     free = search.hope_and_fear(0, weights, BACKGROUND, safe_hope=False)
     safe = search.hope_and_fear(0, weights, BACKGROUND, safe_hope=True)
-    assert safe.hope_worth >= free.hope_worth
+    assert safe.hope_gain >= free.hope_gain
     assert search.widen(7).beam == 7

@@ -1,7 +1,7 @@
 """Choices of k-best MIRA: hope, fear and 1-best of a sentence's hypotheses.
 
 Cherry & Foster (2012). Everything is computed in single precision and in the order of Moses'
-``kbmira``. A background of thousands of words makes the worths so large that single precision ties
+``kbmira``. A background of thousands of words makes the gains so large that single precision ties
 hypotheses which double precision separates; ties go to the first, so only the same arithmetic makes
 the same choices.
 """
@@ -19,7 +19,7 @@ from mosesplug.optimizers.lists.single_precision import MiraLists
 __all__ = ["background_bleu", "choose_hypotheses", "first_best", "score_rows"]
 
 MODEL_SHARE = 5.0
-"""With ``safe_hope``, the model score is at most this many times the worth."""
+"""With ``safe_hope``, the model score is at most this many times the gain."""
 
 
 @kernel
@@ -54,7 +54,7 @@ def score_rows(
 
 @kernel
 def background_bleu(
-    rows: NDArray[np.float32], background: NDArray[np.float32], worths: NDArray[np.float32]
+    rows: NDArray[np.float32], background: NDArray[np.float32], gains: NDArray[np.float32]
 ) -> None:
     """Write BLEU of each row with the background, times the reference length of both.
 
@@ -63,38 +63,38 @@ def background_bleu(
     Args:
         rows: float32 ``[n, 9]``, statistics of ``metrics.Bleu``.
         background: float32 ``[9]``.
-        worths: output, float32 ``[n]``.
+        gains: output, float32 ``[n]``.
     """
     totals = np.empty(len(background), dtype=np.float32)
     for row in range(len(rows)):
         for column in range(len(background)):
             totals[column] = rows[row, column] + background[column]
-        worths[row] = single_bleu(totals) * totals[8]
+        gains[row] = single_bleu(totals) * totals[8]
 
 
 @kernel
 def choose_hypotheses(
     scores: NDArray[np.float32],
-    worths: NDArray[np.float32],
+    gains: NDArray[np.float32],
     sums: NDArray[np.float32],
     safe_hope: bool,
 ) -> tuple[int, int, int]:
     """Return hypotheses of the highest hope, fear and model score, in a tie the first.
 
     Args:
-        scores, worths: float32 ``[hypotheses of the sentence]``.
+        scores, gains: float32 ``[hypotheses of the sentence]``.
         sums: float32, a buffer of the same size.
         safe_hope: limit the model score in the hope.
     """
     one = np.float32(1.0)
-    hope = _first_largest(one, scores, one, worths, sums)
-    fear = _first_largest(one, scores, -one, worths, sums)
-    model = _first_largest(one, scores, np.float32(0.0), worths, sums)
+    hope = _first_largest(one, scores, one, gains, sums)
+    fear = _first_largest(one, scores, -one, gains, sums)
+    model = _first_largest(one, scores, np.float32(0.0), gains, sums)
     size = abs(scores[hope])
     if safe_hope and size > np.float32(1e-8):
-        scale = abs(worths[hope] * np.float32(MODEL_SHARE)) / size
+        scale = abs(gains[hope] * np.float32(MODEL_SHARE)) / size
         if scale < one:
-            hope = _first_largest(scale, scores, one, worths, sums)
+            hope = _first_largest(scale, scores, one, gains, sums)
     return hope, fear, model
 
 
@@ -103,13 +103,13 @@ def _first_largest(
     scale: np.float32,
     scores: NDArray[np.float32],
     sign: np.float32,
-    worths: NDArray[np.float32],
+    gains: NDArray[np.float32],
     sums: NDArray[np.float32],
 ) -> int:
-    """Return the first row of largest ``scale * score + sign * worth``; fill ``sums``."""
+    """Return the first row of largest ``scale * score + sign * gain``; fill ``sums``."""
     largest = -np.float32(np.inf)
     for row in range(len(scores)):
-        sums[row] = scale * scores[row] + sign * worths[row]
+        sums[row] = scale * scores[row] + sign * gains[row]
         largest = max(largest, sums[row])
     for row in range(len(sums)):
         if sums[row] == largest:

@@ -43,15 +43,15 @@ class SearchVisits(NamedTuple):
 
     Attributes:
         hopes_and_fears: hope and fear.
-        hope_worth, fear_worth: float32 ``[n]``.
+        hope_gain, fear_gain: float32 ``[n]``.
         loss: float32 ``[n]``; 0 if fear and hope have the same gain, negative if the
             margin is large enough.
-        occasion: bool ``[n]``; whether the hope is worth more than the fear.
+        occasion: bool ``[n]``; whether the gain of the hope is larger than that of the fear.
     """
 
     hopes_and_fears: list[HopeAndFear]
-    hope_worth: NDArray[np.float32]
-    fear_worth: NDArray[np.float32]
+    hope_gain: NDArray[np.float32]
+    fear_gain: NDArray[np.float32]
     loss: NDArray[np.float32]
     occasion: NDArray[np.bool_]
 
@@ -125,7 +125,7 @@ class SearchMiraLearner:
                 safe_hope=self.settings.safe_hope,
             )
             found.append(pair)
-            if not pair.hope_worth > pair.fear_worth:
+            if not pair.hope_gain > pair.fear_gain:
                 continue
             chosen = pair.hope
             if self.settings.model_background:
@@ -134,12 +134,12 @@ class SearchMiraLearner:
                 self.settings,
                 self.state,
                 *subtract_features(pair.hope, pair.fear, self._n_dense),
-                np.float32(pair.hope_worth - pair.fear_worth),
+                np.float32(pair.hope_gain - pair.fear_gain),
             )
             update_background(self.settings, self.state, chosen.statistics)
-        hope_worth = np.array([pair.hope_worth for pair in found], dtype=np.float32)
-        fear_worth = np.array([pair.fear_worth for pair in found], dtype=np.float32)
-        return SearchVisits(found, hope_worth, fear_worth, losses, hope_worth > fear_worth)
+        hope_gain = np.array([pair.hope_gain for pair in found], dtype=np.float32)
+        fear_gain = np.array([pair.fear_gain for pair in found], dtype=np.float32)
+        return SearchVisits(found, hope_gain, fear_gain, losses, hope_gain > fear_gain)
 
     def average(self) -> NDArray[np.float32]:
         """Return the averaged weights, float32 ``[n_features]``, in Moses' scale.

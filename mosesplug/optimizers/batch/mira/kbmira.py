@@ -2,16 +2,16 @@
 
 In each sentence the *hope* is the maximum of model score plus metric, the *fear* that of model
 score minus metric. The weights take the smallest step, at most ``C``, that ranks hope above fear by
-a margin as large as their difference in worth. The weights are averaged over all updates; the
+a margin as large as their difference in gain. The weights are averaged over all updates; the
 result is the average with the best score of those after each epoch.
 
-The worth of a hypothesis is the metric's score of its statistics added to a *background* of earlier
+The gain of a hypothesis is the metric's score of its statistics added to a *background* of earlier
 choices, which decays, times the reference length of both (Chiang et al. 2008). For BLEU this is
 what Moses' ``kbmira`` computes, to the last bit. Any other metric scores the same sums. They are
 multiplied by its statistic ``reference_length`` if it has one, otherwise by the mean length of the
 sentence's hypotheses and of those in the background: a metric may have no length, and a factor that
 is the same for all hypotheses of a sentence favors none. For scores from outside, that factor is
-the number of sentences, so that a mean of scores gives the scores themselves as worth.
+the number of sentences, so that a mean of scores gives the scores themselves as gain.
 """
 
 from __future__ import annotations
@@ -149,20 +149,20 @@ class ListMiraLearner:
         lengths = problem.tuning_set.lengths[self.rows]
         if not needs_texts(self._metric):  # a mean of scores from outside: each counts alike
             lengths = np.ones_like(lengths)
-        self._worth = _Worth(self._metric, self.lists, lengths)
+        self._gains = _Gains(self._metric, self.lists, lengths)
 
     def resume(self, progress: MiraProgress) -> ListMiraLearner:
         """Return a learner on the same lists that continues from a copy of ``progress``."""
         learner = copy.copy(self)
         learner.state = copy.deepcopy(progress.state)
-        learner._worth = copy.copy(self._worth)
-        learner._worth.background_length = progress.background_length
+        learner._gains = copy.copy(self._gains)
+        learner._gains.background_length = progress.background_length
         return learner
 
     @property
     def progress(self) -> MiraProgress:
         """The state after the last visit; ``resume`` continues from it."""
-        return MiraProgress(self.state, self._worth.background_length)
+        return MiraProgress(self.state, self._gains.background_length)
 
     @property
     def updates(self) -> int:
@@ -181,7 +181,7 @@ class ListMiraLearner:
             visit_sentences(self.lists, self.settings, self.state, order, decisions)
             return decisions
         for visit, sentence in enumerate(order.tolist()):
-            worths = self._worth.of(sentence, self.state.background)
+            gains = self._gains.of(sentence, self.state.background)
             one = slice(visit, visit + 1)
             visit_sentences(
                 self.lists,
@@ -189,10 +189,10 @@ class ListMiraLearner:
                 self.state,
                 order[one],
                 MiraDecisions._make(column[one] for column in decisions),
-                worths,
+                gains,
             )
             if decisions.occasion[visit]:
-                self._worth.join(sentence, float(self.settings.decay))
+                self._gains.join(sentence, float(self.settings.decay))
         return decisions
 
     def average(self) -> NDArray[np.float32]:
@@ -251,7 +251,7 @@ def score_single(metric: Metric, totals: NDArray[np.float64]) -> float:
     return float(metric.score(totals))
 
 
-class _Worth:
+class _Gains:
     """Worth of hypotheses by a metric without a kernel; see the module."""
 
     def __init__(self, metric: Metric, lists: MiraLists, lengths: NDArray[np.int32]) -> None:
@@ -266,7 +266,7 @@ class _Worth:
         self.background_length = 1.0
 
     def of(self, sentence: int, background: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the worth of each statistics row of the sentence, float32."""
+        """Return the gain of each statistics row of the sentence, float32."""
         start, end = self._lists.row_offsets[sentence : sentence + 2]
         totals = self._lists.rows[start:end].astype(np.float64) + background
         if self._length_column is None:
@@ -298,8 +298,8 @@ def _decisions(n: int) -> MiraDecisions:
     return MiraDecisions(
         hope=np.zeros(n, dtype=np.int64),
         fear=np.zeros(n, dtype=np.int64),
-        hope_worth=np.zeros(n, dtype=np.float32),
-        fear_worth=np.zeros(n, dtype=np.float32),
+        hope_gain=np.zeros(n, dtype=np.float32),
+        fear_gain=np.zeros(n, dtype=np.float32),
         loss=np.zeros(n, dtype=np.float32),
         occasion=np.zeros(n, dtype=np.bool_),
     )

@@ -54,11 +54,11 @@ class HopeAndFear(Protocol):
         """The maximum of model score minus metric."""
 
     @property
-    def hope_worth(self) -> np.float32:
+    def hope_gain(self) -> np.float32:
         """BLEU with the background, times the reference length of both."""
 
     @property
-    def fear_worth(self) -> np.float32:
+    def fear_gain(self) -> np.float32:
         """The same of the fear."""
 
 

@@ -79,15 +79,15 @@ class MiraDecisions(NamedTuple):
 
     Attributes:
         hope, fear: int64 ``[n]``; hypotheses.
-        hope_worth, fear_worth: float32 ``[n]``.
+        hope_gain, fear_gain: float32 ``[n]``.
         loss: float32 ``[n]``; 0 without ``occasion``, negative where the margin is large enough.
-        occasion: bool ``[n]``; whether hope and fear differ, and the hope is worth more.
+        occasion: bool ``[n]``; whether hope and fear differ, and the hope has the larger gain.
     """
 
     hope: NDArray[np.int64]
     fear: NDArray[np.int64]
-    hope_worth: NDArray[np.float32]
-    fear_worth: NDArray[np.float32]
+    hope_gain: NDArray[np.float32]
+    fear_gain: NDArray[np.float32]
     loss: NDArray[np.float32]
     occasion: NDArray[np.bool_]
 
@@ -98,7 +98,7 @@ def visit_sentences(
     state: MiraState,
     order: NDArray[np.int64],
     decisions: MiraDecisions,
-    worths: NDArray[np.float32] | None = None,
+    gains: NDArray[np.float32] | None = None,
 ) -> None:
     """Visit sentences in order: choose hope and fear, and update the weights.
 
@@ -108,20 +108,20 @@ def visit_sentences(
         state: output.
         order: int64 ``[n]``; sentences.
         decisions: output, ``[n]``.
-        worths: float32 ``[statistics rows of the sentence]``, by the metric, if it is one
+        gains: float32 ``[statistics rows of the sentence]``, by the metric, if it is one
             sentence; None: BLEU in the background.
     """
     longest = int(np.diff(lists.offsets).max(initial=0))
     widest = lists.n_dense + 2 * int(np.diff(lists.indptr).max(initial=0))
-    if is_bleu := worths is None:
-        worths = np.empty(int(np.diff(lists.row_offsets).max(initial=0)), dtype=np.float32)
+    if is_bleu := gains is None:
+        gains = np.empty(int(np.diff(lists.row_offsets).max(initial=0)), dtype=np.float32)
     buffers = (
         np.empty((3, longest), dtype=np.float32),
         np.empty(widest, dtype=np.int32),
         np.empty(widest, dtype=np.float32),
     )
     tuples: tuple[Any, ...] = (*lists, *settings, *state, *decisions)
-    _visit(*(*tuples, order, worths, is_bleu, *buffers))
+    _visit(*(*tuples, order, gains, is_bleu, *buffers))
 
 
 # Kernels take arrays and not the tuples that hold them: a tuple takes long to compile.
@@ -150,12 +150,12 @@ def _visit(
     background: NDArray[np.float32],
     hopes: NDArray[np.int64],
     fears: NDArray[np.int64],
-    hope_worths: NDArray[np.float32],
-    fear_worths: NDArray[np.float32],
+    hope_gains: NDArray[np.float32],
+    fear_gains: NDArray[np.float32],
     losses: NDArray[np.float32],
     occasions: NDArray[np.bool_],
     order: NDArray[np.int64],
-    worths: NDArray[np.float32],
+    gains: NDArray[np.float32],
     is_bleu: bool,
     buffers: NDArray[np.float32],
     changed: NDArray[np.int32],
@@ -164,7 +164,7 @@ def _visit(
     """Run ``visit_sentences`` on the arrays of its arguments, in order, and buffers.
 
     Args:
-        is_bleu: whether to compute ``worths``.
+        is_bleu: whether to compute ``gains``.
         buffers: float32 ``[3, hypotheses of the longest sentence]``.
         changed, changes: of the most features that hope and fear can have.
     """
@@ -172,19 +172,19 @@ def _visit(
         sentence = order[visit]
         start = offsets[sentence]
         size = offsets[sentence + 1] - start
-        scores, worth_of, sums = buffers[0, :size], buffers[1, :size], buffers[2, :size]
+        scores, gain_of, sums = buffers[0, :size], buffers[1, :size], buffers[2, :size]
         score_rows(start, n_dense, dense, indptr, columns, values, weights, scores)
         first_row = row_offsets[sentence]
         if is_bleu:
-            background_bleu(rows[first_row : row_offsets[sentence + 1]], background, worths)
+            background_bleu(rows[first_row : row_offsets[sentence + 1]], background, gains)
         for row in range(size):
-            worth_of[row] = worths[row_of[start + row] - first_row]
-        hope, fear, model = choose_hypotheses(scores, worth_of, sums, safe_hope)
+            gain_of[row] = gains[row_of[start + row] - first_row]
+        hope, fear, model = choose_hypotheses(scores, gain_of, sums, safe_hope)
         hopes[visit], fears[visit] = start + hope, start + fear
-        hope_worths[visit], fear_worths[visit] = worth_of[hope], worth_of[fear]
-        margin = worth_of[hope] - worth_of[fear]
+        hope_gains[visit], fear_gains[visit] = gain_of[hope], gain_of[fear]
+        margin = gain_of[hope] - gain_of[fear]
         losses[visit] = 0.0
-        occasions[visit] = hope != fear and worth_of[hope] > worth_of[fear]
+        occasions[visit] = hope != fear and gain_of[hope] > gain_of[fear]
         if not occasions[visit]:
             continue
         n = _subtract(
@@ -264,7 +264,7 @@ def update_weights(
         settings: of the algorithm.
         state: output; the background stays as it is.
         columns, values: features of hope minus those of fear, ascending columns.
-        margin: difference in worth between hope and fear.
+        margin: difference in gain between hope and fear.
 
     Returns:
         The missing margin before the step; without a step it is not above 0.

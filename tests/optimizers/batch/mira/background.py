@@ -11,7 +11,7 @@ from mosesplug.metrics.bleu import bleu_score_row
 
 
 def background_bleu(statistics: NDArray[Any], background: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the worth of hypotheses for kbmira (Chiang et al. 2008): float64 ``[m]``.
+    """Return the gain of hypotheses for kbmira (Chiang et al. 2008): float64 ``[m]``.
 
     It is BLEU of a row plus the background, times the reference length of this sum.
 

@@ -35,8 +35,8 @@ class Pair:
 
     hope: Hypothesis
     fear: Hypothesis
-    hope_worth: np.float32
-    fear_worth: np.float32
+    hope_gain: np.float32
+    fear_gain: np.float32
 
 
 @dataclass(frozen=True)
@@ -75,13 +75,13 @@ class ListSearch:
     ) -> Pair:
         features, statistics = self._list(sentence)
         scores = features @ weights
-        worths = background_bleu(statistics, background.astype(np.float64))
-        hope, best = self._found(sentence, scores + worths)
+        gains = background_bleu(statistics, background.astype(np.float64))
+        hope, best = self._found(sentence, scores + gains)
         if safe_hope and abs(scores[best]) > 1e-8:
-            scale = min(1.0, abs(5 * worths[best] / scores[best]))
-            hope, best = self._found(sentence, scale * scores + worths)
-        fear, worst = self._found(sentence, scores - worths)
-        return Pair(hope, fear, np.float32(worths[best]), np.float32(worths[worst]))
+            scale = min(1.0, abs(5 * gains[best] / scores[best]))
+            hope, best = self._found(sentence, scale * scores + gains)
+        fear, worst = self._found(sentence, scores - gains)
+        return Pair(hope, fear, np.float32(gains[best]), np.float32(gains[worst]))
 
     def model_best(self, sentence: int, weights: NDArray[np.float32]) -> Hypothesis:
         features, _ = self._list(sentence)

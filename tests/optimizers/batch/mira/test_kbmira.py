@@ -92,17 +92,17 @@ def plain_mira(
             if first == end:
                 continue
             h, stats = features[first:end], made.stats[first:end]
-            scores, worths = h @ weights, background_bleu(stats, background)
+            scores, gains = h @ weights, background_bleu(stats, background)
             hope, fear, model = (
-                int(np.argmax(np.round(x, 5))) for x in (scores + worths, scores - worths, scores)
+                int(np.argmax(np.round(x, 5))) for x in (scores + gains, scores - gains, scores)
             )
             if options.safe_hope and abs(scores[hope]) > 1e-8:
-                scale = min(1.0, abs(5 * worths[hope] / scores[hope]))
-                hope = int(np.argmax(np.round(scale * scores + worths, 5)))
-            if hope == fear or not worths[hope] > worths[fear]:
+                scale = min(1.0, abs(5 * gains[hope] / scores[hope]))
+                hope = int(np.argmax(np.round(scale * scores + gains, 5)))
+            if hope == fear or not gains[hope] > gains[fear]:
                 continue
             difference = (h[hope] - h[fear]) * active
-            loss = worths[hope] - worths[fear] - (scores[hope] - scores[fear])
+            loss = gains[hope] - gains[fear] - (scores[hope] - scores[fear])
             if loss > 0:
                 squared = difference @ difference
                 rate = min(options.step_cap, loss / squared) if squared else 0.0
