@@ -141,9 +141,11 @@ def linear_gain(
     Returns:
         float64 ``[n]``.
     """
-    worth = (_worth(candidates.orders, occurs, gains)[candidates.ngrams]) * candidates.counts
+    by_ngram = (
+        (_ngram_gains(candidates.orders, occurs, gains)[candidates.ngrams]) * candidates.counts
+    )
     rows = np.repeat(np.arange(len(candidates)), np.diff(candidates.offsets))
-    sums = np.bincount(rows, weights=worth, minlength=len(candidates))
+    sums = np.bincount(rows, weights=by_ngram, minlength=len(candidates))
     return (gains.word * candidates.lengths + sums).astype(np.float64, copy=False)
 
 
@@ -163,12 +165,12 @@ def best_linear_gain(
     Raises:
         DataError: the derivation has more than ten million edges.
     """
-    values = ngram_values(graph, _worth(graph.orders, occurs, gains))
+    values = ngram_values(graph, _ngram_gains(graph.orders, occurs, gains))
     values += gains.word * graph.totals[:, 0]
     return graph.origins[viterbi(graph, values).edges]
 
 
-def _worth(
+def _ngram_gains(
     orders: NDArray[np.int32], occurs: NDArray[np.float64], gains: LinearBleu
 ) -> NDArray[np.float64]:
     """Return the gain of each n-gram, float64 ``[n_ngrams]``."""

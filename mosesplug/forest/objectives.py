@@ -73,8 +73,8 @@ class ScoredGraph:
 
     def gains(self, gains: LinearBleu) -> NDArray[np.float64]:
         """Return the gain of each edge of the split graph, float64 ``[n_split_edges]``."""
-        worth = np.concatenate([[0.0], gains.ngrams])[self.split.orders]
-        return gains.word * self.split.totals[:, 0] + ngram_values(self.split, worth)
+        by_ngram = np.concatenate([[0.0], gains.ngrams])[self.split.orders]
+        return gains.word * self.split.totals[:, 0] + ngram_values(self.split, by_ngram)
 
     def posterior(self, scores: NDArray[np.float64]) -> Posterior:
         """Return the posterior of the split graph, given scores of the original edges."""
@@ -212,8 +212,8 @@ def xbleu(
         scores = graph.graph.edge_scores(weights)
         split = graph.split
         found = graph.posterior(scores)
-        worth = np.where(growing[sentence], by_matches[split.orders], 0.0)
-        values = np.einsum("ij,j->i", split.totals, by_totals) + ngram_values(split, worth)
+        by_ngram = np.where(growing[sentence], by_matches[split.orders], 0.0)
+        values = np.einsum("ij,j->i", split.totals, by_totals) + ngram_values(split, by_ngram)
         own = 0.0
         if share > 0.0:
             spread = share * scores[split.origins]

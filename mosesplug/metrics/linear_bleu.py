@@ -58,8 +58,8 @@ class LinearBleu:
             statistics: ``[n, 9]``, statistics of ``metrics.Bleu``, whose matches are clipped.
         """
         gains = self.word * statistics[:, 1].astype(np.float64)
-        for order, worth in enumerate(self.ngrams.tolist()):
-            gains += worth * statistics[:, 2 * order]
+        for order, gain in enumerate(self.ngrams.tolist()):
+            gains += gain * statistics[:, 2 * order]
         return np.asarray(gains + self.reference * statistics[:, -1])
 
 

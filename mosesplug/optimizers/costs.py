@@ -96,8 +96,8 @@ class Costs:
         gains: NDArray[np.float64],
     ) -> NDArray[np.int64]:
         """Return the hypotheses to remember, one per non-empty sentence, int64."""
-        merits = {"one-best": scores, "hope": scores + gains, "oracle": gains}[self.remember]
-        return first_of_largest(batch.offsets, merits)
+        values = {"one-best": scores, "hope": scores + gains, "oracle": gains}[self.remember]
+        return first_of_largest(batch.offsets, values)
 
     def update_memory(
         self,
@@ -152,12 +152,12 @@ def _corpus(
     return totals, own, int(remembered[:, -1].sum()) + len(new)
 
 
-def first_of_largest(offsets: NDArray[np.int64], merits: NDArray[np.float64]) -> NDArray[np.int64]:
+def first_of_largest(offsets: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return the first row of the largest value of each non-empty sentence, int64."""
     widths = np.diff(offsets)
     starts = offsets[:-1][widths > 0]
     if not len(starts):
         return np.zeros(0, dtype=np.int64)
-    best = np.maximum.reduceat(merits, starts)
-    rows = np.flatnonzero(merits == np.repeat(best, widths[widths > 0]))
+    best = np.maximum.reduceat(values, starts)
+    rows = np.flatnonzero(values == np.repeat(best, widths[widths > 0]))
     return rows[np.searchsorted(rows, starts)]

@@ -161,9 +161,7 @@ def test_nothing_is_left_to_compile(
     assert loaded_kernels() - ahead == set()
 
 
-@pytest.mark.parametrize(
-    ("tasks", "algorithms"), [(["dance"], ["mert"]), (["score"], ["dance"])]
-)
+@pytest.mark.parametrize(("tasks", "algorithms"), [(["dance"], ["mert"]), (["score"], ["dance"])])
 def test_unknown_names(tasks: list[str], algorithms: list[str]) -> None:
     with pytest.raises(mosesplug.UsageError, match="dance"):
         mosesplug.warm_up(tasks, algorithms)

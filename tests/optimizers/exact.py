@@ -35,7 +35,7 @@ def best_score_of_all(problem: Problem) -> float:
     for start, direction in _lines(dense, offsets):
         ((thresholds, scores),) = searcher.along(direction[None], space.at(start))
         point = best_point(thresholds, scores, IntervalChoice(), 1e6)
-        if point is not None and point.merit > best:
+        if point is not None and point.value > best:
             # Rounding may promise too much beside thresholds: decoding has the last word.
             best = max(best, space.decode(space.at(start + point.step * direction)))
     return best

@@ -122,7 +122,7 @@ def greedy_oracles(
             background = others if (others[0:-1:2] > 0.0).all() else others + BLEU_PLUS_ONE
             with name_sentence(graphs[number].sentence):
                 found = oracle(graphs[number], background, beam=beam)
-            if _worth(others + found.statistics) > _worth(totals):
+            if _rank(others + found.statistics) > _rank(totals):
                 chosen[number], totals, changed = found, others + found.statistics, True
             on_progress(done, len(graphs), f"pass {turn}")
         if not changed:
@@ -160,7 +160,7 @@ def linear_oracles(
                 chosen.append(linear_oracle(graph, gains, beam=beam))
             on_progress(len(chosen), len(graphs), f"pass {turn}")
         found = _corpus(chosen)
-        if _worth(_sum_statistics(chosen)) <= _worth(totals):
+        if _rank(_sum_statistics(chosen)) <= _rank(totals):
             break
         best = found
     return best
@@ -172,7 +172,7 @@ def _sum_statistics(chosen: Sequence[Oracle]) -> NDArray[np.float64]:
     return totals
 
 
-def _worth(totals: NDArray[np.float64]) -> tuple[float, float]:
+def _rank(totals: NDArray[np.float64]) -> tuple[float, float]:
     """Return BLEU, and a second score that orders choices whose BLEU is 0."""
     smoothed = totals + BLEU_PLUS_ONE
     return float(bleu_score_row(totals)), float(bleu_score_row(smoothed))

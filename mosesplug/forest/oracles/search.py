@@ -209,8 +209,8 @@ def _extend(
             slot = _slot(partials, known, table, first[node], used)
             row = table[slot]
             if row < first[node]:
-                worth = _worth(known, used, judge, judge.shares[node], scratch.totals)
-                known.values[used] = judge.gain * worth + judge.model * partials.scores[used]
+                bleu = _background_bleu(known, used, judge, judge.shares[node], scratch.totals)
+                known.values[used] = judge.gain * bleu + judge.model * partials.scores[used]
                 table[slot] = used
                 used += 1
             elif partials.scores[used] >= partials.scores[row]:
@@ -314,7 +314,7 @@ def _code(number: int) -> np.uint64:
 
 
 @inlined_kernel
-def _worth(
+def _background_bleu(
     known: Matches, row: int, judge: Judge, share: float, totals: NDArray[np.float64]
 ) -> float:
     """Return BLEU with the background, times the reference length if ``per_word``.

@@ -57,11 +57,11 @@ def choose_best(
     """
     fixed_count = bool(initial[~problem.active_mask].any())
 
-    def merit(number: int) -> tuple[bool, float, bool]:
+    def rank(number: int) -> tuple[bool, float, bool]:
         tunes = bool(found[number].any())
         return fixed_count or tunes, scores[number], tunes
 
-    return max(range(len(scores)), key=merit)
+    return max(range(len(scores)), key=rank)
 
 
 def insert_active(problem: Problem, initial: Vector, found: Vector) -> Vector:

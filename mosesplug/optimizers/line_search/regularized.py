@@ -122,11 +122,11 @@ class LineMove:
 
     Attributes:
         weights: float64 ``[n_features]``.
-        merit: the score there minus the penalty.
+        value: the score there minus the penalty.
     """
 
     weights: Vector
-    merit: float
+    value: float
 
 
 def best_move(
@@ -155,7 +155,7 @@ def best_move(
         point = best_point(thresholds, scores, IntervalChoice(), furthest, within)
         if point is None:
             return None
-        return LineMove(weights + point.step * direction, point.merit)
+        return LineMove(weights + point.step * direction, point.value)
     reach = max(-furthest, within[0]), min(furthest, within[1])
     anchor = regularizer.anchor(weights, direction) if regularizer.l2 > 0.0 else None
     steps, places = _interval_steps(thresholds, anchor, furthest, reach)
@@ -167,14 +167,14 @@ def best_move(
     if not len(steps):
         return None
     changed = regularizer.active & ((weights != 0.0) | (direction != 0.0))
-    merits = scores[places] - regularizer.l0 * (np.count_nonzero(changed) - n_zeros)
+    values = scores[places] - regularizer.l0 * (np.count_nonzero(changed) - n_zeros)
     if anchor is not None:
-        merits -= regularizer.l2 * anchor.sine(steps)
-    best = int(np.argmax(merits))
+        values -= regularizer.l2 * anchor.sine(steps)
+    best = int(np.argmax(values))
     moved = weights + steps[best] * direction
     if n_zeros[best]:
         moved[_zero_steps(weights, direction) == steps[best]] = 0.0
-    return LineMove(moved, float(merits[best]))
+    return LineMove(moved, float(values[best]))
 
 
 def _interval_steps(

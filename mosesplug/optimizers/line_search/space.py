@@ -123,11 +123,11 @@ class LinePoint:
 
     Attributes:
         step: distance from the origin, in directions.
-        merit: value that the interval was chosen by: the score there, or its smoothed value.
+        value: what the interval was chosen by: the score there, or its smoothed value.
     """
 
     step: float
-    merit: float
+    value: float
 
 
 def best_point(
@@ -178,9 +178,9 @@ def best_point(
         equals, left, right = _wide_intervals(edges, np.arange(len(scores)), low, high)
         if not len(equals):
             return None
-        merits = _smooth(scores[equals], choice)
-        best = merits.max()
-        is_best = merits == best
+        values = _smooth(scores[equals], choice)
+        best = values.max()
+        is_best = values == best
         equals, left, right = equals[is_best], left[is_best], right[is_best]
     first, last = 0, len(equals) - 1
     if last:

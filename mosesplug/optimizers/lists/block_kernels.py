@@ -191,20 +191,20 @@ def add_weighted_statistics(
     start: int,
     end: int,
     stats: NDArray[np.float64],
-    worth: NDArray[np.float64],
+    derivatives: NDArray[np.float64],
     values: NDArray[np.float64],
 ) -> None:
-    """Add ``stats . worth`` to the ``values`` of rows.
+    """Add ``stats . derivatives`` to the ``values`` of rows.
 
     Args:
         start, end: rows.
         stats: float64 ``[n_hyps, n_stats]``.
-        worth: float64 ``[n_stats]``; derivatives by the statistics.
+        derivatives: float64 ``[n_stats]``; by the statistics.
         values: in and output, float64 ``[n_hyps]``.
     """
     for row in range(start, end):
-        for column in range(len(worth)):
-            values[row] += worth[column] * stats[row, column]
+        for column in range(len(derivatives)):
+            values[row] += derivatives[column] * stats[row, column]
 
 
 @kernel

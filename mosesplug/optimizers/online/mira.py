@@ -83,16 +83,16 @@ def _reference(task: MiraTask, scores: NDArray[np.float64], sentence: int) -> in
     if task.oracles[sentence] >= 0:
         return int(task.oracles[sentence])
     start = task.offsets[sentence]
-    best, merit, worth = 0, -np.inf, -np.inf
+    best, best_score, best_gain = 0, -np.inf, -np.inf
     for place in range(len(scores)):
         gain = task.gains[start + place]
         if task.hopes:
-            better = scores[place] + gain > merit
+            better = scores[place] + gain > best_score
         else:
-            better = gain > worth or (gain == worth and scores[place] > merit)
+            better = gain > best_gain or (gain == best_gain and scores[place] > best_score)
         if better:
-            best, worth = place, gain
-            merit = scores[place] + gain if task.hopes else scores[place]
+            best, best_gain = place, gain
+            best_score = scores[place] + gain if task.hopes else scores[place]
     return int(start + best)
 
 

@@ -98,10 +98,10 @@ def _pick_oracles(
     batch: Batch, gains: NDArray[np.float64], scores: NDArray[np.float64]
 ) -> NDArray[np.int64]:
     """Return the oracle of highest model score of each non-empty sentence, int64."""
-    merits = np.full(batch.n_hyps, -np.inf)
+    values = np.full(batch.n_hyps, -np.inf)
     rows = sentence_oracles(batch.offsets, gains).rows
-    merits[rows] = scores[rows]
-    return first_of_largest(batch.offsets, merits)
+    values[rows] = scores[rows]
+    return first_of_largest(batch.offsets, values)
 
 
 ALGORITHMS = (

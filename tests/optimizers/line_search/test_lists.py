@@ -83,7 +83,7 @@ def test_inactive_and_sparse_features_share_in_the_model_score() -> None:
 def test_the_middle_of_the_best_interval() -> None:
     point = best_point(np.array([-1.0, 1.0, 2.0]), np.array([0.1, 0.2, 0.5, 0.3]), BEST, 1e3)
     assert point is not None
-    assert (point.step, point.merit) == (1.5, 0.5)
+    assert (point.step, point.value) == (1.5, 0.5)
 
 
 def test_unbounded_intervals_are_entered_a_little_only() -> None:
@@ -118,7 +118,7 @@ def test_an_interval_too_narrow_to_be_sure_of_is_never_chosen() -> None:
     thresholds = np.array([0.0, 1e-9, 5.0])
     point = best_point(thresholds, np.array([0.1, 0.9, 0.3, 0.2]), BEST, 1e3)
     assert point is not None
-    assert point.merit == 0.3
+    assert point.value == 0.3
 
 
 def test_no_step_beyond_reach() -> None:
@@ -172,9 +172,9 @@ def test_no_point_of_a_line_beats_the_chosen_one(seed: int, quarters: bool) -> N
             assert np.abs(thresholds).min() > 1e4
             assert corpus_score(problem, origin) == best
             continue
-        assert point.merit >= best - 1e-12
+        assert point.value >= best - 1e-12
         decoded = corpus_score(problem, origin + point.step * direction)
-        assert decoded == pytest.approx(point.merit)
+        assert decoded == pytest.approx(point.value)
 
 
 def test_float_statistics_lose_nothing_along_a_line() -> None:
@@ -199,21 +199,21 @@ def test_float_statistics_lose_nothing_along_a_line() -> None:
 def test_a_line_without_thresholds_keeps_its_origin() -> None:
     point = best_point(np.zeros(0), np.array([0.4]), BEST, 1e3)
     assert point is not None
-    assert (point.step, point.merit) == (0.0, 0.4)
+    assert (point.step, point.value) == (0.0, 0.4)
 
 
 @pytest.mark.parametrize(
-    ("method", "step", "merit"),
+    ("method", "step", "value"),
     [("best", 4.5, 0.9), ("average", 1.5, 1.6 / 3), ("minimum", 1.5, 0.5)],
 )
 def test_neighborhoods_avoid_narrow_peaks(
-    method: Literal["best", "average", "minimum"], step: float, merit: float
+    method: Literal["best", "average", "minimum"], step: float, value: float
 ) -> None:
     thresholds = np.arange(6.0)
     scores = np.array([0.1, 0.5, 0.6, 0.5, 0.1, 0.9, 0.1])
     point = best_point(thresholds, scores, IntervalChoice(method, 1), 1e3)
     assert point is not None
-    assert (point.step, point.merit) == (step, pytest.approx(merit))
+    assert (point.step, point.value) == (step, pytest.approx(value))
 
 
 def test_empty_intervals_are_not_neighbors() -> None:
@@ -221,7 +221,7 @@ def test_empty_intervals_are_not_neighbors() -> None:
     scores = np.array([0.1, 0.6, 0.0, 0.0, 0.5, 0.3, 0.1])
     point = best_point(thresholds, scores, IntervalChoice("average", 1), 1e3)
     assert point is not None
-    assert (point.step, point.merit) == (1.5, pytest.approx((0.6 + 0.5 + 0.3) / 3))
+    assert (point.step, point.value) == (1.5, pytest.approx((0.6 + 0.5 + 0.3) / 3))
 
 
 def test_room_for_thresholds_grows() -> None:

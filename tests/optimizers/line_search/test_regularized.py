@@ -59,16 +59,16 @@ def test_no_point_of_a_grid_is_better_but_for_the_margin(seed: int) -> None:
     regularizer = Regularizer(0.1, 0.0, given, ALL)
     found = best_move((thresholds, scores), weights, direction, regularizer, 5.0)
     assert found is not None
-    # The merit is that of the weights.
+    # The value is that of the weights.
     step = float((found.weights - weights)[0] / direction[0])
     there = scores[np.searchsorted(thresholds, step)]
-    assert found.merit == pytest.approx(there - regularizer.penalty(found.weights))
+    assert found.value == pytest.approx(there - regularizer.penalty(found.weights))
     grid = np.linspace(-5.0, 5.0, 4001)
-    merits = scores[np.searchsorted(thresholds, grid)] - 0.1 * np.array(
+    values = scores[np.searchsorted(thresholds, grid)] - 0.1 * np.array(
         [sine(weights + each * direction, given) for each in grid]
     )
     # Less than the sine changes within a tenth of an interval.
-    assert found.merit > merits.max() - 0.01
+    assert found.value > values.max() - 0.01
     assert np.abs(thresholds - step).min() > 1e-3
 
 
@@ -83,7 +83,7 @@ def test_units_scale_weights_in_the_sine_only() -> None:
     assert found is not None
     step = float((found.weights - weights)[0] / direction[0])
     there = surface[1][np.searchsorted(surface[0], step)]
-    assert found.merit == pytest.approx(there - regularizer.penalty(found.weights))
+    assert found.value == pytest.approx(there - regularizer.penalty(found.weights))
 
 
 @pytest.mark.parametrize(("l2", "l0"), [(0.1, 0.0), (0.0, 1e-4), (0.0, 0.0)])
@@ -107,17 +107,17 @@ def test_a_weight_of_zero_is_chosen_where_it_is_worth_more() -> None:
         regularizer = Regularizer(0.0, l0, weights, np.array([True, True, True, False]))
         move = best_move(surface, weights, direction, regularizer, 10.0)
         assert move is not None
-        return move.weights.tolist(), move.merit
+        return move.weights.tolist(), move.value
 
     # 0.02 more for both weights, at 0.8 (past the last threshold).
-    moved, merit = found(0.005)
+    moved, value = found(0.005)
     assert moved == pytest.approx([-0.3, 1.2, 0.0, 1.0])
-    assert merit == pytest.approx(0.31)
+    assert value == pytest.approx(0.31)
     # One weight is worth more than that: the first is 0 at a step of 0.5, exactly.
-    moved, merit = found(0.015)
+    moved, value = found(0.015)
     assert moved[0] == 0.0
     assert moved == [0.0, pytest.approx(0.9), 0.0, 1.0]
-    assert merit == pytest.approx(0.31 - 0.015)
+    assert value == pytest.approx(0.31 - 0.015)
 
 
 def test_zeros_at_a_threshold_are_ignored() -> None:
@@ -134,8 +134,8 @@ def test_without_regularizer_it_is_the_line_search_of_mert() -> None:
     surface = np.array([-0.5, 0.5]), np.array([0.1, 0.3, 0.2])
     move = best_move(surface, weights, direction, plain, 10.0)
     assert move is not None
-    assert (move.weights.tolist(), move.merit) == ([1.0, 1.0, 1.0, 1.0], 0.3)
+    assert (move.weights.tolist(), move.value) == ([1.0, 1.0, 1.0, 1.0], 0.3)
     narrow = np.array([0.0, 1e-12]), np.array([0.1, 0.3, 0.1])
     move = best_move(narrow, weights, direction, Regularizer(0.1, 0.0, weights, ALL), 10.0)
     assert move is not None
-    assert move.merit <= 0.1
+    assert move.value <= 0.1

@@ -177,7 +177,7 @@ class _Place:
     weights: Vector
     scores: Vector
     score: float
-    merit: float
+    value: float
 
     @classmethod
     def at(cls, task: _Task, weights: Vector) -> _Place:
@@ -229,7 +229,7 @@ def xbleu_mert(
 
     with ThreadPoolExecutor(max(1, problem.threads)) as pool:
         climbs = list(pool.map(climb, starts))
-    best = max(climbs, key=lambda each: (bool(each.end.weights.any()), each.end.merit))
+    best = max(climbs, key=lambda each: (bool(each.end.weights.any()), each.end.value))
     found = best.end.weights[task.active]
     return make_solution(problem, initial, found, _history(task, climbs))
 
@@ -270,11 +270,11 @@ def _climb(task: _Task, start: Vector) -> _Climb:
     rounds = 0
     while True:
         rounds += 1
-        before = place.merit
+        before = place.value
         place = _move(task, place, _gradients(task, place))
-        if place.merit - before <= task.options.tolerance:
+        if place.value - before <= task.options.tolerance:
             place = _move(task, place, _axes(task, place))
-        if place.merit - before <= task.options.tolerance:
+        if place.value - before <= task.options.tolerance:
             return _Climb(first, place, rounds)
 
 
@@ -287,12 +287,12 @@ def _move(task: _Task, place: _Place, directions: list[Vector]) -> _Place:
     surfaces = task.lines.along(directions, place.scores)
     for direction, surface in zip(directions, surfaces, strict=True):
         move = best_move(surface, place.weights, direction, task.regularizer, reach)
-        if move is not None and (best is None or move.merit > best.merit):
+        if move is not None and (best is None or move.value > best.value):
             best = move
-    if best is None or best.merit <= place.merit:
+    if best is None or best.value <= place.value:
         return place
     there = _Place.at(task, best.weights)
-    return there if there.merit > place.merit else place
+    return there if there.value > place.value else place
 
 
 def _gradients(task: _Task, place: _Place) -> list[Vector]:
@@ -339,7 +339,7 @@ def _history(task: _Task, climbs: list[_Climb]) -> tuple[Mapping[str, object], .
         {
             "start_score": each.start.score,
             "score": each.end.score,
-            "penalty": each.end.score - each.end.merit,
+            "penalty": each.end.score - each.end.value,
             "active": int(np.count_nonzero(each.end.weights[task.active])),
             "rounds": each.rounds,
         }

@@ -303,21 +303,21 @@ def _worst_loss(
 ) -> WorstLoss:
     """Return the loss of the worst violations; oracles beside the reference demand 0."""
     owners = lists.owners
-    worth = gains[references][owners] - gains
-    demands = worth
+    leads = gains[references][owners] - gains
+    demands = leads
     if options.margin == "one":
-        demands = np.where(_others(worth, references, options), 1.0, 0.0)
+        demands = np.where(_others(leads, references, options), 1.0, 0.0)
     demands = demands - (lists.fixed_scores[references][owners] - lists.fixed_scores)
     return WorstLoss(lists, references, demands, options.regularization)
 
 
 def _others(
-    worth: Floats, references: NDArray[np.int64], options: _ReferenceOptions
+    leads: Floats, references: NDArray[np.int64], options: _ReferenceOptions
 ) -> NDArray[np.bool_]:
     """Return which hypotheses are not the ``o`` of equation 25, bool ``[n_hyps]``."""
     if options.oracles == "best":
-        return worth > 0.0
-    others = np.ones(len(worth), dtype=np.bool_)
+        return leads > 0.0
+    others = np.ones(len(leads), dtype=np.bool_)
     others[references] = False
     return others
 
@@ -331,8 +331,10 @@ def _pairs_loss(
     else:
         oracles = OracleSets(references, np.arange(lists.n_sentences + 1), 0.0, references)
     by_cost = options.margin == "cost"
-    worths = gains if by_cost else np.zeros(len(gains))
-    return PairsLoss(lists, oracles, worths, 0.0 if by_cost else 1.0, options.regularization)
+    demanded_gains = gains if by_cost else np.zeros(len(gains))
+    return PairsLoss(
+        lists, oracles, demanded_gains, 0.0 if by_cost else 1.0, options.regularization
+    )
 
 
 ALGORITHMS = (

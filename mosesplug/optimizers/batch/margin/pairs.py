@@ -38,7 +38,7 @@ class PairsLoss:
     Attributes:
         lists: the hypotheses.
         oracles: those of each sentence of the lists.
-        worths: float64 ``[n_hyps]``; the demand of a pair is ``least`` plus their difference. Fixed
+        gains: float64 ``[n_hyps]``; the demand of a pair is ``least`` plus their difference. Fixed
             scores are not part of it.
         least: the part of the demand that all pairs share.
         regularization: lambda.
@@ -46,27 +46,27 @@ class PairsLoss:
 
     lists: ScaledLists
     oracles: OracleSets
-    worths: Floats
+    gains: Floats
     least: float
     regularization: float
 
     @property
     def pairs(self) -> OraclePairs:
         """The pairs for kernels; fixed scores and demands are part of the base."""
-        is_oracle = np.zeros(len(self.worths), dtype=np.bool_)
+        is_oracle = np.zeros(len(self.gains), dtype=np.bool_)
         is_oracle[self.oracles.rows] = True
         return OraclePairs(
             self.lists.offsets,
             self.oracles.rows,
             self.oracles.offsets,
             is_oracle,
-            self.lists.fixed_scores - self.worths,
+            self.lists.fixed_scores - self.gains,
             self.lists.features,
         )
 
     def mean_loss(self, weights: Floats, pairs: OraclePairs) -> tuple[float, int]:
         """Return the mean hinge loss at ``weights``, and the number of pairs."""
-        scores = self.lists.scores(weights) - self.worths
+        scores = self.lists.scores(weights) - self.gains
         _, count, loss = count_violations(pairs, scores, self.least, np.zeros(len(scores)))
         return float(loss) / max(1, count), int(count)
 
@@ -85,7 +85,7 @@ def solve_pairs(
     pairs, size = loss.pairs, len(loss.lists.columns)
     weights = np.zeros(size)
     at_zero, n_pairs = loss.mean_loss(weights, pairs)
-    descent = start_descent(pairs, np.zeros(len(loss.worths)))
+    descent = start_descent(pairs, np.zeros(len(loss.gains)))
     demands = loss.least - (pairs.base[descent.better] - pairs.base[descent.worse])
     # The loss of pairs with equal features is the same at any weights.
     constant = at_zero * n_pairs - np.maximum(demands, 0.0).sum()
@@ -96,7 +96,7 @@ def solve_pairs(
     while len(rounds) * _SWEEPS < sweeps and len(demands):
         after, _ = descend_pairs(pairs, descent, loss.least, weights, cap, 0.0, _SWEEPS, seed)
         seed = np.uint64(after)
-        coefficients = np.zeros(len(loss.worths))
+        coefficients = np.zeros(len(loss.gains))
         add_coefficients(descent, coefficients)
         weights = loss.lists.combine(coefficients)
         square = 0.5 * loss.regularization * float(weights @ weights)

@@ -134,8 +134,8 @@ class Ramp:
 
     def second_maxima(self, weights: Floats) -> NDArray[np.int64]:
         """Return the hypothesis of the second maximum of each sentence: rows."""
-        merits = self.lists.scores(weights) - self.lowered * self.costs
-        return first_of_largest(self.lists.offsets, merits)
+        values = self.lists.scores(weights) - self.lowered * self.costs
+        return first_of_largest(self.lists.offsets, values)
 
     def surrogate(self, weights: Floats, fixed: NDArray[np.int64]) -> float:
         """Return the convex objective with the second maximum at fixed rows.
@@ -301,9 +301,9 @@ def take_ramp_steps(
     for sentence in order:
         best, most = offsets[sentence], -np.inf
         for row in range(offsets[sentence], offsets[sentence + 1]):
-            merit = base[row] + scale * row_score(features, row, moved)
-            if merit > most:
-                best, most = row, merit
+            value = base[row] + scale * row_score(features, row, moved)
+            if value > most:
+                best, most = row, value
         scale *= shrinkage
         if scale < _TINY:
             moved *= scale

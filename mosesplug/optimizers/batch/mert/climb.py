@@ -139,13 +139,13 @@ class _Place:
         weights: float64 ``[n_active]``.
         point: the space's representation of the weights.
         score: metric of decoding here, minus the penalty.
-        merit: value that the point was chosen by: the score, or its interval's smoothed value.
+        value: what the point was chosen by: the score, or its interval's smoothed value.
     """
 
     weights: Vector
     point: Vector
     score: float
-    merit: float
+    value: float
 
     @classmethod
     def start(cls, space: SearchSpace, weights: Vector, settings: ClimbSettings) -> _Place:
@@ -160,19 +160,19 @@ class _Place:
         If intervals are judged by their neighborhood, so are steps: the score may then fall while
         its neighborhood rises.
         """
-        if step.merit <= self.merit:
+        if step.value <= self.value:
             return None
         there = _Place.start(space, step.weights, settings)
         if settings.choice.smooths:
-            return replace(there, merit=step.merit)
+            return replace(there, value=step.value)
         return there if there.score > self.score else None
 
 
 class _Step(NamedTuple):
-    """The best point of one line: its weights, its merit, and the line's number."""
+    """The best point of one line: its weights, its value, and the line's number."""
 
     weights: Vector
-    merit: float
+    value: float
     line: int
 
 
@@ -210,11 +210,11 @@ def climb_axes(
         steps += _random_steps(searcher, rng, place, settings)
         if not steps:
             break
-        best = max(steps, key=lambda step: step.merit)
+        best = max(steps, key=lambda step: step.value)
         moved = place.follow(space, best, settings)
         if moved is None:
             break
-        gain = moved.merit - place.merit
+        gain = moved.value - place.value
         place, moved_along = moved, best.line
         hopeless = place.score + settings.give_up * gain < settings.bound
         if gain <= settings.tolerance or hopeless:
@@ -237,7 +237,7 @@ def climb_random_directions(
         for step in _random_steps(searcher, rng, place, one_direction):
             moved = place.follow(space, step, settings)
             if moved is not None:
-                idle = 0 if moved.merit - place.merit > settings.tolerance else idle
+                idle = 0 if moved.value - place.value > settings.tolerance else idle
                 place = moved
     return Climb(place.weights, start_score, place.score, rounds)
 
@@ -268,7 +268,7 @@ def climb_from_perturbation(
     searched = np.full(len(start), -1)  # the number of moves when each axis was searched
     while True:
         rounds += 1
-        before = place.merit
+        before = place.value
         for axis in rng.permutation(len(start)):
             if searched[axis] == moves:
                 continue  # the same line again, with the same best point
@@ -280,9 +280,9 @@ def climb_from_perturbation(
                     moves += 1
             searched[axis] = moves
         # Smoothed values start at minus infinity, whose difference would be NaN.
-        if place.merit == before:
+        if place.value == before:
             break
-        gain = place.merit - before
+        gain = place.value - before
         hopeless = place.score + settings.give_up * gain < settings.bound
         if gain <= settings.tolerance or hopeless:
             break
@@ -350,10 +350,10 @@ def _steps(
         within = settings.room(place.weights, direction)
         found = _best_point((thresholds, scores), direction, place, settings, furthest, within)
         if found is not None:
-            step, merit = found
+            step, value = found
             if settings.bounds is not None:
                 step = settings.bounds.project(step)  # rounding
-            steps.append(_Step(step, merit, int(number)))
+            steps.append(_Step(step, value, int(number)))
     return steps
 
 
@@ -365,9 +365,9 @@ def _best_point(
     furthest: float,
     within: tuple[float, float],
 ) -> tuple[Vector, float] | None:
-    """Return the weights of the best point of a line and its merit, or None."""
+    """Return the weights of the best point of a line and its value, or None."""
     if settings.regularizer is not None:
         move = best_move(surface, place.weights, direction, settings.regularizer, furthest, within)
-        return None if move is None else (move.weights, move.merit)
+        return None if move is None else (move.weights, move.value)
     point = best_point(*surface, settings.choice, furthest, within)
-    return None if point is None else (place.weights + point.step * direction, point.merit)
+    return None if point is None else (place.weights + point.step * direction, point.value)

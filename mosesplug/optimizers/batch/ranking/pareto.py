@@ -113,7 +113,9 @@ def pareto(
     tuning_set, parts = problem.tuning_set, _parts(problem)
     scores = [sentence_scores(part, options.sentence_bleu) for part in parts]
     fronts = pareto_fronts(tuning_set.offsets, np.column_stack(scores))
-    worth = _worth(tuning_set.offsets, fronts, sentence_scores(problem, options.sentence_bleu))
+    ranks = _rank_by_front(
+        tuning_set.offsets, fronts, sentence_scores(problem, options.sentence_bleu)
+    )
     sampling = PairSampling(
         options.candidate_pairs, options.kept_pairs, largest=options.acceptance == "largest"
     )
@@ -122,7 +124,7 @@ def pareto(
     for drawn in range(options.draws):
         pairs = sample_pairs(
             tuning_set.offsets,
-            worth,
+            ranks,
             lambda top, count: rng.integers(0, top, count),
             sampling,
             lambda sentence, first, second: fronts[first] != fronts[second],
@@ -161,7 +163,7 @@ def pareto(
     return Solution(found[best], totals[best], history)
 
 
-def _worth(offsets: NDArray[np.int64], fronts: NDArray[np.bool_], gains: Floats) -> Floats:
+def _rank_by_front(offsets: NDArray[np.int64], fronts: NDArray[np.bool_], gains: Floats) -> Floats:
     """Return numbers that rank Pareto-optimal hypotheses of a list above the others.
 
     In pairs of one of each, their difference grows with that of the gains.

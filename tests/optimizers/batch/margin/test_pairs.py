@@ -31,8 +31,8 @@ def loss_of(seed: int, regularization: float, least: float) -> PairsLoss:
     lists.features.dense[other] = lists.features.dense[own]
     lists.features.data[slice(*lists.features.indptr[own : own + 2])] = 0.0
     lists.features.data[slice(*lists.features.indptr[other : other + 2])] = 0.0
-    worths = gains if least == 0.0 else np.zeros(12)
-    return PairsLoss(lists, oracles, worths, least, regularization)
+    demanded_gains = gains if least == 0.0 else np.zeros(12)
+    return PairsLoss(lists, oracles, demanded_gains, least, regularization)
 
 
 def examples(loss: PairsLoss) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -45,7 +45,7 @@ def examples(loss: PairsLoss) -> tuple[NDArray[np.float64], NDArray[np.float64]]
             for other in own:
                 if other not in oracles:
                     steps.append(rows[oracle] - rows[other])
-                    demands.append(loss.least + loss.worths[oracle] - loss.worths[other])
+                    demands.append(loss.least + loss.gains[oracle] - loss.gains[other])
     return np.array(steps), np.array(demands)
 
 

@@ -62,7 +62,7 @@ def test_no_axis_leads_up_from_where_a_climb_ends(
     for thresholds, scores in surfaces:
         point = best_point(thresholds, scores, SETTINGS.choice, 100.0)
         assert point is not None
-        assert point.merit <= found.score + 1e-12
+        assert point.value <= found.score + 1e-12
 
 
 def test_the_best_of_all_axes_is_taken_first() -> None:
@@ -70,7 +70,7 @@ def test_the_best_of_all_axes_is_taken_first() -> None:
     intercepts = space.at(START)
     surfaces = error_surfaces(space, space.axes, np.arange(5), intercepts, LineScratch.of(space, 5))
     points = [best_point(*surface, SETTINGS.choice, 1000.0) for surface in surfaces]
-    best = max(point.merit for point in points if point is not None)
+    best = max(point.value for point in points if point is not None)
     found = climb_axes(space, START, np.random.default_rng(0), replace(SETTINGS, tolerance=np.inf))
     assert found.rounds == 1
     assert found.score == pytest.approx(best)
@@ -173,8 +173,8 @@ def test_smoothed_values_rise(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Once its neighborhood has spoken for a point, only a better neighborhood moves it."""
-    merits = iter([0.3, *[0.1] * 10_000])
-    monkeypatch.setattr(climb, "best_point", lambda *_: LinePoint(0.4, next(merits)))
+    values = iter([0.3, *[0.1] * 10_000])
+    monkeypatch.setattr(climb, "best_point", lambda *_: LinePoint(0.4, next(values)))
     space = hill()
     settings = replace(SETTINGS, random_directions=1, choice=IntervalChoice(method, 2))
     begin = START
