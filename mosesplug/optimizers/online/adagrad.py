@@ -20,7 +20,6 @@ from mosesplug.optimizers.online.descent import (
     Norm,
     RateOptions,
     drop_rare_features,
-    ends_epoch,
     ignore_overflow,
     initial_vectors,
     list_count_vectors,
@@ -98,7 +97,7 @@ def adagrad_learner(options: AdagradOptions) -> Learner:
         vectors["since"][columns] = state.updates + 1
         memory = {**state.memory, **change.memory}
         state = replace(state, memory=memory, updates=state.updates + 1)
-        if ends_epoch(step):
+        if step.ends_epoch:
             vectors["weights"][:] = full(state)
             vectors["since"][:] = state.updates
         return state

@@ -134,8 +134,8 @@ def take_step(
     scale, square = float(state.memory["scale"]), float(state.memory["square"])
     if from_zero and state.updates == 0:
         scale = 0.0
-    place = step.number % step.per_epoch
-    if state.updates == 0 or scale == 0.0 or place == 1 % step.per_epoch:
+    begins_epoch = step.number % step.per_epoch == 1 % step.per_epoch
+    if state.updates == 0 or scale == 0.0 or begins_epoch:
         # The weights may have been mixed with other shards' since the last update.
         fixed[:] = ~step.active
         scale, square = _apply_scale(weights, step.active, scale)
@@ -157,7 +157,7 @@ def take_step(
     if regularization * square > 1.0:
         scale *= 1.0 / math.sqrt(regularization * square)
         square = 1.0 / regularization
-    if place == 0 or scale < _TINY:
+    if step.ends_epoch or scale < _TINY:
         scale, square = _apply_scale(weights, step.active, scale)
     memory = {
         **state.memory,

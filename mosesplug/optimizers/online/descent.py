@@ -54,7 +54,6 @@ __all__ = [
     "Norm",
     "RateOptions",
     "drop_rare_features",
-    "ends_epoch",
     "ignore_overflow",
     "initial_vectors",
     "list_count_vectors",
@@ -284,11 +283,6 @@ def initial_vectors(
     vectors = {name: np.full(len(weights), fill) for name, fill in fills.items()}
     vectors["weights"] = np.array(weights, dtype=np.float64)
     return vectors
-
-
-def ends_epoch(step: Step) -> bool:
-    """Return whether this is the last update of an epoch, before weights may be mixed."""
-    return step.number % step.per_epoch == 0
 
 
 def drop_rare_features(state: LearnerState, change: Change, step: Step, minimum: int) -> Change:

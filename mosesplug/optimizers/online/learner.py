@@ -75,6 +75,11 @@ class Step:
     rng: np.random.Generator
     uses_stored_lists: bool = False
 
+    @property
+    def ends_epoch(self) -> bool:
+        """Whether this is the last update of an epoch, before weights may be mixed."""
+        return self.number % self.per_epoch == 0
+
 
 @dataclass(frozen=True)
 class Change:
@@ -102,7 +107,7 @@ def _project_changed(
 ) -> LearnerState:
     """Move weights that an update changed into bounds; all at the end of an epoch."""
     weights = state.vectors["weights"]
-    if step.number % step.per_epoch == 0:
+    if step.ends_epoch:
         weights[:] = bounds.project(weights)
     else:
         columns = change.columns

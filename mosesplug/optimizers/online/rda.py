@@ -24,7 +24,6 @@ from mosesplug.optimizers.online.algorithms import online_algorithm
 from mosesplug.optimizers.online.descent import (
     RateOptions,
     drop_rare_features,
-    ends_epoch,
     ignore_overflow,
     initial_vectors,
     list_count_vectors,
@@ -117,7 +116,7 @@ def rda_learner(options: RdaOptions) -> Learner:
         memory = {**state.memory, **change.memory}
         state = replace(state, memory=memory, updates=state.updates + 1)
         vectors["weights"][columns] = require_usable(present(state, columns))
-        if ends_epoch(step):
+        if step.ends_epoch:
             vectors["weights"][:] = by_gradients(state, slice(None))
             memory["complete"] = np.array([state.updates], dtype=np.float64)
         return state

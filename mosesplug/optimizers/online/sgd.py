@@ -20,7 +20,6 @@ from mosesplug.optimizers.online.descent import (
     Norm,
     RateOptions,
     drop_rare_features,
-    ends_epoch,
     ignore_overflow,
     initial_vectors,
     list_count_vectors,
@@ -87,7 +86,7 @@ def sgd_learner(options: SgdOptions) -> Learner:
         state.vectors["since"][columns] = doses
         memory = {**state.memory, **change.memory, "doses": doses}
         state = replace(state, memory=memory, updates=state.updates + 1)
-        if ends_epoch(step):
+        if step.ends_epoch:
             weights, since = state.vectors["weights"], state.vectors["since"]
             weights[:] = full(state)
             since[since > 0.0] = doses
