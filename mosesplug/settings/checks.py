@@ -12,7 +12,7 @@ from typing import Any
 from mosesplug.errors import UsageError, suggest
 from mosesplug.settings.declare import Setting, find_value, list_settings
 
-__all__ = ["check_fields", "check_settings"]
+__all__ = ["check_fields", "check_settings", "reject_combinations"]
 
 Spelling = Callable[[str], str]
 """How a program calls the setting of a name."""
@@ -83,6 +83,20 @@ def check_fields(settings: Any, lenient: Collection[str] = ()) -> None:
         value = find_value(settings, setting.path) if len(setting.path) == 1 else None
         if value is not None and setting.path[0] not in lenient:
             _check_value(setting, value)
+
+
+def reject_combinations(option: str, others: Mapping[str, bool]) -> None:
+    """Reject settings that an option excludes.
+
+    Args:
+        option: how the user spells it.
+        others: whether each of the other settings is given, by what the user calls it.
+
+    Raises:
+        UsageError: one of them is given.
+    """
+    if found := [what for what, is_given in others.items() if is_given]:
+        raise UsageError(f"{option} excludes {', '.join(found)}")
 
 
 def _is_given(given: Mapping[str, Any], name: str) -> bool:

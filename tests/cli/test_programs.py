@@ -60,7 +60,7 @@ def test_tune_with_search_graphs(
     assert summary["learned_from"] == "search graphs"
     for more, why in (
         (["--forest-edges=5"], "--forest-edges requires --forest"),
-        (["--forest", "--lattice-samples=5"], "--forest does not go together with --lattice-"),
+        (["--forest", "--lattice-samples=5"], "--forest excludes --lattice-"),
     ):
         with pytest.raises(SystemExit) as ended:
             mosesplug([*words, *more, "--overwrite"])

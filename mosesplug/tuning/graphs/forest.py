@@ -15,6 +15,7 @@ from mosesplug.decoders.description import DecodedGraphs
 from mosesplug.decoders.protocol import DecodedInput, Decoder
 from mosesplug.errors import DataError, DecoderError, UsageError
 from mosesplug.metrics import PreparedReferences
+from mosesplug.settings.checks import reject_combinations
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
 from mosesplug.tuning.clock import Clock
@@ -169,14 +170,12 @@ def check_forest(configuration: Configuration) -> None:
             )
     if not isinstance(decoding.decoder, DecodedGraphs):
         return
-    refused = {
+    rejected = {
         "lattice samples": decoding.lattice_samples > 0,
         "filtering the model": decoding.filtering is not None,
         "copying the model": decoding.cache is not None,
     }
-    found = [what for what, given in refused.items() if given]
-    if found:
-        raise UsageError(f"search graphs cannot be combined with {', '.join(found)}")
+    reject_combinations("a decoder that is search graphs (forest:)", rejected)
     if held_out is not None and held_out.decoder is None:
         raise UsageError(
             f"the search graphs of {decoding.decoder.place} are of the tuning set, not of the"

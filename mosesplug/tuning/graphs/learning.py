@@ -16,6 +16,7 @@ import numpy as np
 from mosesplug.decoders.description import DecodedGraphs
 from mosesplug.errors import UsageError
 from mosesplug.optimizers import Algorithm, Problem
+from mosesplug.settings.checks import reject_combinations
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
 from mosesplug.tuning.context import RunData, learns_from_graphs
@@ -41,16 +42,14 @@ def check_graphs(configuration: Configuration, algorithm: Algorithm) -> None:
     if decoding.graphs is None:
         return
     program = decoding.program
-    refused = {
+    rejected = {
         "--lattice-samples": decoding.lattice_samples > 0,
         "rewriting the lists": decoding.transform is not None,
         "--jobs": program is not None and program.queue is not None,
         "--multi-moses": program is not None and program.several is not None,
         "a decoder that is search graphs (forest:)": isinstance(decoding.decoder, DecodedGraphs),
     }
-    found = [what for what, given in refused.items() if given]
-    if found:
-        raise UsageError(f"--forest does not go together with {', '.join(found)}")
+    reject_combinations("--forest", rejected)
     metric = configuration.metric
     if algorithm.graphs == "search" and not metric.can_search_graphs:
         raise UsageError(

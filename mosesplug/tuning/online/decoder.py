@@ -14,6 +14,7 @@ from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.sentence_tables import SentenceTables
 from mosesplug.decoders.server import ServerDecoder
 from mosesplug.errors import UsageError
+from mosesplug.settings.checks import reject_combinations
 from mosesplug.settings.configuration import Configuration
 from mosesplug.settings.online import OnlineSettings
 
@@ -38,9 +39,7 @@ def check_online(configuration: Configuration, online: OnlineSettings) -> None:
         "interpolation with earlier weights": optimization.interpolation > 0,
         "the best weights on the tuning set": configuration.select == "best-dev",
     }
-    found = [what for what, given in rejected.items() if given]
-    if found:
-        raise UsageError(f"--online excludes {', '.join(found)}")
+    reject_combinations("--online", rejected)
     by_graphs = isinstance(decoding.decoder, DecodedGraphs) or decoding.graphs is not None
     if by_graphs and online != OnlineSettings():
         raise UsageError(
