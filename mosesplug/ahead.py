@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from itertools import islice
-from typing import TypeVar
+from typing import Self, TypeVar
 
-__all__ = ["map_ahead", "read_ahead"]
+__all__ = ["ReadAhead", "map_ahead"]
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -36,26 +36,50 @@ def map_ahead(
         yield waiting.popleft().result()
 
 
-def read_ahead(items: Iterable[_Item], count: int = 1) -> Iterator[_Item]:
-    """Return an iterator over items that another thread takes, from now on.
+class ReadAhead(Iterator[_Item]):
+    """An iterator over items that another thread takes, from now on.
 
-    Args:
-        items: its errors are raised in their turn.
-        count: number of items that are taken before they are asked for.
+    It is a context manager: at its end, or by ``close``, the thread ends after the item that it is
+    taking. So it does when all items have been asked for.
     """
-    iterator = iter(items)
-    executor = ThreadPoolExecutor(1)
-    waiting: deque[Future[list[_Item]]] = deque()
 
-    def take_next() -> list[_Item]:
-        return list(islice(iterator, 1))
+    def __init__(self, items: Iterable[_Item], count: int = 1) -> None:
+        """Start the thread.
 
-    waiting.extend(executor.submit(take_next) for _ in range(count))
+        Args:
+            items: its errors are raised in their turn.
+            count: number of items that are taken before they are asked for.
+        """
+        self._items = iter(items)
+        self._executor = ThreadPoolExecutor(1)
+        self._waiting: deque[Future[list[_Item]]] = deque()
+        for _ in range(count):
+            self._submit()
 
-    def yield_items() -> Iterator[_Item]:
-        with executor:
-            while found := waiting.popleft().result():
-                waiting.append(executor.submit(take_next))
-                yield from found
+    def _submit(self) -> None:
+        self._waiting.append(self._executor.submit(lambda: list(islice(self._items, 1))))
 
-    return yield_items()
+    def __next__(self) -> _Item:
+        if not self._waiting:
+            raise StopIteration
+        try:
+            found = self._waiting.popleft().result()
+        except BaseException:
+            self.close()
+            raise
+        if not found:
+            self.close()
+            raise StopIteration
+        self._submit()
+        return found[0]
+
+    def close(self) -> None:
+        """End the thread. Items that were not asked for are dropped."""
+        self._waiting.clear()
+        self._executor.shutdown(cancel_futures=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

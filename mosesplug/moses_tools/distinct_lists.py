@@ -18,7 +18,7 @@ from formats.nbest.block import NBestList, parse_block, parse_block_fast
 from formats.nbest.entry import Layout
 from formats.nbest.files import check_order, empty_error, find_layout, read_nbest, read_text_blocks
 from formats.text import StrPath
-from mosesplug.ahead import read_ahead
+from mosesplug.ahead import ReadAhead
 from mosesplug.moses_tools.known_lines import KnownLines, NumberedLines
 from mosesplug.moses_tools.plain_lines import parse_plain_lines
 
@@ -69,21 +69,24 @@ def _read_repeated(paths: Sequence[StrPath]) -> Iterator[DistinctBlock]:
     for path in paths:
         name = fspath(path)
         layout, last = None, -1
-        for text, first_line in read_ahead(read_text_blocks(path), _AHEAD):
-            layout = layout or find_layout(text, None, None, name, first_line)
-            if layout is None:
-                continue
-            lines = known.number(text, last)
-            block = None if lines is None else _parse_new(lines, layout, name, first_line, n_new)
-            if lines is not None and block is not None:
-                last, rows = lines.last_sentence, lines.numbers
-            else:  # an unusual or invalid line: all lines count as new
-                block = parse_block(text, layout, name, first_line)
-                last = check_order(last, block) if len(block) else last
-                rows = np.arange(n_new, n_new + len(block))
-                known = KnownLines(n_new + len(block))
-            yield DistinctBlock(block if len(block) else None, rows)
-            n_new += len(block)
+        with ReadAhead(read_text_blocks(path), _AHEAD) as texts:
+            for text, first_line in texts:
+                layout = layout or find_layout(text, None, None, name, first_line)
+                if layout is None:
+                    continue
+                lines = known.number(text, last)
+                block = (
+                    None if lines is None else _parse_new(lines, layout, name, first_line, n_new)
+                )
+                if lines is not None and block is not None:
+                    last, rows = lines.last_sentence, lines.numbers
+                else:  # an unusual or invalid line: all lines count as new
+                    block = parse_block(text, layout, name, first_line)
+                    last = check_order(last, block) if len(block) else last
+                    rows = np.arange(n_new, n_new + len(block))
+                    known = KnownLines(n_new + len(block))
+                yield DistinctBlock(block if len(block) else None, rows)
+                n_new += len(block)
         if layout is None:
             raise empty_error(name)
 

@@ -6,6 +6,7 @@ They are added by iteration, and read in any combination.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from os import PathLike
 from types import TracebackType
@@ -341,7 +342,7 @@ class NBestStore(StoreReader):
         whenever they have ``most_bytes`` bytes (None: not before the end). ``ahead_bytes`` are
         as for ``add_iteration``.
         """
-        from mosesplug.ahead import read_ahead  # threads and Numba: not needed to read a store
+        from mosesplug.ahead import ReadAhead  # threads and Numba: not needed to read a store
         from mosesplug.store.ingest import Ingest
 
         state = self._load()
@@ -369,8 +370,9 @@ class NBestStore(StoreReader):
             path=self._environment.path,
             threads=threads,
         )
-        blocks = ingest.check_ahead(read_ahead(lists) if threads > 1 else lists, ahead_bytes)
-        writing.ingest_blocks(self._environment, ingest, blocks, most_bytes)
+        with ReadAhead(lists) if threads > 1 else nullcontext(lists) as read:
+            blocks = ingest.check_ahead(read, ahead_bytes)
+            writing.ingest_blocks(self._environment, ingest, blocks, most_bytes)
         return ingest
 
     def record_result(self, iteration: int, result: Mapping[str, Any]) -> None:

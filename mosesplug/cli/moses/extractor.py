@@ -94,27 +94,27 @@ def write_features_and_statistics(arguments: Arguments) -> None:
 
     # Imported here: NumPy and Numba, which --help does not need. The n-best lists are read while
     # Numba loads.
-    from mosesplug.ahead import read_ahead
+    from mosesplug.ahead import ReadAhead
     from mosesplug.large_arrays import keep_freed_memory
     from mosesplug.moses_tools.distinct_lists import read_distinct
 
     keep_freed_memory()
-    ahead = read_ahead(read_distinct(lists), 4)
-    from mosesplug.moses_tools.extraction import extract, score_lists, write_extracted
-    from mosesplug.moses_tools.scoring import Scorer
+    with ReadAhead(read_distinct(lists), 4) as ahead:
+        from mosesplug.moses_tools.extraction import extract, score_lists, write_extracted
+        from mosesplug.moses_tools.scoring import Scorer
 
-    earlier = _read_earlier(arguments, before, scores_before)
-    blocks: Iterable[ScoredBlock] = ()
-    if lists:
-        scorer = Scorer.load(
-            arguments["sctype"],
-            arguments["scconfig"] or "",
-            references,
-            factors=arguments["factors"] or "",
-            filter_command=arguments["filter"] or "",
-        )
-        blocks = score_lists(ahead, scorer, threads=usable_cores())
-    merged, n_read = extract(earlier, blocks, with_duplicates=arguments["allow-duplicates"])
+        earlier = _read_earlier(arguments, before, scores_before)
+        blocks: Iterable[ScoredBlock] = ()
+        if lists:
+            scorer = Scorer.load(
+                arguments["sctype"],
+                arguments["scconfig"] or "",
+                references,
+                factors=arguments["factors"] or "",
+                filter_command=arguments["filter"] or "",
+            )
+            blocks = score_lists(ahead, scorer, threads=usable_cores())
+        merged, n_read = extract(earlier, blocks, with_duplicates=arguments["allow-duplicates"])
     write_extracted(merged, arguments["ffile"], arguments["scfile"], binary=arguments["binary"])
     if (arguments["verbose"] or 0) > 0:
         print(
