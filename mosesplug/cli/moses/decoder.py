@@ -70,11 +70,11 @@ def _run(arguments: list[str]) -> None:
     if {"-version", "--version"} & set(arguments):
         sys.stdout.write(f"{PROGRAM} {__version__}\n")
         return
-    given = parse_arguments(arguments)
-    if len(given.get("config", [])) != 1:
+    options = parse_arguments(arguments)
+    if len(options.get("config", [])) != 1:
         raise UsageError("give one -config FILE")
-    ini = read_moses_ini(given["config"][0])
-    wanted = read_settings(given, ini)
+    ini = read_moses_ini(options["config"][0])
+    wanted = read_settings(options, ini)
     features = read_features(ini, wanted.weight_overwrite)
     _check_sparse_weights(wanted.weight_file)
     if wanted.show_weights:
@@ -92,8 +92,8 @@ def _serve(ini: MosesIni, wanted: Settings) -> None:
 
     if wanted.input_file or wanted.n_best_file or wanted.hypergraph_directory:
         raise UsageError(
-            "a server gets its input, and the wish for lists, with requests: leave out -input-file,"
-            " -n-best-list and -output-search-graph-hypergraph"
+            "a server gets its input and the sizes of n-best lists from requests: leave out"
+            " -input-file, -n-best-list and -output-search-graph-hypergraph"
         )
     started = time.monotonic()
     service = TranslationService(ini, wanted)

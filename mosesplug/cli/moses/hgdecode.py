@@ -38,10 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     run(PROGRAM, _decode, arguments)
 
 
-def _decode(given: Arguments) -> None:
-    if given["hypergraph"] is None:
+def _decode(arguments: Arguments) -> None:
+    if arguments["hypergraph"] is None:
         raise UsageError("no search graph: use --hypergraph FILE")
-    if given["sparse-init"] is not None and given["dense-init"] is None:
+    if arguments["sparse-init"] is not None and arguments["dense-init"] is None:
         raise UsageError("--sparse-init requires --dense-init: give the dense weights too")
     # Imported here: --help does not need these modules.
     import numpy as np
@@ -49,8 +49,8 @@ def _decode(given: Arguments) -> None:
     from formats.graphs.hypergraph_reader import read_hypergraph
     from mosesplug.forest import Hypergraph, viterbi
 
-    weights = _weights(given["dense-init"], given["sparse-init"])
-    file = read_hypergraph(given["hypergraph"])
+    weights = _weights(arguments["dense-init"], arguments["sparse-init"])
+    file = read_hypergraph(arguments["hypergraph"])
     names = list(dict.fromkeys([*weights, *file.names]))
     graph = Hypergraph.of_file(file, {name: column for column, name in enumerate(names)})
     values = np.array([weights.get(name, 0.0) for name in names])

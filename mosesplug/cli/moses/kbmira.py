@@ -105,36 +105,36 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     run(PROGRAM, _kbmira, arguments)
 
 
-def _kbmira(given: Arguments) -> None:
-    _check(given)
+def _kbmira(arguments: Arguments) -> None:
+    _check(arguments)
     _log(
-        f"kbmira with c={given['cparam']:g} decay={given['decay']:g} "
-        f"no_shuffle={int(given['no-shuffle'])}\n"
+        f"kbmira with c={arguments['cparam']:g} decay={arguments['decay']:g} "
+        f"no_shuffle={int(arguments['no-shuffle'])}\n"
     )
-    seed = given["random-seed"]
+    seed = arguments["random-seed"]
     if seed is None:
         _log("Initialising random seed from system clock\n")
         seed = int(time.time())
     else:
         _log(f"Initialising random seed to {seed}\n")
-    start = _read_start(given)
+    start = _read_start(arguments)
 
-    task = (_graphs if given["type"] == "hypergraph" else _lists)(given, start, seed)
+    task = (_graphs if arguments["type"] == "hypergraph" else _lists)(arguments, start, seed)
 
     from mosesplug.optimizers.batch.mira.epochs import run_epochs
 
     learner, orders = task.learner, task.orders
-    if not given["streaming-out"]:
+    if not arguments["streaming-out"]:
         orders.shuffle_for_evaluation()
         _log(f"Initial BLEU = {learner.score(learner.average()):g}\n")
     visit = learner.visit
-    if given["verbose"] or given["streaming-out"]:
+    if arguments["verbose"] or arguments["streaming-out"]:
         visit = task.shown(
-            updates=sys.stderr if given["verbose"] else None,
-            weights=sys.stdout if given["streaming-out"] else None,
+            updates=sys.stderr if arguments["verbose"] else None,
+            weights=sys.stdout if arguments["streaming-out"] else None,
         ).visit
     best: float | None = None
-    for epoch in run_epochs(learner, orders.next, given["iters"], visit):
+    for epoch in run_epochs(learner, orders.next, arguments["iters"], visit):
         orders.shuffle_for_evaluation()
         _log(
             f"{epoch.updates}/{epoch.sentences} updates, avg loss = {epoch.loss:g}, "
@@ -142,7 +142,7 @@ def _kbmira(given: Arguments) -> None:
         )
         if best is None or epoch.score > best:
             best = epoch.score
-            _write(given["output-file"], task, epoch)
+            _write(arguments["output-file"], task, epoch)
     if best is not None and best <= 0.0:
         _log("kbmira: no weights score above 0; those written are the first that were found\n")
     _log(f"Best BLEU = {best:g}\n")
@@ -167,9 +167,9 @@ class _Task:
     shown: Callable[..., Any]
 
 
-def _lists(given: Arguments, start: WeightFile, seed: int) -> _Task:
+def _lists(arguments: Arguments, start: WeightFile, seed: int) -> _Task:
     """Return a learner on the hypotheses in extractor files."""
-    files = _read_files(given)
+    files = _read_files(arguments)
 
     from mosesplug.cli.moses.kbmira_display import Display, read_vectors_from_lists
     from mosesplug.moses_tools.c_rand import SentenceOrders
@@ -178,9 +178,11 @@ def _lists(given: Arguments, start: WeightFile, seed: int) -> _Task:
     from mosesplug.optimizers.problem import Problem
 
     tuning_set, initial = add_start(files, start)
-    learner = ListMiraLearner(Problem(tuning_set, _metric(given, files)), initial, _options(given))
+    learner = ListMiraLearner(
+        Problem(tuning_set, _metric(arguments, files)), initial, _options(arguments)
+    )
     orders = SentenceOrders(
-        seed, learner.n_sentences, shuffled=not (given["no-shuffle"] or given["streaming"])
+        seed, learner.n_sentences, shuffled=not (arguments["no-shuffle"] or arguments["streaming"])
     )
     _log("." * (learner.n_sentences // 100))
     space = tuning_set.space
@@ -195,16 +197,16 @@ def _lists(given: Arguments, start: WeightFile, seed: int) -> _Task:
     return _Task(learner, orders, space.n_dense, space.sparse, shown)
 
 
-def _graphs(given: Arguments, start: WeightFile, seed: int) -> _Task:
+def _graphs(arguments: Arguments, start: WeightFile, seed: int) -> _Task:
     """Return a learner on search graphs."""
-    _check_names(given, start)
+    _check_names(arguments, start)
 
     from mosesplug.moses_tools.mira_inputs import read_graphs
 
     _log("Reading  hypergraphs\n")
     try:
         graphs = read_graphs(
-            given["hgdir"], given["reference"], start, given["hg-prune"], _log_graph
+            arguments["hgdir"], arguments["reference"], start, arguments["hg-prune"], _log_graph
         )
     finally:
         # An error message begins on its own line too.
@@ -219,9 +221,9 @@ def _graphs(given: Arguments, start: WeightFile, seed: int) -> _Task:
 
     n_dense = len(start.dense)
     initial = np.array([*start.dense, *(start.all_sparse.get(name, 0.0) for name in graphs.sparse)])
-    learner = SearchMiraLearner(graphs.search, n_dense, initial, _options(given))
+    learner = SearchMiraLearner(graphs.search, n_dense, initial, _options(arguments))
     orders = SentenceOrders(
-        seed, graphs.search.n_sentences, shuffled=not given["no-shuffle"], once=True
+        seed, graphs.search.n_sentences, shuffled=not arguments["no-shuffle"], once=True
     )
     shown = partial(
         Display,
@@ -238,78 +240,81 @@ def _log_graph(number: int) -> None:
     _log("." * (number % _DOT == 0) + f" [count={number}]\n" * (number % _COUNT == 0))
 
 
-def _check(given: Arguments) -> None:
+def _check(arguments: Arguments) -> None:
     """Raise UsageError for invalid options."""
-    if given["type"] not in ("nbest", "hypergraph"):
-        raise UsageError(f"--type is nbest or hypergraph, not {given['type']}")
-    if given["type"] == "hypergraph":
-        _check_for_graphs(given)
-    if given["iters"] < 1:
-        raise UsageError(f"--iters must be at least 1, not {given['iters']}")
-    if given["cparam"] <= 0.0:
-        raise UsageError(f"--cparam must be more than 0, not {given['cparam']:g}")
-    if not 0.0 <= given["decay"] <= 1.0:
-        raise UsageError(f"--decay must be in 0 to 1, not {given['decay']:g}")
-    if given["sparse-init"] is not None and given["dense-init"] is None:
+    if arguments["type"] not in ("nbest", "hypergraph"):
+        raise UsageError(f"--type is nbest or hypergraph, not {arguments['type']}")
+    if arguments["type"] == "hypergraph":
+        _check_for_graphs(arguments)
+    if arguments["iters"] < 1:
+        raise UsageError(f"--iters must be at least 1, not {arguments['iters']}")
+    if arguments["cparam"] <= 0.0:
+        raise UsageError(f"--cparam must be more than 0, not {arguments['cparam']:g}")
+    if not 0.0 <= arguments["decay"] <= 1.0:
+        raise UsageError(f"--decay must be in 0 to 1, not {arguments['decay']:g}")
+    if arguments["sparse-init"] is not None and arguments["dense-init"] is None:
         raise UsageError("--sparse-init requires --dense-init: give the dense weights too")
 
 
-def _check_for_graphs(given: Arguments) -> None:
+def _check_for_graphs(arguments: Arguments) -> None:
     """Raise UsageError for options that are invalid with search graphs."""
     for name, what in (
         ("hgdir", "the directory of the search graphs"),
         ("reference", "a reference"),
         ("dense-init", "dense weights, 'name= value' a line"),
     ):
-        if not given[name]:
+        if not arguments[name]:
             raise UsageError(f"--type hypergraph requires --{name}: give {what}")
-    if given["hg-prune"] < 0:
-        raise UsageError(f"--hg-prune must be at least 0, not {given['hg-prune']}")
-    if given["streaming"]:
+    if arguments["hg-prune"] < 0:
+        raise UsageError(f"--hg-prune must be at least 0, not {arguments['hg-prune']}")
+    if arguments["streaming"]:
         raise UsageError(
             "--streaming works only with n-best lists; with search graphs, use --no-shuffle"
         )
-    if given["sctype"] not in (None, "BLEU"):
-        raise UsageError(f"--type hypergraph supports only --sctype BLEU, not {given['sctype']}")
-    if given["scconfig"]:
+    if arguments["sctype"] not in (None, "BLEU"):
+        raise UsageError(
+            f"--type hypergraph supports only --sctype BLEU, not {arguments['sctype']}"
+        )
+    if arguments["scconfig"]:
         raise UsageError(
             "--scconfig cannot be used with search graphs: they are scored case-sensitively "
             "against the shortest reference"
         )
 
 
-def _check_names(given: Arguments, start: WeightFile) -> None:
+def _check_names(arguments: Arguments, start: WeightFile) -> None:
     """Raise DataError for starting weights that are no use for search graphs."""
     if not start.value_names:
         raise DataError(
-            f"{given['dense-init']} has no names: search graphs need one 'name= value' per line"
+            f"{arguments['dense-init']} has no names: search graphs need one 'name= value' per line"
         )
     both = sorted(set(start.value_names) & set(start.all_sparse))
     if both:
         raise DataError(
-            f"both {given['sparse-init']} and {given['dense-init']} have a weight of {both[0]}"
+            f"both {arguments['sparse-init']} and {arguments['dense-init']} have a weight of"
+            f" {both[0]}"
         )
 
 
-def _read_start(given: Arguments) -> WeightFile:
+def _read_start(arguments: Arguments) -> WeightFile:
     """Read the files of starting weights; without any, there are no weights."""
     from formats.weights.any_format import WeightFile, read_weights
 
-    path = given["dense-init"]
+    path = arguments["dense-init"]
     if path is None:
         return WeightFile("", "dense")
     found = read_weights(path, ("dense", "init.opt", "weights.txt"))
-    if given["verbose"]:
+    if arguments["verbose"]:
         shown = [f"{name} " for name in found.value_names] or [""] * len(found.dense)
         lines_shown = [f"{name}{value:g}\n" for name, value in zip(shown, found.dense, strict=True)]
         _log("".join(["Reading dense features:\n", *lines_shown]))
-    if given["sparse-init"] is not None:
-        found = found.with_sparse(given["sparse-init"])
+    if arguments["sparse-init"] is not None:
+        found = found.with_sparse(arguments["sparse-init"])
         _log(f"Found {len(found.all_sparse)} initial sparse features\n")
     return found
 
 
-def _read_files(given: Arguments) -> ExtractorSet:
+def _read_files(arguments: Arguments) -> ExtractorSet:
     """Read the files of all iterations in other processes.
 
     Meanwhile this process imports modules.
@@ -321,7 +326,7 @@ def _read_files(given: Arguments) -> ExtractorSet:
 
     from mosesplug.tuning.parallel.ordered_map import start_in_order
 
-    pairs = list(zip(given["ffile"], given["scfile"], strict=False))
+    pairs = list(zip(arguments["ffile"], arguments["scfile"], strict=False))
     with (
         start_in_order(partial(_read_pair, pairs), len(pairs), usable_cores()) as read,
         ThreadPoolExecutor(1) as receiver,
@@ -331,7 +336,7 @@ def _read_files(given: Arguments) -> ExtractorSet:
         from mosesplug.kernels import load_compiler
         from mosesplug.moses_tools.extractor_files import join, pair_files
 
-        pair_files(given["ffile"], given["scfile"])
+        pair_files(arguments["ffile"], arguments["scfile"])
         load_compiler()
         # The learner ignores duplicate hypotheses itself.
         return join(iterations.result(), distinct_by="nothing")
@@ -343,25 +348,25 @@ def _read_pair(pairs: Sequence[tuple[str, str]], number: int) -> Iteration:
     return read_iteration(*pairs[number], threads=1)
 
 
-def _options(given: Arguments) -> KbmiraOptions:
+def _options(arguments: Arguments) -> KbmiraOptions:
     """Return the algorithm's settings; this program orders the sentences itself."""
     from mosesplug.optimizers.batch.mira.kbmira import KbmiraOptions
 
     return KbmiraOptions(
-        epochs=given["iters"],
-        step_cap=given["cparam"],
-        decay=given["decay"],
-        background="model" if given["model-bg"] else "hope",
-        safe_hope=given["safe-hope"],
+        epochs=arguments["iters"],
+        step_cap=arguments["cparam"],
+        decay=arguments["decay"],
+        background="model" if arguments["model-bg"] else "hope",
+        safe_hope=arguments["safe-hope"],
     )
 
 
-def _metric(given: Arguments, files: ExtractorSet) -> Metric:
+def _metric(arguments: Arguments, files: ExtractorSet) -> Metric:
     """Return the metric, after a check that the statistics belong to it."""
     from mosesplug.metrics import metric
     from mosesplug.moses_tools.extractor_files import require_metric
 
-    found = metric(given["sctype"] or files.metric, given["scconfig"])
+    found = metric(arguments["sctype"] or files.metric, arguments["scconfig"])
     require_metric(files, found)
     return found
 

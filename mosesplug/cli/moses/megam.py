@@ -55,26 +55,26 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     run(PROGRAM, _megam, arguments)
 
 
-def _megam(given: Arguments) -> None:
-    _check(given)
+def _megam(arguments: Arguments) -> None:
+    _check(arguments)
     import numpy as np
     from scipy.sparse import csr_array
 
     from formats.extractor.megam import read_examples
     from mosesplug.optimizers.batch.ranking.logistic import fit_logistic
 
-    read = read_examples(given.others[1], with_values=given["fvals"])
+    read = read_examples(arguments.others[1], with_values=arguments["fvals"])
     shape = (len(read.labels), len(read.names))
     examples = csr_array((read.data, read.indices, read.indptr), shape=shape)
     examples.sum_duplicates()
     fit = fit_logistic(
-        examples, read.labels, precision=given["lambda"], max_iterations=given["maxi"]
+        examples, read.labels, precision=arguments["lambda"], max_iterations=arguments["maxi"]
     )
     if not fit.weights.any():
         raise DataError(
-            f"{given.others[1]}: the features do not separate the classes, all weights are zero"
+            f"{arguments.others[1]}: the features do not separate the classes, all weights are zero"
         )
-    if not given["quiet"]:
+    if not arguments["quiet"]:
         wrong = np.mean((examples @ fit.weights > 0.0) != (read.labels > 0.5))
         ended = "minimum found" if fit.has_converged else "stopped by -maxi"
         print(
@@ -89,13 +89,15 @@ def _megam(given: Arguments) -> None:
     sys.stdout.buffer.write("".join(lines).encode("utf-8", "surrogateescape"))
 
 
-def _check(given: Arguments) -> None:
+def _check(arguments: Arguments) -> None:
     """Check the options."""
-    if len(given.others) != 2 or given.others[0] != "binary":
-        raise UsageError(f"after the options, give 'binary FILE', not {' '.join(given.others)!r}")
-    if not given["nobias"]:
+    if len(arguments.others) != 2 or arguments.others[0] != "binary":
+        raise UsageError(
+            f"after the options, give 'binary FILE', not {' '.join(arguments.others)!r}"
+        )
+    if not arguments["nobias"]:
         raise UsageError("a bias is not supported: give -nobias, as mert-moses.pl does")
-    if given["maxi"] < 1:
-        raise UsageError(f"-maxi must be at least 1, not {given['maxi']}")
-    if given["lambda"] < 0.0:
-        raise UsageError(f"-lambda must be at least 0, not {given['lambda']}")
+    if arguments["maxi"] < 1:
+        raise UsageError(f"-maxi must be at least 1, not {arguments['maxi']}")
+    if arguments["lambda"] < 0.0:
+        raise UsageError(f"-lambda must be at least 0, not {arguments['lambda']}")

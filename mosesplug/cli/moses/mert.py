@@ -122,8 +122,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     run(PROGRAM, _mert, arguments)
 
 
-def _mert(given: Arguments) -> None:
-    _check(given)
+def _mert(arguments: Arguments) -> None:
+    _check(arguments)
     # Imported here: --help does not need these modules.
     import numpy as np
 
@@ -140,36 +140,38 @@ def _mert(given: Arguments) -> None:
     from mosesplug.optimizers import Problem, algorithm, no_progress
     from mosesplug.settings.algorithm_options import make_options
 
-    settings, options = _search(given)
+    settings, options = _search(arguments)
     tuner = algorithm("mert")
     chosen = make_options(tuner, options)
-    metric = find_metric(given["sctype"], settings)
-    seed = secrets.randbits(31) if given["rseed"] is None else given["rseed"]
+    metric = find_metric(arguments["sctype"], settings)
+    seed = secrets.randbits(31) if arguments["rseed"] is None else arguments["rseed"]
     _log(f"Seeding random numbers with {seed}")
     rng = np.random.default_rng(seed % 2**32)
-    threads = max(1, given["threads"])
+    threads = max(1, arguments["threads"])
     data = load_extractor_files(
-        split_names(given["ffile"]), split_names(given["scfile"]), threads=threads
+        split_names(arguments["ffile"]), split_names(arguments["scfile"]), threads=threads
     )
     _log(f"{data.tuning_set.n_hyps} distinct hypotheses of {data.hypotheses}")
-    _check_data(given, metric, data)
-    tuning_set = remove_sparse(data.tuning_set, given["sparse-weights"])
+    _check_data(arguments, metric, data)
+    tuning_set = remove_sparse(data.tuning_set, arguments["sparse-weights"])
     n_features = len(tuning_set.space)
     active, positive = (
-        select_weights(given[name].replace(",", " ").split(), data.names, n_features, f"--{name}")
-        if given[name]
+        select_weights(
+            arguments[name].replace(",", " ").split(), data.names, n_features, f"--{name}"
+        )
+        if arguments[name]
         else None
         for name in ("optimize", "positive")
     )
-    starts, minima, maxima = read_starts(split_names(given["ifile"]), tuning_set.space)
+    starts, minima, maxima = read_starts(split_names(arguments["ifile"]), tuning_set.space)
     problem = Problem(
         tuning_set, metric, active, minima, maxima, tuple(starts[1:]), threads, positive
     )
     solutions = [
         tuner.optimize(part, starts[0], rng, chosen, no_progress)
-        for part in split_problem(problem, given["shard-count"], given["shard-size"], rng)
+        for part in split_problem(problem, arguments["shard-count"], arguments["shard-size"], rng)
     ]
-    if given["verbose"] > 1:
+    if arguments["verbose"] > 1:
         for number, solution in enumerate(solutions):
             _log(f"shard {number} best score: {solution.score:.6f}")
     weights, score = average_solutions(problem, solutions)
@@ -178,42 +180,42 @@ def _mert(given: Arguments) -> None:
     _log(f"Best point: {text} => {score:.6f}")
 
 
-def _check(given: Arguments) -> None:
+def _check(arguments: Arguments) -> None:
     """Raise UsageError for invalid options."""
-    if given["pdim"] is None or given["pdim"] < 1:
+    if arguments["pdim"] is None or arguments["pdim"] < 1:
         raise UsageError("give the number of dense weights: -d N")
-    if given["shard-size"] and given["shard-count"] < 1:
+    if arguments["shard-size"] and arguments["shard-count"] < 1:
         raise UsageError("--shard-size requires --shard-count: give the number of shards")
-    if not 0.0 <= given["shard-size"] <= 1.0:
-        raise UsageError(f"--shard-size {given['shard-size']:g}: must be from 0 to 1")
-    if given["shard-count"] < 0:
-        raise UsageError(f"--shard-count {given['shard-count']}: must be at least 0")
-    if not split_names(given["ifile"]):
+    if not 0.0 <= arguments["shard-size"] <= 1.0:
+        raise UsageError(f"--shard-size {arguments['shard-size']:g}: must be from 0 to 1")
+    if arguments["shard-count"] < 0:
+        raise UsageError(f"--shard-count {arguments['shard-count']}: must be at least 0")
+    if not split_names(arguments["ifile"]):
         raise UsageError("no starting point: use --ifile FILE")
 
 
-def _check_data(given: Arguments, metric: Metric, data: ExtractorSet) -> None:
+def _check_data(arguments: Arguments, metric: Metric, data: ExtractorSet) -> None:
     """Raise an error if the files do not match the options."""
     from mosesplug.moses_tools.extractor_files import require_metric
 
     require_metric(data, metric)
-    if len(data.names) != given["pdim"]:
+    if len(data.names) != arguments["pdim"]:
         raise DataError(
-            f"the files have {len(data.names)} dense features, but -d is {given['pdim']}:"
+            f"the files have {len(data.names)} dense features, but -d is {arguments['pdim']}:"
             f" {', '.join(data.names)}"
         )
 
 
-def _search(given: Arguments) -> tuple[str, dict[str, object]]:
+def _search(arguments: Arguments) -> tuple[str, dict[str, object]]:
     """Split ``--scconfig`` into metric settings and line search options."""
     kept: list[str] = []
     options: dict[str, object] = {
-        "restarts": given["ntry"],
+        "restarts": arguments["ntry"],
         "polish": _POLISH,
-        "random_directions": given["nrandom"],
-        "method": given["type"],
+        "random_directions": arguments["nrandom"],
+        "method": arguments["type"],
     }
-    for piece in given["scconfig"].replace(",", " ").split():
+    for piece in arguments["scconfig"].replace(",", " ").split():
         name, _, value = piece.partition(":")
         if name == "regtype":
             if value not in _INTERVALS:

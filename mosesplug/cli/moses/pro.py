@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     run(PROGRAM, _pro, arguments)
 
 
-def _pro(given: Arguments) -> None:
+def _pro(arguments: Arguments) -> None:
     from formats.extractor.megam import format_examples
     from formats.text import atomic_write
     from mosesplug.metrics import metric
@@ -65,14 +65,14 @@ def _pro(given: Arguments) -> None:
     from mosesplug.moses_tools.extractor_files import load_extractor_files, require_metric
     from mosesplug.optimizers.batch.ranking.pairs import PairSampling, sample_pairs
 
-    seed = given["random-seed"]
+    seed = arguments["random-seed"]
     if seed is None:
         seed = int(time.time())
     print(f"Initialising random seed to {seed}", file=sys.stderr)
-    files = load_extractor_files(given["ffile"], given["scfile"], distinct_by="nothing")
+    files = load_extractor_files(arguments["ffile"], arguments["scfile"], distinct_by="nothing")
     require_metric(files, metric("BLEU"))
     made = files.tuning_set
-    score = sentence_bleu_nakov if given["smooth-brevity-penalty"] else sentence_bleu_moses
+    score = sentence_bleu_nakov if arguments["smooth-brevity-penalty"] else sentence_bleu_moses
     pairs = sample_pairs(made.offsets, score(made.stats), CRand(seed).below, PairSampling())
     if not len(pairs):
         raise DataError(
@@ -80,10 +80,10 @@ def _pro(given: Arguments) -> None:
             "lists or more sentences"
         )
     lines = format_examples(_examples(made, pairs))
-    if given["output-file"] is None:
+    if arguments["output-file"] is None:
         sys.stdout.buffer.writelines(lines)
         return
-    with atomic_write(given["output-file"]) as file:
+    with atomic_write(arguments["output-file"]) as file:
         file.writelines(lines)
 
 
