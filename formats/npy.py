@@ -35,7 +35,7 @@ def load_array(
     Args:
         path: the file.
         text: the same, open and uncompressed, at its beginning.
-        dimensions: how many the array may have.
+        dimensions: the numbers of dimensions that the array may have.
         remedy: what to do about an array of another shape.
 
     Raises:

@@ -62,7 +62,7 @@ def load_plugins(
     warnings, once each.
 
     Args:
-        group: of entry points.
+        group: the group of entry points.
         kind: the type of the objects.
         built_in: names that plug-ins cannot take.
         check: raises ``UsageError`` for an object that cannot be used.

@@ -50,9 +50,10 @@ class FeatureData:
         sentence_ids: int64 ``[n_blocks]``.
         offsets: int64 ``[n_blocks + 1]``; hypotheses of block ``i`` are rows
             ``offsets[i]:offsets[i + 1]``.
-        names: of the dense columns, ``LM0_0``.
+        names: the names of the dense columns, ``LM0_0``.
         dense: float32 ``[n, len(names)]``, all finite.
-        sparse_names: of the sparse features, without ``=``, in the order of their first appearance.
+        sparse_names: the names of the sparse features, without ``=``, in the order of their first
+            appearance.
         sparse_indptr: int64 ``[n + 1]``; sparse values of row ``i`` are
             ``sparse_indptr[i]:sparse_indptr[i + 1]`` of the next two.
         sparse_indices: int32 ``[nnz]``; which of ``sparse_names``.
@@ -93,7 +94,7 @@ class SparseColumns:
     """Sparse values by row (CSR).
 
     Attributes:
-        names: of the features, without ``=``.
+        names: the names of the features, without ``=``.
         indptr: int64 ``[n_rows + 1]``.
         indices: int32 ``[nnz]``; which of ``names``.
         data: float32 ``[nnz]``.

@@ -36,7 +36,7 @@ class Examples:
 
     Attributes:
         labels: float64 ``[n]``, 0 to 1.
-        names: of the features, in the order of their first appearance.
+        names: the names of the features, in the order of their first appearance.
         indptr: int64 ``[n + 1]``; values of row ``i`` are ``indptr[i]:indptr[i + 1]``.
         indices: int32 ``[nnz]``; which of ``names``.
         data: float64 ``[nnz]``.

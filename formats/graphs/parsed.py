@@ -55,7 +55,7 @@ class ParsedGraphs:
     """Parsed graphs in a directory.
 
     Attributes:
-        directory: of the files; created when it is needed.
+        directory: the directory of the files; created when it is needed.
         since: time of the first use, in seconds.
     """
 

@@ -110,7 +110,7 @@ class Layout:
         Args:
             line: the first line.
             names: one name a dense column, for a list without labels.
-            place: of the line.
+            place: the place of the line.
             dense: names of the dense features of a list that names every value.
             score_first: whether the score precedes the features; ``dense`` must be given then.
             skipped: number of fields between text and features; None: count them in the line.
@@ -381,7 +381,7 @@ def parse_value(token: bytes, what: str, place: Place, remedy: str = _REMEDY) ->
     Args:
         token: the number, without blanks.
         what: how the error calls it.
-        place: of the line.
+        place: the place of the line.
         remedy: how to mend it.
 
     Raises:

@@ -136,7 +136,7 @@ def iter_hypotheses(
         found: what the line holds.
         form: that of the first line.
         number: number of objects before this one.
-        place: of the line.
+        place: the place of the line.
 
     Raises:
         FormatError: the line does not have this form.

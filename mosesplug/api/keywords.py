@@ -78,7 +78,8 @@ def make_added_features(
     """Return added features.
 
     Args:
-        features: by name: a value for each hypothesis, or several; or a file, or several files.
+        features: the features by name: a value for each hypothesis, or several; or a file, or
+            several files.
         what: the argument, for messages.
 
     Raises:

@@ -224,9 +224,9 @@ def compare(
     """Test whether systems differ from the first by more than chance.
 
     Args:
-        systems: by name, the baseline first: a translation for each sentence, its file, or the
-            working directory of a tuning run; or, for several runs of a system with other optimizer
-            seeds, a sequence of these (``Path`` objects or sequences of texts).
+        systems: the systems by name, the baseline first: a translation for each sentence, its file,
+            or the working directory of a tuning run; or, for several runs of a system with other
+            optimizer seeds, a sequence of these (``Path`` objects or sequences of texts).
         references: as for ``optimize``; optional with ``scores``.
         metrics: as for ``score``; names of ``scores``, too. None: also all of ``scores``.
         scores: scores that another program computed, by metric and system: ``{"COMET": {"base":

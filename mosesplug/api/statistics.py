@@ -160,8 +160,8 @@ def convert_named_scores(
     """Return scores by name as the sources of metrics.
 
     Args:
-        scores: by name, or ``NAME:error`` and ``NAME:ratio``: ``[n]`` or ``[n, k]`` numbers, or a
-            file or a tuple of files.
+        scores: the scores by name, or ``NAME:error`` and ``NAME:ratio``: ``[n]`` or ``[n, k]``
+            numbers, or a file or a tuple of files.
         what: the argument, for messages.
         count: number of hypotheses; None if it is not known yet.
 

@@ -157,7 +157,7 @@ class Tuner:
             algorithm: its name, see ``mosesplug.algorithms``. Default: ``kbmira``.
             options: settings of the algorithm.
             metric: its name, or several with commas between. Default: ``BLEU``.
-            seed: of all random choices; drawn if it is not given, and kept.
+            seed: the seed of all random choices; drawn if it is not given, and kept.
             overwrite: replace an earlier run instead of continuing it.
             watch: called with each event, an object of ``mosesplug.tuning.events``.
             progress: None, True for a bar on stderr, or a function called with (done, total, what).

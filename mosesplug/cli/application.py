@@ -44,7 +44,7 @@ class _Group:
 
     Attributes:
         help: one line for the list of commands.
-        commands: by name.
+        commands: the commands by name.
     """
 
     help: str

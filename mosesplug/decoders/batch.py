@@ -97,7 +97,7 @@ def parse_lists(
         text: whole lines, whose sentence ids are places in the mini-batch.
         numbers: sentence ids in the tuning set, which replace those in ``text``.
         columns: the dense groups that the lists must have.
-        source: of the lines, for messages.
+        source: the source of the lines, for messages.
         any_layout: whether the lines may have another layout than that of Moses.
 
     Raises:

@@ -34,7 +34,7 @@ class _FileDecoder(BatchDecoder, Generic[Program]):
     Attributes:
         decoder: how to call it.
         config: the file of weights that the run started with, a ``moses.ini`` for Moses.
-        directory: of the files ``<prefix>.*``.
+        directory: the directory of the files ``<prefix>.*``.
         nbest: length of the n-best lists.
         prefix: distinguishes the files of several decoders in one directory.
         executing: receives each command.
@@ -184,7 +184,7 @@ class CommandRecipe:
     Attributes:
         command: how to call it.
         config: the file of weights that the run started with.
-        directory: of the decoders' files.
+        directory: the directory of the decoders' files.
         nbest: length of the lists.
     """
 

@@ -58,7 +58,7 @@ class DecoderCommand:
     Attributes:
         words: the program, and arguments with placeholders.
         directory: the current directory of the command.
-        weights_format: of the file of weights.
+        weights_format: the format of the file of weights.
         timeout: seconds without output after which it is ended, or None.
     """
 

@@ -60,7 +60,7 @@ class OutsideDecoder(_WithoutProgram):
     """A decoder that somebody else runs: whoever asks for requests and tells lists.
 
     Attributes:
-        weights_format: of the files of weights.
+        weights_format: the format of the files of weights.
     """
 
     weights_format: WeightsFormat = "dense"

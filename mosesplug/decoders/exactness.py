@@ -72,7 +72,7 @@ def require_exact(
         sentences: about ten, with ambiguous words.
         weights: the starting weights.
         config: the ``moses.ini`` that the server decodes with.
-        flags: of the decoder.
+        flags: the flags of the decoder.
         strict: raise instead of restarting.
 
     Returns:

@@ -26,7 +26,7 @@ class LineFilter:
     come back. A thread reads all the while, so that neither side waits for the other forever.
 
     Args:
-        command: of ``/bin/sh``, run in the current directory.
+        command: the command of ``/bin/sh``, run in the current directory.
         what: its role, for messages.
 
     Raises:

@@ -156,7 +156,7 @@ class MosesDecoder:
 
         Args:
             config, input_file, weights, sparse_weights: as for ``nbest``.
-            directory: of the graphs, one gzipped file per sentence.
+            directory: the directory of the graphs, one gzipped file per sentence.
 
         Raises:
             UsageError: the decoder is called through a wrapper that does not join graphs.

@@ -77,7 +77,7 @@ class SentenceTables:
 
         Args:
             config: the ``moses.ini``.
-            flags: of the decoder. XML markup and factors in the input hide the phrases.
+            flags: the flags of the decoder. XML markup and factors in the input hide the phrases.
         """
         ini = read_moses_ini(config)
         texts = tuple(line for line in ini.features if line.kind == _TEXT_TABLE)
@@ -116,7 +116,8 @@ class SentenceTables:
 
         Args:
             path: to write.
-            directory: of the tables of the sentence, relative to the decoder's current directory.
+            directory: the directory of the tables of the sentence, relative to the decoder's
+                current directory.
         """
         lines = list(self.ini.lines)
         for line in self.texts:
@@ -131,7 +132,7 @@ class SentenceTables:
 
         Args:
             text: the sentence.
-            directory: of the tables.
+            directory: the directory of the tables.
             current: the decoder's current directory.
 
         Raises:

@@ -45,7 +45,7 @@ class ServerProcess:
         """Start the server on a free port, without waiting until it is ready.
 
         Args:
-            command: of the server, given its port.
+            command: the command of the server, given its port.
             directory: its current directory.
             stderr: file that receives its messages; it is replaced. Its standard output is
                 discarded: Moses' server prints every list there.

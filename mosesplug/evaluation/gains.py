@@ -88,7 +88,7 @@ class Gain:
 
     Attributes:
         data: which sentences.
-        sentences: how many.
+        sentences: the number of sentences.
         metrics: the objective, then the metrics that were watched.
     """
 

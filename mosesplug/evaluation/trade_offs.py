@@ -59,7 +59,7 @@ class TradeOffs:
 
     Attributes:
         metrics: names, the objective first.
-        is_error_rate: of each metric, whether less is better.
+        is_error_rate: whether less is better, for each metric.
         sentences: what the scores are about, for people.
         points: the weights; the first are the starting weights, the second the learned ones.
     """

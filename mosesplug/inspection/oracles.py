@@ -60,7 +60,7 @@ class OracleComparison:
     """Oracles by several methods, with different list sizes.
 
     Attributes:
-        oracles: by method and list size; None stands for whole lists.
+        oracles: the oracles by method and list size; None stands for whole lists.
         first_best: corpus score of the first hypothesis of each list.
         longest: lists of the largest size.
         best: the oracle with the highest score in these lists.

@@ -124,7 +124,7 @@ class BenchmarkResult:
         algorithm: its name.
         scores: on the sentences learned from.
         held_out: on the held-out sentences; empty without any.
-        cpu_seconds: of all threads, without loading and compiling.
+        cpu_seconds: the CPU seconds of all threads, without loading and compiling.
         active: number of weights that are not 0.
         refusal: the error of an algorithm that rejects the data or the options, or None.
     """

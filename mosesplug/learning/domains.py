@@ -57,7 +57,7 @@ class DomainScore:
     """The scores of one domain's sentences, decided with its weights.
 
     Attributes:
-        name: of the domain.
+        name: the name of the domain.
         is_held_out: whether the sentences were held out.
         sentences: number of sentences of the domain.
         start: score of the starting weights.
@@ -103,7 +103,7 @@ def score_domains(
     """Return the scores of each domain that has sentences.
 
     Args:
-        domains: of the problem.
+        domains: the domains of the problem.
         problem: lists with copies of features.
         start, weights: float64 ``[n_features]``, with the weights of the copies.
         held_out: whether the problem was held out.

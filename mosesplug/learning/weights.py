@@ -127,7 +127,7 @@ def score_hypotheses(
 
     Args:
         block: the list.
-        weights: of all dense features.
+        weights: the weights of all dense features.
         lengths: an exponent of the length that scores are divided by; None: they are not.
 
     Raises:

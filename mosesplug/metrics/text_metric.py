@@ -45,8 +45,8 @@ class TextMetric(UnsmoothedMetric):
 
     Attributes:
         name: the value of ``--metric``.
-        version: of the software that counts, as ``acme-1.0``. Another version never uses the counts
-            of this one.
+        version: the version of the software that counts, as ``acme-1.0``. Another version never
+            uses the counts of this one.
         statistics_names: the name of each statistic.
     """
 

@@ -74,7 +74,7 @@ class Costs:
             metric: the corpus metric. Smoothed variants apply to BLEU, alone or in a mixture; other
                 metrics score the sentence.
             memory: the learner's, from ``memory`` and ``update_memory``.
-            rng: of the greedy search if the batch is the corpus.
+            rng: the random generator of the greedy search if the batch is the corpus.
         """
         stats = batch.stats.astype(np.float64)
         if (smoothing := _SMOOTHINGS.get(self.kind)) is not None:

@@ -37,7 +37,7 @@ class DomainSpace:
 
     Attributes:
         base: the features of the lists.
-        names: of the domains.
+        names: the names of the domains.
         copied_columns: int64, ascending; columns of ``base`` that have copies.
         scales: whether the weights of a domain may be multiplied by a positive factor.
     """
@@ -105,7 +105,7 @@ def add_copies(
 
     Args:
         problem: lists, without bounds of weights.
-        names: of the domains.
+        names: the names of the domains.
         domains: int64 ``[n_sentences]``, the domain of each sentence of the problem.
         sparse: whether all sparse features are active where the problem does not say which are.
 

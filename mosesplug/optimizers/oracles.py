@@ -30,7 +30,7 @@ class OracleSets:
     Attributes:
         rows: int64; those of sentence ``i`` are ``rows[offsets[i]:offsets[i + 1]]``, ascending.
         offsets: int64 ``[n_sentences + 1]``; empty sentences have no oracles.
-        score: of the corpus metric, or the mean gain of sentence oracles.
+        score: the score of the corpus metric, or the mean gain of sentence oracles.
         oracle_rows: int64, the hypothesis of each non-empty sentence that gives the score.
     """
 
@@ -77,9 +77,9 @@ def corpus_oracles(
 
     Args:
         tuning_set: the lists of a batch or of the whole set.
-        metric: of summed statistics; larger is better. ``FewSentences`` gives oracles to a batch
-            without a match of four words, too.
-        rng: of the first choice and of the orders.
+        metric: a function of summed statistics; larger is better. ``FewSentences`` gives oracles to
+            a batch without a match of four words, too.
+        rng: the random generator of the first choice and of the orders.
 
     Returns:
         Every hypothesis that scores as the chosen one does, given the choices for the other

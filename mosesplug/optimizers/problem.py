@@ -91,16 +91,17 @@ class Problem:
             ``UnknownWordPenalty0`` in search graphs: never active or scaled; None: none.
         keeps_scale: do not scale the weights: fixed ones that count in every choice would get
             another proportion.
-        bounds: of the result's weights, which also end searches on the way; None: none. A weight
-            with one possible value is never active.
+        bounds: the bounds of the result's weights, which also end searches on the way; None: none.
+            A weight with one possible value is never active.
         grows: whether a decoder will add hypotheses and the weights are learned again. A search
             of few hypotheses to the last detail would fit what the next decoding refutes.
-        states: of an online learner (one, or one for each shard) after earlier decodings, over
-            these features; only read. None: it starts anew.
+        states: the states of an online learner (one, or one for each shard) after earlier
+            decodings, over these features; only read. None: it starts anew.
         center: float64 ``[n_features]``, the weights that a run began with, from which penalties
             measure distances; None: those that are given to the algorithm.
-        shards: of the lists, which other threads, processes or machines hold, for algorithms whose
-            ``Algorithm.maps_shards`` is set; None: the lists are one shard in this process.
+        shards: the shards of the lists, which other threads, processes or machines hold, for
+            algorithms whose ``Algorithm.maps_shards`` is set; None: the lists are one shard in this
+            process.
     """
 
     tuning_set: TuningSet
@@ -163,7 +164,7 @@ class Solution:
         history: one mapping per step, for reports.
         length_exponent: exponent of the length that model scores are divided by; None: they are
             not divided.
-        states: of an online learner (one, or one for each shard) with these weights.
+        states: the states of an online learner (one, or one for each shard) with these weights.
         notes: messages for users.
     """
 

@@ -62,7 +62,7 @@ def render_analysis(
     Args:
         analysis: what to show.
         title: title of the page.
-        scores: of the same systems, shown first.
+        scores: the scores of the same systems, shown first.
     """
     sections = [_render_head(analysis, title)]
     if scores:

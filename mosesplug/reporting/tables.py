@@ -18,7 +18,7 @@ def format_row(cells: Sequence[str], widths: Sequence[int], left: int = 0, last:
 
     Args:
         cells: one for each column.
-        widths: of the columns.
+        widths: the widths of the columns.
         left: number of leading columns that hold text and are aligned left.
         last: number of trailing columns that hold text.
     """

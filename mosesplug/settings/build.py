@@ -42,7 +42,7 @@ def make_plan(values: _Values, spelled: Callable[[str], str] = "--{}".format) ->
     """Return what settings ask for.
 
     Args:
-        values: by name; those that are missing have their defaults.
+        values: the values by name; those that are missing have their defaults.
         spelled: how messages call a setting.
 
     Raises:
@@ -86,8 +86,8 @@ def make_sharding(name: str, values: _Values) -> Sharding | None:
     """Return the settings of parallel learning; None if none of them is given.
 
     Args:
-        name: of the algorithm.
-        values: of the settings in ``Sharding``, and others.
+        name: the name of the algorithm.
+        values: the values of the settings in ``Sharding``, and others.
 
     Raises:
         UsageError: the algorithm cannot be sharded, or settings exclude each other.
@@ -191,7 +191,7 @@ def choose_among_runs(values: _Values) -> tuple[SelectRun | None, Select | None]
     """Return what chooses among several runs, and what among the weights of each run.
 
     Args:
-        values: of the settings ``runs``, ``select`` and ``select-run``.
+        values: the values of the settings ``runs``, ``select`` and ``select-run``.
 
     Raises:
         UsageError: ``select`` has a value of the other.
@@ -233,9 +233,9 @@ def collect_values(
     What no setting describes, as a metric of the caller's own, is left out.
 
     Args:
-        configuration: of the run.
+        configuration: the configuration of the run.
         seed: the one that was drawn, if none was given.
-        runs: how many there are, if not a single one.
+        runs: the number of runs, if not a single one.
         choice: whose weights the result of several runs has.
     """
     plan = RunPlan(configuration, Repeats(runs))

@@ -155,7 +155,7 @@ def same_as(cls: type, name: str, **changes: Any) -> _Metadata:
 
     Args:
         cls: the class that declares the setting.
-        name: of the setting.
+        name: the name of the setting.
         changes: what differs, by the attributes of ``Setting``.
     """
     found = next(each for each in list_settings(cls) if each.name == name)

@@ -50,7 +50,7 @@ def make_decoding(values: _Values, spelled: Callable[[str], str]) -> dict[_Path,
     """Return the decoder, and what depends on it, by their paths in a ``RunPlan``.
 
     Args:
-        values: of the settings, by name.
+        values: the values of the settings, by name.
         spelled: how messages call a setting.
 
     Raises:

@@ -27,7 +27,7 @@ class Domains:
     """Which domain each source sentence belongs to.
 
     Attributes:
-        names: of the domains, in the order of their first appearance; at least two.
+        names: the names of the domains, in the order of their first appearance; at least two.
         of_sentence: int64 ``[n_lines]``, the number of the domain of each source sentence.
     """
 

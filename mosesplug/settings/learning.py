@@ -342,7 +342,7 @@ def make_learning_settings(
     """Return the settings with the given values.
 
     Args:
-        values: by name; those that are missing have their defaults.
+        values: the values by name; those that are missing have their defaults.
         spelled: how messages call a setting.
         has_data: whether the settings must name the data; else the caller has them.
 

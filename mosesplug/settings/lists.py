@@ -193,7 +193,7 @@ def make_list_settings(
     """Return the settings with the given values.
 
     Args:
-        values: by name; those that are missing have their defaults.
+        values: the values by name; those that are missing have their defaults.
         spelled: how messages call a setting.
 
     Raises:

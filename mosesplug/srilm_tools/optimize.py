@@ -39,11 +39,11 @@ class Utterances:
     """The hypotheses of some utterances.
 
     Attributes:
-        ids: of the utterances, in the order of the files.
+        ids: the ids of the utterances, in the order of the files.
         words: those of each hypothesis, without noise.
         tuning_set: scores, less those of the first hypothesis of the utterance, as dense features;
             statistics are errors and reference words.
-        directory: of the first n-best list.
+        directory: the directory of the first n-best list.
     """
 
     ids: tuple[str, ...]
@@ -103,7 +103,7 @@ def read_utterances(
     Args:
         file_list: a file with the names of the n-best lists.
         score_directories: each has a file of scores for each utterance.
-        references: by utterance; None requires ``errors``.
+        references: the references by utterance; None requires ``errors``.
         errors: a directory with a file of error counts for each utterance, used instead of the
             references.
         rules: for the words of hypotheses and references.
@@ -181,8 +181,8 @@ def optimize_weights(
         utterances: the hypotheses.
         initial: float64 ``[n_scores]``, starting weights.
         fixed: bool ``[n_scores]``, weights that keep their values.
-        settings: of the search.
-        seed: of all random choices.
+        settings: the settings of the search.
+        seed: the seed of all random choices.
 
     Raises:
         OptimizerError: all weights are fixed, or only weights of 0 were found.

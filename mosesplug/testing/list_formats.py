@@ -34,7 +34,7 @@ class ListFormatCase:
         format: the format.
         valid: lists that it reads, files or directories.
         invalid: lists that it must reject.
-        options: of all these files.
+        options: the options of all these files.
         is_recognized: whether ``auto`` must find it by the first lines of the valid files.
     """
 
@@ -69,7 +69,7 @@ def check_list_format(
         format: what the package registers.
         valid: at least one list that it reads.
         invalid: at least one list that it must reject with ``FormatError``.
-        options: of all these files.
+        options: the options of all these files.
         is_recognized: whether ``--format auto`` must find it by the first lines.
 
     Raises:

@@ -188,7 +188,7 @@ def tune(
         measure: what is maximized.
         weights: starting weights by name; 0 if missing. Without any, all are 1.
         settings: the algorithm.
-        seed: of all random choices.
+        seed: the seed of all random choices.
 
     Raises:
         UsageError: settings without counterpart, or an algorithm that cannot keep the ranges.

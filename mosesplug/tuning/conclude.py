@@ -89,7 +89,7 @@ class _Chosen:
     Attributes:
         weights: the dense and sparse weights.
         iteration: that was decoded with them on the tuning set, or 0.
-        score: of these weights, or None if none is known.
+        score: the score of these weights, or None if none is known.
         scored_on: which data the score was computed on.
         how: they were selected, a value of ``Select``.
         file_of: iteration whose ``sparse-weights`` file has them, or 0.
@@ -195,7 +195,7 @@ def has_free_scale(configuration: Configuration, fixed: Mapping[str, float]) -> 
     """Return whether scaling all tuned weights by one factor changes no translation.
 
     Args:
-        configuration: of the run. Weights that are not active keep their values.
+        configuration: the configuration of the run. Weights that are not active keep their values.
         fixed: weights of features that are not tuned, if the run learns from search graphs.
     """
     return configuration.optimization.active is None and not keeps_scale(fixed)

@@ -42,7 +42,7 @@ class RunData:
         show: the decoder's features and their weights.
         start: the starting weights, dense and sparse.
         references: compiled for the metric.
-        seed: of all random choices.
+        seed: the seed of all random choices.
         fixed_weights: weights of features that are not tuned, if the run learns from search graphs.
         domains: learns weights of domains; None without.
     """

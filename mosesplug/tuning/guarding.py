@@ -59,7 +59,7 @@ def _read_first_lists(context: Context, start: Mapping[str, Any], n_texts: int) 
     """Read the lists of the first iteration.
 
     Args:
-        context: of the run.
+        context: the context of the run.
         start: the first iteration's start record. Epochs of shards with another one were dropped.
         n_texts: how many translations are enough.
     """
@@ -122,7 +122,7 @@ def guard_decoded(
     """Check the newest n-best lists and their score before they are learned from.
 
     Args:
-        context: of the run. Its newest iteration has no result yet.
+        context: the context of the run. Its newest iteration has no result yet.
         shards: instead, the score of an epoch whose lists are in the stores of shards.
         start: the record of its beginning, with ``shards``.
 

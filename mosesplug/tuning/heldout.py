@@ -46,7 +46,7 @@ class HeldOutScorer:
     Attributes:
         texts: the source sentences.
         references: compiled for the metric.
-        decoder: of the sentences.
+        decoder: the decoder of the sentences.
         show: the decoder's features.
         metric: that scores the 1-best.
         watch: receives the scores.

@@ -56,9 +56,9 @@ def tune_invented_sentences(
     """Run two iterations on invented sentences, in this thread.
 
     Args:
-        data: of the run. Shards, held-out sets and domains are ignored.
+        data: the data of the run. Shards, held-out sets and domains are ignored.
         config: the decoder's configuration.
-        optimizer: of the run.
+        optimizer: the optimizer of the run.
         directory: empty; all files are written there.
         run: runs all iterations.
         check: called at every step; its exception ends the run.
@@ -111,7 +111,7 @@ class _InventedDecoder(BatchDecoder):
     """A ``Decoder``, also of mini-batches, that translates nothing.
 
     Attributes:
-        data: of the run.
+        data: the data of the run.
         config: the real decoder's configuration.
         workspace: files of the run.
     """
@@ -195,7 +195,7 @@ def write_invented_graphs(
         directory: created if it is missing.
         names: dense features, as search graphs name them.
         sparse: feature functions with sparse features.
-        seed: of the values.
+        seed: the seed of the values.
     """
     values = np.random.default_rng(seed)
 

@@ -46,7 +46,7 @@ class WarningSign:
     """A sign that something is wrong.
 
     Attributes:
-        name: of the sign.
+        name: the name of the sign.
         message: observation and remedy, on one line.
         is_fatal: whether the weights cannot be used at all.
     """
@@ -63,7 +63,7 @@ def find_weight_signs(
 
     Args:
         weights: float64 ``[n_features]``, of any scale.
-        names: of the features.
+        names: the names of the features.
         n_dense: how many of them, the first, are dense; None for all.
     """
     finite = np.isfinite(weights)
@@ -94,7 +94,7 @@ def find_score_signs(scores: Sequence[float], max_drop: float) -> list[WarningSi
     """Find scores of the decoder's 1-best that are 0, or have become worse.
 
     Args:
-        scores: of all iterations so far.
+        scores: the scores of all iterations so far.
         max_drop: how far the newest may be below the first.
     """
     found = []

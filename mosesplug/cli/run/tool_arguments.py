@@ -43,7 +43,7 @@ class ToolArguments:
         options: values for options of the algorithm, by field name.
         active: features to tune, as for ``--activate-features``.
         seed, threads: as the options of these names.
-        edges: of a search graph for each word of the reference, ``--hg-prune``.
+        edges: the edges of a search graph for each word of the reference, ``--hg-prune``.
     """
 
     metric: str | None = None

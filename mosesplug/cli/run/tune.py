@@ -31,7 +31,7 @@ def add_files(values: dict[str, Any], arguments: tuple[str, ...], usage: str) ->
     There are four arguments, or three with a command that decodes.
 
     Args:
-        values: by the names of settings; arguments replace them.
+        values: the values by the names of settings; arguments replace them.
         arguments: none, or all.
         usage: the four arguments, as messages show them.
 

@@ -200,7 +200,7 @@ class _Scratch(NamedTuple):
         statistics: float32 ``[n_nodes, 9]``, zeros; of each node's translation.
         left, right: int32 ``[n_nodes, 3]``; its first and last words.
         n_left, n_right: int64 ``[n_nodes]``, zeros; number of these words.
-        counts, ngrams, touched: of ``count_edge``.
+        counts, ngrams, touched: those of ``count_edge``.
         rows: float32 ``[3, 9]``; statistics of an edge, of the best edge, and with the background.
     """
 

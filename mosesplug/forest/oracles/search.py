@@ -134,7 +134,7 @@ class _Scratch(NamedTuple):
 
     Attributes:
         tails: int64 ``[3, most_tails]``; the row of each tail, and its left and right state.
-        hits: of ``join_words``.
+        hits: the output of ``join_words``.
         totals: float64 ``[9]``.
     """
 

@@ -79,7 +79,7 @@ def pair_transformed(
     """Yield each block with its copy that has the texts that a command makes of it.
 
     Args:
-        blocks: of one list.
+        blocks: the blocks of one list.
         command: the value of ``--transform``; None: the texts stay.
 
     Raises:

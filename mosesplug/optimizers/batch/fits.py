@@ -28,7 +28,7 @@ class WeightFit:
     Attributes:
         weights: float64 ``[n_features]``.
         loss: value of the minimized function.
-        iterations: of the solver.
+        iterations: the number of iterations of the solver.
         has_converged: False if the iterations were used up.
     """
 
@@ -72,7 +72,7 @@ def fit_in_proportion(fixed: Floats, length: float, fit: FitFunction) -> WeightF
 
     Args:
         fixed: float64 ``[n]``, score of the inactive weights in each row.
-        length: of the vector of inactive weights.
+        length: the length of the vector of inactive weights.
         fit: from ``(column, offsets)``.
     """
     if not fixed.any():
@@ -93,9 +93,9 @@ def fit_in_bounds(
     by a scale, the one of the smallest loss, by which the weights are divided in the end.
 
     Args:
-        bounds: of the fitted weights; None: none.
+        bounds: the bounds of the fitted weights; None: none.
         fixed: float64 ``[n]``, score of the inactive weights in each row.
-        length: of the vector of inactive weights.
+        length: the length of the vector of inactive weights.
         fit: with a box if there are bounds.
     """
     if bounds is None:

@@ -26,7 +26,7 @@ def starting_points(
     Args:
         problem: with the further starts, and the box of random ones.
         initial: float64 ``[n_features]``, normalized.
-        rng: of the random ones.
+        rng: the generator of random numbers.
         restarts: number of random ones.
     """
     active = problem.active_mask
@@ -53,7 +53,7 @@ def choose_best(
         problem: with the active features.
         initial: float64 ``[n_features]``.
         found: active weights, each float64 ``[n_active]``.
-        scores: of each.
+        scores: the score of each.
     """
     fixed_count = bool(initial[~problem.active_mask].any())
 

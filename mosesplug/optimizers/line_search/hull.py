@@ -55,7 +55,8 @@ def find_hull(
     One long function: a call with many arrays takes as long as the insertion of a point.
 
     Args:
-        slopes: of one sentence along one direction, float32 or float64 ``[n]``, at least one.
+        slopes: the slopes of one sentence along one direction, float32 or float64 ``[n]``, at least
+            one.
         heights: intercepts, float64 ``[n]``.
         rounded: the same, float32 ``[at least n]``.
         known: int32 ``[10]``: number of known rows, 0 at first, and up to nine rows of the last

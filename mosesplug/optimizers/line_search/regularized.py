@@ -143,7 +143,7 @@ def best_move(
         surface: thresholds, float64 ``[m]``, sorted, and scores, float64 ``[m + 1]``.
         weights: float64 ``[n_features]``, where the line starts.
         direction: float64 ``[n_features]``, 0 for inactive weights.
-        regularizer: of the score.
+        regularizer: the regularizer of the score.
         furthest: largest distance from the start, in directions.
         within: ends of the allowed steps, around 0.
 

@@ -203,7 +203,7 @@ def add_parts(parts: Sequence[Floats]) -> Floats:
     """Return the sum of all blocks in their order, float64 ``[size]``.
 
     Args:
-        parts: of each shard, float64 ``[n_blocks, size]``.
+        parts: the parts of each shard, float64 ``[n_blocks, size]``.
     """
     return np.asarray(np.concatenate([np.zeros((1, parts[0].shape[1])), *parts]).sum(axis=0))
 

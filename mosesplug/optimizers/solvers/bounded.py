@@ -51,7 +51,8 @@ def minimize_in_box(
     """Minimize ``f(x)`` with ``low <= x <= high``. No accepted step increases it.
 
     Args:
-        value_and_gradient: of ``f``; a value that is not finite is no minimum.
+        value_and_gradient: the value and gradient of ``f``; a value that is not finite is no
+            minimum.
         start: float64 ``[n]``; it is moved into the box.
         box: the limits.
         memory: number of steps that estimate the curvature.
@@ -161,7 +162,7 @@ def minimize_over_scale(fit: Callable[[float], T], loss: Callable[[T], float]) -
     Args:
         fit: from a scale, above 0, to the best fit with it. Its loss must fall, then rise, with the
             scale; the smallest loss of a convex problem whose limits grow with it does.
-        loss: of a fit.
+        loss: the loss of a fit.
     """
     known: dict[float, T] = {}
 

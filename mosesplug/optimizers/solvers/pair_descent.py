@@ -77,10 +77,10 @@ def descend_pairs(
         descent: ``multipliers`` are in and output, ``order`` is an output.
         least: the required margin of each pair.
         weights: in and output, float64 ``[n_columns]``; ``sum tau phi`` is added.
-        bound: of each multiplier, ``C``.
+        bound: the bound of each multiplier, ``C``.
         tolerance: largest spread of the projected gradient at the end.
         sweeps: maximum number of sweeps.
-        seed: of the order.
+        seed: the seed of the order.
 
     Returns:
         The next seed, and the spread over all pairs, infinite if unknown.

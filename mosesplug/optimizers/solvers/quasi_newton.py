@@ -44,7 +44,7 @@ class Minimum:
 
     Attributes:
         x: float64 ``[n]``.
-        value: of the function there.
+        value: the value of the function there.
         iterations: accepted steps.
         has_converged: False if the iterations were used up.
     """
@@ -68,7 +68,8 @@ def minimize_smooth(
     """Minimize ``f(x)``. No accepted step increases it.
 
     Args:
-        value_and_gradient: of ``f``; a value that is not finite is no minimum.
+        value_and_gradient: the value and gradient of ``f``; a value that is not finite is no
+            minimum.
         start: float64 ``[n]``.
         memory: number of steps that estimate the curvature.
         max_iterations: maximum accepted steps.
@@ -183,7 +184,8 @@ def minimize_with_l1(
     """Minimize ``f(x) + sum_j penalties_j |x_j|``.
 
     Args:
-        value_and_gradient: of ``f``, which is smooth; a value that is not finite is no minimum.
+        value_and_gradient: the value and gradient of ``f``, which is smooth; a value that is not
+            finite is no minimum.
         start: float64 ``[n]``.
         penalties: float64 ``[n]``, not negative; 0 for none.
         memory: number of steps that estimate the curvature.

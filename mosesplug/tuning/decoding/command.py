@@ -34,7 +34,7 @@ class CommandDecoder:
 
     Attributes:
         command: how to call it.
-        configuration: of the run.
+        configuration: the configuration of the run.
         workspace: its files.
         features: the tuned features.
         n_sentences: sentences of the input, to report progress.

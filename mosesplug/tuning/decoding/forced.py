@@ -55,12 +55,12 @@ def add_forced_derivations(
     Args:
         run: runs a command whose files are called ``runN.NAME...``.
         program: the decoder.
-        configuration: of the run.
+        configuration: the configuration of the run.
         workspace: its files.
         config: the ``moses.ini`` of the decoding without constraints.
         iteration: from 1.
         weights, sparse_weights: as for ``MosesDecoder.nbest``.
-        n_sentences: of the input.
+        n_sentences: the number of sentences of the input.
         watch: called with a note that counts the derived references.
 
     Raises:

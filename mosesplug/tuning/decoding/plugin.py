@@ -37,7 +37,7 @@ class PluginRunDecoder:
     Attributes:
         named_decoder: how the settings name it.
         plugin: the open decoder.
-        configuration: of the run.
+        configuration: the configuration of the run.
         workspace: its files.
         features: the tuned features.
         n_sentences: sentences of the input, to report progress.

@@ -48,7 +48,7 @@ class ProgramDecoder:
 
     Attributes:
         program: how to call it.
-        configuration: of the run.
+        configuration: the configuration of the run.
         workspace: its files; the working directory is the program's current directory.
         config: the ``moses.ini`` to decode with.
         features: the features that the decoder announced.

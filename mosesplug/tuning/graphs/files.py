@@ -36,7 +36,7 @@ class DecodedText:
     """The source sentences that search graphs belong to.
 
     Attributes:
-        path: of their file.
+        path: the path of their file.
         sentences: one a line.
         metric: that scores their translations.
         references: compiled for the metric.
@@ -62,7 +62,7 @@ def import_graphs(
         place: a directory with one file per sentence, or one file with all graphs, in any format
             that ``formats.graphs.any_graph`` reads. An empty sentence may lack a graph.
         store: path of the store.
-        features: of the configuration; the graphs must have the same.
+        features: the features of the configuration; the graphs must have the same.
         text: that was decoded.
         threads: how many threads or processes read files.
         watch: receives progress.

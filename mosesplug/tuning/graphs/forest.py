@@ -89,7 +89,7 @@ class Forest:
     """The opened search graphs of a text.
 
     Attributes:
-        recipe: of more such decoders.
+        recipe: the recipe of more such decoders.
         decoder: makes n-best lists of them.
         show: features and starting weights, in the order of the lists.
         version: identifies the place and the content of the graphs.
@@ -228,7 +228,7 @@ def use_own_graphs(
 
     Args:
         decoder: makes the search graphs.
-        configuration: of the run.
+        configuration: the configuration of the run.
         workspace: its files.
         store: its store, open for writing.
         watch: receives progress.
@@ -256,7 +256,7 @@ class GraphDecoder:
 
     Attributes:
         forest: the search graphs.
-        configuration: of the run.
+        configuration: the configuration of the run.
         workspace: its files.
         watch: receives progress.
         maker: decoder that makes new search graphs, or None.

@@ -82,9 +82,9 @@ def use_graphs(
 
     Args:
         problem: without hypotheses.
-        data: of the run.
+        data: the data of the run.
         algorithm: can learn from graphs.
-        store: of the run.
+        store: the store of the run.
         iterations: whose graphs are used; at least one has some.
     """
     with store.graphs(iterations) as graphs:

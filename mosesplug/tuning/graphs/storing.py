@@ -132,7 +132,7 @@ def store_graphs(context: Context, iteration: int, weights: Weights, lists: Deco
     """Store an iteration's search graphs, and write its list to ``lists.path``.
 
     Args:
-        context: of the run.
+        context: the context of the run.
         iteration: the next one of the store.
         weights: that the graphs were decoded with.
         lists: with the directory of the graphs.

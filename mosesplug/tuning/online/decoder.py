@@ -89,7 +89,7 @@ class ProgramRecipe:
         config: the ``moses.ini`` to decode with.
         directory: the decoder's current directory, where its files go.
         nbest: length of the lists.
-        servers: how many are kept running; 0 for a process per batch.
+        servers: the number of servers that are kept running; 0 for a process per batch.
         restart_each_batch: whether servers must restart for other weights.
         tables: phrase tables that servers get one sentence at a time, or None.
         network: where servers listen.

@@ -60,12 +60,12 @@ class Epoch:
     """What stays the same during an epoch.
 
     Attributes:
-        context: of the run.
+        context: the context of the run.
         texts: the source sentences.
-        scorer: of the held-out set, or None.
+        scorer: the scorer of the held-out set, or None.
         iteration: from 1; the epoch's number, too.
-        record: of its start.
-        start: of the learner.
+        record: the record of its start.
+        start: the start of the learner.
         before: evaluations of earlier iterations.
     """
 

@@ -44,10 +44,10 @@ class OnlineRun:
     """What all iterations share.
 
     Attributes:
-        context: of the run.
+        context: the context of the run.
         texts: the source sentences.
         workers: one decoder, several that work at once, or shards.
-        scorer: of the held-out set, or None.
+        scorer: the scorer of the held-out set, or None.
     """
 
     context: Context

@@ -53,11 +53,11 @@ class DecodedShard:
 
     Attributes:
         number: from 1.
-        directory: of its store.
-        setup: of the epoch, with the shard's sentences; its start record has the epoch's number
-            as ``epoch``.
+        directory: the directory of its store.
+        setup: the setup of the epoch, with the shard's sentences; its start record has the epoch's
+            number as ``epoch``.
         decoder: makes its decoder.
-        fingerprints: of the files that the store must have been made from.
+        fingerprints: the fingerprints of the files that the store must have been made from.
     """
 
     number: int
@@ -81,7 +81,7 @@ class DecodedShard:
         """Open the store, make the decoder, and find out how far the epoch is.
 
         Args:
-            stop: of this thread, which also ends the decoder.
+            stop: the stop signal of this thread, which also ends the decoder.
 
         Raises:
             DataError: this worker does not see the working directory.
@@ -109,7 +109,7 @@ class DecodedShard:
             with self.decoder.make(f"shard{self.number}", note, beat) as decoder:
                 signal.on_stop(decoder.close)
                 lists = EpochLists(
-                    store, self.setup, self._complete(store), lambda told: note(told.text)
+                    store, self.setup, self._complete(store), lambda message: note(message.text)
                 )
                 yield DecodingSource(lists, decoder, notes)
 

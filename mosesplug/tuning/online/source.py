@@ -53,7 +53,7 @@ class EpochSetup:
         sparse: names of the sparse features known before the epoch.
         active: names of the weights that may change; None for all.
         metric: to be maximized.
-        references: of all sentences of the run.
+        references: the references of all sentences of the run.
         threads: for the statistics.
     """
 
@@ -81,9 +81,9 @@ class EpochLists:
     """The lists of one epoch in a store; stored batches are replayed, new ones added.
 
     Attributes:
-        iteration: of the store, to which the lists belong.
-        numbering: of the features; it grows.
-        setup: of the epoch.
+        iteration: the iteration of the store, to which the lists belong.
+        numbering: the numbering of the features; it grows.
+        setup: the setup of the epoch.
         is_complete: whether the lists of the whole epoch were stored before.
         stored: the progress that was stored with the last batch: ``batches``, how many, unless
             all are; ``order`` of an asynchronous epoch, place and version of each batch as they
@@ -105,7 +105,7 @@ class EpochLists:
 
         Args:
             store: open for writing. An interrupted epoch in it with another start is dropped.
-            setup: of the epoch.
+            setup: the setup of the epoch.
             complete: the store's iteration of this epoch, if all its lists are stored.
             note: receives messages for the user.
             progress: returns what else to store with each batch.
@@ -156,9 +156,9 @@ class EpochLists:
         """Commit the lists of a batch, and how far the epoch is with them.
 
         Args:
-            lists: of the batch.
-            batches: how many are stored with it.
-            order: of an asynchronous epoch.
+            lists: the lists of the batch.
+            batches: the number of batches that are stored with it.
+            order: the order of an asynchronous epoch.
 
         Raises:
             DecoderError: the lists cannot be used.

@@ -39,8 +39,8 @@ class EpochStart:
 
     Attributes:
         learner: keeps a mean of the weights if one is wanted and there are no shards.
-        states: of the learner, or of each shard's; without shards, the epoch spends it.
-        numbering: of the features that are known.
+        states: the states of the learner, or of each shard's; without shards, the epoch spends it.
+        numbering: the numbering of the features that are known.
         vector: float64 ``[n_features]``, the weights.
     """
 
@@ -55,8 +55,8 @@ def select_result(configuration: Configuration, optimizer: Optimizer) -> str:
 
     Args:
         configuration: says it, or leaves it to the learner.
-        optimizer: of the run. Its ``averaging`` ``best`` needs a held-out set; without one, the
-            average is used.
+        optimizer: the optimizer of the run. Its ``averaging`` ``best`` needs a held-out set;
+            without one, the average is used.
 
     Returns:
         ``last``, ``average`` or ``best-heldout``.
@@ -74,7 +74,7 @@ def averages_weights(configuration: Configuration, optimizer: Optimizer) -> bool
 
     Args:
         configuration: says which weights are wanted.
-        optimizer: of the run.
+        optimizer: the optimizer of the run.
     """
     return select_result(configuration, optimizer) == "average" or (
         optimizer.online.averaging == "all" and configuration.select != "last"
@@ -94,10 +94,10 @@ def start_epoch(
     """Start the next epoch where the last one ended, or at given weights.
 
     Args:
-        context: of the run.
+        context: the context of the run.
         weights: to start with if there is no stored state of this learner and number of shards.
         last: the result of the previous iteration, if there is one.
-        shards: how many; None for one learner.
+        shards: the number of shards; None for one learner.
     """
     learner = context.optimizer.learner()
     # With a line search, the mean is that of the weights after the epochs.
@@ -161,7 +161,8 @@ def encode_states(states: Sequence[LearnerState], space: FeatureSpace) -> dict[s
     """Return plain data and arrays for the store; None if there are no states.
 
     Args:
-        states: of a learner or of its shards after learning from stored lists, over ``space``.
+        states: the states of a learner or of its shards after learning from stored lists, over
+            ``space``.
         space: their features.
     """
     if not states:

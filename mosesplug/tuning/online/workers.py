@@ -48,8 +48,8 @@ class DecodingWorkers:
     """Workers that each have a decoder; ``open_decoding_workers`` makes them.
 
     Attributes:
-        count: how many.
-        order: in which their batches are applied.
+        count: the number of workers.
+        order: the order in which their batches are applied.
         executor: their threads.
         idle: the idle decoders.
     """
@@ -82,8 +82,8 @@ def open_decoding_workers(
     """Open workers until the block ends, which also stops their decoding.
 
     Args:
-        recipe: of their decoders.
-        sharding: how many, where, and the order.
+        recipe: the recipe of their decoders.
+        sharding: the number of workers, where they are, and the order of their batches.
         watch: receives messages about the decoders, each once.
 
     Raises:
@@ -126,9 +126,9 @@ class _RemoteDecoder(BatchDecoder):
     """A ``BatchDecoder`` that a worker in another process starts for each batch.
 
     Attributes:
-        executor: of the workers.
-        recipe: of the decoder.
-        prefix: of its files.
+        executor: the executor of the workers.
+        recipe: the recipe of the decoder.
+        prefix: the prefix of its files.
         stop: ends the wait for batches.
     """
 

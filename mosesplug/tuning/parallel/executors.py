@@ -80,7 +80,7 @@ def open_executor(kind: WorkerKind, count: int, scheduler: str | None = None) ->
 
     Args:
         kind: threads or processes of this machine.
-        count: how many; a cluster brings its own number of workers.
+        count: the number of workers; a cluster brings its own.
         scheduler: address of a Dask scheduler, whose workers are used instead.
 
     Raises:
@@ -145,7 +145,7 @@ def open_cluster(
     Another worker repeats the task of a worker that died, up to three times.
 
     Args:
-        address: of the scheduler, such as ``tcp://host:8786``.
+        address: the address of the scheduler, such as ``tcp://host:8786``.
         patience: seconds to wait for the scheduler to answer, and then for its first worker.
         worker_patience: seconds to wait for another worker when all of them are gone.
 

@@ -43,7 +43,7 @@ def open_list_shards(problem: Problem, sharding: Sharding) -> Iterator[ListShard
 
     Args:
         problem: lists, and how many threads or processes may work at once.
-        sharding: how many shards, and where.
+        sharding: the number of shards, and where they are.
 
     Raises:
         UsageError: more shards than sentences, or no lists; or see ``open_places``.
@@ -91,7 +91,7 @@ def divide_lists(offsets: NDArray[np.int64], shards: int) -> tuple[ShardPart, ..
 
     Args:
         offsets: int64 ``[n_sentences + 1]``, of at least one hypothesis.
-        shards: how many at most; there are fewer if some would have no hypotheses.
+        shards: the largest number of shards; there are fewer if some would have no hypotheses.
     """
     blocks = split_into_blocks(offsets, shards)
     starts = np.arange(shards + 1) * (len(blocks) - 1) // shards
@@ -113,7 +113,7 @@ class ThreadShards:
     """Shards in the memory of this process; implements ``ListShards``.
 
     Attributes:
-        lists: of all shards.
+        lists: the lists of all shards.
         parts: their sentences.
         places: threads.
     """
@@ -170,7 +170,8 @@ class FiledShards:
         offsets: int64 ``[n_sentences + 1]``, of the lists of all shards.
         parts: their sentences.
         places: processes or workers.
-        directory: of the lists, as ``write_lists`` has written them; all workers see it.
+        directory: the directory of the lists, as ``write_lists`` has written them; all workers see
+            it.
     """
 
     offsets: NDArray[np.int64]

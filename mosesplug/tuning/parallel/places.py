@@ -37,7 +37,7 @@ def open_places(sharding: Sharding, n_places: int, at_once: int) -> Iterator[Pla
 
     Args:
         sharding: says which.
-        n_places: how many.
+        n_places: the number of places.
         at_once: maximum number of threads or processes.
 
     Raises:

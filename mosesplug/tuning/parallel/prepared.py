@@ -27,9 +27,9 @@ class ShardRecipe:
     """The files and the function from which a worker prepares a shard.
 
     Attributes:
-        directory: of the lists, as ``write_lists`` has written them.
+        directory: the directory of the lists, as ``write_lists`` has written them.
         preparation: its number in the directory; a worker keeps the last one of each shard.
-        number: of the shard.
+        number: the number of the shard.
         sentences: the first position, and one past the last one.
         blocks: see ``ListShard``.
         make: see ``ListShards.prepare``.

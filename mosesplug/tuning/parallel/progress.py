@@ -32,7 +32,7 @@ class ProgressFile:
     """An ``on_batch`` callback that writes a shard's progress to a file.
 
     Attributes:
-        path: of the file.
+        path: the path of the file.
     """
 
     path: Path
@@ -65,10 +65,10 @@ class ShardProgress:
 
         Args:
             watch: receives the events.
-            metric: of the score so far.
+            metric: the metric of the score so far.
             epoch: from 1.
-            files: of the shards, where these learn in other processes. Files of an earlier, killed
-                run are removed.
+            files: the files of the shards, where these learn in other processes. Files of an
+                earlier, killed run are removed.
         """
         self.total = 0
         self._watch, self._metric, self._epoch, self._files = watch, metric, epoch, files

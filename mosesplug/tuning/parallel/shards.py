@@ -84,7 +84,7 @@ def split_into_shards(
 
     Args:
         sentences: int64, each once.
-        shards: how many.
+        shards: the number of shards.
         seed: the same seed gives the same shards.
 
     Returns:

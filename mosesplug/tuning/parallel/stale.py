@@ -56,7 +56,7 @@ class BatchJob:
 
     Attributes:
         sentences: int64; those of the batch.
-        place: of the batch in its epoch, from 0.
+        place: the place of the batch in its epoch, from 0.
         state: on which the change is computed; read-only.
         version: how many changes of the epoch the state includes.
         plan: seed, batches, metric.
@@ -78,9 +78,9 @@ class BatchChange:
     """What a learner computes from a batch.
 
     Attributes:
-        change: of the state that the job has.
-        tally: of this batch alone.
-        n_features: of the batch's feature space.
+        change: the change of the state that the job has.
+        tally: the tally of this batch alone.
+        n_features: the size of the batch's feature space.
     """
 
     change: Change
@@ -111,8 +111,8 @@ class StaleSource(Protocol):
         """Return the batch's change; called in the writer, in the order of application.
 
         Args:
-            job: of the batch.
-            result: of the worker.
+            job: the job of the batch.
+            result: the result of the worker.
             seconds: that the writer waited for it.
         """
 
@@ -122,8 +122,8 @@ class StoredBatches:
     """A ``StaleSource`` of lists that exist: workers compute the changes.
 
     Attributes:
-        executor: of the workers. Threads get states through memory, others by message: 24 MB for
-            AdaGrad on 1,000,000 features.
+        executor: the executor of the workers. Threads get states through memory, others by message:
+            24 MB for AdaGrad on 1,000,000 features.
         optimizer: an online learner.
         shard: all sentences of the epoch; a worker opens it for each batch.
     """
@@ -173,7 +173,7 @@ def run_stale_epoch(
     Args:
         learner: applies the changes; ``averaged``, if the state is.
         state: before the epoch; it is spent.
-        source: of the batches.
+        source: the source of the batches.
         plan: seed, batches, metric.
         epoch: from 1.
         workers: batches under way at once.
@@ -233,7 +233,7 @@ class _StateWriter:
 
     Attributes:
         state: after the changes that were applied.
-        tally: of their batches.
+        tally: the tally of their batches.
     """
 
     def __init__(

@@ -43,7 +43,7 @@ class _Plan:
 
     Attributes:
         count: how many runs there are.
-        seed: of the first.
+        seed: the seed of the first.
         begun: numbers of the runs that have begun, and can be continued.
     """
 

@@ -31,16 +31,17 @@ class FinishedRun:
     Attributes:
         number: from 1.
         directory: its working directory.
-        seed: of its random choices.
+        seed: the seed of its random choices.
         iterations: number of iterations.
         reason: why it ended.
-        names: of the dense features.
+        names: the names of the dense features.
         weights: those in its ``moses.ini``.
         dev: their score on the tuning set, or None if it is unknown.
         dev_of: which data ``dev`` was computed on, as ``summary.Result.scored_on``, or None.
         heldout: their score on the held-out set, or None.
-        metric, signature: of the scores.
-        settings: by name; the settings that determine the weights, besides files and seed.
+        metric, signature: the metric of the scores, and its signature.
+        settings: the settings by name; the settings that determine the weights, besides files and
+            seed.
     """
 
     number: int
@@ -64,7 +65,7 @@ class Spread:
 
     Attributes:
         runs: how many have a score.
-        mean: of the scores.
+        mean: the mean of the scores.
         optimizer: their standard deviation, s_opt of Clark et al. (2011), section 3.2, with n - 1
             in the denominator; None for fewer than two.
         low, median, high: minimum, median and maximum.

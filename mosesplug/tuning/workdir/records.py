@@ -32,8 +32,8 @@ class Evaluation:
     """The score of one decoding of the held-out set.
 
     Attributes:
-        updates: of the weights before it: mini-batches if online, else iterations.
-        score: of the metric.
+        updates: the updates of the weights before it: mini-batches if online, else iterations.
+        score: the score of the metric.
         weights: that it was decoded with, if the score is a new best, else None.
     """
 
@@ -59,7 +59,7 @@ class IterationStart:
 
     Attributes:
         weights: that it was decoded with, before any normalization.
-        seed: of the run.
+        seed: the seed of the run.
         settings: settings that determine the results, by name, to compare with a resumed run.
         command: the decoder's command line.
         seconds_decoding: wall time.
@@ -99,7 +99,7 @@ class ShardLists:
 
     Attributes:
         first_best_score: corpus score of the decoders' 1-best hypotheses.
-        sentences: how many have an n-best list.
+        sentences: the number of sentences with an n-best list.
         hypotheses: in the lists; ``new_hypotheses`` were new to their shard.
     """
 
@@ -117,7 +117,8 @@ class IterationResult:
         weights: for the next decoding.
         optimum: score on the merged lists that the optimizer reports; if online, the score of
             all mini-batches, each decoded with the weights before its update.
-        largest_change: of one weight against those decoded with, or before the epoch.
+        largest_change: the largest change of one weight against those decoded with, or before the
+            epoch.
         seconds_optimizing: wall time.
         curve: the optimizer's report of its steps; for online learners, one mapping per epoch.
         heldout: scores of the held-out set in this iteration.

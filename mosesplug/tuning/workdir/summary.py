@@ -28,9 +28,9 @@ class IterationFigures:
         number: from 1.
         first_best_score: corpus score of the decoder's 1-best hypotheses.
         optimum: score of the new weights on the merged lists or graphs.
-        largest_change: of one weight.
+        largest_change: the largest change of one weight.
         hypotheses, new_hypotheses: in its n-best lists.
-        sentences: how many have an n-best list.
+        sentences: the number of sentences with an n-best list.
         weights: that it was decoded with.
         seconds_decoding, seconds_optimizing: wall time.
         curve: the optimizer's report of its steps. An online learner reports epochs: score,
@@ -60,12 +60,12 @@ class Result:
         weights: those in ``moses.ini``.
         chosen_iteration: the iteration that was decoded with them; 0 if none was, because they are
             the optimum of the last iteration's lists.
-        score: of these weights, or None if none is known.
-        names: of the dense weights.
+        score: the score of these weights, or None if none is known.
+        names: the names of the dense weights.
         metric: name of the metric.
-        signature: of the scores.
+        signature: the signature of the scores.
         algorithm: its name.
-        seed: of all random choices.
+        seed: the seed of all random choices.
         reason: why it ended.
         iterations: all of them.
         selection: how the weights were chosen, a value of ``--select``.
@@ -181,7 +181,7 @@ class StoredSummary:
     """The ``summary.json`` of a finished run.
 
     Attributes:
-        path: of the file.
+        path: the path of the file.
         document: its content.
     """
 

@@ -62,7 +62,8 @@ class SimplexSettings:
             decide alike.
         step: replacement of the worst point: by reflection (Nelder & Mead 1965), or by an inexact
             line search (after Zhao & Chen 2009).
-        bounds: of the active weights; points outside are moved to the nearest inside. None: none.
+        bounds: the bounds of the active weights; points outside are moved to the nearest inside.
+            None: none.
     """
 
     size: float
@@ -106,9 +107,10 @@ class Plane:
         center: float64 ``[n_active]``, contributions of the features at the origin.
         basis: float64 ``[n_active, n_coordinates]``.
         spread: float64 ``[n_active]``; contributions over it are weights.
-        length: of the center, fixed weights included, or 1 if that is 0; the unit of coordinates.
+        length: the length of the center, fixed weights included, or 1 if that is 0; the unit of
+            coordinates.
         at_origin: float64 ``[n_active]``, the weights there.
-        bounds: of the weights; None: none.
+        bounds: the bounds of the weights; None: none.
     """
 
     center: Vector
@@ -195,7 +197,7 @@ def _climb(
     best: by a half (Nelder & Mead), or less in many dimensions (Gao & Han 2012, equation 4.1).
 
     Args:
-        plane: of the coordinates.
+        plane: the plane of the coordinates.
         points: float64 ``[n + 1, n]``.
         scores: float64 ``[n + 1]``.
         settings: kind of step and tolerance.
@@ -232,7 +234,7 @@ def _amoeba_step(plane: Plane, points: Vector, scores: Vector) -> Search[_Step]:
     worst, the reflected point is taken; Nelder & Mead would move all points.
 
     Args:
-        plane: of the coordinates.
+        plane: the plane of the coordinates.
         points: float64 ``[n + 1, n]``, the best first.
         scores: float64 ``[n + 1]``.
     """
@@ -268,7 +270,7 @@ def _armijo_step(plane: Plane, points: Vector, scores: Vector) -> Search[_Step]:
     along ``d``; a step must gain the share ``eta`` of it.
 
     Args:
-        plane: of the coordinates.
+        plane: the plane of the coordinates.
         points: float64 ``[n + 1, n]``, the best first.
         scores: float64 ``[n + 1]``.
     """

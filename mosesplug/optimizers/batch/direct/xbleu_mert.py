@@ -158,7 +158,7 @@ class _Task:
         objective: minus xBLEU of a distribution's weights, and its gradient.
         active: bool ``[n_features]``.
         deviations: float64 ``[n_features]``, of each feature within lists.
-        regularizer: of the score.
+        regularizer: the regularizer of the score.
         options: settings.
     """
 

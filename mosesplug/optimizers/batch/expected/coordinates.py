@@ -39,7 +39,7 @@ class Coordinates:
             rare feature does not count less than a frequent one.
         start: float64 ``[n_coordinates]``; the given weights, scaled so that the standard deviation
             of model scores within lists is the given spread; 0 if scores do not differ.
-        length: of the given inactive weights.
+        length: the length of the given inactive weights.
         held: whether the weight of the inactive score is fixed.
         box: limits of the coordinates, each float64 ``[n_coordinates]``; None: none.
         unit: coordinates over weights, if the box fixes the scale of the weights; else None.
@@ -64,7 +64,7 @@ class Coordinates:
         Args:
             problem: with active features.
             initial: float64 ``[n_features]``.
-            spread: of the model scores at the start, more than 0.
+            spread: the spread of the model scores at the start, more than 0.
         """
         tuning_set, active = problem.tuning_set, problem.active_mask
         if problem.derivations is not None:

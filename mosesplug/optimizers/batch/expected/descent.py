@@ -65,9 +65,9 @@ class StageResult:
 
     Attributes:
         x: float64 ``[n_coordinates]``.
-        scale: of the distribution's weights.
-        steps: of the start and each accepted step: ``objective`` with its regularizers, and
-            ``gradient``, the length of its (pseudo-)gradient by the coordinates.
+        scale: the scale of the distribution's weights.
+        steps: figures of the start and of each accepted step: ``objective`` with its regularizers,
+            and ``gradient``, the length of its (pseudo-)gradient by the coordinates.
         has_converged: False if the iterations were used up.
     """
 
@@ -90,7 +90,7 @@ def minimize_stage(
     The scale is a variable too with ``learns_scale``. No accepted step increases the objective.
 
     Args:
-        objective: of the weights of the distribution.
+        objective: the objective of the weights of the distribution.
         coordinates: convert ``w`` to weights of the distribution.
         start: float64 ``[n_coordinates]``.
         scale: ``gamma`` of equation 22, more than 0.

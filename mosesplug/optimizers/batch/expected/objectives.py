@@ -44,7 +44,7 @@ def evaluate_scaled(
     """Return the objective at ``scale * weights`` (survey, eq. 22) and derivatives.
 
     Args:
-        objective: of the weights of a distribution.
+        objective: the objective of the weights of a distribution.
         weights: float64 ``[n_features]``.
         scale: ``gamma``.
 
@@ -62,7 +62,7 @@ class _Sums:
 
     Attributes:
         values: float64 ``[n_sentences]``.
-        gradient: of their sum.
+        gradient: the gradient of their sum.
     """
 
     values: Floats
@@ -97,7 +97,7 @@ def softmax(
     convex if each sentence has one oracle.
 
     Args:
-        shards: of the hypotheses.
+        shards: the hypotheses in shards.
         is_oracle: bool ``[n_hyps]``; at least one of each sentence that has hypotheses.
         costs: float64 ``[n_hyps]``, added to the scores. With the costs of the hypotheses, 0 for
             oracles, it is the softmax-margin of Gimpel & Smith (2010).
@@ -152,9 +152,9 @@ def risk(shards: ListShards, errors: Floats, temperature: float = 0.0) -> Object
     """Return the mean expected error of a sentence (survey, eq. 24) minus entropy.
 
     Args:
-        shards: of the hypotheses.
+        shards: the hypotheses in shards.
         errors: float64 ``[n_hyps]``.
-        temperature: of the entropy, ``T``.
+        temperature: the temperature of the entropy, ``T``.
     """
     prepared = shards.prepare(_error_lists, rows={"errors": errors})
     n_filled = _count_filled(shards)
@@ -204,8 +204,8 @@ def xbleu(shards: ListShards, temperature: float = 0.0) -> Objective:
     """Return minus BLEU of expected statistics (survey, eq. 53-55), minus entropy.
 
     Args:
-        shards: of the hypotheses, with statistics of BLEU.
-        temperature: of the entropy, ``T``.
+        shards: the hypotheses in shards, with statistics of BLEU.
+        temperature: the temperature of the entropy, ``T``.
     """
     prepared = shards.prepare(_statistics_lists)
     share = temperature / _count_filled(shards)

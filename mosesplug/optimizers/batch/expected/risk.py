@@ -126,7 +126,7 @@ def risk(
     Args:
         problem: hypotheses, metric and active features.
         initial: float64 ``[n_features]``; the search starts in this direction.
-        rng: of the greedy oracle search if the error is that of the corpus.
+        rng: the random generator of the greedy oracle search if the error is that of the corpus.
         options: settings.
         progress: called after each stage.
 

@@ -127,7 +127,7 @@ def softmax(
     Args:
         problem: hypotheses, metric and active features.
         initial: float64 ``[n_features]``; the search starts in this direction.
-        rng: of the greedy search for oracles.
+        rng: the random generator of the greedy search for oracles.
         options: settings.
         progress: called when the weights are found.
 

@@ -46,7 +46,7 @@ class GainOptions:
         Args:
             problem: hypotheses and metric.
             initial: float64 ``[n_features]``, the starting weights.
-            rng: of the greedy search.
+            rng: the random generator of the greedy search.
         """
         costs, tuning_set = Costs(self.cost, remember="one-best"), problem.tuning_set
         memory = costs.memory(problem.metric)

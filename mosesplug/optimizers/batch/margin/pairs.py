@@ -78,7 +78,7 @@ def solve_pairs(
 
     Args:
         loss: to be minimized.
-        rng: of the order of visits.
+        rng: the random generator of the order of visits.
         tolerance: largest gap at the end, as a share of the objective.
         sweeps: maximum sweeps over the pairs.
     """

@@ -44,7 +44,7 @@ def solve_n_slack(
 
     Args:
         loss: to be minimized.
-        rng: of the order of visits.
+        rng: the random generator of the order of visits.
         epsilon: violations beyond the slack that are ignored.
         rounds: maximum number of rounds.
         sweeps: maximum sweeps over the working sets in a round.

@@ -288,7 +288,7 @@ def take_ramp_steps(
     the initial ones, a scale times a vector: shrinking all of them changes one number.
 
     Args:
-        features: of the hypotheses.
+        features: the features of the hypotheses.
         offsets: int64 ``[n_sentences + 1]``.
         base: float64 ``[n_hyps]``; ``e`` has the largest sum of this and ``moved . h``.
         fixed: int64 ``[n_sentences]``, rows of the ``f``.

@@ -121,7 +121,7 @@ def solve_dual(
 
     Args:
         loss: to be minimized.
-        rng: of the order of visits.
+        rng: the random generator of the order of visits.
         tolerance: largest gap at the end, as a share of the objective.
         sweeps: maximum visits to all hypotheses.
         multipliers: initial ones, float64 ``[n_hyps]``; those of other references are feasible.
@@ -163,7 +163,7 @@ def visit_all(
     """Visit every sentence once, in random order, and exchange multipliers.
 
     Args:
-        loss: of the lists.
+        loss: the loss of the lists.
         members: int64 ``[n]``, ascending rows that may have a multiplier.
         multipliers: in and output, float64 ``[n_hyps]``.
         weights: in and output, float64 ``[n_columns]``.
@@ -234,7 +234,7 @@ def _exchange_multipliers(
     """Do what ``visit_all`` does, in the given order.
 
     Args:
-        features: of the hypotheses.
+        features: the features of the hypotheses.
         members: int64 ``[n]``, rows; others' multipliers stay 0, and all that are not 0 are here.
         offsets: int64 ``[n_sentences + 1]``; members of sentence ``i`` are
             ``members[offsets[i]:offsets[i + 1]]``.

@@ -62,17 +62,18 @@ class ClimbSettings:
         minima: float64 ``[n_active]``, lower ends of the box of random points and directions.
         maxima: float64 ``[n_active]``, its upper ends.
         random_directions: number of random directions (see each climb).
-        choice: of an interval of a line.
+        choice: how an interval of a line is chosen.
         tolerance: a round that gains at most this ends the climb.
         bound: a score that the climb should reach.
         give_up: the climb ends if this many more gains like its last would not reach the bound.
         positive: bool ``[n_active]``, weights that are and must stay above 0; None: none.
         symmetric: draw random directions from -1/2 to 1/2, not from the box.
-        bounds: of the active weights, which the start keeps and every step must; None: none.
+        bounds: the bounds of the active weights, which the start keeps and every step must; None:
+            none.
         radii: least and greatest size of perturbations, as shares of the mean contribution of a
             feature.
-        regularizer: of the active weights: its penalty is subtracted from all scores; None: none.
-            It excludes a choice that smooths.
+        regularizer: the regularizer of the active weights: its penalty is subtracted from all
+            scores; None: none. It excludes a choice that smooths.
     """
 
     minima: Vector

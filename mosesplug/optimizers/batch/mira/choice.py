@@ -37,7 +37,7 @@ def score_rows(
 
     Args:
         start: row of the sentence's first hypothesis.
-        n_dense, dense, indptr, columns, values: of ``MiraLists``.
+        n_dense, dense, indptr, columns, values: those of ``MiraLists``.
         weights: float32 ``[n_features]``.
         scores: output, float32 ``[hypotheses of the sentence]``.
     """

@@ -60,7 +60,7 @@ class SearchMiraLearner:
     """Weights that learn from a search.
 
     Attributes:
-        settings: of the algorithm.
+        settings: the settings of the algorithm.
         state: weights, totals and background; changes with each visit.
         n_shards: 1.
     """
@@ -87,7 +87,7 @@ class SearchMiraLearner:
             initial: float64 ``[n_features]``.
             options: ``epochs`` and ``shuffle`` are not used.
             active: bool ``[n_features]``, the weights that may change; None: all.
-            bounds: of the weights; None: none.
+            bounds: the bounds of the weights; None: none.
 
         Raises:
             OptimizerError: the weights are not finite, or too large for single precision.

@@ -120,7 +120,7 @@ class ListMiraLearner:
     Attributes:
         lists: the distinct hypotheses.
         rows: int64 ``[n_hyps]``; the row of the tuning set that each hypothesis comes from.
-        settings: of the algorithm.
+        settings: the settings of the algorithm.
         state: weights, totals and background; changes with each visit.
         n_shards: 1.
     """

@@ -48,7 +48,7 @@ class ShardedMiraLearner:
     """Weights that learn from the lists of all shards; a ``BatchMiraLearner``.
 
     Attributes:
-        settings: of the algorithm.
+        settings: the settings of the algorithm.
         n_shards: number of shards.
         n_sentences: number of sentences that have a hypothesis.
     """

@@ -38,7 +38,7 @@ class MiraSettings(NamedTuple):
 
     Attributes:
         step_cap: the largest step, ``C``.
-        decay: of the background, each time it grows.
+        decay: the decay of the background, each time it grows.
         model_background: the model's best hypothesis joins the background, not the hope.
         safe_hope: limit the model score in the hope.
         active: bool ``[n_features]``; other weights never change.
@@ -104,7 +104,7 @@ def visit_sentences(
 
     Args:
         lists: the hypotheses.
-        settings: of the algorithm.
+        settings: the settings of the algorithm.
         state: output.
         order: int64 ``[n]``; sentences.
         decisions: output, ``[n]``.
@@ -166,7 +166,7 @@ def _visit(
     Args:
         is_bleu: whether to compute ``gains``.
         buffers: float32 ``[3, hypotheses of the longest sentence]``.
-        changed, changes: of the most features that hope and fear can have.
+        changed, changes: working space for the most features that hope and fear can have.
     """
     for visit in range(len(order)):
         sentence = order[visit]
@@ -220,7 +220,7 @@ def _subtract(
         start: row of the sentence's first hypothesis.
         size: number of its hypotheses.
         hope, fear: rows, counted from the first.
-        n_dense, dense, indptr, columns, values: of ``MiraLists``.
+        n_dense, dense, indptr, columns, values: those of ``MiraLists``.
         changed, changes: outputs.
 
     Returns:
@@ -261,7 +261,7 @@ def update_weights(
     """Move the weights until hope scores ``margin`` above fear, at most ``step_cap``.
 
     Args:
-        settings: of the algorithm.
+        settings: the settings of the algorithm.
         state: output; the background stays as it is.
         columns, values: features of hope minus those of fear, ascending columns.
         margin: difference in gain between hope and fear.

@@ -193,7 +193,8 @@ def all_pairs(
     Args:
         offsets: int64 ``[n_sentences + 1]``.
         gains: float64 ``[n_hyps]``; larger is better.
-        minimum_difference: of the gains of a pair; equal ones are never a pair.
+        minimum_difference: the minimum difference of the gains of a pair; equal ones are never a
+            pair.
         by_gap: whether a pair's weight is proportional to its difference of gains.
     """
     offsets = np.array(offsets, dtype=np.int64)

@@ -72,9 +72,9 @@ def fit_pairs(
     Args:
         problem: hypotheses and active features.
         initial: float64 ``[n_features]``, checked.
-        pairs: of hypotheses.
+        pairs: the pairs of hypotheses.
         options: settings.
-        rng: of the perceptron's orders.
+        rng: the random generator of the perceptron's orders.
 
     Raises:
         OptimizerError: the fitted weights are all zero.

@@ -89,9 +89,9 @@ def minimize_hinge(
 
     Args:
         rows: float64 ``[n, n_features]``, a NumPy or SciPy sparse array.
-        losses: of the scores ``rows @ weights + offsets``.
+        losses: the losses of the scores ``rows @ weights + offsets``.
         second: ``compute_moments`` of the rows.
-        precision: of the prior.
+        precision: the precision of the prior.
         offsets: float64 ``[n]``, scores that are not fitted.
         tolerance: largest gap, as a share of the loss.
         max_iterations: maximum Newton steps; in a box, of each rounding's L-BFGS.
@@ -145,7 +145,7 @@ def fit_hinge(
     Args:
         examples: float64 ``[n_examples, n_features]``, a NumPy or SciPy sparse array (CSR); all of
             one class, such as differences of features. There is no bias.
-        precision: of the prior, ``1 / C``.
+        precision: the precision of the prior, ``1 / C``.
         offsets: float64 ``[n_examples]``, added to the margins.
         tolerance: largest duality gap, as a share of the loss.
         box: limits of the weights; None: none.

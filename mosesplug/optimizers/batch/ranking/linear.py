@@ -55,7 +55,7 @@ class LossCurve(NamedTuple):
 
     Attributes:
         value: the loss.
-        derivatives: by each score, float64 ``[n]``.
+        derivatives: the derivatives by each score, float64 ``[n]``.
         product: the second derivatives times float64 ``[n]``.
     """
 
@@ -204,7 +204,7 @@ def minimize_score_loss(
         rows: float64 ``[n, n_features]``, a NumPy or SciPy sparse array.
         loss: convex, of the scores ``rows @ weights + offsets``.
         second: ``compute_moments`` of the rows.
-        precision: of the prior.
+        precision: the precision of the prior.
         offsets: float64 ``[n]``, scores that are not fitted.
         start: float64 ``[n_features]``; 0 if None.
         steepness: largest length of the gradient at the end, in units of the second moments and of

@@ -67,9 +67,10 @@ def fit_logistic(
     Args:
         examples: SciPy sparse array (CSR), float64 ``[n_examples, n_features]``.
         labels: float64 ``[n_examples]``, 0 to 1.
-        precision: of the prior, 1 over its variance; ``megam -lambda``, whose default is 1.
+        precision: the precision of the prior, 1 over its variance; ``megam -lambda``, whose default
+            is 1.
         offsets: float64 ``[n_examples]``, added to the margins.
-        max_iterations: of L-BFGS; ``megam -maxi``.
+        max_iterations: the maximum number of iterations of L-BFGS; ``megam -maxi``.
         box: limits of the weights; None: none.
     """
     n_examples, n_features = examples.shape

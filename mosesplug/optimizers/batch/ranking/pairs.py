@@ -40,10 +40,11 @@ class PairSampling:
     Attributes:
         candidates: pairs drawn per sentence (Gamma).
         kept: maximum pairs kept per sentence (Xi).
-        minimum_difference: of the scores of a pair; equal ones are never a pair.
+        minimum_difference: the minimum difference of the scores of a pair; equal ones are never a
+            pair.
         largest: keep those with the largest differences, or those drawn first.
-        exact: of many pairs with nearly equal differences, keep the larger ones instead of those
-            drawn first.
+        exact: whether to keep, of many pairs with nearly equal differences, the larger ones instead
+            of those drawn first.
     """
 
     candidates: int = 5000

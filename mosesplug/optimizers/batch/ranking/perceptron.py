@@ -33,7 +33,7 @@ def fit_perceptron(
 
     Args:
         examples: SciPy sparse array (CSR), float64 ``[n_examples, n_features]``.
-        rng: of the order in each pass.
+        rng: the random generator of the order in each pass.
         offsets: float64 ``[n_examples]``, added to the margins.
         epochs: maximum passes over the examples; a pass without a mistake is the last.
         box: limits of the weights after each step, and so of the average; None: none.

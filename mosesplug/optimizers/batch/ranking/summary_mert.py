@@ -47,7 +47,7 @@ def group_names(
     """Return the group of each sparse feature; None for features outside all groups.
 
     Args:
-        names: of the features, such as ``WT_haus~house``.
+        names: the names of the features, such as ``WT_haus~house``.
         by: ``first`` or ``last``: the text before the first or the last separator (the whole name
             without one); ``one``: one group for all, ``sparse``; ``pattern``: the first group of a
             regular expression, or its whole match if it has no group; names that do not match stay
@@ -81,7 +81,7 @@ class Summaries:
     """Weights of sparse features, split into groups.
 
     Attributes:
-        names: of the groups.
+        names: the names of the groups.
         group_of: int64 ``[n_features]``, the group of each feature; -1 for none.
         weights: float64 ``[n_features]``, of the features in a group.
         n_dense: number of dense features, which come first.
