@@ -30,6 +30,7 @@ __all__ = [
     "Learner",
     "LearnerState",
     "Step",
+    "additive_learner",
     "apply_sum",
     "grow_state",
     "keep_bounds",
@@ -74,6 +75,10 @@ class Step:
     active: NDArray[np.bool_]
     rng: np.random.Generator
     uses_stored_lists: bool = False
+
+    def choose(self, *, stored: float, decoding: float) -> float:
+        """Return the value of a setting that differs between stored lists and decoding."""
+        return stored if self.uses_stored_lists else decoding
 
     @property
     def ends_epoch(self) -> bool:
@@ -201,6 +206,25 @@ def apply_sum(state: LearnerState, change: Change, step: Step) -> LearnerState:
         )
     weights[change.columns] = moved
     return replace(state, memory={**state.memory, **change.memory}, updates=state.updates + 1)
+
+
+def additive_learner(
+    change: Callable[[LearnerState, Batch, Step], Change],
+    initial_memory: Callable[[Metric], Mapping[str, NDArray[np.float64]]],
+) -> Learner:
+    """Return a learner whose state is its weights, to which changes are added.
+
+    Args:
+        change, initial_memory: see ``Learner``.
+    """
+    return Learner(
+        fills={"weights": 0.0},
+        init=lambda weights: LearnerState({"weights": np.array(weights, dtype=np.float64)}),
+        change=change,
+        apply=apply_sum,
+        weights=lambda state: state.vectors["weights"].copy(),
+        initial_memory=initial_memory,
+    )
 
 
 def keep_bounds(learner: Learner, bounds: Bounds) -> Learner:

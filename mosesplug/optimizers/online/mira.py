@@ -34,7 +34,13 @@ from mosesplug.optimizers.lists.rows import (
     squared_norm,
 )
 from mosesplug.optimizers.online.algorithms import online_algorithm
-from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step, apply_sum
+from mosesplug.optimizers.online.learner import (
+    Change,
+    Learner,
+    LearnerState,
+    Step,
+    additive_learner,
+)
 from mosesplug.optimizers.online.options import GraphCostOptions
 from mosesplug.optimizers.online.working_sets import Walk, empty_set, join, solve, with_room
 from mosesplug.optimizers.options import option
@@ -42,10 +48,6 @@ from mosesplug.optimizers.solvers.qp import EXCHANGES
 from mosesplug.tuning_set import Batch
 
 __all__ = ["ALGORITHMS", "MiraOptions", "mira_learner"]
-
-
-_SLACK_DECODING, _SLACK_STORED = 0.01, 0.0001
-"""``C`` by default."""
 
 
 class MiraTask(NamedTuple):
@@ -242,18 +244,13 @@ def mira_learner(options: MiraOptions) -> Learner:
         task = MiraTask(
             drop_empty_sentences(batch.offsets),
             gains,
-            options.slack or (_SLACK_STORED if step.uses_stored_lists else _SLACK_DECODING),
+            options.slack or step.choose(stored=0.0001, decoding=0.01),
             options.solver_tolerance,
             options.choice == "hope-fear",
             given_oracles(batch),
         )
-        n_columns, n_sentences = len(rows.columns), len(task.offsets) - 1
-        walk = Walk(
-            state.vectors["weights"][rows.columns],
-            np.zeros(n_columns),
-            np.zeros(batch.n_hyps),
-            np.zeros(n_sentences),
-        )
+        n_sentences = len(task.offsets) - 1
+        walk = Walk.start(state.vectors["weights"][rows.columns], batch.n_hyps, n_sentences)
         features = rows.arrays(step.active)
         if options.constraints == "one":
             solve_each_sentence(features, task, walk)
@@ -271,14 +268,7 @@ def mira_learner(options: MiraOptions) -> Learner:
             },
         )
 
-    return Learner(
-        fills={"weights": 0.0},
-        init=lambda weights: LearnerState({"weights": np.array(weights, dtype=np.float64)}),
-        change=change,
-        apply=apply_sum,
-        weights=lambda state: state.vectors["weights"].copy(),
-        initial_memory=costs.memory,
-    )
+    return additive_learner(change, costs.memory)
 
 
 ALGORITHMS = (

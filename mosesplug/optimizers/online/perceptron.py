@@ -19,16 +19,19 @@ from numpy.typing import NDArray
 from mosesplug.optimizers.costs import first_of_largest
 from mosesplug.optimizers.lists.rows import compact_rows
 from mosesplug.optimizers.online.algorithms import online_algorithm
-from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step, apply_sum
+from mosesplug.optimizers.online.learner import (
+    Change,
+    Learner,
+    LearnerState,
+    Step,
+    additive_learner,
+)
 from mosesplug.optimizers.online.options import CostOptions
 from mosesplug.optimizers.options import option
 from mosesplug.optimizers.oracles import sentence_oracles
 from mosesplug.tuning_set import Batch
 
 __all__ = ["ALGORITHMS", "PerceptronOptions", "perceptron_learner"]
-
-_RATE_DECODING, _RATE_STORED = 0.001, 0.01
-"""``eta`` by default."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ def perceptron_learner(options: PerceptronOptions) -> Learner:
         rows = compact_rows(batch, np.concatenate([oracles[wrong], best[wrong]]))
         violations = int(np.count_nonzero(wrong))
         signs = np.repeat([1.0, -1.0], violations)
-        rate = options.rate or (_RATE_STORED if step.uses_stored_lists else _RATE_DECODING)
+        rate = options.rate or step.choose(stored=0.01, decoding=0.001)
         sums = rows.combine(signs) * (rate / max(1, len(best)))
         touched = step.active[rows.columns] & (sums != 0.0)
         return Change(
@@ -84,14 +87,7 @@ def perceptron_learner(options: PerceptronOptions) -> Learner:
             },
         )
 
-    return Learner(
-        fills={"weights": 0.0},
-        init=lambda weights: LearnerState({"weights": np.array(weights, dtype=np.float64)}),
-        change=change,
-        apply=apply_sum,
-        weights=lambda state: state.vectors["weights"].copy(),
-        initial_memory=costs.memory,
-    )
+    return additive_learner(change, costs.memory)
 
 
 def _pick_oracles(

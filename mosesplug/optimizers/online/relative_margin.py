@@ -42,7 +42,7 @@ from mosesplug.optimizers.online.learner import (
     Learner,
     LearnerState,
     Step,
-    apply_sum,
+    additive_learner,
 )
 from mosesplug.optimizers.online.options import GraphCostOptions
 from mosesplug.optimizers.online.working_sets import Walk, empty_set, join, solve, with_room
@@ -53,9 +53,6 @@ __all__ = ["ALGORITHMS", "RelativeMarginOptions", "RmCpOptions", "rm_cp_learner"
 
 _MARGIN, _BOUND = 0, 1
 """Kinds of constraints; each kind is a group of a working set."""
-
-_SLACK_DECODING, _SLACK_STORED = 0.001, 0.01
-"""``C`` by default, and ``D`` without sparse features."""
 
 
 class RelativeMarginTask(NamedTuple):
@@ -308,7 +305,7 @@ def _learner(
         memory = {**costs.memory(step.metric), **state.memory}
         gains = costs.gains(batch, step.metric, memory, step.rng)
         rows = compact_rows(batch, np.arange(batch.n_hyps))
-        default = _SLACK_STORED if step.uses_stored_lists else _SLACK_DECODING
+        default = step.choose(stored=0.01, decoding=0.001)  # D, too, without sparse features
         task = RelativeMarginTask(
             drop_empty_sentences(batch.offsets),
             gains,
@@ -320,13 +317,8 @@ def _learner(
             options.bounded == "worst",
             given_oracles(batch),
         )
-        n_columns, n_sentences = len(rows.columns), len(task.offsets) - 1
-        walk = Walk(
-            state.vectors["weights"][rows.columns],
-            np.zeros(n_columns),
-            np.zeros(batch.n_hyps),
-            np.zeros(n_sentences),
-        )
+        n_sentences = len(task.offsets) - 1
+        walk = Walk.start(state.vectors["weights"][rows.columns], batch.n_hyps, n_sentences)
         features = rows.arrays(step.active)
         solve = solve_cutting_planes if solver_iterations else step_once
         spreads, violations = solve(features, task, walk)
@@ -344,14 +336,7 @@ def _learner(
             },
         )
 
-    return Learner(
-        fills={"weights": 0.0},
-        init=lambda initial: LearnerState({"weights": np.array(initial, dtype=np.float64)}),
-        change=change,
-        apply=apply_sum,
-        weights=lambda state: state.vectors["weights"].copy(),
-        initial_memory=costs.memory,
-    )
+    return additive_learner(change, costs.memory)
 
 
 def _bound_factor(batch: Batch) -> float:

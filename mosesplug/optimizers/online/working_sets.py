@@ -40,6 +40,11 @@ class Walk(NamedTuple):
     scores: NDArray[np.float64]
     losses: NDArray[np.float64]
 
+    @classmethod
+    def start(cls, weights: NDArray[np.float64], n_hyps: int, n_sentences: int) -> Walk:
+        """Return the walk before its first sentence, from float64 ``[n_columns]``."""
+        return cls(weights, np.zeros(len(weights)), np.zeros(n_hyps), np.zeros(n_sentences))
+
 
 class WorkingSet(NamedTuple):
     """Constraints with multipliers, in order of arrival; arrays have spare room.
