@@ -18,12 +18,11 @@ from mosesplug.optimizers.derivations import (
     count_reachable,
     require_local,
 )
+from mosesplug.optimizers.online.averaging import add_averaging, mean_weights
 from mosesplug.optimizers.online.epochs import (
     Plan,
     StoredSource,
-    add_averaging,
     is_usable,
-    mean_weights,
     run_epoch,
 )
 from mosesplug.optimizers.online.learner import BatchSource, Learner, LearnerState, keep_bounds

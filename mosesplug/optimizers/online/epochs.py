@@ -8,7 +8,7 @@ state and yields the same bytes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,28 +26,18 @@ from mosesplug.optimizers.online.learner import (
 from mosesplug.tuning_set import Batch, TuningSet
 
 __all__ = [
-    "AVERAGE",
     "BatchProgress",
     "EpochReport",
     "Plan",
     "StoredSource",
     "Tally",
-    "add_averaging",
     "is_usable",
     "make_step",
-    "mean_weights",
     "require_finite",
     "require_finite_weights",
-    "restart_averaging",
     "run_epoch",
     "split_into_batches",
 ]
-
-AVERAGE = "sum of weights"
-"""Name of the state vector that sums the weights of all updates."""
-
-_AVERAGED_FROM = "averaged from"
-"""Name of the array in the memory with the number of updates before the first in that sum."""
 
 
 @dataclass(frozen=True)
@@ -284,51 +274,6 @@ def run_epoch(
         if on_batch(BatchProgress(epoch, place, len(batches), sentences, state, tally)):
             break
     return EpochReport((state,), tally)
-
-
-def add_averaging(learner: Learner) -> Learner:
-    """Return a learner that also sums its weights after every update, for averaging.
-
-    (Neubig & Watanabe 2016, section 6.2, averaged perceptron.) The sum is an additional vector of
-    the state. It costs a pass over all weights per update, because regularization and scaling
-    change all weights.
-    """
-
-    def init(weights: NDArray[np.float64]) -> LearnerState:
-        state = learner.init(weights)
-        return replace(state, vectors={**state.vectors, AVERAGE: np.zeros(len(weights))})
-
-    def apply(state: LearnerState, change: Change, step: Step) -> LearnerState:
-        total = state.vectors[AVERAGE]
-        vectors = {name: vector for name, vector in state.vectors.items() if name != AVERAGE}
-        state = learner.apply(replace(state, vectors=vectors), change, step)
-        total += learner.weights(state)
-        return replace(state, vectors={**state.vectors, AVERAGE: total})
-
-    return replace(learner, fills={**learner.fills, AVERAGE: 0.0}, init=init, apply=apply)
-
-
-def mean_weights(learner: Learner, state: LearnerState) -> NDArray[np.float64]:
-    """Return the weights to decode with.
-
-    They are the mean over updates if the state has their sum, and the current weights otherwise.
-    """
-    updates = state.updates - int(state.memory.get(_AVERAGED_FROM, 0))
-    if AVERAGE in state.vectors and updates:
-        return state.vectors[AVERAGE] / updates
-    return learner.weights(state)
-
-
-def restart_averaging(state: LearnerState) -> LearnerState:
-    """Return the state with a mean over the updates that follow.
-
-    A sum in the state is set to 0 in place.
-    """
-    if AVERAGE not in state.vectors:
-        return state
-    state.vectors[AVERAGE][:] = 0.0
-    memory = {**state.memory, _AVERAGED_FROM: np.array(state.updates, dtype=np.float64)}
-    return replace(state, memory=memory)
 
 
 def is_usable(weights: NDArray[np.float64]) -> bool:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from mosesplug.optimizers.batch.expected.coordinates import variance_in_lists
 from mosesplug.optimizers.derivations import LIST_SIZE
-from mosesplug.optimizers.online.epochs import mean_weights, restart_averaging
+from mosesplug.optimizers.online.averaging import mean_weights, restart_averaging
 from mosesplug.optimizers.online.learner import Learner, LearnerState
 from mosesplug.optimizers.online.options import OnlineOptions
 from mosesplug.optimizers.problem import Problem, can_scale, normalize

@@ -15,12 +15,11 @@ from mosesplug.decoders.batch import BatchDecoder
 from mosesplug.features import FeatureSpace
 from mosesplug.large_arrays import release_memory
 from mosesplug.optimizers.online.algorithms import weight_facts
+from mosesplug.optimizers.online.averaging import AVERAGE, mean_weights
 from mosesplug.optimizers.online.epochs import (
-    AVERAGE,
     BatchProgress,
     EpochReport,
     Plan,
-    mean_weights,
     require_finite_weights,
     run_epoch,
 )

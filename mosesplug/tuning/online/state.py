@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers import Optimizer
-from mosesplug.optimizers.online.epochs import AVERAGE, add_averaging
+from mosesplug.optimizers.online.averaging import AVERAGE, add_averaging
 from mosesplug.optimizers.online.learner import Learner, LearnerState, grow_state
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore

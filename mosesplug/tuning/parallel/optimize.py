@@ -26,12 +26,11 @@ from numpy.typing import NDArray
 from mosesplug.errors import UsageError
 from mosesplug.optimizers import Optimizer
 from mosesplug.optimizers.online.algorithms import EpochOutcome, solve_in_epochs, weight_facts
+from mosesplug.optimizers.online.averaging import add_averaging, mean_weights
 from mosesplug.optimizers.online.epochs import (
     EpochReport,
     Plan,
     StoredSource,
-    add_averaging,
-    mean_weights,
     require_finite_weights,
 )
 from mosesplug.optimizers.online.learner import BatchSource, Learner

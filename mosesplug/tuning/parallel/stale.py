@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.optimizers import Optimizer
+from mosesplug.optimizers.online.averaging import AVERAGE
 from mosesplug.optimizers.online.epochs import (
-    AVERAGE,
     BatchProgress,
     EpochReport,
     Plan,

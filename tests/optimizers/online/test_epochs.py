@@ -1,4 +1,4 @@
-"""Test epochs: order, sums, averages, and unusable results."""
+"""Test epochs: order, sums, and unusable results."""
 
 from __future__ import annotations
 
@@ -14,21 +14,17 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.online.algorithms import optimize_online
+from mosesplug.optimizers.online.averaging import add_averaging, mean_weights
 from mosesplug.optimizers.online.epochs import (
     BatchProgress,
     Plan,
     StoredSource,
-    add_averaging,
     make_step,
-    mean_weights,
     run_epoch,
     split_into_batches,
 )
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
 from mosesplug.optimizers.online.options import OnlineOptions
-from mosesplug.optimizers.online.oro.hinge import oro_learner
-from mosesplug.optimizers.online.oro.options import HingeOptions
-from mosesplug.optimizers.online.pegasos import PegasosOptions, pegasos_learner
 from mosesplug.optimizers.problem import Problem, no_progress
 from mosesplug.tuning_set import Batch, TuningSet
 from tests.optimizers.problems import Accuracy, planted, tuning_set
@@ -139,35 +135,6 @@ def test_sees_the_present_weights_and_lets_the_space_grow() -> None:
     state = run_epoch(learner, learner.init(np.zeros(2)), Growing(), plan_of(2, 1), 1).state
     assert [each.tolist() for each in seen] == [[0, 0], [1, 1, 0], [2, 2, 0, 0]]
     assert mean_weights(learner, state).tolist() == [2.0, 2.0, 0.0, 0.0, 0.0]
-
-
-@pytest.mark.parametrize(
-    ("plain", "batch"),
-    [(oro_learner(HingeOptions()), 4), (pegasos_learner(PegasosOptions()), 4)],
-    ids=["oro", "pegasos"],
-)
-def test_average_is_the_mean_after_every_update(plain: Learner, batch: int) -> None:
-    """Also of learners whose updates shrink and project all weights."""
-    problem, _ = planted(4, n_sentences=30, noise=1.0)
-    source, after = StoredSource(problem.tuning_set), []
-    state = plain.init(np.full(5, 0.1))
-    averaging = add_averaging(plain)
-    with_mean = averaging.init(np.full(5, 0.1))
-    for epoch in (1, 2):
-        state = run_epoch(
-            plain,
-            state,
-            source,
-            plan_of(5, batch),
-            epoch,
-            on_batch=lambda done: after.append(plain.weights(done.state)),
-        ).state
-        with_mean = run_epoch(averaging, with_mean, source, plan_of(5, batch), epoch).state
-    assert len(after) == 16
-    np.testing.assert_array_equal(averaging.weights(with_mean), plain.weights(state))
-    np.testing.assert_allclose(
-        mean_weights(averaging, with_mean), np.mean(after, axis=0), rtol=1e-13
-    )
 
 
 def solve(

@@ -26,11 +26,10 @@ from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers import algorithms
+from mosesplug.optimizers.online.averaging import add_averaging, mean_weights
 from mosesplug.optimizers.online.epochs import (
     Plan,
-    add_averaging,
     make_step,
-    mean_weights,
     split_into_batches,
 )
 from mosesplug.optimizers.online.learner import LearnerState
