@@ -332,12 +332,11 @@ def learn_by_kbmira(directory: Path, algorithms: Sequence[str]) -> None:
 
 def sample_pairs_of_pro(directory: Path, algorithms: Sequence[str]) -> None:
     """Run ``pro``."""
-    from mosesplug.metrics.sentence_bleu import sentence_bleu_moses, sentence_bleu_nakov
     from mosesplug.moses_tools.c_rand import CRand
     from mosesplug.moses_tools.extractor_files import load_extractor_files
-    from mosesplug.optimizers.batch.ranking.pairs import PairSampling, sample_pairs
+    from mosesplug.moses_tools.pro_examples import sample_examples
 
     files = _write_extractor_files(directory)
     made = load_extractor_files(*files, distinct_by="nothing", threads=1).tuning_set
-    for score in (sentence_bleu_moses, sentence_bleu_nakov):
-        sample_pairs(made.offsets, score(made.stats), CRand(1).below, PairSampling())
+    for is_smooth in (False, True):
+        sample_examples(made, CRand(1).below, with_smooth_penalty=is_smooth)
