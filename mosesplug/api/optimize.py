@@ -152,7 +152,7 @@ def optimize(
         folds: number of folds of a cross-validation before learning.
         runs: number of runs, with seeds ``seed``, ``seed + 1``, ...
         select: the weights of several runs: ``median``, ``best-heldout`` or ``average``.
-        threads: maximum number of threads; None: all CPUs.
+        threads: maximum number of threads; None: one for each core that this process may use.
         sharding: parallel learning, as ``{"shards": 4}``; the other settings are ``workers``,
             ``scheduler`` and ``directory``, and for online algorithms ``mixing``, ``keep``,
             ``asynchronous`` and ``async_order``.

@@ -274,7 +274,7 @@ class Tuner:
                 self._asked, self._was_asked = None, False
 
     def ask_again(self) -> Request | None:
-        """Return the request that was asked, here or by an earlier process, and has no lists yet.
+        """Return the open request: asked here or by an earlier process, without lists.
 
         Raises:
             UsageError, OptimizerError, DataError: as ``ask``.

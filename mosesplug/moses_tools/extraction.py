@@ -62,7 +62,7 @@ class ScoredBlock(NamedTuple):
 def score_lists(
     blocks: Iterable[DistinctBlock], scorer: Scorer, *, threads: int = 2
 ) -> Iterator[ScoredBlock]:
-    """Yield blocks of n-best lists with their statistics; each distinct line is scored once.
+    """Yield blocks with their statistics; each distinct line is scored once.
 
     Raises:
         FormatError, DataError, DecoderError: see ``score_n_best_list``.
@@ -75,7 +75,7 @@ def score_lists(
 def extract(
     earlier: Sequence[Iteration], blocks: Iterable[ScoredBlock], *, with_duplicates: bool = False
 ) -> tuple[MergedIterations, int]:
-    """Merge n-best lists with earlier iterations; also return the number of hypotheses read.
+    """Merge lists with earlier iterations; also return how many hypotheses were read.
 
     Args:
         earlier: the files of earlier iterations.

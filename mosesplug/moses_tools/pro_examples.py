@@ -29,7 +29,7 @@ def sample_examples(
     *,
     with_smooth_penalty: bool = False,
 ) -> Examples:
-    """Sample pairs of hypotheses; each gives two examples, the better one minus the worse first.
+    """Sample pairs of hypotheses; each gives two examples, the better one first.
 
     Args:
         made: hypotheses with statistics of BLEU, and duplicates as they were listed.

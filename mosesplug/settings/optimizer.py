@@ -120,7 +120,7 @@ class OptimizerSettings:
         minimum=1,
         script="threads",
         script_default="1",
-        default_text="all processors",
+        default_text="all cores that the process may use",
         details="The results do not depend on it.",
     )
     seed: int | None = setting(
