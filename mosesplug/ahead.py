@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from itertools import islice
 from typing import Self, TypeVar
@@ -39,8 +39,8 @@ def map_ahead(
 class ReadAhead(Iterator[_Item]):
     """An iterator over items that another thread takes, from now on.
 
-    It is a context manager: at its end, or by ``close``, the thread ends after the item that it is
-    taking. So it does when all items have been asked for.
+    Leaving its block or calling ``close`` ends the thread after the item that it is taking. The
+    thread also ends after the last item.
     """
 
     def __init__(self, items: Iterable[_Item], count: int = 1) -> None:
@@ -74,12 +74,20 @@ class ReadAhead(Iterator[_Item]):
         return found[0]
 
     def close(self) -> None:
-        """End the thread. Items that were not asked for are dropped."""
-        self._waiting.clear()
-        self._executor.shutdown(cancel_futures=True)
+        """End the thread, and close the items. Those that were not asked for are dropped."""
+        self._end(wait=True)
+        if isinstance(self._items, Generator):
+            self._items.close()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.close()
+        else:  # an error is not to wait for the item
+            self._end(wait=False)
+
+    def _end(self, *, wait: bool) -> None:
+        self._waiting.clear()
+        self._executor.shutdown(wait=wait, cancel_futures=True)
