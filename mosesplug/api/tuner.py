@@ -211,9 +211,12 @@ class Tuner:
         if self._asked is None:
             found = ask(context, None)
             if found is None:
-                reason = find_reason_to_stop(context)
-                conclude(context, reason)
-                self._reason = reason
+                self._reason = find_reason_to_stop(context)
+                try:
+                    conclude(context, self._reason)
+                except BaseException:
+                    self._reason = ""
+                    raise
                 self.close()
                 return None
             self._asked = found, self._publish(found)
@@ -240,10 +243,10 @@ class Tuner:
         Raises:
             UsageError: the request is not the open one, as it has been answered or is of another
                 run; or ``lists`` is something else.
-            DataError: lists are missing, have other features, or values that are not finite.
+            DataError: lists are missing, have other features, or values that are not finite; or the
+                run is strict, and there is a sign that it goes wrong: then they are stored.
             FormatError: the file cannot be read.
             OptimizerError: no usable weights can come of these lists; they are stored.
-            DataError: the run is strict, and there is a sign that it goes wrong; they are stored.
         """
         context = self._open_context()
         if not isinstance(request, Request):
@@ -274,7 +277,9 @@ class Tuner:
                 self._asked, self._was_asked = None, False
 
     def ask_again(self) -> Request | None:
-        """Return the open request: asked here or by an earlier process, without lists.
+        """Return the request that waits for its lists, also one of an earlier process.
+
+        None if there is none.
 
         Raises:
             UsageError, OptimizerError, DataError: as ``ask``.
