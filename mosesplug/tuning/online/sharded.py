@@ -223,9 +223,11 @@ def run_shards(
     """Run an epoch of shards, mix it and store its iteration, which has no lists."""
     context, iteration, start = epoch.context, epoch.iteration, epoch.start
     configuration, store = context.data.configuration, context.files.store
-    updates = sum(state.updates for state in start.states)
-    # The held-out set may be new in this epoch: then its start is evaluated, too.
-    evaluations = [] if epoch.before else epoch.evaluate(epoch.record.weights, updates)
+    evaluations = []
+    if not epoch.before:  # the held-out set may be new in this epoch: its start is evaluated, too
+        before = None if last is None else last.average
+        updates = sum(state.updates for state in start.states)
+        evaluations = epoch.evaluate(before or epoch.record.weights, updates)
     release_memory()  # leave memory to the decoders' models
     context.files.watch(PhaseStarted(iteration, "decode"))
     clock = Clock()

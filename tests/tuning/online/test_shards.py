@@ -31,6 +31,7 @@ from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
 from mosesplug.tuning.events import EpochLearned, EpochProgress, Event, Note
+from mosesplug.tuning.heldout import HeldOutScorer
 from mosesplug.tuning.online.sharded import DecodedShard
 from mosesplug.tuning.parallel.progress import ProgressFile, ShardProgress
 from tests.waiting import gone, wait_until
@@ -295,6 +296,28 @@ def test_a_held_out_set_added_later_scores_earlier_weights(toy: Toy) -> None:
     more: dict[str, Any] = {"options": {"epochs": 2}, "existing": "continue"}
     result = tune(shards(toy, held_out=held_out(toy), **more))
     assert [[updates for updates, _ in each.heldout] for each in result.iterations] == [[], [4, 8]]
+
+
+def test_weights_before_an_epoch_are_those_scored_after_the_last(
+    toy: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """These are the mean over the epochs, if that is the result."""
+    scored: list[tuple[int, Any]] = []
+    evaluate = HeldOutScorer.evaluate
+
+    def record(self: HeldOutScorer, iteration: int, updates: int, weights: Any, *more: Any) -> Any:
+        scored.append((updates, weights))
+        return evaluate(self, iteration, updates, weights, *more)
+
+    monkeypatch.setattr(HeldOutScorer, "evaluate", record)
+    options = {"averaging": "all", "epochs": 3}
+    tune(shards(toy, "whole", held_out=held_out(toy), options=options))
+    whole = dict(scored)
+    scored.clear()
+    tune(shards(toy, options={**options, "epochs": 2}))
+    more: dict[str, Any] = {"options": options, "existing": "continue"}
+    tune(shards(toy, held_out=held_out(toy), **more))
+    assert scored[0] == (8, whole[8])
 
 
 def held_out(toy: Toy) -> HeldOutSet:
