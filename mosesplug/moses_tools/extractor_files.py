@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,10 @@ from formats.extractor.reader import read_features, read_scores
 from formats.text import StrPath
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
-from mosesplug.metrics import Metric
 from mosesplug.tuning_set import SparseRows, TuningSet
+
+if TYPE_CHECKING:  # processes that only read files start sooner
+    from mosesplug.metrics import Metric
 
 __all__ = [
     "DistinctBy",
