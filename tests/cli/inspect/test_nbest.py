@@ -76,6 +76,7 @@ def test_show_and_diff(nbest: Run, work: Path) -> None:
     _, out, _ = nbest("show", work, 1, "--top", 1, "--iteration", 1)
     assert "(1 more)" not in out  # the fear is shown too, and there is no more
     found = json.loads(nbest("show", work, 1, "--sort", "metric", "--json")[1])
+    assert found["sentence_metric"] == "BLEU+1"
     assert found["hypotheses"][0]["text"] == "she sees a small dog today"
     _, out, _ = nbest("diff", work, 1)
     assert out.splitlines()[-2:] == [
@@ -107,6 +108,7 @@ def test_diff_of_iterations(nbest: Run, work: Path) -> None:
     assert "  reference  she sees a small dog today" in lines
     assert "lost most:" not in out
     found = json.loads(nbest("diff", work, "--iterations", 2, 1, "--json")[1])
+    assert found["sentence_metric"] == "BLEU+1"
     assert [each["changed"] for each in found["sentences"]] == [True, True, False]
     assert [each["shared"] for each in found["sentences"]] == [2, 0, 1]
     for words, message in (
