@@ -339,7 +339,7 @@ def encode_texts(texts: Any, what: str, count: int | None = None) -> list[bytes]
     Args:
         texts: a sequence of str or bytes.
         what: the argument, for messages.
-        count: the number that there must be; None: any number.
+        count: the required number; None: any number.
 
     Raises:
         UsageError: it is no such sequence, or has another length.

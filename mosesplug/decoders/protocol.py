@@ -30,7 +30,7 @@ class DecodedInput:
         command: the decoder's command line, empty if no program ran.
         stdout: file with the decoder's 1-best translations.
         stderr: file with its messages.
-        seconds: the seconds of decoding.
+        seconds: wall time of decoding, in seconds.
         graphs: directory of the search graphs that the n-best lists are made of, or None.
         lists: the lists if they are parsed already, and need not be read.
     """

@@ -164,7 +164,7 @@ class Solution:
         history: one mapping per step, for reports.
         length_exponent: exponent of the length that model scores are divided by; None: they are
             not divided.
-        states: the states of an online learner (one, or one for each shard) with these weights.
+        states: the states of an online learner (one, or one for each shard) after the chosen epoch.
         notes: messages for users.
     """
 

@@ -90,7 +90,7 @@ def reject_combinations(option: str, others: Mapping[str, bool]) -> None:
 
     Args:
         option: how the user spells it.
-        others: whether each of the other settings is given, by what the user calls it.
+        others: the other settings as the user spells them, and whether each is given.
 
     Raises:
         UsageError: one of them is given.

@@ -241,7 +241,8 @@ class LearningSettings:
         "compared on held-out data if there is any.",
     )
     threads: int = field(
-        default=usable_cores(), metadata=same_as(RunPlan, "threads", default_text="all cores")
+        default=usable_cores(),
+        metadata=same_as(RunPlan, "threads", default_text="all cores that the process may use"),
     )
     sharding: Sharding | None = field(default=None, metadata=parts(Sharding))
 

@@ -29,7 +29,7 @@ OF_LIST = Program(
 
 
 _MOST_DIGITS = 18
-"""Of a sentence id: what an int64 holds."""
+"""Maximum number of digits of a sentence id, so that it fits an int64."""
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

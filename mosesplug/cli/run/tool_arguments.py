@@ -43,7 +43,7 @@ class ToolArguments:
         options: values for options of the algorithm, by field name.
         active: features to tune, as for ``--activate-features``.
         seed, threads: as the options of these names.
-        edges: the edges of a search graph for each word of the reference, ``--hg-prune``.
+        edges: number of edges of a search graph to keep per reference word, ``--hg-prune``.
     """
 
     metric: str | None = None

@@ -92,8 +92,8 @@ def solve_in_epochs(
         progress: callback after every epoch.
 
     Returns:
-        Weights, score and history, one mapping per epoch, and the states after the epoch that was
-        chosen. If the initial weights are the result, the states have those of the best epoch.
+        Weights, score and history, one mapping per epoch, and the states after the chosen epoch. If
+        the initial weights win, the states are those after the best epoch, with its weights.
 
     Raises:
         OptimizerError: no epoch ended with usable weights.

@@ -51,8 +51,8 @@ def minimize_in_box(
     """Minimize ``f(x)`` with ``low <= x <= high``. No accepted step increases it.
 
     Args:
-        value_and_gradient: the value and gradient of ``f``; a value that is not finite is no
-            minimum.
+        value_and_gradient: returns the value and gradient of ``f``; a value that is not finite
+            is no minimum.
         start: float64 ``[n]``; it is moved into the box.
         box: the limits.
         memory: number of steps that estimate the curvature.

@@ -68,8 +68,8 @@ def minimize_smooth(
     """Minimize ``f(x)``. No accepted step increases it.
 
     Args:
-        value_and_gradient: the value and gradient of ``f``; a value that is not finite is no
-            minimum.
+        value_and_gradient: returns the value and gradient of ``f``; a value that is not finite
+            is no minimum.
         start: float64 ``[n]``.
         memory: number of steps that estimate the curvature.
         max_iterations: maximum accepted steps.
@@ -184,8 +184,8 @@ def minimize_with_l1(
     """Minimize ``f(x) + sum_j penalties_j |x_j|``.
 
     Args:
-        value_and_gradient: the value and gradient of ``f``, which is smooth; a value that is not
-            finite is no minimum.
+        value_and_gradient: returns the value and gradient of ``f``, which is smooth; a value that
+            is not finite is no minimum.
         start: float64 ``[n]``.
         penalties: float64 ``[n]``, not negative; 0 for none.
         memory: number of steps that estimate the curvature.

@@ -85,9 +85,9 @@ class EpochLists:
         numbering: the numbering of the features; it grows.
         setup: the setup of the epoch.
         is_complete: whether the lists of the whole epoch were stored before.
-        stored: the progress that was stored with the last batch: ``batches``, how many, unless
-            all are; ``order`` of an asynchronous epoch, place and version of each batch as they
-            were applied; and what ``progress`` returned.
+        stored: the progress that was stored with the last batch: ``batches``, the number of
+            stored batches (absent if ``is_complete``); ``order`` of an asynchronous epoch, place
+            and version of each batch as they were applied; and what ``progress`` returned.
         seconds: spent on decoding, also by interrupted runs.
     """
 
@@ -140,7 +140,7 @@ class EpochLists:
         self._read = self._store.iteration_set(
             complete.iteration, metric=setup.metric, references=setup.references
         ).tuning_set.take_sentences
-        # With other settings, mini-batches may be others, which have no order yet.
+        # Other settings may give other mini-batches, to which the order does not apply.
         order = record.get("order", ()) if is_same_start(setup.start, record) else ()
         self.stored = {"order": order, "seconds": record["seconds_decoding"]}
 

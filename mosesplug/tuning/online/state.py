@@ -39,7 +39,8 @@ class EpochStart:
 
     Attributes:
         learner: keeps a mean of the weights if one is wanted and there are no shards.
-        states: the states of the learner, or of each shard's; without shards, the epoch spends it.
+        states: the state of the learner, or one for each shard; without shards, the epoch
+            overwrites it.
         numbering: the numbering of the features that are known.
         vector: float64 ``[n_features]``, the weights.
     """

@@ -110,7 +110,7 @@ def mix_weights(
         space: the features after the epoch.
         old: float64 ``[len(space)]``, before the epoch.
         vectors: float64 ``[len(space)]``, of each shard after it.
-        updates: the updates of each shard in the epoch.
+        updates: the number of updates of each shard in the epoch.
 
     Returns:
         The weights, their score as the corpus knows it, and how far they are from the old weights

@@ -40,8 +40,7 @@ class FinishedRun:
         dev_of: which data ``dev`` was computed on, as ``summary.Result.scored_on``, or None.
         heldout: their score on the held-out set, or None.
         metric, signature: the metric of the scores, and its signature.
-        settings: the settings by name; the settings that determine the weights, besides files and
-            seed.
+        settings: by their names, the settings that determine the weights, without files and seed.
     """
 
     number: int

@@ -32,7 +32,8 @@ class Evaluation:
     """The score of one decoding of the held-out set.
 
     Attributes:
-        updates: the updates of the weights before it: mini-batches if online, else iterations.
+        updates: number of updates of the weights before it: mini-batches if online, else
+            iterations.
         score: the score of the metric.
         weights: that it was decoded with, if the score is a new best, else None.
     """

@@ -252,7 +252,7 @@ def score_single(metric: Metric, totals: NDArray[np.float64]) -> float:
 
 
 class _Gains:
-    """Worth of hypotheses by a metric without a kernel; see the module."""
+    """Gains of hypotheses by a metric without a kernel; see the module."""
 
     def __init__(self, metric: Metric, lists: MiraLists, lengths: NDArray[np.int32]) -> None:
         self._metric = metric

@@ -89,7 +89,7 @@ def minimize_hinge(
 
     Args:
         rows: float64 ``[n, n_features]``, a NumPy or SciPy sparse array.
-        losses: the losses of the scores ``rows @ weights + offsets``.
+        losses: returns the losses of the scores ``rows @ weights + offsets``.
         second: ``compute_moments`` of the rows.
         precision: the precision of the prior.
         offsets: float64 ``[n]``, scores that are not fitted.

@@ -62,7 +62,7 @@ def make_view(
     """Return the batch with its oracles and the current weights of its features.
 
     Args:
-        options: the options of the learner, which say what hypotheses are oracles.
+        options: the options of the learner, which say which hypotheses are oracles.
         state: the learner's state before the update.
         batch: the hypotheses.
         step: the current step.
