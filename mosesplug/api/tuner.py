@@ -279,7 +279,7 @@ class Tuner:
     def ask_again(self) -> Request | None:
         """Return the request that waits for its lists, also one of an earlier process.
 
-        None if there is none.
+        It is None if no request is open.
 
         Raises:
             UsageError, OptimizerError, DataError: as ``ask``.
