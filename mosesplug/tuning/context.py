@@ -146,7 +146,7 @@ class Context:
     def is_decoded(self, record: IterationRecord) -> bool:
         """Return whether the decoder made the lists of an iteration, or its search graphs.
 
-        Else they were taken from search graphs of earlier iterations. Online, all count as made.
+        Else they were taken from search graphs of earlier iterations. Online, it is always True.
         """
         configuration = self.data.configuration
         takes_from_graphs = (

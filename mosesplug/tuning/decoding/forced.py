@@ -139,8 +139,8 @@ def prepare_forced(
 def constrain_config(ini: MosesIni, references: Sequence[str]) -> bytes:
     """Return a configuration that derives references only.
 
-    An unknown word may stand for any word of a reference, since Moses takes it for equal to none.
-    Derivations of other texts are dropped afterwards.
+    Moses accepts an unknown word in place of any word of a reference. Derivations of other texts
+    are dropped afterwards.
 
     Args:
         ini: the configuration of the decoder.
