@@ -175,8 +175,13 @@ def join(
     return ExtractorSet(_tuning_set(merged), merged.metric, merged.names, n_read)
 
 
-def require_metric(data: ExtractorSet, metric: Metric) -> None:
+def require_metric(data: ExtractorSet, metric: Metric, path: StrPath) -> None:
     """Check that statistics are those of a metric.
+
+    Args:
+        data: the merged files.
+        metric: the metric.
+        path: the first file of statistics, for the message.
 
     Raises:
         DataError: they are not.
@@ -184,7 +189,7 @@ def require_metric(data: ExtractorSet, metric: Metric) -> None:
     width = data.tuning_set.stats.shape[1]
     if (data.metric, width) != (metric.name, metric.n_statistics):
         raise DataError(
-            f"the files hold {width} statistics of {data.metric}, not the {metric.n_statistics} of"
+            f"{path} has {width} statistics of {data.metric}, not the {metric.n_statistics} of"
             f" {metric.name}: run the extractor with --sctype {metric.name} and the same --scconfig"
         )
 

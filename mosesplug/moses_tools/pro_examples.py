@@ -24,7 +24,7 @@ _SMALLEST = 1e-5
 
 
 def sample_examples(
-    made: TuningSet,
+    tuning_set: TuningSet,
     draw: Draw,
     *,
     with_smooth_penalty: bool = False,
@@ -32,7 +32,7 @@ def sample_examples(
     """Sample pairs of hypotheses; each gives two examples, the better one first.
 
     Args:
-        made: hypotheses with statistics of BLEU, and duplicates as they were listed.
+        tuning_set: hypotheses with statistics of BLEU, and duplicates as they were listed.
         draw: draws hypotheses; see ``sample_pairs``.
         with_smooth_penalty: whether sentence BLEU smooths the brevity penalty, too (Nakov et al.
             2012).
@@ -41,18 +41,18 @@ def sample_examples(
         DataError: no two hypotheses of a sentence differ enough.
     """
     score = sentence_bleu_nakov if with_smooth_penalty else sentence_bleu_moses
-    pairs = sample_pairs(made.offsets, score(made.stats), draw, PairSampling())
+    pairs = sample_pairs(tuning_set.offsets, score(tuning_set.stats), draw, PairSampling())
     if not len(pairs):
         raise DataError(
             "no two hypotheses of a sentence differ enough in sentence BLEU: use longer n-best"
             " lists or more sentences"
         )
-    return _make_examples(made, pairs)
+    return _make_examples(tuning_set, pairs)
 
 
-def _make_examples(made: TuningSet, pairs: RankedPairs) -> Examples:
+def _make_examples(tuning_set: TuningSet, pairs: RankedPairs) -> Examples:
     """Return two examples per pair: better minus worse hypothesis, and the reverse."""
-    one_way = differences(made, pairs)
+    one_way = differences(tuning_set, pairs)
     one_way.data = one_way.data.astype(np.float32).astype(np.float64)
     one_way.data[np.abs(one_way.data) <= _SMALLEST] = 0.0
     one_way.eliminate_zeros()
@@ -61,7 +61,7 @@ def _make_examples(made: TuningSet, pairs: RankedPairs) -> Examples:
     both = both[np.arange(2 * len(pairs)).reshape(2, -1).T.reshape(-1)]
     return Examples(
         np.tile([1.0, 0.0], len(pairs)),
-        (*(f"F{column}" for column in range(made.space.n_dense)), *made.space.sparse),
+        (*(f"F{column}" for column in range(tuning_set.space.n_dense)), *tuning_set.space.sparse),
         both.indptr.astype(np.int64),
         both.indices.astype(np.int32),
         both.data,

@@ -367,7 +367,7 @@ def _metric(arguments: Arguments, files: ExtractorSet) -> Metric:
     from mosesplug.moses_tools.extractor_files import require_metric
 
     found = metric(arguments["sctype"] or files.metric, arguments["scconfig"])
-    require_metric(files, found)
+    require_metric(files, found, arguments["scfile"][0])
     return found
 
 

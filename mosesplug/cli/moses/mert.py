@@ -198,7 +198,7 @@ def _check_data(arguments: Arguments, metric: Metric, data: ExtractorSet) -> Non
     """Raise an error if the files do not match the options."""
     from mosesplug.moses_tools.extractor_files import require_metric
 
-    require_metric(data, metric)
+    require_metric(data, metric, split_names(arguments["scfile"])[0])
     if len(data.names) != arguments["pdim"]:
         raise DataError(
             f"the files have {len(data.names)} dense features, but -d is {arguments['pdim']}:"

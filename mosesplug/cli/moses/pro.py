@@ -60,7 +60,7 @@ def _pro(arguments: Arguments) -> None:
         seed = int(time.time())
     print(f"Initialising random seed to {seed}", file=sys.stderr)
     files = load_extractor_files(arguments["ffile"], arguments["scfile"], distinct_by="nothing")
-    require_metric(files, metric("BLEU"))
+    require_metric(files, metric("BLEU"), arguments["scfile"][0])
     examples = sample_examples(
         files.tuning_set, CRand(seed).below, with_smooth_penalty=arguments["smooth-brevity-penalty"]
     )
