@@ -6,6 +6,7 @@ So every fact about commands, algorithms and public names has one place, the cod
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import os
 import re
@@ -20,7 +21,10 @@ from mosesplug.optimizers import algorithm, algorithms
 from mosesplug.settings.algorithm_options import describe_options
 
 _MARK = re.compile(r"^<!-- generated: (\S+)(.*?) -->$", re.MULTILINE)
-_BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+_DOCS = Path(__file__).parents[1]
+_API = _DOCS / "api"
+_COMMANDS = _DOCS / "reference" / "commands"
+_BENCHMARKS = _DOCS / "benchmarks"
 _MEASURED = _BENCHMARKS / "learners.md"
 
 
@@ -54,10 +58,40 @@ def show_help(words: tuple[str, ...]) -> str:
     return printed.getvalue()
 
 
-def _commands() -> Iterator[str]:
-    for words in list_commands():
-        yield f"{'#' * (len(words) + 1)} mosesplug {' '.join(words)}"
+def read_marks(pages: Path, generator: str) -> dict[str, str]:
+    """Return the page that a generator's mark puts each of its arguments on."""
+    return {
+        argument: page.name
+        for page in sorted(pages.glob("*.md"))
+        for match in _MARK.finditer(page.read_text("utf-8"))
+        if match[1] == generator
+        for argument in match[2].split()
+    }
+
+
+def _commands(*names: str) -> Iterator[str]:
+    """Yield the help of commands; ``nbest/ls`` names a command of a group."""
+    for name in names:
+        words = tuple(name.split("/"))
+        yield f"## mosesplug {' '.join(words)}"
         yield f"\n```text\n{show_help(words).strip()}\n```\n"
+
+
+def _command_table() -> Iterator[str]:
+    """Yield the table of all commands, each with a link to its help."""
+    yield "| command | what it does |"
+    yield "|---|---|"
+    for name, page in sort_commands(read_marks(_COMMANDS, "commands")):
+        words = name.split("/")
+        heading = f"mosesplug {' '.join(words)}"
+        summary = show_help(tuple(words)).split("\n\n")[1].split()
+        yield f"| [`{' '.join(words)}`]({page}#{anchor(heading)}) | {' '.join(summary)} |"
+
+
+def sort_commands(pages: dict[str, str]) -> list[tuple[str, str]]:
+    """Return commands and their pages in the order of the help."""
+    order = {"/".join(words): place for place, words in enumerate(list_commands())}
+    return sorted(pages.items(), key=lambda item: order[item[0]])
 
 
 def _algorithm_table() -> Iterator[str]:
@@ -127,6 +161,16 @@ def _api(*names: str) -> Iterator[str]:
         yield f"```{{eval-rst}}\n.. {kind}:: mosesplug.{name}{members}\n```\n"
 
 
+def _api_table(*pages: str) -> Iterator[str]:
+    """Yield the table of the public names on pages, each with a link to its description."""
+    yield "| name | what it is or does |"
+    yield "|---|---|"
+    found = read_marks(_API, "api")
+    for name in sorted(found, key=lambda name: pages.index(Path(found[name]).stem)):
+        summary = (inspect.getdoc(getattr(mosesplug, name)) or "").partition("\n\n")[0]
+        yield f"| {{py:obj}}`~mosesplug.{name}` | {' '.join(summary.split())} |"
+
+
 def read_scale(page: str) -> dict[str, list[dict[str, float]]]:
     """Return the rows of the table "A hundred million hypotheses" for each step."""
     section = page.partition("\n## A hundred million hypotheses\n")[2].partition("\n##")[0]
@@ -172,6 +216,8 @@ _GENERATORS: dict[str, Callable[..., Iterator[str]]] = {
     "algorithm": _algorithm,
     "algorithm-table": _algorithm_table,
     "api": _api,
+    "api-table": _api_table,
+    "command-table": _command_table,
     "commands": _commands,
     "scale-figure": _scale_figure,
 }

@@ -18,6 +18,9 @@ from tests.docs.examples import FENCE
 from tests.docs.running import PAGES, ROOT
 
 _LINK = re.compile(r"(?<!\\)\]\(([^)\s]+)\)")
+LONGEST = 200
+"""Lines of a page of commands: three to four screens."""
+
 _HEADING = re.compile(r"^#{1,6} +(.+?) *$", re.M)
 
 
@@ -106,6 +109,24 @@ def test_the_readme_is_short_and_leads_to_lists_in_one_click() -> None:
 
 
 def test_every_public_name_is_documented_once() -> None:
-    page = (ROOT / "docs" / "api.md").read_text("utf-8")
-    names = " ".join(re.findall(r"<!-- generated: api (.*?) -->", page)).split()
+    names = find_marked("api", "api")
     assert sorted(names) == sorted(set(mosesplug.__all__) - {"__version__"})
+
+
+def test_every_command_is_on_one_page(generated: ModuleType) -> None:
+    names = find_marked("reference/commands", "commands")
+    assert sorted(names) == sorted("/".join(words) for words in generated.list_commands())
+
+
+@pytest.mark.parametrize("folder", ["api", "reference/commands"])
+def test_generated_pages_are_short(folder: str, generated: ModuleType) -> None:
+    for page in (ROOT / "docs" / folder).glob("*.md"):
+        lines = generated.expand(page.read_text("utf-8")).splitlines()
+        assert len(lines) <= LONGEST, f"split {page.name}"
+
+
+def find_marked(folder: str, generator: str) -> list[str]:
+    """Return the arguments of a generator's marks on the pages of a folder."""
+    texts = [page.read_text("utf-8") for page in sorted((ROOT / "docs" / folder).glob("*.md"))]
+    marks = re.findall(rf"<!-- generated: {generator} (.*?) -->", "\n".join(texts))
+    return " ".join(marks).split()
