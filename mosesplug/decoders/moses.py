@@ -11,15 +11,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from formats.moses.decoder_flags import flag_name
 from mosesplug.errors import UsageError
 
 __all__ = ["MosesDecoder", "PostEditing", "Queue", "parse_flags"]
 
 _MODEL_FLAGS = (
-    *("config", "f", "ttable-file", "t", "distortion-file", "generation-file", "lmodel-file"),
+    *("config", "ttable-file", "distortion-file", "generation-file", "lmodel-file"),
     "global-lexical-file",
 )
 _WEIGHT_FLAGS = ("weight", "weight-overwrite")
+_OWN_FLAGS = {
+    "input-file": "give the file as INPUT",
+    "lattice-samples": "give the number of samples with --lattice-samples",
+    "n-best-list": "give the size of the lists with --nbest; they are always distinct",
+    "server": "keep the decoder running by --online and --online-decoder server",
+    "show-weights": "leave it out",
+}
+"""Flags that the commands here have already, and what to do instead."""
 
 
 @dataclass(frozen=True)
@@ -246,8 +255,9 @@ def parse_flags(text: str) -> tuple[str, ...]:
     """Split ``--decoder-flags`` into words, as a shell does.
 
     Raises:
-        UsageError: a quote is not closed, a value comes before any flag, or a flag names a part of
-            the model or its weights, which belong into the configuration file.
+        UsageError: a quote is not closed, a value comes before any flag, a flag names a part of
+            the model or its weights, which belong into the configuration file, or a flag is one
+            that the run itself gives to the decoder.
     """
     try:
         words = tuple(shlex.split(text))
@@ -255,16 +265,22 @@ def parse_flags(text: str) -> tuple[str, ...]:
         raise UsageError(f"--decoder-flags={text!r}: {error}") from error
     if words and not _is_flag(words[0]):
         raise UsageError(f"--decoder-flags={text!r}: found the value {words[0]!r} before any flag")
-    for word in words:
-        if _is_flag(word) and word.lstrip("-") in _MODEL_FLAGS:
+    for word in filter(_is_flag, words):
+        name = flag_name(word)
+        if name in _MODEL_FLAGS:
             raise UsageError(
                 f"--decoder-flags must not hold {word}: the model is named by the configuration"
                 " file alone"
             )
-        if _is_flag(word) and word.lstrip("-") in _WEIGHT_FLAGS:
+        if name in _WEIGHT_FLAGS:
             raise UsageError(
                 f"--decoder-flags must not hold {word}: it would overrule the weights that are"
                 " tuned; give starting weights in the configuration's [weight]"
+            )
+        if name in _OWN_FLAGS:
+            raise UsageError(
+                f"--decoder-flags must not hold {word}, which the run itself gives to the decoder:"
+                f" {_OWN_FLAGS[name]}"
             )
     return words
 
@@ -275,7 +291,7 @@ def _without_threads(flags: tuple[str, ...]) -> list[str]:
     dropping = False
     for word in flags:
         if _is_flag(word):
-            dropping = word.lstrip("-") in ("threads", "th")
+            dropping = flag_name(word) == "threads"
         if not dropping:
             kept.append(word)
     return kept

@@ -106,6 +106,13 @@ def test_flags(text: str, words: tuple[str, ...]) -> None:
         ("--lmodel-file x", "configuration"),
         ("-v 1 -weight-overwrite 'LM0= 1'", "overrule the weights"),
         ("-f x", "configuration"),
+        ("-n-best-list x 100 distinct", r"hold -n-best-list, which .* with --nbest"),
+        ("-v 0 --n-best-list x 100", r"hold --n-best-list, which .* with --nbest"),
+        ("-i input", r"hold -i, which .* as INPUT"),
+        ("-input-file input", r"hold -input-file, which .* as INPUT"),
+        ("-lattice-samples x 5", r"hold -lattice-samples, which .* with --lattice-samples"),
+        ("--server", "--online-decoder server"),
+        ("-show-weights", "leave it out"),
     ],
 )
 def test_rejected_flags(text: str, why: str) -> None:
