@@ -3,7 +3,8 @@
 A line is ``id ||| text [||| alignment] [||| WordScores= -1 -2] ||| F0= -3 ||| score``.
 
 Between text and features there are the alignment (``--alignment``) and a score of each word
-(``--word-scores``). The number of word scores varies, so that only their sum can be a feature.
+(``--word-scores``), which may also be among the features (``F0= -3 WordScores= -1 -2``). The number
+of word scores varies, so that only their sum can be a feature.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from os import fspath
 
 from formats.decimals import parse_number
@@ -37,40 +39,69 @@ def _recognizes(lines: Sequence[bytes]) -> bool:
 
 def _read_blocks(path: StrPath, options: ListOptions, ids: SentenceIds) -> Iterator[NBestList]:
     first = next(iter(read_first_lines(path)), None)
-    skipped = None
-    if first is not None:
-        skipped = _find_features(first.split(b"|||"), Place(fspath(path), 1)) - 2
-    if options.word_scores == "drop" or not skipped:
-        return read_bar_blocks(path, options, ids, skipped=skipped)
-    return read_bar_blocks(path, options, ids, skipped=0, rewrite=_add_sum)
+    if first is None:
+        return read_bar_blocks(path, options, ids)
+    fields = first.split(b"|||")
+    at = _find_features(fields, Place(fspath(path), 1))
+    _, scores = _cut_word_scores(fields[at])
+    is_mixed = len(scores) > 1  # one value is the sum, as this program writes it
+    sums = options.word_scores == "sum"
+    if not is_mixed and (not sums or at == 2):
+        return read_bar_blocks(path, options, ids, skipped=at - 2)
+    rewrite = partial(_join_fields, is_mixed=is_mixed, sums=sums)
+    return read_bar_blocks(path, options, ids, skipped=0, rewrite=rewrite)
 
 
 def _find_features(fields: Sequence[bytes], place: Place) -> int:
     """Return the number of the field with the features."""
     for number, field in enumerate(fields[2:], start=2):
-        if field.lstrip().startswith(_FEATURES):
+        if any(token.startswith(_FEATURES) for token in field.split()):
             return number
     raise place.error(
-        "no field begins with F0=, the first feature of Marian",
+        "no field has F0=, the first feature of Marian",
         "Marian writes: id ||| text ||| F0= -1.5 ||| score. Name the format of another program",
     )
 
 
-def _add_sum(line: bytes, place: Place) -> bytes:
-    """Add the sum of the word scores to the features; drop the fields before them."""
+def _cut_word_scores(field: bytes) -> tuple[bytes, list[bytes]]:
+    """Return a field without the scores of words, and the scores."""
+    tokens = field.split()
+    begin = next((i for i, each in enumerate(tokens) if each.startswith(_WORD_SCORES)), None)
+    if begin is None:
+        return field, []
+    end = begin + 1
+    while end < len(tokens) and b"=" not in tokens[end]:
+        end += 1
+    glued = tokens[begin].removeprefix(_WORD_SCORES)
+    scores = [glued] * bool(glued) + tokens[begin + 1 : end]
+    return b" %b " % b" ".join(tokens[:begin] + tokens[end:]), scores
+
+
+def _join_fields(line: bytes, place: Place, *, is_mixed: bool, sums: bool) -> bytes:
+    """Drop the fields between text and features.
+
+    Args:
+        line, place: the line and its place.
+        is_mixed: whether the scores of words are among the features.
+        sums: add their sum to the features.
+    """
     fields = line.split(b"|||")
     at = _find_features(fields, place)
-    of_words = [field.strip() for field in fields[2:at]]
-    scores = next((each for each in of_words if each.startswith(_WORD_SCORES)), None)
-    if scores is not None:
+    scores: list[bytes] = []
+    if is_mixed:
+        fields[at], scores = _cut_word_scores(fields[at])
+    else:
+        for field in fields[2:at]:
+            scores = scores or _cut_word_scores(field)[1]
+    if sums and scores:
         fields[at] = b"%b %b " % (fields[at].rstrip(), _sum_scores(scores, place))
     return b"|||".join([*fields[:2], *fields[at:]])
 
 
-def _sum_scores(field: bytes, place: Place) -> bytes:
+def _sum_scores(scores: Sequence[bytes], place: Place) -> bytes:
     """Return the sum as a feature."""
     total = 0.0
-    for token in field.removeprefix(_WORD_SCORES).split():
+    for token in scores:
         total += (value := parse_number(token))
         if math.isnan(value):
             raise place.error(
