@@ -326,5 +326,6 @@ def run(words: Sequence[str]) -> NoReturn:
     Args:
         words: the command line without the program's name.
     """
-    _application(list(words), prog_name="mosesplug")
-    sys.exit(0)
+    sys.exit(
+        exit_code("mosesplug", functools.partial(_application, list(words), prog_name="mosesplug"))
+    )

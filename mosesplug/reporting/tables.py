@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from mosesplug.escapes import escape_controls
+
 __all__ = ["find_text_columns", "format_row", "format_score", "format_table", "render_table"]
 
 
@@ -32,11 +34,14 @@ def format_row(cells: Sequence[str], widths: Sequence[int], left: int = 0, last:
 def format_table(rows: Iterable[Sequence[str]], left: int = 0, last: int = 0) -> list[str]:
     """Return the lines of a text table, without columns whose cells are all empty.
 
+    Control characters in cells are escaped.
+
     Args:
         rows: the head, then the rows.
         left, last: as for ``format_row``.
     """
-    columns = [column for column in zip(*rows, strict=True) if any(column)]
+    shown = (tuple(map(escape_controls, row)) for row in rows)
+    columns = [column for column in zip(*shown, strict=True) if any(column)]
     widths = [max(map(len, column)) for column in columns]
     return [format_row(row, widths, left, last) for row in zip(*columns, strict=True)]
 
@@ -52,7 +57,8 @@ def render_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int =
     def row(cells: Sequence[str], tag: str) -> str:
         marks = ("" if place < left else " class=n" for place in range(len(cells)))
         return "".join(
-            f"<{tag}{mark}>{escape(cell)}</{tag}>" for mark, cell in zip(marks, cells, strict=True)
+            f"<{tag}{mark}>{escape(escape_controls(cell))}</{tag}>"
+            for mark, cell in zip(marks, cells, strict=True)
         )
 
     body = "\n".join(f"<tr>{row(cells, 'td')}</tr>" for cells in rows)

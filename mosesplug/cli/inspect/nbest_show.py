@@ -23,8 +23,7 @@ from mosesplug.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rich.text import Text
-
+    from mosesplug.cli.shared.tables import Cell
     from mosesplug.inspection.iterations import IterationDifference, SentenceChange
     from mosesplug.inspection.sentence import ScoredHypothesis, SentenceHypotheses, SortKey
     from mosesplug.inspection.texts import ParallelText
@@ -215,20 +214,16 @@ def _print_hypotheses(found: SentenceHypotheses, shown: list[ScoredHypothesis]) 
         print_table(head, rows, last=2)
 
 
-def _color_words(found: SentenceHypotheses, rows: list[list[str]]) -> Iterator[list[str | Text]]:
+def _color_words(found: SentenceHypotheses, rows: list[list[str]]) -> Iterator[list[Cell]]:
     """Color each word of last cells by the longest matching n-gram that it is in."""
-    from rich.text import Text
-
     from mosesplug.inspection.sentence import find_matched_orders
 
     references = [text.split() for text in found.references]
     for row in rows:
         words = row[-1].split()
         orders = find_matched_orders(words, references)
-        colored = Text(" ").join(
-            Text(word, style=_COLORS[order]) for word, order in zip(words, orders, strict=True)
-        )
-        yield [*row[:-1], colored]
+        colors = (_COLORS[order] for order in orders)
+        yield [*row[:-1], [*zip(words, colors, strict=True)]]
 
 
 def _print_contributions(found: SentenceHypotheses, shown: list[ScoredHypothesis]) -> None:

@@ -7,6 +7,7 @@ import threading
 import time
 from typing import TextIO
 
+from mosesplug.cli.shared.streams import control_stream
 from mosesplug.cli.shared.tables import format_change
 from mosesplug.evaluation.error_rates import explain_signature
 from mosesplug.reporting.tables import format_table
@@ -49,6 +50,7 @@ class Reporter:
 
     def __init__(self, stream: TextIO, *, quiet: bool = False, verbose: bool = False) -> None:
         self._stream = stream
+        self._controls = control_stream(stream)
         self._quiet = quiet
         self._verbose = verbose
         self._live = stream.isatty()
@@ -72,8 +74,8 @@ class Reporter:
     def close(self) -> None:
         """Clear the changing line, so that other output starts on a new line."""
         with self._lock:
-            if self._live and self._status:
-                self._stream.write(_CLEAR_LINE)
+            if self._status:
+                self._clear()
                 self._stream.flush()
                 self._status = ""
 
@@ -134,16 +136,22 @@ class Reporter:
             self._next_line = _SECONDS_BETWEEN_LINES
 
     def _line(self, text: str) -> None:
-        self._stream.write((_CLEAR_LINE if self._live else "") + text + "\n")
+        self._clear()
+        self._stream.write(text + "\n")
         self._stream.flush()
         self._status = ""
 
     def _update(self, text: str) -> None:
         """Replace the changing line of a terminal."""
         if self._live and text != self._status:
-            self._stream.write(_CLEAR_LINE + text)
+            self._clear()
+            self._stream.write(text)
             self._stream.flush()
             self._status = text
+
+    def _clear(self) -> None:
+        if self._live:
+            self._controls.write(_CLEAR_LINE)
 
 
 def format_iterations(result: Result) -> str:

@@ -15,8 +15,8 @@ import _thread
 import atexit
 import contextlib
 import errno
-import io
 import os
+import resource
 import signal
 import sys
 import threading
@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
 from typing import Any
 
+from mosesplug.cli.shared.streams import discard_stdout, standard_streams
 from mosesplug.errors import MosesplugError, UsageError
 
 __all__ = ["TUNING_CONTINUES", "TerminationSignal", "exit_code", "raise_on_signals"]
@@ -38,6 +39,9 @@ TUNING_CONTINUES = (
 
 
 _AGAIN_SECONDS = 0.02
+_NO_THREAD = "can't start new thread"
+"""The message of Python's RuntimeError."""
+_FEW_FILES = 64
 _REMEDIES = {
     errno.ENOSPC: "Free some room on that disk.",
     errno.EDQUOT: "Free some of your share of that disk.",
@@ -45,6 +49,7 @@ _REMEDIES = {
     errno.EIO: "The disk fails: see the system's log.",
     errno.EROFS: "Make it writable, or name another place.",
     errno.EACCES: "Give permission, or name another place.",
+    errno.EBADF: "A standard stream is closed: redirect it, for example to /dev/null.",
     errno.EMFILE: "Allow more open files (ulimit -n).",
     errno.ENFILE: "Other programs have opened too many: end some.",
     errno.EAGAIN: "Allow more processes and threads (ulimit -u), or end some.",
@@ -150,17 +155,28 @@ def exit_code(program: str, action: Callable[[], None], *, after_interrupt: str 
         action: the work.
         after_interrupt: added to the message if it is interrupted or the machine fails.
     """
-    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
-        # Escape characters that the terminal's encoding lacks.
-        sys.stdout.reconfigure(errors="backslashreplace")
+    with standard_streams():
+        try:
+            return _run(program, action, after_interrupt)
+        finally:
+            # The function that is registered last is called first.
+            atexit.unregister(_leave_in_peace)
+            atexit.register(_leave_in_peace)
+
+
+def _run(program: str, action: Callable[[], None], after_interrupt: str) -> int:
+    code = 0
     try:
         with raise_on_signals():
-            action()
+            try:
+                action()
+            except SystemExit as end:  # of a library that parses a command line
+                code = end.code if isinstance(end.code, int) else int(end.code is not None)
+            sys.stdout.flush()
     except KeyboardInterrupt as end:
         return _report_interrupt(program, end, after_interrupt)
     except BrokenPipeError:
-        # The reader of the output is gone. Do not report it again at exit.
-        sys.stderr.close()
+        discard_stdout()  # its reader has ended
         return 1
     except Exception as error:
         lost = _lost_in_kernel(error)
@@ -169,15 +185,13 @@ def exit_code(program: str, action: Callable[[], None], *, after_interrupt: str 
         known = _explain(error)
         if known is None:
             raise
+        if isinstance(error, OSError):
+            discard_stdout()
         message, code = known
         if remedy := _remedy(error):
             message = f"{message}. {remedy} {after_interrupt}".strip()
         return _report(program, message, code)
-    finally:
-        # The function that is registered last is called first.
-        atexit.unregister(_leave_in_peace)
-        atexit.register(_leave_in_peace)
-    return 0
+    return code
 
 
 def _lost_in_kernel(error: BaseException | None) -> KeyboardInterrupt | None:
@@ -218,13 +232,30 @@ def _explain(error: Exception) -> tuple[str, int] | None:
             return f"{name}: {reason or error}" if name else str(reason or error), 1
         case MemoryError():
             return "out of memory", 1
+        case RuntimeError() if str(error) == _NO_THREAD:
+            return "the system starts no more threads", 1
+        case ImportError() if _files_are_scarce():
+            return f"{error}, and at most {_file_limit()} files may be open", 1
         case _:
             return None
+
+
+def _files_are_scarce() -> bool:
+    """Return whether Python may have found no module since it could not open its directory."""
+    return 0 <= _file_limit() < _FEW_FILES
+
+
+def _file_limit() -> int:
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
 def _remedy(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "Use a machine with more, or shorter lists (--nbest)."
+    if isinstance(error, RuntimeError):
+        return _REMEDIES[errno.EAGAIN]
+    if isinstance(error, ImportError):
+        return _REMEDIES[errno.EMFILE]
     if not isinstance(error, OSError) or error.errno is None:
         return ""
     return _REMEDIES.get(error.errno, "")

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from formats.text import atomic_write, write_atomic
+from mosesplug.cli.shared.streams import control_stream
 from mosesplug.errors import UsageError
+from mosesplug.escapes import escape_controls, escape_json
 from mosesplug.inspection.texts import mark_invalid_utf8
 
 __all__ = [
@@ -68,7 +70,7 @@ def check_two_outputs(outputs: Mapping[str, Path | None]) -> None:
 
 
 def print_bytes(data: bytes) -> None:
-    """Write bytes to stdout unchanged, whatever the locale."""
+    """Write bytes to stdout, whatever the locale; ``streams`` escapes them on a terminal."""
     sys.stdout.flush()
     sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()
@@ -77,10 +79,11 @@ def print_bytes(data: bytes) -> None:
 def print_json(document: Any) -> None:
     """Print a JSON document in UTF-8.
 
-    NaN and infinity become null. Bytes of names that are not valid UTF-8 are replaced.
+    NaN and infinity become null. Bytes of names that are not valid UTF-8 are replaced. Control
+    characters in strings are escapes.
     """
     text = json.dumps(_replace_nonfinite(document), ensure_ascii=False, indent=1, allow_nan=False)
-    print_bytes(mark_invalid_utf8(text + "\n").encode())
+    print_bytes(escape_json(mark_invalid_utf8(text + "\n")).encode())
 
 
 def _replace_nonfinite(value: Any) -> Any:
@@ -137,12 +140,14 @@ def progress_bar(quiet: bool) -> Iterator[Callable[[int, int, str], None]]:
         yield _Lines(sys.stderr).update
         return
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import Progress
 
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    console = Console(file=control_stream(sys.stderr))
+    with Progress(console=console, transient=True) as progress:
         task = progress.add_task("")
         yield lambda done, total, description: progress.update(
-            task, completed=done, total=total, description=description
+            task, completed=done, total=total, description=escape(escape_controls(description))
         )
 
 

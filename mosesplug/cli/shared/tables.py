@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from mosesplug.cli.shared.output import is_terminal
+from mosesplug.cli.shared.streams import control_stream
+from mosesplug.escapes import escape_controls
 from mosesplug.reporting.tables import find_text_columns, format_score, format_table
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from mosesplug.tuning.repeats.scores import Spread
 
 __all__ = [
+    "Cell",
     "escape_latex",
     "escape_markdown",
     "format_change",
@@ -26,6 +28,9 @@ __all__ = [
     "print_table",
     "tabulate_spreads",
 ]
+
+Cell = str | Sequence[tuple[str, str]]
+"""A text, or words with their styles on a terminal."""
 
 _ROUNDING = 1e-12
 """Largest difference of normalized weights that the order of additions causes."""
@@ -45,37 +50,50 @@ def format_change(value: float | None) -> str:
 
 
 def print_table(
-    head: Sequence[str], rows: Iterable[Sequence[str | Text]], left: int = 0, last: int = 0
+    head: Sequence[str], rows: Iterable[Sequence[Cell]], left: int = 0, last: int = 0
 ) -> None:
-    """Print a table: drawn on a terminal, else as plain text without styles."""
+    """Print a table: drawn on a terminal, else as plain text without styles.
+
+    Control characters in cells are escaped.
+    """
     rows = [tuple(row) for row in rows]
     if is_terminal():
         _draw(head, rows, find_text_columns(len(head), left, last))
     else:
-        for line in format_table([head, *(tuple(map(str, row)) for row in rows)], left, last):
+        plain = (tuple(map(_plain, row)) for row in rows)
+        for line in format_table([head, *plain], left, last):
             print(line)
 
 
-def _draw(head: Sequence[str], rows: Sequence[Sequence[str | Text]], texts: set[int]) -> None:
+def _plain(cell: Cell) -> str:
+    return cell if isinstance(cell, str) else " ".join(word for word, _ in cell)
+
+
+def _draw(head: Sequence[str], rows: Sequence[Sequence[Cell]], texts: set[int]) -> None:
     """Draw a table. Text columns wrap if the terminal is too narrow; numbers never do."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    def draw(cell: Cell) -> Text:
+        words = [(cell, "")] if isinstance(cell, str) else cell
+        return Text(" ").join(Text(escape_controls(word), style=style) for word, style in words)
+
     table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    drawn = [tuple(map(draw, row)) for row in rows]
     needed = 2
-    for place, name in enumerate(head):
-        width = max(len(cell) for cell in (name, *(row[place] for row in rows)))
+    for place, name in enumerate(map(draw, head)):
+        width = max(len(cell) for cell in (name, *(row[place] for row in drawn)))
         if place in texts:
             width = min(width, _MIN_TEXT_WIDTH)
-            table.add_column(Text(name), overflow="fold", min_width=width)
+            table.add_column(name, overflow="fold", min_width=width)
         else:
-            table.add_column(Text(name), justify="right", no_wrap=True, min_width=width)
+            table.add_column(name, justify="right", no_wrap=True, min_width=width)
         needed += width + 2
-    for row in rows:
-        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
-    console = Console()
+    for row in drawn:
+        table.add_row(*row)
+    console = Console(file=control_stream(sys.stdout))
     console.print(table, width=max(needed, console.width), crop=False)
 
 
@@ -84,12 +102,13 @@ def escape_markdown(text: str) -> str:
 
     Bars stay as they are, since the functions for tables escape them.
     """
-    return re.sub(r"([\\`*_{}\[\]<>#~&])", r"\\\1", text)
+    return re.sub(r"([\\`*_{}\[\]<>#~&])", r"\\\1", escape_controls(text))
 
 
 def format_markdown_row(cells: Sequence[str]) -> str:
     """Return one row of a Markdown table."""
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+    shown = (escape_controls(cell).replace("|", r"\|") for cell in cells)
+    return f"| {' | '.join(shown)} |"
 
 
 def format_markdown(head: Sequence[str], rows: Iterable[Sequence[str]], left: int) -> list[str]:
@@ -114,7 +133,7 @@ def escape_latex(text: str) -> str:
     """Return text with the characters escaped that LaTeX reads as commands."""
     special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
     special |= {character: "\\" + character for character in "&%$#_{}"}
-    return "".join(special.get(character, character) for character in text)
+    return "".join(special.get(character, character) for character in escape_controls(text))
 
 
 def tabulate_spreads(spreads: Sequence[tuple[str, Spread]]) -> list[tuple[str, ...]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import errno
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -33,6 +34,11 @@ def raising(error: BaseException) -> Callable[[], None]:
         (FormatError("odd", path="f", line=3), 1, "prog: f:3: odd"),
         (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/d/f"), 1, "/d/f: No space left"),
         (MemoryError(), 1, "out of memory"),
+        (
+            RuntimeError("can't start new thread"),
+            1,
+            "starts no more threads. Allow more processes and threads (ulimit -u), or end some. Go",
+        ),
         (KeyboardInterrupt(), 130, "prog: interrupted. Go on."),
     ],
 )
@@ -41,6 +47,17 @@ def test_errors(
 ) -> None:
     assert exit_code("prog", raising(error), after_interrupt="Go on.") == code
     assert words in capsys.readouterr().err
+
+
+def test_modules_that_cannot_be_opened(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = raising(ModuleNotFoundError("No module named 'x'"))
+    with pytest.raises(ModuleNotFoundError):
+        exit_code("prog", missing)
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (16, 16))
+    assert exit_code("prog", missing) == 1
+    assert "at most 16 files may be open. Allow more open files" in capsys.readouterr().err
 
 
 def test_success() -> None:
