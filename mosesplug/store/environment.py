@@ -112,8 +112,6 @@ class Environment:
             self._check_length()
             if writable:
                 self._lock = self._lock_for_writing()
-                # Entries of killed readers would prevent the reuse of old pages.
-                self._env.reader_check()
             self._databases = self._open_databases()
         except BaseException:
             self.close()
@@ -291,6 +289,9 @@ class Environment:
             raise StoreError(f"the n-best store at {self.path} is open read-only")
         while True:
             try:
+                # The entry of a killed reader would prevent the reuse of old pages. The check is a
+                # few system calls, and a run of days may have a reader killed at any commit.
+                self._env.reader_check()
                 with self._env.begin(write=True, buffers=True) as transaction:
                     return action(transaction)
             except lmdb.MapFullError:
