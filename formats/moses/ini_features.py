@@ -22,6 +22,7 @@ __all__ = [
     "UNKNOWN_WORD",
     "FeatureWeights",
     "feature_weights",
+    "find_sparse_files",
     "fixed_weights",
     "list_features",
     "sparse_weights",
@@ -109,16 +110,7 @@ def sparse_weights(ini: MosesIni) -> dict[str, float]:
         FormatError: a file is missing or is not a file of sparse weights.
     """
     found: dict[str, float] = {}
-    for value in ini.section("weight-file"):
-        places = dict.fromkeys((Path(ini.path).parent / value.text, Path(value.text)))
-        path = next((place for place in places if require_regular_file(place).exists()), None)
-        if path is None:
-            raise FormatError(
-                f"the file {value.text} of [weight-file] does not exist",
-                path=ini.path,
-                line=value.line,
-                remedy="Put it beside the configuration or into the current directory",
-            )
+    for path in find_sparse_files(ini):
         found |= read_sparse(path)
     lines = {line.name: line for line in ini.features}
     for name, values in ini.weights.items():
@@ -131,6 +123,27 @@ def sparse_weights(ini: MosesIni) -> dict[str, float]:
                 )
             found[name] = values[0]
     return found
+
+
+def find_sparse_files(ini: MosesIni) -> list[Path]:
+    """Return the files of ``[weight-file]``; see ``sparse_weights``.
+
+    Raises:
+        FormatError: a file is missing, or is no regular file.
+    """
+    paths: list[Path] = []
+    for value in ini.section("weight-file"):
+        places = dict.fromkeys((Path(ini.path).parent / value.text, Path(value.text)))
+        path = next((place for place in places if require_regular_file(place).exists()), None)
+        if path is None:
+            raise FormatError(
+                f"the file {value.text} of [weight-file] does not exist",
+                path=ini.path,
+                line=value.line,
+                remedy="Put it beside the configuration or into the current directory",
+            )
+        paths.append(path)
+    return paths
 
 
 def _is_sparse(name: str, lines: Mapping[str, FeatureLine]) -> bool:

@@ -120,6 +120,15 @@ class WeightFile:
             return self.second
         return self.sparse if self.ini is None else sparse_weights(self.ini)
 
+    @property
+    def sparse_by_name(self) -> Mapping[str, float]:
+        """The weights of sparse features, of which a flat file may have any name.
+
+        Raises:
+            FormatError: as for ``all_sparse``.
+        """
+        return {**self.single_values, **self.all_sparse} if self.is_flat else self.all_sparse
+
     def with_sparse(self, path: str | PathLike[str] | None) -> WeightFile:
         """Return these weights with the sparse ones of a second file, if it is given.
 

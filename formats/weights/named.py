@@ -1,42 +1,103 @@
-"""Weights as a user names them: a file, or the weights themselves.
+"""Weights as a user names them: files, or the weights themselves.
 
 ::
 
     run7.dense                    a file of any format that ``any_format`` knows
+    run7.dense+run7.sparse        a file of dense and a file of sparse weights
     'LM0= 0.5 TM0= 0.1 0.3'       the weights themselves
     'lm=0.5 tm=0.3'               the same for features of one value
+
+Programs write sparse weights that the format of ``FILE`` cannot hold to ``FILE.sparse``, the
+companion file. Whoever reads ``FILE`` reads its companion, too.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from os import PathLike, fspath
 from pathlib import Path
 
+from formats.errors import FormatError
+from formats.moses.ini_features import find_sparse_files
 from formats.weights.any_format import WeightFile, parse_weights, read_weights
+from formats.weights.files import read_sparse
 
-__all__ = ["find_weight_file", "read_named_weights"]
+__all__ = ["find_weight_files", "read_named_weights", "sparse_companion"]
 
 _STRING = re.compile(r"\S+=[ \t]+\S.*|\S+=[-+.0-9]\S*([ \t]+\S+=\S+)*", re.DOTALL)
 
 
-def read_named_weights(name: str) -> WeightFile:
-    """Return the weights of a file, or those that the name itself is: ``lm=1 tm=2``.
+def read_named_weights(
+    name: str | PathLike[str], sparse: str | PathLike[str] | None = None
+) -> WeightFile:
+    """Return the weights of files, or those that the name itself is: ``lm=1 tm=2``.
 
-    The file may have any format.
+    The first file may have any format.
+
+    Args:
+        name: a name as described in this module.
+        sparse: a file of sparse weights, which replace all others; None: those of ``FILE+SPARSE``
+            or else of the companion ``FILE.sparse``, if there is one.
 
     Raises:
-        FormatError: the file cannot be read, or a weight is invalid.
+        FormatError: a file cannot be read, a weight is invalid, or the file and its companion both
+            hold sparse weights.
     """
-    path = find_weight_file(name)
-    if path is None:
-        return parse_weights(name.encode("utf-8", "surrogateescape"), f"'{name}'")
-    return read_weights(path)
+    name = fspath(name)
+    paths = find_weight_files(name)
+    if not paths:
+        written = parse_weights(name.encode("utf-8", "surrogateescape"), f"'{name}'")
+        return written.with_sparse(sparse)
+    file = read_weights(paths[0])
+    if sparse is None and len(paths) == 1:
+        return _with_companion(file)
+    return file.with_sparse(paths[-1] if sparse is None else sparse)
 
 
-def find_weight_file(name: str) -> Path | None:
-    """Return the file that holds the weights; None if the name itself is the weights."""
+def find_weight_files(name: str) -> tuple[Path, ...]:
+    """Return the files that hold the weights; none if the name itself is the weights."""
     path = Path(name)
-    return None if _STRING.fullmatch(name) and not _exists(path) else path
+    if _exists(path):
+        return (path,)
+    if _STRING.fullmatch(name):
+        return ()
+    first, plus, second = name.rpartition("+")
+    if first and plus and _exists(Path(second)):
+        return Path(first), Path(second)
+    return (path,)
+
+
+def sparse_companion(path: str | PathLike[str]) -> Path:
+    """Return the file that holds the sparse weights which the format of ``path`` cannot."""
+    return Path(f"{fspath(path)}.sparse")
+
+
+def _with_companion(file: WeightFile) -> WeightFile:
+    """Return weights with the sparse ones of ``FILE.sparse``, if both are files.
+
+    Raises:
+        FormatError: the file holds other sparse weights itself, or is a ``moses.ini`` that does not
+            name the companion, which the decoder would not read.
+    """
+    beside = sparse_companion(file.path)
+    if not (Path(file.path).is_file() and beside.is_file()):
+        return file
+    if file.ini is not None and any(map(beside.samefile, find_sparse_files(file.ini))):
+        return file
+    weights = read_sparse(beside)
+    known = file.sparse if file.ini is None else file.all_sparse
+    if known == weights:
+        return file
+    if known or file.ini is not None:
+        holds = "holds sparse weights itself" if known else "does not name it in [weight-file]"
+        raise FormatError(
+            f"{beside} is beside this file, which {holds}",
+            path=file.path,
+            remedy=f"Remove {beside} if it belongs to other weights, or say which file of sparse"
+            f" weights counts: {file.path}+SPARSE",
+        )
+    return replace(file, second=weights)
 
 
 def _exists(path: Path) -> bool:

@@ -15,7 +15,6 @@ from formats.graphs.hypergraph import hypergraph_names
 from formats.nbest.block import NBestList, concatenate
 from formats.nbest.list_format import SentenceIds
 from formats.weights.any_format import WeightFile
-from formats.weights.named import read_named_weights
 from mosesplug.api.arguments import check_number, name_keywords, spell_keyword
 from mosesplug.api.inputs import InitialWeights, make_weight_file, unknown_feature_error
 from mosesplug.api.keywords import check_lengths, make_list_keywords
@@ -23,6 +22,7 @@ from mosesplug.api.nbest import NBest
 from mosesplug.api.weights import WeightTable
 from mosesplug.errors import UsageError
 from mosesplug.inspection.rerank import choose_least_risk, rank_sentences, score_again
+from mosesplug.inspection.weights.sources import read_weights_of
 from mosesplug.learning.lengths import find_length_range
 from mosesplug.learning.lists.transforming import pair_transformed
 from mosesplug.settings.learning import LearningSettings
@@ -135,7 +135,9 @@ def rerank(
         raise UsageError(f"lists is a {type(lists).__name__}: give an NBest or a file")
     scale = check_number(scale, "scale", 0.0)
     if isinstance(weights, str | PathLike):
-        named = read_named_weights(fspath(weights)).with_sparse(sparse_weights)
+        named = read_weights_of(
+            fspath(weights), None if sparse_weights is None else Path(sparse_weights)
+        )
     else:
         if sparse_weights is not None:
             raise UsageError("sparse_weights requires a file of weights")

@@ -294,11 +294,11 @@ def _make_start(
     file: WeightFile | None = None
     if settings.init is not None and not settings.graphs:
         # Read once: it may be a pipe.
-        file = read_named_weights(settings.init)
+        file = read_named_weights(settings.init, settings.sparse_init)
 
     def start(space: FeatureSpace) -> StartingWeights:
         if initial is None or file is not None:
-            return read_starting_weights(space, file, settings.sparse_init)
+            return read_starting_weights(space, file)
         return arrange_initial(initial, space, columns)
 
     return start, None if file is None else file.ini

@@ -218,7 +218,7 @@ def search_graphs(directory: Path, algorithms: Sequence[str]) -> None:
 def _read_weights(place: Path) -> GraphWeights:
     from mosesplug.learning.weighted_graphs import read_graph_weights
 
-    return cast("GraphWeights", read_graph_weights(place / "weights", None, []))
+    return cast("GraphWeights", read_graph_weights(None, [place]))
 
 
 def minimize_risk(directory: Path, algorithms: Sequence[str]) -> None:
@@ -237,7 +237,7 @@ def minimize_risk(directory: Path, algorithms: Sequence[str]) -> None:
             gains = LinearBleu.of_precisions(0.8, 0.6)
             criterion = Criterion(kind, 1.0, 100, beam, gains)
             list(decide_translations(read_graph_tasks(place, weights), criterion, 1))
-        tasks = read_list_tasks(path, NO_SETTINGS, None, None)
+        tasks = read_list_tasks(path, NO_SETTINGS, None)
         list(decide_translations(tasks, criterion, 1))
     rerank(path, "LM0=1 Distortion0=1 TM0_1=1 TM0_2=1", mbr=True)
 

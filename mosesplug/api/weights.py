@@ -15,6 +15,7 @@ from formats.text import write_atomic
 from formats.weights.any_format import WeightFile, read_weights
 from formats.weights.files import ShowWeights, WeightGroup
 from formats.weights.list_changes import UNCHANGED, ListChanges, format_list_changes
+from formats.weights.named import read_named_weights, sparse_companion
 from formats.weights.weight_format import Format, find_weight_format
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
@@ -114,7 +115,7 @@ class WeightTable(Mapping[str, float | tuple[float, ...]]):
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> WeightTable:
-        """Read weights with names from a file of any format.
+        """Read weights with names from a file of any format, and from ``PATH.sparse`` beside it.
 
         Raises:
             FormatError: the file cannot be read.
@@ -122,7 +123,7 @@ class WeightTable(Mapping[str, float | tuple[float, ...]]):
         """
         from mosesplug.learning.lengths import with_recorded_length
 
-        file = with_recorded_length(read_weights(path))
+        file = with_recorded_length(read_named_weights(path))
         if file.numbers:
             raise UsageError(f"{fspath(path)} has numbers without names")
         table = cls.of_mapping(file.groups, file.all_sparse)
@@ -194,7 +195,7 @@ class WeightTable(Mapping[str, float | tuple[float, ...]]):
         path = Path(path)
         to = find_format(path, format if self._dense else format or "sparse")
         ini = self._config if config is None else read_moses_ini(config)
-        beside = Path(f"{path}.sparse")
+        beside = sparse_companion(path)
         converted = _convert_table(self, to, config=ini, path=path, sparse_output=beside)
         write_atomic(path, converted.text)
         if converted.sparse is not None:
@@ -334,6 +335,6 @@ def format_result(
     dense, sparse = format_weights(table.space, table.vector, fit.result.data.problem.is_fixed)
     if to == "dense":
         return format_list_changes(table.file.changes) + dense, sparse
-    beside = Path(f"{path}.sparse")
+    beside = sparse_companion(path or "output")
     found = _convert_table(table, to, config=config, path=path, sparse_output=beside)
     return found.text, found.sparse or b""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from formats.errors import FormatError
 from formats.graphs.hypergraph import hypergraph_names
 from formats.utilities import UtilityReader
-from formats.weights.any_format import read_weights
+from formats.weights.any_format import WeightFile
 from mosesplug.ahead import map_ahead
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import spelled_groups
@@ -36,6 +36,7 @@ from mosesplug.learning.lists.blocks import names_values, read_file_blocks
 from mosesplug.learning.lists.made_features import check_derived_features
 from mosesplug.learning.lists.merging import select_dense_features
 from mosesplug.learning.lists.transforming import pair_transformed
+from mosesplug.learning.sparse_coverage import SparseCoverage
 from mosesplug.learning.weighted_graphs import GraphWeights, read_weighted_graphs
 from mosesplug.learning.weights import score_hypotheses
 from mosesplug.metrics.protocol import Metric, needs_outside, needs_texts
@@ -169,8 +170,7 @@ def _arrange(
 def read_list_tasks(
     path: Path,
     settings: ListSettings,
-    weights: Path | None,
-    sparse: Path | None,
+    weights: WeightFile | None,
     utility: ScoreSource | None = None,
     metric: Metric | None = None,
 ) -> Iterator[MbrTask]:
@@ -180,8 +180,7 @@ def read_list_tasks(
         path: the file.
         settings: how it is read; ``transform`` changes the texts that are compared, not those that
             are chosen.
-        weights: a file of weights of any format; None for the scores in the lists.
-        sparse: a file of sparse weights.
+        weights: the weights; None for the scores in the lists.
         utility: a file of utilities instead of a criterion of n-grams; see ``formats.utilities``.
             Hypotheses of lists without scores then have the same probability.
         metric: the utility instead of a criterion of n-grams: the score of each hypothesis against
@@ -194,21 +193,22 @@ def read_list_tasks(
     """
     reader = None if utility is None else UtilityReader(utility.paths[0])
     sign = -1.0 if utility is not None and utility.is_error_rate else 1.0
-    given = None if weights is None else read_weights(weights).with_sparse(sparse)
     dense: tuple[str, ...] | None = None
-    lengths = None if given is None else find_recorded_length(given)
-    if given is not None:
-        check_derived_features(given, settings)
-        dense = select_dense_features(path, given, settings)
+    lengths = None if weights is None else find_recorded_length(weights)
+    if weights is not None:
+        check_derived_features(weights, settings)
+        dense = select_dense_features(path, weights, settings)
     elif names_values(path, settings):
         dense = ()
     blocks = read_file_blocks(path, replace(settings, transform=None), dense=dense)
+    coverage = None if weights is None else SparseCoverage.of_file(weights)
     for block, compared in pair_transformed(blocks, settings.transform):
         if not block.has_texts:
             raise UsageError(f"{path} has no texts to choose from by minimum Bayes risk")
         scores = block.scores
-        if given is not None:
-            scores = score_hypotheses(block, given, lengths)
+        if weights is not None and coverage is not None:
+            coverage.add(block.sparse_names)
+            scores = score_hypotheses(block, weights, lengths)
         elif (utility is not None or metric is not None) and np.isnan(scores).all():
             scores = np.zeros(len(block))
         elif not np.isfinite(scores).all():
@@ -233,6 +233,8 @@ def read_list_tasks(
                 gains = partial(np.asarray, taken)
             sentence = int(block.sentence_ids[first])
             yield _list_task(sentence, texts, changed, scores[first:last], gains)
+    if coverage is not None:
+        coverage.warn(str(path))
     if reader is not None:
         reader.finish()
 

@@ -10,17 +10,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.weights.any_format import WeightFile, read_weights
+from formats.weights.any_format import WeightFile
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.inspection.run import open_run
 from mosesplug.learning.data import read_data
 from mosesplug.learning.lengths import find_recorded_length, make_length_scale
 from mosesplug.learning.lists.blocks import find_dense_features
-from mosesplug.learning.lists.made_features import check_derived_features, check_made_features
+from mosesplug.learning.lists.made_features import check_derived_features
 from mosesplug.learning.lists.merging import NO_REFERENCES, store_lists
 from mosesplug.learning.lists.outside import find_metric_of
-from mosesplug.learning.weights import read_starting_weights
+from mosesplug.learning.sparse_coverage import warn_of_sparse
+from mosesplug.learning.weights import arrange_weights
 from mosesplug.metrics import Metric
 from mosesplug.metrics.protocol import needs_texts
 from mosesplug.optimizers import Progress
@@ -76,8 +77,7 @@ def open_oracle_lists(
     metric: str | None = None,
     metric_settings: str = "",
     settings: ListSettings = NO_SETTINGS,
-    weights: Path | None = None,
-    sparse_weights: Path | None = None,
+    weights: WeightFile | None = None,
     threads: int = 1,
     progress: Progress = no_progress,
 ) -> Iterator[OracleLists]:
@@ -92,7 +92,6 @@ def open_oracle_lists(
         settings: how lists are read.
         weights: weights of the model scores; None for the result of a run, and for files no
             ranking.
-        sparse_weights: sparse weights, which replace those of ``weights``.
         threads: threads of scoring.
         progress: is called with the work done.
 
@@ -115,7 +114,7 @@ def open_oracle_lists(
         lists = data.problem.tuning_set
         with open_run(places[0], with_lists=True) as run:
             if weights is not None:
-                model_scores = _score_lists(lists, read_weights(weights), sparse_weights)
+                model_scores = _score_lists(lists, weights, str(run.path))
             else:
                 model_scores = lists.model_scores(run.vector)
             yield OracleLists(run.store, lists, data.problem.metric, data.signature, model_scores)
@@ -135,18 +134,16 @@ def open_oracle_lists(
         lists = stored.store.tuning_set()
         ranking = None
         if weights is not None:
-            file = read_weights(weights)
-            check_derived_features(file, settings)
-            names = [name for name, _ in lists.space.groups]
-            check_made_features(file, names, ", ".join(map(str, places)))
-            ranking = _score_lists(lists, file, sparse_weights)
+            check_derived_features(weights, settings)
+            ranking = _score_lists(lists, weights, ", ".join(map(str, places)))
         signature = stored.prepared_references.signature
         yield OracleLists(stored.store, lists, measure, signature, ranking, stored.ids)
 
 
-def _score_lists(lists: TuningSet, file: WeightFile, sparse: Path | None) -> NDArray[np.float64]:
+def _score_lists(lists: TuningSet, file: WeightFile, source: str) -> NDArray[np.float64]:
     """Return model scores by a weight file, divided by lengths if it records that."""
-    vector = read_starting_weights(lists.space, file, sparse).weights
+    vector = arrange_weights(file, lists.space, source).weights
+    warn_of_sparse(file, lists.space.sparse, source)
     lengths = find_recorded_length(file)
     if lengths is None or lengths.low == 0.0:
         return lists.model_scores(vector)

@@ -15,6 +15,7 @@ from formats.weights.any_format import WeightFile
 from mosesplug.learning.lists.blocks import read_file_blocks
 from mosesplug.learning.lists.made_features import check_derived_features, check_unused_weights
 from mosesplug.learning.lists.merging import select_dense_features
+from mosesplug.learning.sparse_coverage import SparseCoverage
 from mosesplug.learning.weights import score_hypotheses
 from mosesplug.settings.lengths import LengthRange
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
@@ -51,11 +52,14 @@ def score_again(
     """
     dense = select_dense_features(lists, weights, settings) if isinstance(lists, Path) else None
     check_derived_features(weights, settings)
+    coverage = SparseCoverage.of_file(weights)
     for block in read_file_blocks(lists, settings, dense=dense, ids=ids):
+        coverage.add(block.sparse_names)
         scores = score_hypotheses(block, weights, lengths)
         if uses_all and dense is None and settings.dense is None:
             check_unused_weights(weights, block.groups, block.sparse_names, block.path)
         yield replace(block, scores=scores)
+    coverage.warn(str(lists) if isinstance(lists, Path) else "the list")
 
 
 def rank_sentences(block: NBestList) -> Iterator[tuple[int, NDArray[np.int64]]]:

@@ -23,6 +23,8 @@ from mosesplug.tuning.workdir.summary import StoredSummary
 from mosesplug.tuning.workdir.workspace import Workspace
 
 if TYPE_CHECKING:
+    from formats.weights.any_format import WeightFile
+
     # Importing metrics loads Numba, which showing one sentence does not need.
     from mosesplug.metrics.protocol import Metric
 
@@ -125,19 +127,24 @@ class StoredRun:
         """
         return read_start(self.record(iteration)).weights
 
-    def read_weights(self, path: Path | None) -> Weights | None:
-        """Read weights of the run's features from a file of any format.
-
-        Return None without a file.
+    def arrange_weights(self, file: WeightFile | None) -> Weights | None:
+        """Return weights of the run's features; None without a file.
 
         Raises:
             FormatError: the file does not hold weights of these features.
+            UsageError: the weights are of scores divided by a length, or of features that were
+                added to lists.
         """
-        if path is None:
+        if file is None:
             return None
-        from mosesplug.learning.weights import read_starting_weights
+        from mosesplug.learning.lengths import require_undivided
+        from mosesplug.learning.sparse_coverage import warn_of_sparse
+        from mosesplug.learning.weights import arrange_weights
 
-        return Weights.of_vector(self.space, read_starting_weights(self.space, path).weights)
+        require_undivided(file, "a run")
+        found = arrange_weights(file, self.space, str(self.path))
+        warn_of_sparse(file, self.space.sparse, str(self.path))
+        return Weights.of_vector(self.space, found.weights)
 
 
 @contextmanager

@@ -211,7 +211,7 @@ def _read_lists(
     options = _list_settings(settings, given)
     file = None
     if given.start is None and settings.init is not None:
-        file = read_named_weights(settings.init).with_sparse(settings.sparse_init)
+        file = read_named_weights(settings.init, settings.sparse_init)
 
     def find_start(space: FeatureSpace) -> StartingWeights:
         return read_starting_weights(space, file) if given.start is None else given.start(space)
@@ -285,12 +285,14 @@ def _read_graphs(
 
     algorithm, threads = find_algorithm(settings.algorithm), settings.threads
     check_graph_learner(algorithm, metric)
+    init = given.graph_start
+    if init is None and settings.init is not None:
+        init = read_named_weights(settings.init)
     graphs = load_graphs(
         settings.graphs,
         references,
         metric,
-        init=given.graph_start or settings.init,
-        sparse_init=settings.sparse_init,
+        init=None if init is None else init.with_sparse(settings.sparse_init),
         edges=settings.hg_prune,
         names=parse_column_names(_list_settings(settings, given).names),
         threads=threads,

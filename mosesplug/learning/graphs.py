@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -96,8 +96,7 @@ def load_graphs(
     references: References,
     metric: Metric,
     *,
-    init: str | Path | WeightFile | None = None,
-    sparse_init: Path | None = None,
+    init: WeightFile | None = None,
     edges: int = 0,
     names: Sequence[str] | None = None,
     threads: int = 1,
@@ -109,9 +108,8 @@ def load_graphs(
         places: directories or files of graphs, one for each decoding of the tuning set.
         references: the reference, the prefix of several, or their lines.
         metric: the metric that the references are compiled for.
-        init: starting weights, or their file; None: the weights that the first graphs were made
-            with, or equal ones if these are unknown.
-        sparse_init: a file of starting weights of sparse features, ``name value`` a line.
+        init: starting weights; None: those that the first graphs were made with, or equal ones if
+            these are unknown.
         edges: number of hyperedges to keep of each graph for each word of the shortest reference,
             those of the best derivations at the starting weights, with ties. 0 keeps all.
         names: one for each dense value, for graphs without names (Moses' extended search graphs).
@@ -125,7 +123,7 @@ def load_graphs(
     lines = read_lines_of(references)
     prepared = metric.prepare(lines)
     core = None if names is None else hypergraph_names(FeatureSpace.of_names(names).groups)
-    reader = _GraphReader(init, sparse_init, _decoder_weights(places[0]))
+    reader = _GraphReader(init, _decoder_weights(places[0]))
     sentences: list[list[Hypergraph]] = [[] for _ in lines[0]]
     n_edges = 0
     for done, place in enumerate(places, start=1):
@@ -266,17 +264,11 @@ class _GraphReader:
 
     def __init__(
         self,
-        init: str | Path | WeightFile | None,
-        sparse_init: Path | None,
+        init: WeightFile | None,
         decoded_with: Mapping[str, float],
     ) -> None:
         self._init = init
         self._decoded_with = decoded_with
-        self._sparse = init.sparse if isinstance(init, WeightFile) else {}
-        if init is None:
-            self._sparse = decoded_with
-        if sparse_init is not None:
-            self._sparse = read_sparse(sparse_init)
         self._columns: GraphColumns | None = None
         self._dense = StartingWeights(np.zeros(0))
 
@@ -337,11 +329,17 @@ class _GraphReader:
 
     def _sparse_weights(self, columns: GraphColumns) -> NDArray[np.float64]:
         """Return the weights of the sparse and fixed features."""
+        if not columns.sparse:
+            return np.zeros(0)  # nor read the files of sparse weights that a moses.ini names
         return np.array(
             [
                 self._decoded_with.get(name, 1.0)
                 if name in columns.fixed
-                else self._sparse.get(name, 0.0)
+                else self._known_sparse.get(name, 0.0)
                 for name in columns.sparse
             ]
         )
+
+    @cached_property
+    def _known_sparse(self) -> Mapping[str, float]:
+        return self._decoded_with if self._init is None else self._init.sparse_by_name

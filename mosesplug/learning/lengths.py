@@ -27,6 +27,7 @@ __all__ = [
     "find_recorded_length",
     "make_length_scale",
     "record_length",
+    "require_undivided",
     "spell_exponent",
     "with_recorded_length",
     "write_length_range",
@@ -232,6 +233,26 @@ def find_recorded_length(weights: WeightFile) -> LengthRange | None:
             remedy="Remove this file if it belongs to other weights, or give --length-exponent",
         )
     return beside
+
+
+def require_undivided(weights: WeightFile, what: str) -> None:
+    """Reject weights of divided scores where scores are not divided.
+
+    Args:
+        weights: the weights.
+        what: what computes the scores, as a message names it.
+
+    Raises:
+        UsageError: the weights record a length exponent other than 0.
+        FormatError: as for ``find_recorded_length``.
+    """
+    found = find_recorded_length(weights)
+    if found is not None and found.low != 0.0:
+        raise UsageError(
+            f"{weights.path}: these weights are of scores divided by the length to the power of "
+            f"{spell_exponent(found)}, and {what} divides nothing. Give weights that were learned "
+            "without --length-exponent"
+        )
 
 
 def with_recorded_length(weights: WeightFile) -> WeightFile:

@@ -51,6 +51,7 @@ class OptimizeResult:
         held_out: lists that were held out; None without any.
         learning: the weights and their scores.
         warnings: what a user should check about the data and the weights.
+        notes: what a user should know about the result.
         seconds_loading, seconds_learning: wall-clock time of both steps.
         cpu_seconds: CPU time of learning in all threads.
     """
@@ -59,6 +60,7 @@ class OptimizeResult:
     held_out: HeldOutLists | None
     learning: LearningResult
     warnings: list[str]
+    notes: tuple[str, ...]
     seconds_loading: float
     seconds_learning: float
     cpu_seconds: float
@@ -184,6 +186,7 @@ def optimize(
         held_out,
         result,
         [*data.notes, *find_warnings(data.problem.tuning_set, result)],
+        (*result.solution.notes, *_explain_untuned(data.problem, optimizer)),
         loaded - began,
         time.perf_counter() - loaded,
         time.process_time() - cpu,
@@ -328,6 +331,16 @@ def learn_weights(
             normalize(problem, solution.weights), normalize(problem, start), rtol=1e-9, atol=0.0
         ),
     )
+
+
+def _explain_untuned(problem: Problem, optimizer: Optimizer) -> list[str]:
+    """Return a note on sparse features that the algorithm does not tune."""
+    if problem.active is not None:
+        return []
+    tail = slice(problem.tuning_set.space.n_dense, None)
+    fixed = 0 if problem.is_fixed is None else int(problem.is_fixed[tail].sum())
+    note = optimizer.algorithm.explain_untuned(problem.tuning_set.space.n_sparse - fixed)
+    return [] if note is None else [note]
 
 
 def find_warnings(lists: TuningSet, result: LearningResult) -> list[str]:

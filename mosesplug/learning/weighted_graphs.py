@@ -17,12 +17,16 @@ from formats.errors import FormatError
 from formats.graphs.any_graph import read_graphs
 from formats.graphs.hypergraph import GraphColumns, hypergraph_names, infer_groups
 from formats.graphs.hypergraph_reader import HypergraphFile
-from formats.weights.any_format import name_as_in_graphs, read_weights
+from formats.weights.any_format import WeightFile, name_as_in_graphs
+from formats.weights.named import read_named_weights
 from mosesplug.errors import DataError
 from mosesplug.features import FeatureSpace, spelled_groups
 from mosesplug.forest.n_best import GraphFeatures
 from mosesplug.forest.union import unite_graphs
 from mosesplug.hypergraph import Hypergraph
+from mosesplug.learning.lengths import require_undivided
+from mosesplug.learning.lists.made_features import check_made_features
+from mosesplug.learning.sparse_coverage import SparseCoverage
 from mosesplug.learning.weights import find_graph_weights
 from mosesplug.tuning.graphs.features import (
     UNKNOWN_WORD,
@@ -82,16 +86,13 @@ class WeightedGraph:
     scores: NDArray[np.float64]
 
 
-def read_graph_weights(
-    path: Path | None, sparse: Path | None, places: Sequence[Path]
-) -> GraphWeights | None:
-    """Read the weights of search graphs.
+def read_graph_weights(file: WeightFile | None, places: Sequence[Path]) -> GraphWeights | None:
+    """Return the weights of search graphs.
 
     Args:
-        path: weights with names, in any format that ``formats.weights.any_format`` knows; None: the
-            file that ``find_graph_weights`` finds.
-        sparse: a file of sparse weights, ``name value`` a line, which replace those of a
-            ``moses.ini`` and are added to those of other files.
+        file: weights with names; None: those of the file that ``find_graph_weights`` finds. Sparse
+            weights of a second file replace those of a ``moses.ini`` and are added to those of
+            other files.
         places: directories or files of the graphs.
 
     Returns:
@@ -100,15 +101,20 @@ def read_graph_weights(
 
     Raises:
         FormatError: the file has another format, or numbers without names.
+        UsageError: the weights are of scores divided by a length, or of features that were added
+            to lists.
     """
-    path = path or find_graph_weights(places)
-    if path is None:
-        return None
-    file = read_weights(path).with_sparse(sparse)
+    if file is None:
+        path = find_graph_weights(places)
+        if path is None:
+            return None
+        file = read_named_weights(path)
+    require_undivided(file, "a search graph")
+    check_made_features(file, (), "a search graph")
     if file.numbers and file.format != "kbmira":
         raise FormatError(
             "numbers without names",
-            path=path,
+            path=file.path,
             remedy="The features of search graphs have names: use Name= value lines or a moses.ini",
         )
     if file.ini is not None:
@@ -149,10 +155,15 @@ def read_weighted_graphs(
         DataError: a dense feature without a weight, or sentence ids that do not ascend in a place.
     """
     core = None if weights is None else weights.core
+    coverage = SparseCoverage(lambda: weights.sparse if weights else (), "the file of weights")
     files = heapq.merge(*(_read_ascending(place, core) for place in places), key=itemgetter(0))
     for sentence, group in groupby(files, key=itemgetter(0)):
         found = [file for _, file in group]
-        yield _unite(sentence, found, weights)
+        graph = _unite(sentence, found, weights)
+        if weights is not None:
+            coverage.add([n for n in graph.features.space.sparse if n not in weights.fixed_weights])
+        yield graph
+    coverage.warn(", ".join(map(str, places)))
 
 
 def _read_ascending(

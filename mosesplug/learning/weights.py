@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from os import fspath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ from formats.nbest.files import NBestList
 from formats.text import StrPath, write_atomic
 from formats.weights.any_format import WeightFile
 from formats.weights.files import format_dense, format_sparse
-from formats.weights.named import read_named_weights
+from formats.weights.named import read_named_weights, sparse_companion
 from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.lengths import divide_block
@@ -54,13 +53,22 @@ class StartingWeights:
     maxima: NDArray[np.float64] | None = None
 
 
-def arrange_weights(file: WeightFile, space: FeatureSpace) -> StartingWeights:
+def arrange_weights(
+    file: WeightFile, space: FeatureSpace, lists: str = "this input"
+) -> StartingWeights:
     """Return a file's weights in the order of ``space``; missing sparse ones are 0.
 
+    Args:
+        file: the weights.
+        space: the features.
+        lists: what messages call the lists or graphs that have these features.
+
     Raises:
+        UsageError: the weights were learned with added or derived features that ``space`` lacks.
         FormatError: the file lacks the weight of a dense feature, or a file of sparse weights that
             a ``moses.ini`` names cannot be read.
     """
+    check_made_features(file, [name for name, _ in space.groups], lists)
     tail = _find_sparse(file, space)
     if not file.numbers:
         return StartingWeights(np.array([*_find_by_name(file, space), *tail], dtype=np.float64))
@@ -91,16 +99,18 @@ def read_starting_weights(
         path: a file, or a pipe, of any format that ``formats.weights.any_format`` knows; the
             weights themselves, ``lm=0.5 tm=0.3``; or a file that has been read; None: the default.
         sparse: a file of sparse weights, ``name value`` a line, which replace those that the first
-            file holds or names.
+            file holds or names; None: also those of its companion ``PATH.sparse``.
         default: float64 ``[n_features]``; None: equal weights of the dense features, which sum to
             1, and 0 for the sparse ones.
 
     Raises:
         FormatError: a file has another format, or lacks the weight of a dense feature.
+        UsageError: see ``arrange_weights``.
     """
     if path is not None:
-        file = path if isinstance(path, WeightFile) else read_named_weights(fspath(path))
-        return arrange_weights(file.with_sparse(sparse), space)
+        if isinstance(path, WeightFile):
+            return arrange_weights(path.with_sparse(sparse), space)
+        return arrange_weights(read_named_weights(path, sparse), space)
     if default is None:
         dense = np.arange(len(space)) < space.n_dense
         default = np.where(dense, 1.0 / max(1, space.n_dense), 0.0)
@@ -135,9 +145,8 @@ def score_hypotheses(
         UsageError: they were learned with features that the list lacks; or see ``divide_block``.
         DataError: see ``divide_block``.
     """
-    check_made_features(weights, [name for name, _ in block.groups], block.path)
     space = FeatureSpace(block.groups, block.sparse_names)
-    vector = arrange_weights(weights, space).weights
+    vector = arrange_weights(weights, space, str(block.path)).weights
     if lengths is not None and lengths.low != 0.0:
         return linear_scores(*divide_block(block, lengths), vector)
     sparse = SparseRows(block.sparse_indptr, block.sparse_indices, block.sparse_data)
@@ -148,7 +157,7 @@ def _find_sparse(file: WeightFile, space: FeatureSpace) -> list[float]:
     """Return the weights of the sparse features of ``space``; a missing one is 0."""
     if not space.sparse:
         return []  # nor read the files of sparse weights that a moses.ini names
-    known = {**file.single_values, **file.all_sparse} if file.is_flat else file.all_sparse
+    known = file.sparse_by_name
     return [known.get(name, 0.0) for name in space.sparse]
 
 
@@ -211,7 +220,7 @@ def write_weights(path: Path, dense: bytes, sparse: bytes) -> None:
 
     Without sparse weights, a ``PATH.sparse`` of an earlier run is removed.
     """
-    beside = Path(f"{path}.sparse")
+    beside = sparse_companion(path)
     write_atomic(path, dense)
     if sparse:
         write_atomic(beside, sparse)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.errors import UsageError, suggest
+from mosesplug.errors import UsageError, count_noun, suggest
 from mosesplug.optimizers.derivations import OracleChoice, require_local
 from mosesplug.optimizers.online.options import OnlineOptions
 from mosesplug.optimizers.problem import Problem, Progress, Solution, no_progress
@@ -36,6 +36,10 @@ __all__ = [
     "built_in_algorithms",
     "check_options",
 ]
+
+
+_TUNES_SPARSE = "kbmira"
+"""The algorithm that messages name to tune sparse features."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,20 @@ class Algorithm:
     def bind(self, options: object) -> Optimizer:
         """Return the algorithm with its settings, an instance of ``self.options``."""
         return Optimizer(self, options)
+
+    def explain_untuned(self, count: int) -> str | None:
+        """Return what to know if an algorithm of dense features gets sparse ones; else None.
+
+        Args:
+            count: number of sparse features, none of which is active.
+        """
+        if self.tunes_sparse or not count:
+            return None
+        features = count_noun(count, "sparse feature")
+        return (
+            f"{self.name} tunes dense features only: the weights of {features} stay as they are. To"
+            f" tune them, use --algorithm {_TUNES_SPARSE}, or another of mosesplug algorithms"
+        )
 
     def can_learn_from_graphs(self, metric: Metric) -> bool:
         """Return whether it learns from search graphs with a metric."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
-from formats.weights.named import find_weight_file
+from formats.weights.named import find_weight_files
 from mosesplug.cores import usable_cores
 from mosesplug.errors import UsageError
 from mosesplug.settings.checks import check_fields, check_settings
@@ -303,12 +303,17 @@ class LearningSettings:
     @property
     def init_file(self) -> Path | None:
         """The file of the starting weights; None without one, or if written out."""
-        return None if self.init is None else find_weight_file(self.init)
+        return next(iter(self.init_files), None)
+
+    @property
+    def init_files(self) -> tuple[Path, ...]:
+        """All files of the starting weights that ``init`` names: ``FILE`` or ``FILE+SPARSE``."""
+        return () if self.init is None else find_weight_files(self.init)
 
     @property
     def input_paths(self) -> list[Path]:
         """The files and directories that are read, except references."""
-        single = [self.store, self.init_file, self.sparse_init, self.domains]
+        single = [self.store, *self.init_files, self.sparse_init, self.domains]
         if self.sharding is not None and self.sharding.directory is not None:
             single.append(Path(self.sharding.directory))
         given = [path for path in single if path is not None]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from itertools import islice
 from os import PathLike, fspath
 from pathlib import Path
 
 from mosesplug.errors import UsageError, suggest
 
-__all__ = ["require_file", "require_path", "require_references"]
+__all__ = ["require_file", "require_path", "require_references", "split_iteration"]
+
+_ITERATION = re.compile(r"(.+):([0-9]+)", re.DOTALL)
 
 _MOST_NEIGHBORS = 1000
 """Files among which one with a similar name is looked for."""
@@ -56,6 +59,14 @@ def require_references(name: str | PathLike[str], what: str = "references") -> P
             f"{what} {name} not found: neither {name} nor {name}0 nor {name}.ref0 is a file"
         )
     return path
+
+
+def split_iteration(name: str) -> tuple[Path, int] | None:
+    """Return directory and iteration of ``DIRECTORY:N``; None if the name has another form."""
+    match = _ITERATION.fullmatch(name)
+    if match is None or not Path(match[1]).is_dir():
+        return None
+    return Path(match[1]), int(match[2])
 
 
 def _suggest_neighbor(path: Path) -> str:

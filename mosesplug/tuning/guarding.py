@@ -132,6 +132,8 @@ def guard_decoded(
     scores = [*_scores(context.files.store), *(() if shards is None else (shards,))]
     number = len(scores)
     found = _first_list_signs(context, start or {}) if number == 1 else []
+    if number == 1 and (note := _explain_untuned(context)) is not None:
+        context.files.watch(Note(note))
     found += find_score_signs(scores, context.data.configuration.max_drop)
     known = {each.name for each in _score_signs(context, scores[:-1])}
     new = [each for each in found if each.name not in known]
@@ -277,6 +279,15 @@ def _first_list_signs(context: Context, start: Mapping[str, Any]) -> list[Warnin
     lists = _read_first_lists(context, start, _SENTENCES)
     texts = _text_signs(context, lists.outputs) if _is_text(context.data.configuration) else []
     return [*texts, *find_list_signs(*lists.parts)]
+
+
+def _explain_untuned(context: Context) -> str | None:
+    """Return a note on sparse features that the algorithm does not tune."""
+    space, data = context.files.store.space, context.data
+    if space is None or data.configuration.optimization.active is not None:
+        return None
+    fixed = len(data.fixed_weights.keys() & set(space.sparse))
+    return context.optimizer.algorithm.explain_untuned(space.n_sparse - fixed)
 
 
 def _text_signs(context: Context, outputs: Mapping[int, bytes]) -> list[WarningSign]:

@@ -13,6 +13,7 @@ from formats.references import read_references, reference_files
 from formats.text import read_lines, require_regular_file
 from formats.weights.any_format import read_weights
 from formats.weights.files import ShowWeights, read_sparse
+from formats.weights.named import read_named_weights
 from mosesplug.decoders.command import DecoderCommand
 from mosesplug.decoders.description import DecodedGraphs, NamedDecoder, OutsideDecoder
 from mosesplug.decoders.moses import MosesDecoder
@@ -93,7 +94,7 @@ def _find_starting_weights(show: ShowWeights, configuration: Configuration) -> W
                 require_regular_file(configuration.working_directory / value.text)
             )
     else:
-        sparse |= read_weights(config).all_sparse
+        sparse |= read_named_weights(config).all_sparse
     if configuration.sparse_weights is not None:
         sparse |= read_sparse(configuration.sparse_weights)
     if not any(dense):

@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from formats.references import read_reference
+from formats.weights.named import read_named_weights
 from mosesplug.forest import Hypergraph, viterbi
 from mosesplug.forest.derivations import choose_oracles
 from mosesplug.forest.expectation import expectation_and_gradient
@@ -50,7 +51,7 @@ class Recorded:
 @pytest.fixture(scope="module")
 def recorded(multi30k: Path) -> Recorded:
     directory = multi30k / "forest" / "hypergraph"
-    weights = read_graph_weights(multi30k / "forest" / "init.dense", None, [])
+    weights = read_graph_weights(read_named_weights(multi30k / "forest" / "init.dense"), [])
     found = list(read_weighted_graphs([directory], weights))
     graphs = [one.graph for one in found]
     lines = read_reference(multi30k / "text" / "dev.en")

@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 from formats.graphs.hypergraph import Edge, write_hypergraph
-from mosesplug.errors import DataError
+from formats.weights.named import read_named_weights
+from mosesplug.errors import DataError, UsageError
+from mosesplug.learning.graphs import load_graphs
 from mosesplug.learning.weighted_graphs import read_graph_weights, read_weighted_graphs
+from mosesplug.metrics.registry import metric
 
 SEARCH_GRAPH = """\
 {0} hyp=0 stack=0 forward=1 fscore=0
@@ -26,7 +29,7 @@ def test_names_of_features_that_graphs_do_not_name(tmp_path: Path) -> None:
     )
     sparse = tmp_path / "sparse"
     sparse.write_text("wt_x~y 0.25\n")
-    weights = read_graph_weights(ini, sparse, [graphs])
+    weights = read_graph_weights(read_named_weights(ini, sparse), [graphs])
     assert weights is not None
     found = [*read_weighted_graphs([graphs], weights)]
     assert [one.sentence for one in found] == [4, 7]
@@ -40,14 +43,14 @@ def test_weights_by_name_and_of_a_directory(tmp_path: Path) -> None:
     edge = Edge((b"a",), 1, (1.0, 2.0, 4.0, 8.0), (("s_t", 16.0),))
     write_hypergraph(tmp_path / "3", names, [[edge]], compress=None)
     (tmp_path / "weights").write_text("B_1 1\nB_2 1\nA 1\ns_t 0.5\nUnknownWordPenalty0 0.25\n")
-    weights = read_graph_weights(None, None, [tmp_path / "3", tmp_path])
+    weights = read_graph_weights(None, [tmp_path / "3", tmp_path])
     assert weights is not None
     assert weights.groups == (("B", 2), ("A", 1))
     (found,) = read_weighted_graphs([tmp_path, tmp_path / "3"], weights)
     assert found.scores.tolist() == [17.0, 17.0, 0.0, 0.0]  # and an edge from each to the goal
-    assert read_graph_weights(None, None, [tmp_path / "3"]) == weights
+    assert read_graph_weights(None, [tmp_path / "3"]) == weights
     (tmp_path / "weights").unlink()
-    assert read_graph_weights(None, None, [tmp_path / "3"]) is None
+    assert read_graph_weights(None, [tmp_path / "3"]) is None
     (found,) = read_weighted_graphs([tmp_path / "3"], None)
     assert (found.scores.tolist(), found.names) == ([0.0], (*names, "s_t"))
 
@@ -60,4 +63,28 @@ def test_inconsistent_inputs_are_rejected(tmp_path: Path) -> None:
     graphs.write_text(SEARCH_GRAPH.format(4))
     weights.write_text("core1 1\ncore2 1\n")
     with pytest.raises(DataError, match="core3"):
-        list(read_weighted_graphs([graphs], read_graph_weights(weights, None, [])))
+        list(read_weighted_graphs([graphs], read_graph_weights(read_named_weights(weights), [])))
+
+
+@pytest.mark.parametrize("text", ['{"dense": {"core": 1}, "sparse": {"wt_x~y": 5}}', "core= 1\n"])
+def test_learning_starts_from_sparse_weights_of_the_file(text: str, tmp_path: Path) -> None:
+    graphs, path = tmp_path / "osgx", tmp_path / "w"
+    graphs.write_text(SEARCH_GRAPH.format(0).replace("-2.000,-100.000,-0.500", "-2.000"))
+    path.write_text(text)
+    if "sparse" not in text:
+        Path(f"{path}.sparse").write_text("wt_x~y 5\n")
+    references = [[b"das"]]
+    init = read_named_weights(path)
+    found = load_graphs([graphs], references, metric("BLEU"), init=init, names=["core"])
+    assert dict(zip(found.space.names, found.start.weights.tolist(), strict=True)) == {
+        "core_0": 1.0,
+        "wt_x~y": 5.0,
+    }
+
+
+def test_weights_of_divided_scores_and_derived_features_are_of_lists_only(tmp_path: Path) -> None:
+    for record, message in (("length-exponent: 0.5", "divides nothing"), ("derived: a=b/c", "a=b")):
+        path = tmp_path / "w"
+        path.write_text(f"# {record}\nLM0= 1\n")
+        with pytest.raises(UsageError, match=message):
+            read_graph_weights(read_named_weights(path), [])

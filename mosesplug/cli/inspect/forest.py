@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mosesplug.cli.shared.parameters import Output, Quiet, References, SparseWeights
+from mosesplug.cli.shared.parameters import GraphWeights, Output, Quiet, References, SparseWeights
 from mosesplug.errors import UsageError, count_noun
 
 if TYPE_CHECKING:
     from mosesplug.inspection.graphs import GraphOracleMethod
+    from mosesplug.learning.weighted_graphs import GraphWeights as WeightsOfGraphs
 
 __all__ = ["info", "nbest", "oracle"]
 
@@ -23,19 +24,12 @@ Graphs = Annotated[
         metavar="GRAPHS", help="Directories or files of search graphs.", show_default=False
     ),
 ]
-GraphWeightsFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--weights", metavar="FILE", help="Weights, in any format [the file weights of GRAPHS]."
-    ),
-]
-
 _WIDTHS = (8, 8, 9, 11, 11)
 
 
 def nbest(
     graphs: Graphs,
-    weights: GraphWeightsFile = None,
+    weights: GraphWeights = None,
     sparse_weights: SparseWeights = None,
     k: Annotated[int, typer.Option("-k", min=1, metavar="N", help="Length of a list.")] = 100,
     distinct: Annotated[
@@ -83,7 +77,7 @@ def nbest(
     from mosesplug.cli.shared.output import check_output, open_output, progress_bar
     from mosesplug.forest.diverse import ORDER
     from mosesplug.inspection.graphs import GraphListSettings, make_list
-    from mosesplug.learning.weighted_graphs import read_graph_weights, read_weighted_graphs
+    from mosesplug.learning.weighted_graphs import read_weighted_graphs
 
     settings = GraphListSettings(
         k=k,
@@ -96,7 +90,7 @@ def nbest(
     )
     rng = np.random.default_rng(1 if seed is None else seed)
     check_output(output, inputs=_find_inputs(graphs, weights, sparse_weights))
-    known = read_graph_weights(weights, sparse_weights, graphs)
+    known = _read_weights(weights, sparse_weights, graphs)
     if known is None:
         raise UsageError("there are no weights: give --weights FILE")
     with open_output(output) as write, progress_bar(quiet) as progress:
@@ -109,7 +103,7 @@ def nbest(
 def oracle(
     graphs: Graphs,
     refs: References = None,
-    weights: GraphWeightsFile = None,
+    weights: GraphWeights = None,
     sparse_weights: SparseWeights = None,
     sentence: Annotated[
         bool, typer.Option("--sentence", help="Maximize the BLEU+1 of each sentence.")
@@ -145,13 +139,13 @@ def oracle(
     from mosesplug.cli.shared.output import check_output, open_output, progress_bar
     from mosesplug.forest.oracles.corpus import model_oracles
     from mosesplug.inspection.graphs import find_graph_oracles, read_oracle_graphs
-    from mosesplug.learning.weighted_graphs import read_graph_weights, read_weighted_graphs
+    from mosesplug.learning.weighted_graphs import read_weighted_graphs
 
     method: GraphOracleMethod = "linear" if linear else "sentence" if sentence else "greedy"
     inputs = _find_inputs(graphs, weights, sparse_weights) + reference_files(refs)
     check_output(output, inputs=inputs)
     references = read_references(refs)
-    known = read_graph_weights(weights, sparse_weights, graphs)
+    known = _read_weights(weights, sparse_weights, graphs)
     with progress_bar(quiet) as progress:
         prepared = []
         for graph in read_oracle_graphs(read_weighted_graphs(graphs, known), references):
@@ -169,7 +163,7 @@ def oracle(
 
 def info(
     graphs: Graphs,
-    weights: GraphWeightsFile = None,
+    weights: GraphWeights = None,
     sparse_weights: SparseWeights = None,
 ) -> None:
     """Print sizes and best scores of search graphs.
@@ -177,10 +171,10 @@ def info(
     Example: mosesplug forest info hypergraph --weights run3.dense
     """
     from mosesplug.inspection.graphs import summarize_graph
-    from mosesplug.learning.weighted_graphs import read_graph_weights, read_weighted_graphs
+    from mosesplug.learning.weighted_graphs import read_weighted_graphs
     from mosesplug.reporting.tables import format_row
 
-    known = read_graph_weights(weights, sparse_weights, graphs)
+    known = _read_weights(weights, sparse_weights, graphs)
     print(format_row(("sentence", "nodes", "edges", "derivations", "best score"), _WIDTHS))
     features: dict[str, None] = {}
     n_graphs = n_nodes = n_edges = 0
@@ -238,9 +232,25 @@ def _check_nbest(
         raise UsageError(f"--scale {scale:g}: it must be more than 0")
 
 
-def _find_inputs(places: list[Path], weights: Path | None, sparse: Path | None) -> list[Path]:
-    """Return the graphs and weights that a command reads, and weights beside graphs."""
+def _read_weights(
+    weights: str | None, sparse: Path | None, places: list[Path]
+) -> WeightsOfGraphs | None:
+    """Return the weights of graphs that options name, or that are beside the graphs."""
+    from mosesplug.inspection.weights.sources import read_weights_of
+    from mosesplug.learning.weighted_graphs import read_graph_weights
     from mosesplug.learning.weights import find_graph_weights
 
-    found = (weights, sparse, find_graph_weights(places))
+    name = weights
+    if name is None and (beside := find_graph_weights(places)) is not None:
+        name = str(beside)
+    return read_graph_weights(read_weights_of(name, sparse), places)
+
+
+def _find_inputs(places: list[Path], weights: str | None, sparse: Path | None) -> list[Path]:
+    """Return the graphs and weights that a command reads, and weights beside graphs."""
+    from formats.weights.named import find_weight_files
+    from mosesplug.learning.weights import find_graph_weights
+
+    named = () if weights is None else find_weight_files(weights)
+    found = (*named, sparse, find_graph_weights(places))
     return [*places, *(path for path in found if path is not None)]

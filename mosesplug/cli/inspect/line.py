@@ -65,13 +65,14 @@ def line(
     from mosesplug.cli.shared.tables import print_table
     from mosesplug.inspection.line import find_changed_sentences, trace_line
     from mosesplug.inspection.run import open_run
+    from mosesplug.inspection.weights.sources import read_weights_of
 
     for option, number in (("--from", low), ("--to", high), ("--at", at)):
         if number is not None and not math.isfinite(number):
             raise UsageError(f"{option} must be a finite number, not {number}")
     with open_run(store, with_lists=True) as run:
         merged = run.store.tuning_set(parse_iteration(iteration))
-        found = trace_line(run, merged, direction, run.read_weights(weights))
+        found = trace_line(run, merged, direction, run.arrange_weights(read_weights_of(weights)))
         first, last = found.find_range(low, high)
         start, end, best = found.best_interval(first, last)
         target = 0.5 * (start + end) if at is None else at - found.shift

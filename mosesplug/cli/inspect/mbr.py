@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mosesplug.cli.shared.inputs import SCORES
+from mosesplug.cli.shared.inputs import SCORES, WEIGHTS
 from mosesplug.cli.shared.parameters import (
     THREADS,
     MetricSettings,
@@ -55,8 +55,9 @@ def _mbr(
         typer.Option(min=1, metavar="N", help="Iteration of --store [the newest with graphs]."),
     ] = None,
     weights: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Weights, in any format [those of the input]."),
+        str | None,
+        typer.Option(metavar="FILE|RUN", help="Weights, in any format [those of the input]."),
+        WEIGHTS,
     ] = None,
     sparse_weights: SparseWeights = None,
     scores: Annotated[
@@ -142,8 +143,9 @@ def _mbr(
         )
     if metric_settings and metric is None:
         raise UsageError("--metric-settings requires --metric")
-    inputs = [path for path in (graphs, nbest, store, weights, sparse_weights) if path is not None]
+    inputs = [path for path in (graphs, nbest, store, sparse_weights) if path is not None]
     # Imported here, since --help needs none of it.
+    from formats.weights.named import find_weight_files
     from mosesplug.cli.shared.output import check_output, progress_bar, write_output
     from mosesplug.forest.mbr import Criterion
     from mosesplug.forest.oracles.linear_bleu import LinearBleu
@@ -151,7 +153,7 @@ def _mbr(
     from mosesplug.inspection.texts import format_translations
     from mosesplug.learning.weights import find_graph_weights
 
-    inputs += settings.input_paths
+    inputs += [*settings.input_paths, *([] if weights is None else find_weight_files(weights))]
     if graphs is not None and (beside := find_graph_weights([graphs])) is not None:
         inputs.append(beside)
     check_output(output, inputs=[*inputs, *(utility.paths if utility is not None else ())])
@@ -247,24 +249,26 @@ def _read_tasks(
     nbest: Path | None,
     store: Path | None,
     iteration: int | None,
-    weights: Path | None,
+    weights: str | None,
     sparse: Path | None,
     settings: ListSettings,
     utility: ScoreSource | None,
     metric: Metric | None,
 ) -> Iterator[MbrTask]:
     from mosesplug.inspection.mbr import read_graph_tasks, read_list_tasks, read_store_tasks
+    from mosesplug.inspection.weights.sources import read_weights_of
     from mosesplug.learning.weighted_graphs import read_graph_weights
 
     if sparse is not None and weights is None:
         raise UsageError("--sparse-weights requires --weights")
+    file = read_weights_of(weights, sparse)
     if nbest is not None:
-        return read_list_tasks(nbest, settings, weights, sparse, utility, metric)
+        return read_list_tasks(nbest, settings, file, utility, metric)
     if store is not None:
-        return read_store_tasks(store, iteration, read_graph_weights(weights, sparse, []))
+        return read_store_tasks(store, iteration, read_graph_weights(file, []))
     if graphs is None:
         raise UsageError("there is no input: give GRAPHS, --nbest FILE or --store DIR")
-    known = read_graph_weights(weights, sparse, [graphs])
+    known = read_graph_weights(file, [graphs])
     if known is None:
         place = graphs if graphs.is_dir() else graphs.parent
         raise UsageError(f"there is no file {place / 'weights'}: give --weights FILE")

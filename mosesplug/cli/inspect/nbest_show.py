@@ -63,6 +63,7 @@ def show(
     from mosesplug.inspection.run import open_run
     from mosesplug.inspection.sentence import read_sentence
     from mosesplug.inspection.texts import ParallelText
+    from mosesplug.inspection.weights.sources import read_weights_of
 
     if sort not in ("model", "metric"):
         raise UsageError(f"--sort takes model or metric, not {sort!r}")
@@ -71,7 +72,7 @@ def show(
             run,
             run.find_sentence(sentence),
             iteration=parse_iteration(iteration),
-            weights=run.read_weights(weights),
+            weights=run.arrange_weights(read_weights_of(weights)),
             text=ParallelText.read(source, refs),
             by=cast("SortKey", sort),
         )
@@ -132,6 +133,7 @@ def diff(
     from mosesplug.inspection.run import open_run
     from mosesplug.inspection.sentence import compare_hypotheses, read_sentence
     from mosesplug.inspection.texts import ParallelText
+    from mosesplug.inspection.weights.sources import read_weights_of
 
     text = ParallelText.read(source, refs)
     if iterations is not None:
@@ -149,7 +151,7 @@ def diff(
             run,
             run.find_sentence(sentence),
             iteration=parse_iteration(iteration),
-            weights=run.read_weights(weights),
+            weights=run.arrange_weights(read_weights_of(weights)),
             text=text,
         )
     a, b = found.find(first or "1-best"), found.find(second or "oracle")

@@ -99,6 +99,7 @@ def _oracle(
     """
     from formats.references import reference_files
     from formats.text import write_atomic
+    from formats.weights.named import find_weight_files
     from mosesplug.cli.shared.output import (
         check_output,
         check_two_outputs,
@@ -107,6 +108,7 @@ def _oracle(
     )
     from mosesplug.inspection.oracle_lists import open_oracle_lists, rank_lists
     from mosesplug.inspection.oracles import OracleSettings, compare_oracles
+    from mosesplug.inspection.weights.sources import read_weights_of
 
     methods, sizes = _parse_methods(method), _parse_sizes(top)
     settings = OracleSettings(restarts, smoothing, batch, decay)
@@ -116,7 +118,8 @@ def _oracle(
         for warning in _warn_of_unused(settings, OracleSettings(), methods):
             print(f"warning: {warning}", file=sys.stderr)
     list_settings = take_list_settings(given_settings)
-    inputs = [path for path in (*places, weights, sparse_weights) if path is not None]
+    inputs = [*places, *([] if weights is None else find_weight_files(weights))]
+    inputs += [] if sparse_weights is None else [sparse_weights]
     inputs += [*list_settings.input_paths, *([] if refs is None else reference_files(refs))]
     check_output(output, inputs=inputs)
     check_output(rows, "--rows", inputs)
@@ -130,8 +133,7 @@ def _oracle(
             metric=metric,
             metric_settings=metric_settings,
             settings=list_settings,
-            weights=weights,
-            sparse_weights=sparse_weights,
+            weights=read_weights_of(weights, sparse_weights),
             threads=THREADS,
             progress=progress,
         ) as given,

@@ -31,7 +31,9 @@ def _rerank(
     nbest: Annotated[Path, typer.Option("--nbest", metavar="FILE", help="The n-best lists.")],
     weights: Annotated[
         str,
-        typer.Option(metavar="FILE", help="Weights: a file of any format, or 'NAME=W NAME=W'."),
+        typer.Option(
+            metavar="FILE|RUN", help="Weights: a file of any format, a run, or 'NAME=W NAME=W'."
+        ),
         WEIGHTS,
     ],
     sparse_weights: SparseWeights = None,
@@ -74,7 +76,7 @@ def _rerank(
     """
     from formats.nbest.files import format_list
     from formats.nbest.list_format import SentenceIds
-    from formats.weights.named import find_weight_file, read_named_weights
+    from formats.weights.named import find_weight_files
     from mosesplug.api.reranking import rerank_blocks
     from mosesplug.cli.shared.output import (
         check_output,
@@ -84,18 +86,19 @@ def _rerank(
     )
     from mosesplug.errors import DataError
     from mosesplug.inspection.texts import format_translations
+    from mosesplug.inspection.weights.sources import read_weights_of
     from mosesplug.learning.lengths import find_length_range
     from mosesplug.learning.lists.blocks import names_values
 
     best: dict[int, bytes] = {}
     settings = take_list_settings(given)
     ids = SentenceIds()
-    inputs = [nbest, *settings.input_paths]
-    inputs += [path for path in (find_weight_file(weights), sparse_weights) if path is not None]
+    inputs = [nbest, *settings.input_paths, *find_weight_files(weights)]
+    inputs += [] if sparse_weights is None else [sparse_weights]
     check_output(output, inputs=inputs)
     check_output(output_nbest, "--output-nbest", inputs)
     check_two_outputs({"--output": output, "--output-nbest": output_nbest})
-    found = read_named_weights(weights).with_sparse(sparse_weights)
+    found = read_weights_of(weights, sparse_weights)
     lengths = find_length_range(found, length_exponent, length_by)
     named = names_values(nbest, settings)
     print_formats([nbest], settings)

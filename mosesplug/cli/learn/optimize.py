@@ -81,7 +81,7 @@ def _optimize(
     # Fail now instead of after minutes of work.
     idle = check_settings(settings)
     # Weights may replace those that the run starts from.
-    starts = (settings.init_file, settings.sparse_init)
+    starts = (*settings.init_files, settings.sparse_init)
     inputs = settings.input_paths
     for references in (settings.references, settings.heldout_refs):
         inputs += [] if references is None else reference_files(references)

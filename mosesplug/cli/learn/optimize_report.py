@@ -36,7 +36,7 @@ def print_report(
 ) -> None:
     """Print the scores of a result, and what it has gained by each metric."""
     learned = result.learning
-    lines = [result.data.description, *learned.solution.notes]
+    lines = [result.data.description, *result.notes]
     if learned.validation is not None:
         lines += ["", *_folds(learned.validation, learned), ""]
     if settings.runs:

@@ -52,7 +52,7 @@ REFERENCES = Files(("references",))
 SCORES = Files(("scores",))
 """``NAME=FILE,...`` with marks behind it."""
 WEIGHTS = Files(("weights",))
-"""A file of weights, or the weights themselves."""
+"""Files of weights, a run, or the weights themselves."""
 _INPUT = Files(("path",))
 
 
@@ -122,10 +122,12 @@ def _check_references(value: str | Path, what: str) -> None:
 
 
 def _check_weights(value: str, what: str) -> None:
-    from formats.weights.named import find_weight_file
+    from formats.weights.named import find_weight_files
+    from mosesplug.settings.paths import split_iteration
 
-    if (path := find_weight_file(value)) is not None:
-        _check_path(path, what)
+    for path in find_weight_files(value):
+        if split_iteration(str(path)) is None:
+            _check_path(path, what)
 
 
 def _check_scores(value: str, what: str) -> None:

@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
-from mosesplug.cli.shared.inputs import OUTPUT, REFERENCES, SCORES
+from mosesplug.cli.shared.inputs import OUTPUT, REFERENCES, SCORES, WEIGHTS
 from mosesplug.cores import usable_cores
 from mosesplug.errors import UsageError
 
 __all__ = [
     "THREADS",
+    "GraphWeights",
     "IterationOption",
     "Json",
     "ListReferences",
@@ -67,16 +68,27 @@ IterationOption = Annotated[
     str, typer.Option("--iteration", metavar="N|all", help="The lists of one iteration, or merged.")
 ]
 StoreWeights = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         "--weights",
-        metavar="FILE",
+        metavar="FILE|RUN",
         help="Weights of the model score, in any format [the run's result].",
     ),
+    WEIGHTS,
 ]
 ListWeights = Annotated[
-    Path | None,
-    typer.Option("--weights", metavar="FILE", help="Weights that rank the lists, in any format."),
+    str | None,
+    typer.Option(
+        "--weights", metavar="FILE|RUN", help="Weights that rank the lists, in any format."
+    ),
+    WEIGHTS,
+]
+GraphWeights = Annotated[
+    str | None,
+    typer.Option(
+        "--weights", metavar="FILE|RUN", help="Weights, in any format [the file weights of GRAPHS]."
+    ),
+    WEIGHTS,
 ]
 SparseWeights = Annotated[
     Path | None,

@@ -19,16 +19,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
+from typing import overload
 
+from formats.text import StrPath
 from formats.weights.any_format import WeightFile, read_weights
 from formats.weights.files import ShowWeights, WeightGroup, read_sparse
 from formats.weights.list_changes import UNCHANGED, ListChanges
-from formats.weights.named import find_weight_file, read_named_weights
+from formats.weights.named import find_weight_files, read_named_weights
 from formats.weights.weight_format import Format
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.inspection.run import StoredRun, open_run
 from mosesplug.learning.lengths import with_recorded_length
+from mosesplug.settings.paths import split_iteration
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.iteration_files import read_decoding_weights
 from mosesplug.tuning.workdir.stores import find_store
@@ -39,10 +42,10 @@ __all__ = [
     "arrange_by_group",
     "has_store",
     "read_iteration_files",
+    "read_weights_of",
     "resolve_weights",
 ]
 
-_ITERATION = re.compile(r"(.+):([0-9]+)", re.DOTALL)
 _COLUMN = re.compile(r"(.+)_([0-9]+)")
 
 
@@ -122,22 +125,55 @@ def resolve_weights(name: str, names_from: Path | None = None) -> ResolvedWeight
     return replace(found, show=layout.show.with_values(found.weights.dense))
 
 
+@overload
+def read_weights_of(name: str, sparse: StrPath | None = None) -> WeightFile: ...
+
+
+@overload
+def read_weights_of(name: str | None, sparse: StrPath | None = None) -> WeightFile | None: ...
+
+
+def read_weights_of(name: str | None, sparse: StrPath | None = None) -> WeightFile | None:
+    """Return the weights of a name for a command that scores with them; None without a name.
+
+    Args:
+        name: a name as described in this module; a file may be a pipe.
+        sparse: a file of sparse weights, which replace the others.
+
+    Raises:
+        UsageError, FormatError, StoreError, DataError: as for ``resolve_weights``.
+    """
+    if name is None:
+        return None
+    paths = find_weight_files(name)
+    if not paths or (paths[0].exists() and not paths[0].is_dir()):
+        return read_named_weights(name, sparse)
+    found = _resolve(name)
+    if found.file is not None:
+        file = replace(found.file, second=found.weights.sparse)
+        return file.with_sparse(sparse)
+    numbers = () if found.is_named else found.weights.dense
+    file = WeightFile(
+        name, "dense", found.show, found.weights.sparse, found.fixed_weights, numbers=numbers
+    )
+    return file.with_sparse(sparse)
+
+
 def _resolve(name: str) -> ResolvedWeights:
-    path = find_weight_file(name)
-    if path is None:
+    paths = find_weight_files(name)
+    if not paths:
         return _resolve_file("the string", read_named_weights(name))
+    path = paths[0]
+    if path.exists() and not path.is_dir():
+        return _resolve_file(name, with_recorded_length(read_named_weights(name)))
+    if len(paths) > 1:
+        found = _resolve(str(path))
+        sparse = read_sparse(paths[1])
+        return replace(found, source=name, weights=Weights(found.weights.dense, sparse))
     if path.is_dir():
         return _resolve_run(name, path, None)
-    if path.exists():
-        return _resolve_file(name, with_recorded_length(read_weights(path)))
-    if (match := _ITERATION.fullmatch(name)) and Path(match[1]).is_dir():
-        return _resolve_run(name, Path(match[1]), int(match[2]))
-    first, plus, second = name.rpartition("+")
-    if plus and Path(second).exists():
-        found = _resolve(first)
-        return replace(
-            found, source=name, weights=Weights(found.weights.dense, read_sparse(second))
-        )
+    if (iteration := split_iteration(name)) is not None:
+        return _resolve_run(name, *iteration)
     raise UsageError(
         f"there are no weights {name}: name a file, DENSE+SPARSE, the working directory of a run, "
         "or DIRECTORY:N for those of iteration N"

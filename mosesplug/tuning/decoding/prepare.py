@@ -15,6 +15,7 @@ from formats.weights.files import ShowWeights, format_show_weights, read_show_we
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.process import make_error, run_command
 from mosesplug.errors import DecoderError, UsageError
+from mosesplug.learning.lengths import require_undivided
 from mosesplug.settings.configuration import Configuration
 from mosesplug.settings.decoding import ModelFilter
 from mosesplug.tuning.decoding.forced import CONSTRAINTS, prepare_forced
@@ -125,9 +126,11 @@ def read_features(configuration: Configuration, workspace: Workspace) -> ShowWei
 
     Raises:
         FormatError: the file cannot be read.
-        UsageError: it has no dense features, or is not a ``moses.ini``, but one must be written.
+        UsageError: its weights are of divided scores, it has no dense features, or it is not a
+            ``moses.ini``, but one must be written.
     """
     file = read_weights(configuration.config)
+    require_undivided(file, "a decoder")
     if not file.show.names:
         raise UsageError(
             f"{file.path} names no dense features to tune (its format is {file.format}). Write one"
