@@ -69,7 +69,7 @@ def find_weight_files(name: str) -> tuple[Path, ...]:
 
 
 def sparse_companion(path: str | PathLike[str]) -> Path:
-    """Return the file that holds the sparse weights which the format of ``path`` cannot."""
+    """Return the file of sparse weights beside a file that cannot hold them."""
     return Path(f"{fspath(path)}.sparse")
 
 

@@ -115,7 +115,9 @@ class WeightTable(Mapping[str, float | tuple[float, ...]]):
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> WeightTable:
-        """Read weights with names from a file of any format, and from ``PATH.sparse`` beside it.
+        """Read weights with names from a file of any format.
+
+        Sparse weights in ``PATH.sparse``, which ``save`` may have written, are read, too.
 
         Raises:
             FormatError: the file cannot be read.

@@ -12,7 +12,7 @@ __all__ = ["SparseCoverage", "warn_of_sparse"]
 
 
 class SparseCoverage:
-    """Collects the sparse features of blocks of lists or graphs; warns once, at their end.
+    """Warns if no sparse feature of lists or graphs has a weight.
 
     A single missing weight is usual, since most features are rare. If all are missing, a file of
     sparse weights was forgotten.
@@ -59,7 +59,7 @@ class SparseCoverage:
 
 
 def warn_of_sparse(file: WeightFile, names: Collection[str], source: str) -> None:
-    """Warn if a file has the weight of none of these sparse features; see ``SparseCoverage``."""
+    """Warn if a file has no weight of any of these sparse features."""
     coverage = SparseCoverage.of_file(file)
     coverage.add(names)
     coverage.warn(source)

@@ -97,7 +97,7 @@ class Algorithm:
         return Optimizer(self, options)
 
     def explain_untuned(self, count: int) -> str | None:
-        """Return what to know if an algorithm of dense features gets sparse ones; else None.
+        """Return a note that sparse features are not tuned; None if they are.
 
         Args:
             count: number of sparse features, none of which is active.

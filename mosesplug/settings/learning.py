@@ -307,7 +307,7 @@ class LearningSettings:
 
     @property
     def init_files(self) -> tuple[Path, ...]:
-        """All files of the starting weights that ``init`` names: ``FILE`` or ``FILE+SPARSE``."""
+        """The files of the starting weights, ``FILE`` or ``FILE+SPARSE``."""
         return () if self.init is None else find_weight_files(self.init)
 
     @property

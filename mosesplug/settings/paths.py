@@ -62,7 +62,7 @@ def require_references(name: str | PathLike[str], what: str = "references") -> P
 
 
 def split_iteration(name: str) -> tuple[Path, int] | None:
-    """Return directory and iteration of ``DIRECTORY:N``; None if the name has another form."""
+    """Return directory and iteration of ``DIRECTORY:N``; None of another name."""
     match = _ITERATION.fullmatch(name)
     if match is None or not Path(match[1]).is_dir():
         return None

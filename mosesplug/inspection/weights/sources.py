@@ -134,7 +134,7 @@ def read_weights_of(name: str | None, sparse: StrPath | None = None) -> WeightFi
 
 
 def read_weights_of(name: str | None, sparse: StrPath | None = None) -> WeightFile | None:
-    """Return the weights of a name for a command that scores with them; None without a name.
+    """Return the weights of a name as a file holds them; None without a name.
 
     Args:
         name: a name as described in this module; a file may be a pipe.
