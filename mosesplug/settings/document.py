@@ -19,10 +19,10 @@ its section. Every other spelling below works in all three, too.
 `mosesplug settings` prints a settings file with all defaults, `mosesplug settings --schema` its
 JSON schema. `mosesplug tune --settings FILE` reads one; the command line replaces what it says.
 Every run writes the settings it ran with, the seed included, into `settings.toml` in its working
-directory. This repeats a run:
+directory. This repeats a run (the [example files](howto/index.md#example-files) have one):
 
-<!-- needs: tuning -->
 ```console
+$ sh /path/to/mosesplug/moses-config/demo/prepare run
 $ mosesplug tune --settings tuning/settings.toml --working-dir again --max-iterations 1
 ```
 """

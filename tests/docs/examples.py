@@ -1,8 +1,8 @@
 """The examples of a Markdown page: fenced ``console`` and ``python`` blocks.
 
-HTML comments before a block say how it is tested:
+HTML comments say how they are tested:
 
-- ``<!-- needs: NAME ... -->`` names files that the examples from here on need;
+- ``<!-- demo: N sentences -->`` is the size of the demo system, once on a page;
 - ``<!-- not run: REASON -->`` excepts the next block.
 """
 
@@ -11,10 +11,20 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["FENCE", "Block", "Command", "find_blocks", "find_marks", "matches", "split_commands"]
+__all__ = [
+    "FENCE",
+    "Block",
+    "Command",
+    "count_demo_sentences",
+    "find_blocks",
+    "find_exceptions",
+    "matches",
+    "split_commands",
+]
 
 FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\S*)[^\n]*\n(?P<text>.*?)^ *```$", re.M | re.S)
-_MARK = re.compile(r"<!-- (needs|not run):\s*(.*?)\s*-->", re.S)
+_MARK = re.compile(r"<!-- not run:\s*(.*?)\s*-->", re.S)
+_DEMO = re.compile(r"<!-- demo: (\d+) sentences -->")
 _NUMBER = re.compile(r"[-+]?\d[\d.,:]*(e[-+]?\d+)?")
 _SPARKS = re.compile("[▁▂▃▄▅▆▇█]+")
 
@@ -27,14 +37,12 @@ class Block:
         language: the word after the fence.
         text: its lines.
         line: number of the fence's line, from 1.
-        needs: names of files that it needs, of this and all earlier marks.
         excepted: why it is not run; None if it is.
     """
 
     language: str
     text: str
     line: int
-    needs: tuple[str, ...]
     excepted: str | None
 
 
@@ -51,26 +59,28 @@ class Command:
     output: tuple[str, ...]
 
 
-def find_marks(page: str) -> list[tuple[str, str]]:
-    """Return kind and text of every mark, outside of code."""
+def count_demo_sentences(page: str) -> int | None:
+    """Return the size of the demo system that a page asks for; None if it asks for none."""
+    match = _DEMO.search(page)
+    return int(match[1]) if match else None
+
+
+def find_exceptions(page: str) -> list[str]:
+    """Return the reason of every block that is not run."""
     return _MARK.findall(re.sub(r"`[^`\n]*`", "", FENCE.sub("", page)))
 
 
 def find_blocks(page: str) -> list[Block]:
     """Return the blocks of a page in order."""
     blocks = []
-    needs: list[str] = []
     end = 0
     for match in FENCE.finditer(page):
         excepted = None
         for mark in _MARK.finditer(re.sub(r"`[^`\n]*`", "", page[end : match.start()])):
-            if mark[1] == "needs":
-                needs += mark[2].split()
-            else:
-                excepted = mark[2]
+            excepted = mark[1]
         end = match.end()
         line = page.count("\n", 0, match.start()) + 1
-        blocks.append(Block(match["language"], match["text"], line, tuple(needs), excepted))
+        blocks.append(Block(match["language"], match["text"], line, excepted))
     return blocks
 
 

@@ -29,7 +29,6 @@ __all__ = ["serve_programs"]
 ROOT = Path(__file__).parents[2]
 PROGRAMS = {
     # First, since it limits the threads of NumPy.
-    "moses": ("mosesplug-decoder", "mosesplug.cli.moses.decoder"),
     "mosesplug-decoder": ("mosesplug-decoder", "mosesplug.cli.moses.decoder"),
     "mosesplug": ("mosesplug", "mosesplug.cli.main"),
     "mert-moses": ("mert-moses", "mosesplug.cli.run.mert_moses"),

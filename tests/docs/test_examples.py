@@ -5,15 +5,23 @@ from __future__ import annotations
 import itertools
 import os
 import re
-import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.docs.examples import FENCE, find_blocks, find_marks, matches, split_commands
+from tests.docs.clones import Clones
+from tests.docs.examples import (
+    FENCE,
+    count_demo_sentences,
+    find_blocks,
+    find_exceptions,
+    matches,
+    split_commands,
+)
 from tests.docs.running import PAGES, ROOT, Page
 
+SENTENCES = 20
 EXECUTABLE = ("console", "python")
 LANGUAGES = (
     *EXECUTABLE,
@@ -28,37 +36,36 @@ LANGUAGES = (
 
 
 @pytest.mark.parametrize("name", PAGES, ids=str)
-def test_examples_of_the_page_run(
-    name: Path,
-    tmp_path: Path,
-    environment: Mapping[str, str],
-    sources: Mapping[str, Callable[[Path], None]],
-    request: pytest.FixtureRequest,
+def test_examples_of_the_page_run_in_an_empty_directory(
+    name: Path, tmp_path: Path, clones: Clones, install_plugin: Callable[[str, Path], bool]
 ) -> None:
-    blocks = [b for b in find_blocks((ROOT / name).read_text()) if b.language in EXECUTABLE]
-    blocks = [b for b in blocks if b.excepted is None]
+    text = (ROOT / name).read_text()
+    blocks = [b for b in find_blocks(text) if b.language in EXECUTABLE and b.excepted is None]
     if not blocks:
         return
     directory = tmp_path / "page"
-    if "empty" in blocks[0].needs:
-        directory.mkdir()
-    else:
-        shutil.copytree(request.getfixturevalue("system"), directory)
-    page = Page(str(name), directory, os.environ | environment, sources)
+    directory.mkdir()
+    clone = clones.path(count_demo_sentences(text) or SENTENCES)
+    page = Page(
+        str(name),
+        directory,
+        os.environ | clones.environment,
+        clone,
+        (clones.prepare, install_plugin),
+    )
     for block in blocks:
         page.run(block)
 
 
 @pytest.mark.parametrize("name", PAGES, ids=str)
-def test_blocks_and_marks_are_known(name: Path, sources: Mapping[str, object]) -> None:
+def test_blocks_and_marks_are_known(name: Path) -> None:
     text = (ROOT / name).read_text()
     blocks = find_blocks(text)
     assert {block.language for block in blocks} <= set(LANGUAGES)
-    assert {need for block in blocks for need in block.needs} <= set(sources)
     for block in blocks:
         if block.language == "console":
             split_commands(block.text)
-    reasons = [reason for kind, reason in find_marks(text) if kind == "not run"]
+    reasons = find_exceptions(text)
     assert all(len(reason.split()) >= 2 for reason in reasons), "say why it is not run"
     used = [b for b in blocks if b.excepted is not None and b.language in EXECUTABLE]
     assert len(used) == len(reasons), "a reason is before no block"
@@ -81,12 +88,13 @@ def test_pages_are_found() -> None:
 
 def test_blocks_have_their_marks() -> None:
     page = (
-        "<!-- needs: a b -->\n```console\n$ x\n```\n\n<!-- not run: no c -->\n```python\ny\n```\n"
+        "<!-- demo: 3 sentences -->\n```console\n$ x\n```\n\n"
+        "<!-- not run: no c -->\n```python\ny\n```\n"
     )
     first, second = find_blocks(page)
     assert (first.language, first.text, first.line) == ("console", "$ x\n", 2)
-    assert (first.needs, first.excepted) == (("a", "b"), None)
-    assert (second.needs, second.excepted) == (("a", "b"), "no c")
+    assert (first.excepted, second.excepted) == (None, "no c")
+    assert (count_demo_sentences(page), find_exceptions(page)) == (3, ["no c"])
 
 
 def test_commands_continue_after_a_backslash() -> None:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import random
 import shutil
 import sys
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
-PACKAGE = Path(__file__).parent / "package"
+PACKAGE = Path(__file__).parents[2] / "docs" / "examples" / "acme-tuning"
 
 
-def install_package(directory: Path) -> Path:
+def install_package(directory: Path, source: Path = PACKAGE) -> Path:
     """Install the package as ``pip install --target DIRECTORY`` does; return the directory."""
-    project = tomllib.loads((PACKAGE / "pyproject.toml").read_text())
+    project = tomllib.loads((source / "pyproject.toml").read_text())
     for name in project["tool"]["setuptools"]["packages"]:
         shutil.copytree(
-            PACKAGE / name, directory / name, ignore=shutil.ignore_patterns("__pycache__")
+            source / name, directory / name, ignore=shutil.ignore_patterns("__pycache__")
         )
     about = project["project"]
     write_metadata(directory, about["name"], about["version"], about["entry-points"])
@@ -32,25 +31,7 @@ def forget_package() -> None:
 
 def write_data(directory: Path) -> None:
     """Write a lexicon, sentences, references, weights, and lists in the format of the package."""
-    rng = random.Random(3)
-    words = [f"s{number}" for number in range(20)]
-    source = [[rng.choice(words) for _ in range(rng.randint(2, 5))] for _ in range(12)]
-    reference = [[f"t{word[1:]}" for word in sentence] for sentence in source]
-    (directory / "lexicon.txt").write_text(
-        "".join(
-            f"{word} {target}{word[1:]} {-rng.random():.2f}\n"
-            for word in words
-            for target in ("target", "t")
-        )
-    )
-    for name, text in (("src", source), ("ref", reference)):
-        (directory / name).write_text("".join(" ".join(line) + "\n" for line in text))
-    with (directory / "lists").open("w") as lists:
-        for number, sentence in enumerate(reference):
-            for length in range(len(sentence), 0, -1):
-                text = " ".join(sentence[:length])
-                print(f"utt{number}|{text}|len={length} lm={4 * rng.random():.3f}", file=lists)
-    (directory / "start.weights").write_text("Lexicon= 1\nLetters= 0.5\n")
+    shutil.copytree(PACKAGE / "data", directory, dirs_exist_ok=True)
 
 
 def write_metadata(
