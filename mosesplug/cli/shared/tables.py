@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from mosesplug.cli.shared.drawing import Cell, draw_table
 from mosesplug.cli.shared.output import is_terminal
 from mosesplug.cli.shared.streams import control_stream
 from mosesplug.escapes import escape_controls
@@ -29,17 +30,11 @@ __all__ = [
     "tabulate_spreads",
 ]
 
-Cell = str | Sequence[tuple[str, str]]
-"""A text, or words with their styles on a terminal."""
-
 _ROUNDING = 1e-12
 """Largest difference of normalized weights that the order of additions causes."""
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _DIGITS = "12345678"
-
-_MIN_TEXT_WIDTH = 20
-"""Width down to which a text column of a drawn table may shrink."""
 
 
 def format_change(value: float | None) -> str:
@@ -55,10 +50,21 @@ def print_table(
     """Print a table: drawn on a terminal, else as plain text without styles.
 
     Control characters in cells are escaped.
+
+    Args:
+        head: the names of the columns.
+        rows: the cells.
+        left: number of leading columns that hold text; they name the rows, or the first column
+            does.
+        last: number of trailing columns that hold text.
     """
     rows = [tuple(row) for row in rows]
     if is_terminal():
-        _draw(head, rows, find_text_columns(len(head), left, last))
+        from rich.console import Console
+
+        console = Console(file=control_stream(sys.stdout))
+        texts = find_text_columns(len(head), left, last)
+        draw_table(console, head, rows, texts, labels=max(left, 1))
     else:
         plain = (tuple(map(_plain, row)) for row in rows)
         for line in format_table([head, *plain], left, last):
@@ -67,34 +73,6 @@ def print_table(
 
 def _plain(cell: Cell) -> str:
     return cell if isinstance(cell, str) else " ".join(word for word, _ in cell)
-
-
-def _draw(head: Sequence[str], rows: Sequence[Sequence[Cell]], texts: set[int]) -> None:
-    """Draw a table. Text columns wrap if the terminal is too narrow; numbers never do."""
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    def draw(cell: Cell) -> Text:
-        words = [(cell, "")] if isinstance(cell, str) else cell
-        return Text(" ").join(Text(escape_controls(word), style=style) for word, style in words)
-
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    drawn = [tuple(map(draw, row)) for row in rows]
-    needed = 2
-    for place, name in enumerate(map(draw, head)):
-        width = max(len(cell) for cell in (name, *(row[place] for row in drawn)))
-        if place in texts:
-            width = min(width, _MIN_TEXT_WIDTH)
-            table.add_column(name, overflow="fold", min_width=width)
-        else:
-            table.add_column(name, justify="right", no_wrap=True, min_width=width)
-        needed += width + 2
-    for row in drawn:
-        table.add_row(*row)
-    console = Console(file=control_stream(sys.stdout))
-    console.print(table, width=max(needed, console.width), crop=False)
 
 
 def escape_markdown(text: str) -> str:
