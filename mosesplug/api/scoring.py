@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from html import escape
 from os import PathLike
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar, overload
@@ -23,6 +24,7 @@ from mosesplug.evaluation.comparison import (
     System,
     SystemScore,
     compare_systems,
+    find_system_warnings,
     find_tuned_translations,
 )
 from mosesplug.evaluation.scores import Translation
@@ -49,10 +51,12 @@ class Scores(Sequence[Score], Generic[Score]):
 
     Args:
         records: the scores, ``MetricScore`` or ``SystemScore``.
+        warnings: what to check about the texts that were scored.
     """
 
-    def __init__(self, records: Sequence[Score]) -> None:
+    def __init__(self, records: Sequence[Score], warnings: Sequence[str] = ()) -> None:
         self._records: tuple[Score, ...] = tuple(records)
+        self.warnings = tuple(warnings)
 
     @overload
     def __getitem__(self, place: int) -> Score: ...
@@ -62,7 +66,7 @@ class Scores(Sequence[Score], Generic[Score]):
 
     def __getitem__(self, place: int | slice) -> Score | Scores[Score]:
         if isinstance(place, slice):
-            return Scores(self._records[place])
+            return Scores(self._records[place], self.warnings)
         return self._records[place]
 
     def __len__(self) -> int:
@@ -91,10 +95,11 @@ class Scores(Sequence[Score], Generic[Score]):
                 yield field.name, ("float64", np.array(values, dtype=np.float64))
 
     def __repr__(self) -> str:
-        return repr(self.table)
+        return "\n".join([repr(self.table), *(f"warning: {each}" for each in self.warnings)])
 
     def _repr_html_(self) -> str:
-        return self.table._repr_html_()
+        warnings = "".join(f"<p>warning: {escape(each)}</p>" for each in self.warnings)
+        return f"{self.table._repr_html_()}{warnings}"
 
 
 def score(
@@ -138,7 +143,8 @@ def score(
 
     Returns:
         The score by each metric: ``metric``, ``score``, ``interval``, ``signature`` and
-        ``sentences``, the scores of the sentences. Error rates (TER, WER, CER, ...) are rates:
+        ``sentences``, the scores of the sentences; and ``warnings``, what to check about the texts.
+        Error rates (TER, WER, CER, ...) are rates:
         less is better. Sentence scores of BLEU are BLEU+1 (Lin & Och 2004).
 
     Raises:
@@ -203,10 +209,11 @@ def score(
         settings=settings,
         ids=hypotheses.ids if isinstance(hypotheses, NBest) else (),
         outside=outside,
+        references=lines,
         samples=samples,
         seed=seed,
     )
-    return Scores(list(found))
+    return Scores(found.scores, found.warnings)
 
 
 def compare(
@@ -305,7 +312,8 @@ def compare_all(
     for each in prepared:
         scores += compare_systems(systems, each, samples=samples, trials=trials, seed=seed)
         progress(len(scores), len(prepared) * len(systems), "systems")
-    return Scores(scores)
+    signatures = [each.references.signature for each in prepared]
+    return Scores(scores, find_system_warnings(systems, references, signatures))
 
 
 def list_metrics(metrics: Sequence[str | Metric] | str | None) -> Sequence[str | Metric]:

@@ -24,6 +24,8 @@ from mosesplug.metrics.protocol import needs_texts
 from mosesplug.moses_tools.scoring import ScorerInput
 from mosesplug.settings.paths import require_path
 from mosesplug.tuning.repeats.files import find_run_directories
+from mosesplug.tuning.text_signs.comparison import find_text_signs
+from mosesplug.tuning.text_signs.view import views_of_signatures
 from mosesplug.tuning.workdir.summary import StoredSummary
 from mosesplug.tuning.workdir.workspace import Workspace
 
@@ -31,6 +33,7 @@ __all__ = [
     "System",
     "SystemScore",
     "compare_systems",
+    "find_system_warnings",
     "find_tuned_translations",
     "measure_systems",
     "parse_systems",
@@ -186,6 +189,30 @@ def measure_systems(systems: Sequence[System], metric: PreparedMetric) -> list[l
         [_measure_run(system, run, metric) for run in range(len(system.translations))]
         for system in systems
     ]
+
+
+def find_system_warnings(
+    systems: Sequence[System], references: Sequence[Sequence[bytes]], signatures: Sequence[str]
+) -> tuple[str, ...]:
+    """Return what to check about the texts of systems.
+
+    Args:
+        systems: the systems; of several runs, the first is checked.
+        references: ``[reference][line]``.
+        signatures: those of the metrics.
+
+    Raises:
+        FormatError: a translation cannot be read, or does not fit the references.
+    """
+    views = views_of_signatures(signatures)
+    if not views or not references:
+        return ()
+    found: list[str] = []
+    for system in systems:
+        lines = read_translation(system.translations[0], len(references[0])).lines()
+        signs = find_text_signs(references, lines, views)
+        found += [f"{system.name}: {sign.message}" for sign in signs]
+    return tuple(found)
 
 
 def _measure_run(system: System, run: int, metric: PreparedMetric) -> NDArray[Any]:

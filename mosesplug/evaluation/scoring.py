@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Literal
@@ -27,12 +27,16 @@ from mosesplug.metrics.protocol import needs_texts, score_sentences
 from mosesplug.moses_tools.scoring import ScorerInput, check_sentences
 from mosesplug.optimizers.oracles import corpus_oracles
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
+from mosesplug.tuning.text_signs.comparison import find_text_signs
+from mosesplug.tuning.text_signs.view import views_of_signatures
+from mosesplug.tuning.warning_signs import WarningSign
 from mosesplug.tuning_set import TuningSet
 
 __all__ = [
     "DEFAULT_METRICS",
     "MetricScore",
     "PreparedMetric",
+    "ScoredTranslation",
     "Selection",
     "prepare_metrics",
     "score_translation",
@@ -97,6 +101,19 @@ class MetricScore:
     ids: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class ScoredTranslation:
+    """The scores of a translation.
+
+    Attributes:
+        scores: one for each metric.
+        warnings: what to check about the texts.
+    """
+
+    scores: tuple[MetricScore, ...]
+    warnings: tuple[str, ...]
+
+
 def prepare_metrics(
     specifications: Sequence[str | Metric],
     references: Sequence[Sequence[bytes]],
@@ -136,9 +153,10 @@ def score_translation(
     settings: ListSettings = NO_SETTINGS,
     ids: Sequence[str] = (),
     outside: NDArray[np.float64] | None = None,
+    references: Sequence[Sequence[bytes]] = (),
     samples: int = 1000,
     seed: int = 1,
-) -> Iterator[MetricScore]:
+) -> ScoredTranslation:
     """Score a translation by each metric.
 
     Args:
@@ -148,6 +166,7 @@ def score_translation(
         settings: how an n-best list is read.
         ids: the ids of the sentences of lists that have been read, if they are texts.
         outside: float64 ``[n_sentences, k]``, scores from outside of a translation.
+        references: ``[reference][line]``, which texts are compared with for warnings.
         samples: bootstrap samples for the interval; 0 for no interval.
         seed: seed of the bootstrap.
 
@@ -161,6 +180,7 @@ def score_translation(
         if not isinstance(path, NBestList | str | PathLike):
             raise UsageError("a rank or the oracle is of n-best lists, not of a translation")
         block = _read_lists(path, settings, known_ids)
+    found: list[MetricScore] = []
     for each in metrics:
         if block is not None:
             statistics = _select_hypotheses(block, each, selection or 1)
@@ -177,17 +197,30 @@ def score_translation(
             low, high, _ = bootstrap_interval(each.metric, statistics, samples, rng)
             low, high = sorted([display_score(signature, low), display_score(signature, high)])
             interval = low, high
-        yield MetricScore(
-            metric=each.metric.name,
-            score=display_score(signature, float(each.metric.score(statistics.sum(axis=0)))),
-            interval=interval,
-            signature=signature,
-            sentences=tuple(
-                display_score(signature, score)
-                for score in score_sentences(each.metric, statistics).tolist()
-            ),
-            ids=known_ids.names,
+        found.append(
+            MetricScore(
+                metric=each.metric.name,
+                score=display_score(signature, float(each.metric.score(statistics.sum(axis=0)))),
+                interval=interval,
+                signature=signature,
+                sentences=tuple(
+                    display_score(signature, score)
+                    for score in score_sentences(each.metric, statistics).tolist()
+                ),
+                ids=known_ids.names,
+            )
         )
+    views = views_of_signatures(score.signature for score in found)
+    signs: list[WarningSign] = []
+    if block is not None and block.has_texts and views:
+        rows = np.flatnonzero(np.diff(block.sentence_ids, prepend=-1))
+        lines = ScorerInput(
+            block.sentence_ids[rows], block.buffer, block.text_starts[rows], block.text_ends[rows]
+        ).lines()
+        signs = find_text_signs(references, lines, views, rewriting="lists")
+    elif texts is not None:
+        signs = find_text_signs(references, texts.lines(), views)
+    return ScoredTranslation(tuple(found), tuple(sign.message for sign in signs))
 
 
 def _read_lists(

@@ -20,6 +20,7 @@ from mosesplug.learning.lists.blocks import find_dense_features
 from mosesplug.learning.lists.made_features import check_derived_features
 from mosesplug.learning.lists.merging import NO_REFERENCES, store_lists
 from mosesplug.learning.lists.outside import find_metric_of
+from mosesplug.learning.lists.text_notes import note_text_signs
 from mosesplug.learning.sparse_coverage import warn_of_sparse
 from mosesplug.learning.weights import arrange_weights
 from mosesplug.metrics import Metric
@@ -46,6 +47,7 @@ class OracleLists:
         signature: the metric's signature.
         scores: model scores, float64 ``[n_hyps]``; None to keep the order of the lists.
         ids: the sentence ids that are texts, by their numbers; empty if they are integers.
+        warnings: what to check about the texts and the references.
     """
 
     store: NBestStore
@@ -54,6 +56,7 @@ class OracleLists:
     signature: str
     scores: NDArray[np.float64] | None
     ids: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def name_sentence(self, sentence: int) -> str:
         """Return the id of a sentence as the lists have it."""
@@ -117,7 +120,10 @@ def open_oracle_lists(
                 model_scores = _score_lists(lists, weights, str(run.path))
             else:
                 model_scores = lists.model_scores(run.vector)
-            yield OracleLists(run.store, lists, data.problem.metric, data.signature, model_scores)
+            measure, signature = data.problem.metric, data.signature
+            yield OracleLists(
+                run.store, lists, measure, signature, model_scores, warnings=data.notes
+            )
         return
     measure = find_metric_of(metric, metric_settings, parse_score_sources(settings.scores))
     if references is None and needs_texts(measure):
@@ -137,7 +143,8 @@ def open_oracle_lists(
             check_derived_features(weights, settings)
             ranking = _score_lists(lists, weights, ", ".join(map(str, places)))
         signature = stored.prepared_references.signature
-        yield OracleLists(stored.store, lists, measure, signature, ranking, stored.ids)
+        notes = note_text_signs(stored.store, stored.references, signature)
+        yield OracleLists(stored.store, lists, measure, signature, ranking, stored.ids, notes)
 
 
 def _score_lists(lists: TuningSet, file: WeightFile, source: str) -> NDArray[np.float64]:

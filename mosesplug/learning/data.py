@@ -190,7 +190,8 @@ def read_held_out_lists(
         loaded=lambda done: progress(done, len(files), "held-out lists"),
     )
     tuning_set = _move_to_space(lists.tuning_set, space)
-    return HeldOutLists(replace(problem, tuning_set=tuning_set), lists.watched_metrics)
+    notes = tuple(f"held-out lists: {note}" for note in lists.notes)
+    return HeldOutLists(replace(problem, tuning_set=tuning_set), lists.watched_metrics, notes)
 
 
 def _find_watched(settings: LearningSettings, objective: Metric) -> tuple[Metric, ...]:
@@ -235,6 +236,7 @@ def _read_lists(
         lists.hypotheses,
         settings.threads,
         lists.watched_metrics,
+        lists.notes,
     )
     return _note_missing(data, lists.tuning_set.n_sentences, "hypotheses", "lists")
 

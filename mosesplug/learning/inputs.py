@@ -136,10 +136,12 @@ class HeldOutLists:
     Attributes:
         problem: the lists in the feature space of the data to learn from.
         watched_metrics: metrics that are reported and not optimized, on the rows of these lists.
+        notes: what a user should know about the lists.
     """
 
     problem: Problem
     watched_metrics: tuple[WatchedMetric, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -185,6 +187,7 @@ def make_list_data(
     hypotheses: int,
     threads: int,
     watched: tuple[WatchedMetric, ...] = (),
+    notes: tuple[str, ...] = (),
 ) -> LearningData:
     """Return merged lists to learn from.
 
@@ -196,6 +199,7 @@ def make_list_data(
         hypotheses: number of hypotheses before duplicates were removed.
         threads: maximum number of threads.
         watched: metrics that are reported and not optimized.
+        notes: what a user should know about the lists.
     """
     sentences = np.flatnonzero(np.diff(lists.offsets)).astype(np.int64)
     return LearningData(
@@ -207,6 +211,7 @@ def make_list_data(
         signature,
         sentences,
         _restrict_lists,
+        notes,
         watched_metrics=watched,
     )
 

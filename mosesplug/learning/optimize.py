@@ -185,7 +185,11 @@ def optimize(
         data,
         held_out,
         result,
-        [*data.notes, *find_warnings(data.problem.tuning_set, result)],
+        [
+            *data.notes,
+            *(() if held_out is None else held_out.notes),
+            *find_warnings(data.problem.tuning_set, result),
+        ],
         (*result.solution.notes, *_explain_untuned(data.problem, optimizer)),
         loaded - began,
         time.perf_counter() - loaded,

@@ -21,13 +21,14 @@ from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics.hypotheses import HypothesisRanges, rewrite_texts
 
 __all__ = [
+    "NORMALIZATIONS",
     "Normalization",
     "parse_factors",
     "parse_normalization",
     "select_factors",
 ]
 
-_NORMALIZATIONS = ("nfkc", "lower", "punct")
+NORMALIZATIONS = ("nfkc", "lower", "punct")
 """The normalizations, in the order in which they are applied."""
 
 
@@ -46,14 +47,14 @@ class Normalization:
 
     def __post_init__(self) -> None:
         for step in self.steps:
-            if step not in _NORMALIZATIONS:
+            if step not in NORMALIZATIONS:
                 raise UsageError(
-                    f"unknown normalization {step!r}: use {', '.join(sorted(_NORMALIZATIONS))}, "
+                    f"unknown normalization {step!r}: use {', '.join(sorted(NORMALIZATIONS))}, "
                     "or several with + between them, as in normalize:lower+punct"
                 )
             if self.steps.count(step) > 1:
                 raise UsageError(f"the normalization {step} is given twice")
-        ordered = tuple(step for step in _NORMALIZATIONS if step in self.steps)
+        ordered = tuple(step for step in NORMALIZATIONS if step in self.steps)
         object.__setattr__(self, "steps", ordered)
 
     def signature(self) -> str:

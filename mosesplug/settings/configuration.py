@@ -294,8 +294,8 @@ class Configuration:
         panel="Output",
         can_be_abbreviated=True,
         details="No weights are written if one weight dominates all others, a score falls, "
-        "references are in another language or tokenized differently, lists have one "
-        "hypothesis each, or features never vary.",
+        "references are in another language, tokenized differently or otherwise not what they "
+        "seem, lists have one hypothesis each, or features never vary.",
     )
     max_drop: float = setting(
         0.05,

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import count
 from typing import Any
 
@@ -20,18 +19,17 @@ from formats.nbest.files import NBestList
 from formats.references import read_references
 from formats.text import read_lines
 from mosesplug.errors import DataError, OptimizerError
-from mosesplug.metrics.tokenizers import tokenize_lines, tokenizer_of_signature
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.events import Note, Watcher
 from mosesplug.tuning.online.source import is_same_start
+from mosesplug.tuning.text_signs.comparison import find_source_signs, find_text_signs
+from mosesplug.tuning.text_signs.view import views_of_signatures
 from mosesplug.tuning.warning_signs import (
     WarningSign,
     find_list_signs,
     find_score_signs,
-    find_source_signs,
-    find_text_signs,
     find_weight_signs,
 )
 from mosesplug.tuning.weights import Weights
@@ -213,11 +211,7 @@ class FirstLook:
     def __init__(self, context: Context) -> None:
         configuration = context.data.configuration
         self._context = context
-        self._waits = (
-            configuration.strict
-            and _is_text(configuration)
-            and not context.files.store.iterations()
-        )
+        self._waits = configuration.strict and not context.files.store.iterations()
         self._outputs: dict[int, bytes] = {}
 
     def __call__(self, lists: Sequence[NBestList]) -> None:
@@ -277,8 +271,7 @@ def _is_text(configuration: Configuration) -> bool:
 def _first_list_signs(context: Context, start: Mapping[str, Any]) -> list[WarningSign]:
     """Return signs in the first iteration's lists, those that explain others first."""
     lists = _read_first_lists(context, start, _SENTENCES)
-    texts = _text_signs(context, lists.outputs) if _is_text(context.data.configuration) else []
-    return [*texts, *find_list_signs(*lists.parts)]
+    return [*_text_signs(context, lists.outputs), *find_list_signs(*lists.parts)]
 
 
 def _explain_untuned(context: Context) -> str | None:
@@ -292,18 +285,22 @@ def _explain_untuned(context: Context) -> str | None:
 
 def _text_signs(context: Context, outputs: Mapping[int, bytes]) -> list[WarningSign]:
     """Signs in input, references and translations of some sentences."""
+    configuration, signature = context.data.configuration, context.data.references.signature
+    views = views_of_signatures([signature])
+    if not views:
+        return []
     numbers = sorted(outputs)
-    source = read_lines(context.data.configuration.source)
-    references = read_references(context.data.configuration.references)
-    signature = context.data.references.signature
-    tokenize = partial(tokenize_lines, tokenizer_of_signature(signature), lowercase=False)
-    texts = (
-        [source[i] for i in numbers],
-        [tokenize([lines[i] for i in numbers]) for lines in references],
-        tokenize([outputs[i] for i in numbers]),
-    )
-    cased = "case:lc" not in signature
-    return [*find_source_signs(*texts), *find_text_signs(*texts, cased=cased)]
+    references = [
+        [lines[i] for i in numbers] for lines in read_references(configuration.references)
+    ]
+    texts = [outputs[i] for i in numbers]
+    if not _is_text(configuration):
+        return find_text_signs(references, texts, views, rewriting="lists")
+    source = [line for i, line in enumerate(read_lines(configuration.source)) if i in outputs]
+    return [
+        *find_source_signs(source, references, texts),
+        *find_text_signs(references, texts, views, source=source, rewriting="lists"),
+    ]
 
 
 def _scores(store: NBestStore) -> list[float]:

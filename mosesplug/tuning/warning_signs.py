@@ -8,9 +8,7 @@ norm), or zeros with a score of 0 (lists of empty hypotheses), which other tools
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,8 +20,6 @@ __all__ = [
     "WarningSign",
     "find_list_signs",
     "find_score_signs",
-    "find_source_signs",
-    "find_text_signs",
     "find_weight_signs",
 ]
 
@@ -32,13 +28,6 @@ NOTHING = 1e-30
 
 ALMOST_ALL = 0.999
 """Share of the L1 norm that no single weight of a sound system has."""
-
-_ENTITY = re.compile(rb"&(?:apos|quot|amp|lt|gt|#91|#93|#124);")
-_RAW = re.compile(rb"['\"&<>\[\]|]")
-_MARKS = frozenset((b".", b",", b"?", b"!", b";", b":"))
-_FEW_TOKENS = 100
-_FEW_LINES = 5
-_LONG_LINE = 4
 
 
 @dataclass(frozen=True)
@@ -164,133 +153,3 @@ def _find_varying(lists: TuningSet) -> Iterator[bool]:
     inner[bounds[(bounds > 0) & (bounds < lists.n_hyps)] - 1] = False
     for column in lists.dense.T:
         yield bool((np.diff(column) != 0)[inner].any())
-
-
-def find_source_signs(
-    source: Sequence[bytes],
-    references: Sequence[Sequence[bytes]],
-    outputs: Sequence[bytes] | None = None,
-) -> list[WarningSign]:
-    """Find a reference that is the input: nine of ten longer lines are the same.
-
-    Args:
-        source: lines of the input.
-        references: ``[reference][line]``.
-        outputs: the decoder's translations, if known. If they resemble the input, too, source and
-            target language are the same.
-    """
-    if outputs is not None and _measure_overlap(outputs, [source]) > 0.5:
-        return []
-    long = [i for i, line in enumerate(source) if len(line.split()) >= _LONG_LINE]
-    if len(long) < _FEW_LINES:
-        return []
-    for number, lines in enumerate(references):
-        same = sum(source[i].split() == lines[i].split() for i in long if i < len(lines))
-        if same >= 0.9 * len(long):
-            return [
-                WarningSign(
-                    "reference is input",
-                    f"{same} of {len(long)} longer lines of reference {number} are those of the"
-                    " input: is it the translation?",
-                )
-            ]
-    return []
-
-
-def find_text_signs(
-    source: Sequence[bytes],
-    references: Sequence[Sequence[bytes]],
-    outputs: Sequence[bytes],
-    *,
-    cased: bool = True,
-) -> list[WarningSign]:
-    """Find references in another language or tokenization than the translations.
-
-    Args:
-        source: lines of the input.
-        references: ``[reference][line]``.
-        outputs: the decoder's translations, line by line.
-        cased: whether the metric distinguishes capital letters.
-    """
-    tokens = Counter(token for line in outputs for token in line.split())
-    if tokens.total() < _FEW_TOKENS:
-        return []
-    every = [line for lines in references for line in lines]
-    known = Counter(token for line in every for token in line.split())
-    found = []
-    of_source = _measure_overlap(outputs, [source])
-    of_references = _measure_overlap(outputs, references)
-    if of_source > 0.5 and of_source > of_references + 0.2:
-        found.append(
-            WarningSign(
-                "resembles input",
-                f"{of_source:.0%} of the words of translations stand in the input, and"
-                f" {of_references:.0%} in the references: are input and reference swapped?",
-            )
-        )
-    for name, seen in _compare_spellings(tokens, known, every, outputs, cased):
-        found.append(
-            WarningSign(
-                name,
-                f"{seen}: tokenize the references as the training text was, or the scores mean"
-                " little",
-            )
-        )
-    strange = sum(n for token, n in tokens.items() if token not in known) / tokens.total()
-    if strange > 0.8 and not found:
-        found.append(
-            WarningSign(
-                "unknown words",
-                f"{strange:.0%} of the words of translations stand in no reference: are these"
-                " references of the input, in the language translated into?",
-            )
-        )
-    return found
-
-
-def _measure_overlap(outputs: Sequence[bytes], others: Sequence[Sequence[bytes]]) -> float:
-    """Share of output tokens that the closest other text has in the same line."""
-    total = same = 0
-    for number, line in enumerate(outputs):
-        tokens = Counter(line.split())
-        total += tokens.total()
-        lines = (lines[number] for lines in others if number < len(lines))
-        same += max(((tokens & Counter(other.split())).total() for other in lines), default=0)
-    return same / max(total, 1)
-
-
-def _compare_spellings(
-    tokens: Counter[bytes],
-    known: Counter[bytes],
-    references: Sequence[bytes],
-    outputs: Sequence[bytes],
-    cased: bool,
-) -> Iterator[tuple[str, str]]:
-    """Differences in spelling between references and translations."""
-    escaped, escaped_there = _count(_ENTITY.search, tokens), _count(_ENTITY.search, known)
-    raw, raw_there = _count(_RAW.search, tokens), _count(_RAW.search, known)
-    if escaped >= _FEW_LINES and not escaped_there and raw_there:
-        yield "escapes", "translations have escaped characters (&apos; &quot;), references have not"
-    elif escaped_there >= _FEW_LINES and not escaped and raw - escaped > 0:
-        yield "escapes", "references have escaped characters (&apos; &quot;), translations have not"
-    detached, detached_there = (sum(bag[mark] for mark in _MARKS) for bag in (tokens, known))
-    attached, attached_there = (_count_attached(lines) for lines in (outputs, references))
-    if detached > attached and attached_there > 4 * detached_there and attached_there > _FEW_LINES:
-        yield "punctuation", "punctuation is detached in translations and attached in references"
-    elif detached_there > attached_there and attached > 4 * detached and attached > _FEW_LINES:
-        yield "punctuation", "punctuation is attached in translations and detached in references"
-    if cased:
-        lower = {token.lower() for token in known}
-        other = sum(n for t, n in tokens.items() if t not in known and t.lower() in lower)
-        if other > 0.25 * tokens.total():
-            yield "case", f"{other / tokens.total():.0%} of words differ in their case alone"
-
-
-def _count(is_one: Callable[[bytes], object], bag: Counter[bytes]) -> int:
-    return sum(count for token, count in bag.items() if is_one(token))
-
-
-def _count_attached(lines: Sequence[bytes]) -> int:
-    """Number of lines whose last token is a word that ends in a punctuation mark."""
-    last = (line.split()[-1:] for line in lines)
-    return sum(len(token) > 1 and token[-1:] in _MARKS for each in last for token in each)

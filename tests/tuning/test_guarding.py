@@ -80,7 +80,7 @@ def test_texts_are_judged_before_the_epoch_is_over(
     toy: Any, log: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mosesplug.tuning.guarding._EARLY_SENTENCES", 8)
-    monkeypatch.setattr("mosesplug.tuning.warning_signs._FEW_TOKENS", 10)
+    monkeypatch.setattr("mosesplug.tuning.text_signs.side._FEW_TOKENS", 10)
     configuration = of_regime(toy, "online", strict=True)
     (toy.directory / "reference").write_text("anything else\n" * 12)
     with pytest.raises(

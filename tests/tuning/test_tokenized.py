@@ -51,7 +51,7 @@ def test_warning_signs_are_those_of_tokenized_text(
     toy: Any, log: Any, tokenizer: str, warned: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Words that all end in a point are words of the lists only if they are tokenized."""
-    monkeypatch.setattr("mosesplug.tuning.warning_signs._FEW_TOKENS", 10)
+    monkeypatch.setattr("mosesplug.tuning.text_signs.side._FEW_TOKENS", 10)
     lines = (toy.directory / "reference0").read_text().splitlines()
     text = "".join(". ".join(line.split()) + ".\n" for line in lines)
     (toy.directory / "reference").write_text(text)

@@ -6,18 +6,13 @@ import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from formats.references import read_references
-from formats.text import read_lines
 from mosesplug.errors import DataError
 from mosesplug.features import FeatureSpace
-from mosesplug.learning.lists.merging import store_lists
-from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem, algorithm
 from mosesplug.optimizers.problem import no_progress
 from mosesplug.tuning import tune
@@ -26,15 +21,11 @@ from mosesplug.tuning.warning_signs import (
     WarningSign,
     find_list_signs,
     find_score_signs,
-    find_source_signs,
-    find_text_signs,
     find_weight_signs,
 )
 from tests.optimizers.problems import planted, tuning_set
 
 pytestmark = pytest.mark.usefixtures("decoder_in_process")
-
-DEMO = Path(__file__).parents[2] / "moses-config" / "demo"
 
 # What tools have written into moses.ini without a word.
 TINY = (1, 1.99e-39, 1.6e-39, 1.64e-39, 2.05e-39, 2.16e-39, 2.89e-39, 3.75e-39, 2.59e-39)
@@ -122,67 +113,6 @@ def test_lists_without_diversity() -> None:
     assert names(find_list_signs(made)) == ["no diversity"]
     assert not find_list_signs(tuning_set([1, 2, 3], np.arange(12).reshape(6, 2), np.zeros(6)))
     assert not find_list_signs(tuning_set([0, 0], np.zeros((0, 2)), np.zeros(0)))
-
-
-SOURCE = [b"das haus ist klein und der hund sieht es nicht ."] * 20
-TRANSLATION = [b"the house is small , and the dog &apos;s eyes do not see it ."] * 20
-
-
-@pytest.mark.parametrize(
-    ("reference", "name"),
-    [
-        (b"the house is small , and the dog &apos;s eyes do not see it .", None),
-        (b"the little house is small and the dog cannot see it .", None),
-        (b"the house is small , and the dog 's eyes do not see it .", "escapes"),
-        (b"The House Is Small , And The Dog &apos;s Eyes do not see it .", "case"),
-        (b"the house is small, and the dog &apos;s eyes do not see it.", "punctuation"),
-        (b"la maison est petite et le chien ne la voit pas", "unknown words"),
-    ],
-)
-def test_references_of_another_kind(reference: bytes, name: str | None) -> None:
-    found = find_text_signs(SOURCE, [[reference] * 20], TRANSLATION)
-    assert names(found) == ([] if name is None else [name])
-
-
-def test_case_does_not_count_where_the_metric_folds_it() -> None:
-    upper = [[line.title().replace(b"&Apos;S", b"&apos;s") for line in TRANSLATION]]
-    assert "case" in names(find_text_signs(SOURCE, upper, TRANSLATION))
-    assert "case" not in names(find_text_signs(SOURCE, upper, TRANSLATION, cased=False))
-
-
-def test_input_and_reference_swapped() -> None:
-    """A decoder given its own target language passes the words on."""
-    assert "resembles input" in names(find_text_signs(TRANSLATION, [SOURCE], TRANSLATION))
-    # Correction of a text leaves most of it as it was.
-    corrected = [line.replace(b"small", b"little") for line in TRANSLATION]
-    assert not find_text_signs(TRANSLATION, [corrected], TRANSLATION)
-
-
-def test_a_reference_that_is_the_input() -> None:
-    assert names(find_source_signs(SOURCE, [TRANSLATION, SOURCE])) == ["reference is input"]
-    assert not find_source_signs(SOURCE, [TRANSLATION])
-    assert not find_source_signs([b"42"] * 50, [[b"42"] * 50])
-    assert find_source_signs(SOURCE, [SOURCE], TRANSLATION)
-    # Into the same language: translations are much like the input, too.
-    assert not find_source_signs(SOURCE, [SOURCE], SOURCE)
-
-
-def test_the_recorded_system_is_sound(multi30k: Path) -> None:
-    lists = [multi30k / "mert-work/run1.best100.out.gz"]
-    place = multi30k / "text"
-    with store_lists(lists, place / "dev.en", metric("BLEU", "")) as stored:
-        assert not find_list_signs(stored.store.tuning_set())
-        outputs = [stored.store.hypotheses(sentence, 1)[0] for sentence in range(200)]
-    source, references = read_lines(place / "dev.de"), read_references(place / "dev.en")
-    assert not find_source_signs(source, references)
-    assert not find_text_signs(source[:200], [references[0][:200]], outputs)
-    assert find_text_signs(references[0][:200], [source[:200]], outputs)
-
-
-def test_the_demo_is_sound() -> None:
-    source, references = read_lines(DEMO / "tune.tarvian"), read_references(DEMO / "tune.english")
-    assert not find_source_signs(source, references)
-    assert not find_text_signs(source, references, references[0])
 
 
 def turn_reference(toy: Any) -> None:

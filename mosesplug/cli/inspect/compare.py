@@ -109,7 +109,7 @@ def compare(
     """
     from formats.references import read_references, reference_files
     from mosesplug.api.scoring import compare_all
-    from mosesplug.cli.shared.output import check_output, progress_bar
+    from mosesplug.cli.shared.output import check_output, print_warnings, progress_bar
     from mosesplug.evaluation.comparison import parse_systems
     from mosesplug.evaluation.outside import attach_scores
     from mosesplug.evaluation.scoring import DEFAULT_METRICS
@@ -166,6 +166,7 @@ def compare(
             seed=seed,
             progress=progress,
         )
+    print_warnings(results.warnings)
     if found is not None and html is not None:
         found.write_html(html, scores=results)
     facts = found.facts if found is not None and analysis else None

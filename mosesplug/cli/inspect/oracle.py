@@ -5,7 +5,6 @@ Several methods find them.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
@@ -104,6 +103,7 @@ def _oracle(
         check_output,
         check_two_outputs,
         print_json,
+        print_warnings,
         progress_bar,
     )
     from mosesplug.inspection.oracle_lists import open_oracle_lists, rank_lists
@@ -115,8 +115,7 @@ def _oracle(
     if sparse_weights is not None and weights is None:
         raise UsageError("--sparse-weights requires --weights")
     if not quiet:
-        for warning in _warn_of_unused(settings, OracleSettings(), methods):
-            print(f"warning: {warning}", file=sys.stderr)
+        print_warnings(_warn_of_unused(settings, OracleSettings(), methods))
     list_settings = take_list_settings(given_settings)
     inputs = [*places, *([] if weights is None else find_weight_files(weights))]
     inputs += [] if sparse_weights is None else [sparse_weights]
@@ -138,6 +137,7 @@ def _oracle(
             progress=progress,
         ) as given,
     ):
+        print_warnings(given.warnings)
         ranked = rank_lists(given.lists, given.scores)
         found = compare_oracles(ranked, given.metric, methods, sizes, seed, settings, progress)
         if output is not None:

@@ -82,7 +82,7 @@ def _score(
     Example: mosesplug score output.en dev.en --metric 'BLEU tokenize:13a' --metric 'CHRF beta:2'
     """
     from mosesplug.api.scoring import score as score_translation
-    from mosesplug.cli.shared.output import print_json
+    from mosesplug.cli.shared.output import print_json, print_warnings
     from mosesplug.settings.lists import parse_column_names, split_names
     from mosesplug.settings.scores import parse_score_sources
 
@@ -121,6 +121,7 @@ def _score(
         samples=samples,
         seed=seed,
     )
+    print_warnings(found.warnings)
     if json:
         print_json([_record(each, sentences) for each in found])
         return

@@ -13,7 +13,13 @@ import typer
 
 from mosesplug.cli.learn.setting_flags import SettingFlagsCommand
 from mosesplug.cli.shared.inputs import OUTPUT
-from mosesplug.cli.shared.output import check_output, check_two_outputs, print_bytes, progress_bar
+from mosesplug.cli.shared.output import (
+    check_output,
+    check_two_outputs,
+    print_bytes,
+    print_warnings,
+    progress_bar,
+)
 from mosesplug.cli.shared.parameters import Output, Quiet
 from mosesplug.cli.shared.setting_options import (
     add_parameters,
@@ -89,13 +95,11 @@ def _optimize(
     check_output(html, "--html", inputs)
     check_two_outputs({"--output": output, "--html": html})
     to, config = find_result_format(weights_format, output, settings.init_file)
-    for warning in idle:
-        print(f"warning: {warning}", file=sys.stderr)
+    print_warnings(idle)
     print_formats(settings.nbest, settings.lists, quiet=quiet)
     with progress_bar(quiet) as progress:
         fit = fit_settings(settings, progress=progress)
-    for warning in fit.warnings[len(idle) :]:
-        print(f"warning: {warning}", file=sys.stderr)
+    print_warnings(fit.warnings[len(idle) :])
     if not quiet:
         print_report(fit.result, settings, fit.gains)
     if html is not None:

@@ -26,6 +26,7 @@ __all__ = [
     "open_output",
     "print_bytes",
     "print_json",
+    "print_warnings",
     "progress_bar",
     "write_output",
 ]
@@ -74,6 +75,12 @@ def print_bytes(data: bytes) -> None:
     sys.stdout.flush()
     sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()
+
+
+def print_warnings(warnings: Iterable[str]) -> None:
+    """Print warnings to stderr, a line for each."""
+    for warning in warnings:
+        print(f"warning: {warning}", file=sys.stderr)
 
 
 def print_json(document: Any) -> None:

@@ -27,6 +27,7 @@ from mosesplug.learning.lists.blocks import (
     read_lists_ahead,
 )
 from mosesplug.learning.lists.references import check_reference_count, match_references
+from mosesplug.learning.lists.text_notes import note_text_signs
 from mosesplug.learning.watched import WatchedMetric, join_metrics, split_statistics
 from mosesplug.metrics import Metric, PreparedReferences
 from mosesplug.metrics.interpolated import InterpolatedReferences
@@ -65,12 +66,14 @@ class MergedLists:
         signature: the metric with its settings and the number of references.
         hypotheses: number of hypotheses read, duplicates included.
         watched_metrics: metrics that are reported beside it, with their statistics.
+        notes: what to check about the texts and the references.
     """
 
     tuning_set: TuningSet
     signature: str
     hypotheses: int
     watched_metrics: tuple[WatchedMetric, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -79,12 +82,14 @@ class StoredLists:
 
     Attributes:
         store: open for reading.
+        references: ``[reference][line]``, a line for each sentence.
         prepared_references: the references as the metric compiled them.
         hypotheses: number of hypotheses read, duplicates included.
         ids: the sentence ids that are texts, by their numbers; empty if they are integers.
     """
 
     store: NBestStore
+    references: Sequence[Sequence[bytes]]
     prepared_references: PreparedReferences
     hypotheses: int
     ids: tuple[str, ...] = ()
@@ -139,7 +144,8 @@ def load_lists(
         if watched and isinstance(prepared, InterpolatedReferences):
             prepared = prepared.parts[0]
         lists, found = split_statistics(stored.store.tuning_set(), metric, watched)
-        return MergedLists(lists, prepared.signature, stored.hypotheses, found)
+        notes = note_text_signs(stored.store, stored.references, prepared.signature)
+        return MergedLists(lists, prepared.signature, stored.hypotheses, found, notes)
 
 
 @contextmanager
@@ -181,7 +187,7 @@ def store_lists(
             hypotheses += report.hypotheses
             loaded(number)
         check_reference_count(ids, lines, name)
-        yield StoredLists(store, prepared, hypotheses, ids.names)
+        yield StoredLists(store, lines, prepared, hypotheses, ids.names)
 
 
 def _check_first(

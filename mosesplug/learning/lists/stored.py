@@ -21,6 +21,7 @@ from mosesplug.learning.lists.merging import (
 from mosesplug.learning.lists.outside import find_metric_of, make_outside_metrics
 from mosesplug.learning.lists.references import arrange_lines
 from mosesplug.learning.lists.scores_by_text import find_scores
+from mosesplug.learning.lists.text_notes import note_text_signs
 from mosesplug.learning.watched import (
     WatchedMetric,
     find_watched,
@@ -99,9 +100,10 @@ def read_store(
                 "--refs FILE to compute its statistics"
             )
         lists = opened.tuning_set(selected)
+        notes: tuple[str, ...] = ()
         # References change nothing in stored scores from outside.
         if references is not None and (sources or needs_texts(metric)):
-            lists, signature = _score_again(
+            lists, signature, notes = _score_again(
                 opened, path, selected, lists, metric, references, sources, settings.threads,
                 progress,
             )  # fmt: skip
@@ -111,7 +113,7 @@ def read_store(
             raise UsageError(f"to report {needing[0]}, use --refs FILE")
         found: tuple[WatchedMetric, ...] = ()
         if watched:
-            scored, _ = _score_again(
+            scored, _, _ = _score_again(
                 opened, path, selected, lists, join_metrics(watched[0], watched[1:]),
                 references or NO_REFERENCES, sources, settings.threads, progress,
             )  # fmt: skip
@@ -128,7 +130,9 @@ def read_store(
                 default=decoded_with.vector(lists.space) if any(decoded_with.dense) else None,
             )
     hypotheses = sum(records[number - 1].hypotheses for number in selected)
-    return make_list_data(lists, metric, start, signature, hypotheses, settings.threads, found)
+    return make_list_data(
+        lists, metric, start, signature, hypotheses, settings.threads, found, notes
+    )
 
 
 def _score_again(
@@ -141,8 +145,8 @@ def _score_again(
     sources: Sequence[ScoreSource],
     threads: int,
     progress: Progress,
-) -> tuple[TuningSet, str]:
-    """Return lists with statistics of stored texts and scores, and the signature."""
+) -> tuple[TuningSet, str, tuple[str, ...]]:
+    """Return lists with new statistics, their signature, and notes."""
     if needs_outside(metric) and not sources:
         raise UsageError(
             f"the store at {path} holds texts, but no scores to compute {metric.name} again: add "
@@ -182,4 +186,5 @@ def _score_again(
         outside,
         threads=threads,
     )
-    return replace(lists, stats=statistics), prepared.signature
+    notes = note_text_signs(store, lines, prepared.signature)
+    return replace(lists, stats=statistics), prepared.signature, notes
