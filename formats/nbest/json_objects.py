@@ -6,6 +6,7 @@ A line holds one object, which is one hypothesis or one sentence::
     {"id": "utt-1", "hyp": "a b", "asr": -3.5, "lm": -7}
     {"id": "utt-1", "hyps": [{"text": "a b", "scores": {"asr": -3.5}}, {"text": "a c", ...}]}
     {"id": "utt-1", "hyps": ["a b", "a c"], "scores": {"asr": [-3.5, -4]}}
+    {"id": "utt-1", "hyps": [["a b", -3.5], ["a c", -4]]}
 
 The first line sets the form. With an object ``scores``, all numbers in it are features, and a
 number ``score`` beside it is the model score. Without it, all numbers of the object are features,
@@ -13,6 +14,9 @@ and other values are ignored. Scores of scores have names with points (``lm.forw
 numbers holds the scores of words, whose number varies. Every hypothesis must have the features of
 the first one, unless the caller names the dense ones: the value of a missing log probability is
 not 0.
+
+The output of Sockeye (``--output-type json``) has such a form, too: one sentence a line, numbered
+from 1, with costs, whose signs are changed.
 
 ``formats.nbest.json_structs`` parses whole blocks faster and leaves all errors to this module.
 """
@@ -24,16 +28,33 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from formats.errors import quote
-from formats.nbest.entry import BLANKS, FLOAT32_LIMIT, Place
-from formats.nbest.list_format import ID_NAMES, TEXT_NAMES, ListOptions
+import numpy as np
 
-__all__ = ["LIST_KEYS", "JsonHypothesis", "ListForm", "iter_hypotheses"]
+from formats.errors import quote
+from formats.nbest.block import NBestList
+from formats.nbest.entry import BLANKS, FLOAT32_LIMIT, Place
+from formats.nbest.list_format import ID_NAMES, TEXT_NAMES, ListOptions, SentenceIds
+from formats.nbest.regroup import make_block, pack_texts
+
+__all__ = [
+    "LIST_KEYS",
+    "JsonHypothesis",
+    "ListForm",
+    "find_key",
+    "is_number",
+    "is_sentence_of_sockeye",
+    "iter_hypotheses",
+    "make_json_block",
+    "read_integer",
+]
 
 LIST_KEYS = ("hyps", "nbest", "hypotheses")
 
-_NO_FEATURES = ("id", "utt_id")
+_NO_FEATURES = ("id", "utt_id", "sentence_id")
 """Numbers under these keys are never features."""
+
+_SOCKEYE = frozenset(("sentence_id", "translation", "score"))
+"""The keys of every object that Sockeye writes."""
 
 LARGEST_ID = 10**18
 
@@ -74,6 +95,7 @@ class ListForm:
         selects: whether other features are ignored.
         sums_words: whether scores of words are summed, instead of ignored.
         has_score: whether hypotheses have a model score beside their features.
+        is_sockeye: whether the objects are those of Sockeye.
     """
 
     id_key: str | None
@@ -86,6 +108,7 @@ class ListForm:
     selects: bool
     sums_words: bool
     has_score: bool
+    is_sockeye: bool = False
 
     @classmethod
     def of_object(cls, found: Any, options: ListOptions, place: Place) -> ListForm:
@@ -95,8 +118,10 @@ class ListForm:
             FormatError: it is no object with hypotheses.
         """
         _require_object(found, place)
+        if is_sockeye := is_sentence_of_sockeye(found):
+            found = _convert_sockeye(found, place)
         list_key = next((key for key in LIST_KEYS if isinstance(found.get(key), list)), None)
-        id_key = next((key for key in ID_NAMES if key in found), None)
+        id_key = find_key(ID_NAMES, found)
         if id_key is None and list_key is None:
             raise place.error(
                 f"the object has no id, only {_spell(found)}",
@@ -117,13 +142,14 @@ class ListForm:
             id_key=id_key,
             is_named=id_key is not None and isinstance(found[id_key], str),
             list_key=list_key,
-            text_key=next((key for key in TEXT_NAMES if key in first), None),
+            text_key=find_key(TEXT_NAMES, first),
             is_nested=is_nested,
             names=names,
             is_open=options.dense is not None and selected is None,
             selects=selected is not None,
             sums_words=sums_words,
             has_score=is_nested and first.get("score") is not None,
+            is_sockeye=is_sockeye,
         )
 
 
@@ -142,6 +168,8 @@ def iter_hypotheses(
         FormatError: the line does not have this form.
     """
     _require_object(found, place)
+    if form.is_sockeye:
+        found = _convert_sockeye(found, place)
     sentence = number if form.id_key is None else _sentence(found, form, place)
     rows = [found] if form.list_key is None else _hypotheses(found, form.list_key, place)
     selected = form.names if form.selects else None
@@ -167,6 +195,86 @@ def iter_hypotheses(
         if form.has_score and row.get("score") is not None:
             score = _number(row["score"], "the score", place)
         yield JsonHypothesis(sentence, _text(row, form, place), dense, values, score)
+
+
+def make_json_block(
+    path: str,
+    rows: Sequence[JsonHypothesis],
+    lines: Sequence[int],
+    form: ListForm,
+    ids: SentenceIds,
+) -> NBestList:
+    """Return hypotheses as arrays; ``lines`` are the lines of each."""
+    sentences = [s if isinstance(s := row.sentence, int) else ids.number(s) for row in rows]
+    dense = np.array([row.dense for row in rows], dtype=np.float64)
+    return make_block(
+        path,
+        np.array(sentences, dtype=np.int64),
+        pack_texts([row.text for row in rows]) if form.text_key is not None else None,
+        form.names,
+        dense.reshape(len(rows), len(form.names)),
+        np.array(lines, dtype=np.int64),
+        scores=np.array([row.score for row in rows], dtype=np.float64),
+        sparse=[row.sparse for row in rows] if form.is_open else (),
+    )
+
+
+def find_key(names: Sequence[str], found: Mapping[str, Any]) -> str | None:
+    """Return the first name that an object has as a key."""
+    return next((name for name in names if name in found), None)
+
+
+def read_integer(digits: str) -> int:
+    """Return an integer; cut it to 400 characters, as Python limits the digits."""
+    return int(digits[:400])
+
+
+def is_sentence_of_sockeye(found: Mapping[str, Any]) -> bool:
+    """Return whether an object is a sentence as Sockeye writes it."""
+    return found.keys() >= _SOCKEYE
+
+
+def _convert_sockeye(found: Mapping[str, Any], place: Place) -> dict[str, Any]:
+    """Return a sentence of Sockeye in the form of this module.
+
+    Without alternatives there is only the translation, as that of an empty sentence. What the
+    caller of Sockeye passed through, such as ``text``, is ignored.
+    """
+    if not is_sentence_of_sockeye(found):
+        missing = min(_SOCKEYE - found.keys())
+        raise place.error(
+            f"the object has no {missing}, unlike the first one",
+            'Sockeye writes: {"sentence_id": 1, "translation": "a b", "score": 0.5, '
+            '"translations": ["a b", "a"], "scores": [[0.5], [0.75]]}',
+        )
+    number = found["sentence_id"]
+    if isinstance(number, int) and not isinstance(number, bool):
+        if number < 1:
+            raise place.error(f"sentence_id is {number}", "Sockeye counts sentences from 1")
+        number -= 1
+    texts, costs = found.get("translations"), found.get("scores")
+    if texts is None:
+        texts, costs = [found["translation"]], [found["score"]]
+    if not (isinstance(texts, list) and isinstance(costs, list) and len(texts) == len(costs)):
+        raise place.error(
+            "the object has not one of scores for each of translations",
+            "Give the output of sockeye-translate --output-type json --nbest-size N",
+        )
+    rows = [
+        {"text": text, "scores": {name: _negate(value) for name, value in _name_costs(cost)}}
+        for text, cost in zip(texts, costs, strict=True)
+    ]
+    return {"id": number, "hyps": rows}
+
+
+def _name_costs(cost: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the costs of a translation and of its target factors with their names."""
+    for number, value in enumerate(cost if isinstance(cost, list) else [cost]):
+        yield f"factor{number}_score" if number else "score", value
+
+
+def _negate(value: Any) -> Any:
+    return 0.0 - value if is_number(value) else value
 
 
 def _require_object(found: Any, place: Place) -> None:
@@ -204,6 +312,7 @@ def _hypotheses(
         )
     if any(isinstance(row, str) for row in rows):
         rows = _zip(found, list_key, rows, place)
+    rows = [_name_values(row, place) if isinstance(row, list) else row for row in rows]
     for row in rows:
         if not isinstance(row, dict):
             raise place.error(
@@ -246,6 +355,17 @@ def _zip(
     ]
 
 
+def _name_values(row: Sequence[Any], place: Place) -> dict[str, Any]:
+    """Return a hypothesis that is an array of its text and numbers as an object."""
+    if not row or not isinstance(row[0], str) or not all(map(is_number, row[1:])):
+        raise place.error(
+            "a hypothesis is a JSON list, but not of a text and numbers",
+            'A hypothesis has the form: ["a b", -3.5], or {"text": "a b", "scores": {"lm": -3.5}}',
+        )
+    names = ["score"] if len(row) == 2 else [f"score{number}" for number in range(1, len(row))]
+    return {"text": row[0], "scores": dict(zip(names, row[1:], strict=True))}
+
+
 def _features(
     row: Mapping[str, Any],
     is_nested: bool,
@@ -258,13 +378,11 @@ def _features(
     values: dict[str, float] = {}
     for name, value in _leaves(row, place) if is_nested else row.items():
         is_list = isinstance(value, list)
-        if not is_nested and (
-            name in (id_key, *_NO_FEATURES) or not (is_list or _is_number(value))
-        ):
+        if not is_nested and (name in (id_key, *_NO_FEATURES) or not (is_list or is_number(value))):
             continue
         if (is_list and not sums_words) or not (selected is None or name in selected):
             continue
-        if is_list and not is_nested and not all(map(_is_number, value)):
+        if is_list and not is_nested and not all(map(is_number, value)):
             continue
         if name in values:
             raise place.error(f"the feature {quote(name)[1:-1]} appears twice", "Rename one")
@@ -292,14 +410,15 @@ def _leaves(row: Mapping[str, Any], place: Place) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Return whether a value is a JSON number."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _number(value: Any, what: str, place: Place) -> float:
     """Return a finite number within the range of float32, or raise the error."""
     kind = "not a number"
-    if _is_number(value):
+    if is_number(value):
         if -FLOAT32_LIMIT < value < FLOAT32_LIMIT:
             return float(value)
         kind = "too large" if math.isfinite(_as_float(value)) else "not finite"

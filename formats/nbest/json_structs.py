@@ -110,6 +110,8 @@ def make_parser(first: Any, form: ListForm, path: str) -> StructParser | None:
 
 
 def _make_parser(first: Any, form: ListForm, path: str) -> StructParser | None:
+    if form.is_sockeye:
+        return None
     rows = first[form.list_key] if form.list_key is not None else [first]
     row = rows[0]
     if form.is_open or form.sums_words or form.id_key is None or not isinstance(row, dict):

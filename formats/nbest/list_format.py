@@ -25,6 +25,7 @@ from formats.text import StrPath, open_text
 __all__ = [
     "AUTO",
     "ID_NAMES",
+    "INTEGER_ID_NAMES",
     "TEXT_NAMES",
     "ListFormat",
     "ListOptions",
@@ -40,11 +41,23 @@ __all__ = [
     "split_format_name",
 ]
 
-ID_NAMES = ("id", "utt_id", "utt", "uttid", "utterance", "utterance_id", "key")
-"""Names of the column or the key with the sentence id. Only ``id`` may have integers."""
+INTEGER_ID_NAMES = ("id", "sentence_id")
+"""Names of the column or the key whose sentence ids may be integers."""
 
-TEXT_NAMES = ("hyp", "text", "hypothesis")
-"""Names of the column or the key with the hypothesis."""
+ID_NAMES = (
+    *("id", "utt_id", "utt", "uttid", "utterance", "utterance_id", "key"),
+    "sentence_id",
+)
+"""Names of the column or the key with the sentence id."""
+
+TEXT_NAMES = (
+    *("hyp", "hypothesis", "pred_text"),
+    *("generated_text", "translation_text", "summary_text", "text"),
+)
+"""Names of the column or the key with the hypothesis, also those of NeMo and Hugging Face.
+
+``text`` comes last: beside another one it is the source or the reference.
+"""
 
 PLUGINS = "mosesplug.formats"
 """The group of entry points by which other packages add formats; ``auto`` asks them last."""
@@ -114,6 +127,7 @@ class ListFormat:
         names_values: whether hypotheses may have different features, so that ``dense`` of the
             options must name the dense ones; all others are sparse.
         is_sized: whether its name is followed by the size of the groups, as ``flat:8``.
+        may_be_sized: whether its name may be followed by such a size.
         read_whole: reads a file at once, with a number of threads; None: block by block.
         recognizes_directory: returns whether a directory has this format; None: no directory has.
         explain: returns how the first lines are understood, in words, or an empty text; None: there
@@ -126,14 +140,15 @@ class ListFormat:
     read_blocks: Callable[[StrPath, ListOptions, SentenceIds], Iterator[NBestList]]
     names_values: bool = False
     is_sized: bool = False
+    may_be_sized: bool = False
     read_whole: Callable[[StrPath, ListOptions, SentenceIds, int], NBestList] | None = None
     recognizes_directory: Callable[[Path], bool] | None = None
     explain: Callable[[Sequence[bytes], ListOptions], str] | None = None
 
 
 _MODULES = (
-    *("jsonl", "fairseq", "travatar", "marian", "joshua", "cdec", "moses", "kaldi", "tsv"),
-    *("nemo", "espnet", "flat"),
+    *("documents", "jsonl", "fairseq", "travatar", "marian", "joshua", "cdec", "moses", "kaldi"),
+    *("tsv", "comma_tables", "nemo", "espnet", "transcripts", "flat"),
 )
 """The modules of ``formats.nbest.readers``, in the order in which ``auto`` asks them."""
 
@@ -168,10 +183,11 @@ def split_format_name(text: str) -> tuple[str, int | None]:
             the plug-in of this name cannot be used.
     """
     name, colon, size = text.partition(":")
-    is_sized = name != AUTO and _find_name(name).is_sized
+    found = None if name == AUTO else _find_name(name)
+    is_sized = found is not None and found.is_sized
     if not is_sized and not colon:
         return name, None
-    if not is_sized:
+    if found is None or not (is_sized or found.may_be_sized):
         raise ValueError(f"list format {text!r}: {name} takes no number, omit it")
     if not (size.isascii() and size.isdigit() and int(size)):
         raise ValueError(f"list format {text!r}: give the size of the groups, as {name}:8")
@@ -231,8 +247,8 @@ def detect_format(path: StrPath, columns: Sequence[str] | None = None) -> ListFo
 
     An empty file or a pipe counts as Moses', and a directory that no other format recognizes as one
     of Kaldi's archives. A file with as many columns as the caller names, one of them the id, is a
-    table. So is a file with tabs that no format recognizes, if the caller names the id: its reader
-    tells what is wrong.
+    table. So is a file that no format recognizes with tabs, or with as many commas as columns, if
+    the caller names the id: its reader tells what is wrong.
 
     Raises:
         FormatError: the file cannot be read, or no format recognizes it.
@@ -246,14 +262,17 @@ def detect_format(path: StrPath, columns: Sequence[str] | None = None) -> ListFo
     lines = read_first_lines(path)
     if not lines:
         return formats["moses"]
-    is_table = columns is not None and b"\t" in lines[0] and {*ID_NAMES} & {*columns}
-    if columns and is_table and lines[0].count(b"\t") == len(columns) - 1:
+    n_columns = len(columns) if columns is not None and {*ID_NAMES} & {*columns} else 0
+    is_table = n_columns > 0 and b"\t" in lines[0]
+    if is_table and lines[0].count(b"\t") == n_columns - 1:
         return formats["tsv"]
     for found in formats.values():
         if found.recognizes(lines):
             return found
     if is_table:
         return formats["tsv"]  # which says what is wrong with the number of columns
+    if n_columns > 1 and n_columns - 1 in (lines[0].count(b","), lines[0].count(b";")):
+        return formats["csv"]
     for entry in list_plugins(PLUGINS):
         # A plug-in that does not work must not hide that the list may be another one's.
         with contextlib.suppress(Exception):

@@ -6,7 +6,7 @@ again line by line, which either succeeds or names the line and the error.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -29,7 +29,7 @@ from formats.words import (
     strip_blanks,
 )
 
-__all__ = ["SKIPPED", "TableForm", "parse_table", "split_line"]
+__all__ = ["SKIPPED", "TableForm", "parse_rows", "parse_table", "split_line"]
 
 SKIPPED = "-"
 """The name of a column that is not read."""
@@ -176,15 +176,32 @@ def _parse_slowly(
     text: bytes, form: TableForm, path: str, first_line: int, ids: SentenceIds, n_before: int
 ) -> NBestList:
     """Parse line by line, and raise the error of the first invalid line."""
+    lines = enumerate(text.removesuffix(b"\n").split(b"\n"), start=first_line)
+    rows = (
+        (number, split_line(line))
+        for number, line in lines
+        if line.strip(BLANKS) or form.keeps_empty
+    )
+    return parse_rows(rows, form, path, ids, n_before)
+
+
+def parse_rows(
+    rows: Iterable[tuple[int, Sequence[bytes]]],
+    form: TableForm,
+    path: str,
+    ids: SentenceIds,
+    n_before: int = 0,
+) -> NBestList:
+    """Parse rows that are split into columns, each with the number of its line.
+
+    Other arguments and errors are as for ``parse_table``.
+    """
     sentences: list[int] = []
     texts: list[bytes] = []
     values: list[list[float]] = []
     lines: list[int] = []
-    for number, line in enumerate(text.removesuffix(b"\n").split(b"\n"), start=first_line):
-        if not line.strip(BLANKS) and not form.keeps_empty:
-            continue
+    for number, fields in rows:
         place = Place(path, number)
-        fields = split_line(line)
         if len(fields) != len(form.columns):
             raise place.error(
                 f"the line has {len(fields)} columns, not {len(form.columns)} "

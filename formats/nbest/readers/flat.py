@@ -14,8 +14,8 @@ from formats.errors import FormatError
 from formats.nbest.block import NBestList
 from formats.nbest.entry import Place
 from formats.nbest.list_format import ListFormat, ListOptions, SentenceIds
-from formats.nbest.readers.tsv import check_columns
 from formats.nbest.regroup import iter_line_blocks, join_sentences
+from formats.nbest.table_columns import check_columns
 from formats.nbest.tables import SKIPPED, TableForm, parse_table, split_line
 from formats.text import StrPath
 

@@ -7,13 +7,18 @@ from collections.abc import Iterator, Sequence
 from os import fspath
 from typing import Any
 
-import numpy as np
-
+from formats.errors import FormatError
 from formats.nbest.block import NBestList
 from formats.nbest.entry import BLANKS, Place
-from formats.nbest.json_objects import JsonHypothesis, ListForm, iter_hypotheses
-from formats.nbest.list_format import ListFormat, ListOptions, SentenceIds
-from formats.nbest.regroup import iter_line_blocks, join_sentences, make_block, pack_texts
+from formats.nbest.json_objects import (
+    JsonHypothesis,
+    ListForm,
+    iter_hypotheses,
+    make_json_block,
+    read_integer,
+)
+from formats.nbest.list_format import TEXT_NAMES, ListFormat, ListOptions, SentenceIds
+from formats.nbest.regroup import iter_line_blocks, join_sentences
 from formats.text import StrPath
 
 __all__ = ["LIST_FORMAT"]
@@ -61,7 +66,7 @@ def _first_object(text: bytes, path: str, first_line: int) -> tuple[Any, Place] 
 def _decode(line: bytes, place: Place) -> Any:
     """Return what a line holds; bytes that are no UTF-8 are kept."""
     try:
-        return json.loads(line.decode("utf-8", "surrogateescape"), parse_int=_integer)
+        return json.loads(line.decode("utf-8", "surrogateescape"), parse_int=read_integer)
     except (ValueError, RecursionError) as error:
         reason = (
             str(error) if isinstance(error, json.JSONDecodeError) else "it is nested too deeply"
@@ -70,11 +75,6 @@ def _decode(line: bytes, place: Place) -> Any:
             f"the line is not JSON: {reason}",
             'Each line is one object, as {"id": "utt-1", "hyp": "a b", "scores": {"lm": -3.5}}',
         ) from None
-
-
-def _integer(digits: str) -> int:
-    """Return an integer; cut it to 400 characters, as Python limits the digits."""
-    return int(digits[:400])
 
 
 def _parse_slowly(
@@ -90,18 +90,21 @@ def _parse_slowly(
             rows += found
             lines += [number] * len(found)
             n_objects += 1
-    sentences = [s if isinstance(s := row.sentence, int) else ids.number(s) for row in rows]
-    dense = np.array([row.dense for row in rows], dtype=np.float64)
-    return make_block(
-        first.path,
-        np.array(sentences, dtype=np.int64),
-        pack_texts([row.text for row in rows]) if form.text_key is not None else None,
-        form.names,
-        dense.reshape(len(rows), len(form.names)),
-        np.array(lines, dtype=np.int64),
-        scores=np.array([row.score for row in rows], dtype=np.float64),
-        sparse=[row.sparse for row in rows] if form.is_open else (),
-    )
+    return make_json_block(first.path, rows, lines, form, ids)
+
+
+def _explain(lines: Sequence[bytes], options: ListOptions) -> str:
+    """Return which key is the hypothesis where several could be."""
+    try:
+        found = _decode(lines[0], Place("", 1))
+        form = ListForm.of_object(found, options, Place("", 1))
+    except FormatError:
+        return ""  # the reader says it, with the file
+    if form.is_sockeye:
+        return "the output of Sockeye: costs, whose signs are changed"
+    row = found if form.list_key is None else found[form.list_key][0]
+    others = [key for key in TEXT_NAMES if key in row and key != form.text_key]
+    return f"hypothesis in key {form.text_key}, not {', '.join(others)}" if others else ""
 
 
 LIST_FORMAT = ListFormat(
@@ -109,4 +112,5 @@ LIST_FORMAT = ListFormat(
     summary='{"id": "utt-1", "hyp": "a b", "scores": {"lm": -3.5}}',
     recognizes=_recognizes,
     read_blocks=_read_blocks,
+    explain=_explain,
 )

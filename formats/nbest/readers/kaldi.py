@@ -43,8 +43,8 @@ from formats.nbest.list_format import (
     ListOptions,
     SentenceIds,
 )
-from formats.nbest.readers.tsv import check_columns
 from formats.nbest.regroup import join_sentences, make_block, pack_texts
+from formats.nbest.table_columns import check_columns
 from formats.text import StrPath, open_text, require_regular_file
 
 __all__ = ["LIST_FORMAT"]

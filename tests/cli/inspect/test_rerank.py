@@ -83,7 +83,9 @@ def test_a_list_without_texts_needs_a_file_for_the_list(run: Run) -> None:
     Path("weights").write_text("lm= 1\n")
     code, out, err = run("--weights", "weights")
     assert (code, out) == (1, "")
-    assert "list: the list has no texts to print: no key or column is named hyp, text or" in err
+    assert (
+        "list: the list has no texts to print: no key or column is named hyp, hypothesis, " in err
+    )
     assert run("--weights", "weights", "--output-nbest", "sorted")[0] == 0
 
 

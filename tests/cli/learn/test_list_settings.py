@@ -123,7 +123,7 @@ def test_oracle_names_sentences(files: Path, capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--format", "marian"), "moses:1: no field begins with F0="),
+        (("--format", "marian"), "moses:1: no field has F0="),
         (("--format", "travatar"), "moses:1: the third field of the first hypothesis is 'lm="),
         (("--format", "cdc"), "--format: unknown list format 'cdc'; known: auto"),
         (("--rename", "lm=len"), "--rename lm=len: moses has another feature len"),

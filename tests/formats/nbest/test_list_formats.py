@@ -22,7 +22,7 @@ import pytest
 
 from formats.errors import FormatError
 from formats.nbest import files as nbest_files
-from formats.nbest import regroup
+from formats.nbest import json_values, regroup
 from formats.nbest.block import NBestList, concatenate
 from formats.nbest.list_format import (
     AUTO,
@@ -36,7 +36,7 @@ from formats.nbest.list_format import (
     register_format,
     split_format_name,
 )
-from formats.nbest.readers import espnet, fairseq, kaldi
+from formats.nbest.readers import comma_tables, documents, espnet, fairseq, kaldi
 
 DATA = Path(__file__).parents[2] / "data"
 FORMATS = sorted(list_formats())
@@ -127,8 +127,9 @@ def test_valid(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     packed = pack(path, tmp_path / "packed.gz")
     monkeypatch.setattr(regroup, "BLOCK_BYTES", 16)
     monkeypatch.setattr(fairseq, "BLOCK_BYTES", 16)
-    monkeypatch.setattr(kaldi, "BLOCK_ROWS", 1)
-    monkeypatch.setattr(espnet, "BLOCK_ROWS", 1)
+    monkeypatch.setattr(json_values, "CHUNK_BYTES", 16)
+    for reader in (kaldi, espnet, comma_tables, documents):
+        monkeypatch.setattr(reader, "BLOCK_ROWS", 1)
     ids = SentenceIds()
     blocks = list(open_blocks(packed, format, options, ids))
     assert_expected(iter(blocks), ids, path)
