@@ -1,28 +1,31 @@
 """One LMDB environment, which one process writes, with a growing map.
 
-A process opens it once. This module enforces LMDB's rules: no use after a fork, one environment per
-path, a larger map when the map is full, no remapping under arrays in use; and it raises one clear
-error for each failure.
+Readers in one process share it. This module enforces LMDB's rules: no use after a fork, one
+environment per file, a larger map when the map is full, no remapping under arrays in use; and it
+raises one clear error for each failure.
 """
 
 from __future__ import annotations
 
-import ctypes
 import errno
-import fcntl
 import os
 import socket
-import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import lmdb
-import numpy as np
-from numpy.typing import NDArray
 
 from mosesplug.errors import StoreError, StoreFull, StoreInUse
+from mosesplug.store.handles import (
+    Handle,
+    PinnedTransaction,
+    find_key,
+    guard_table,
+    share_handle,
+)
+from mosesplug.store.locks import FileLock
 from mosesplug.store.truncation import count_missing_pages
 
 __all__ = ["Environment", "PinnedTransaction"]
@@ -34,36 +37,6 @@ _TABLE_BYTES = 1 << 14
 _TOO_MANY = os.strerror(errno.EMFILE)
 _MORE_FILES = f"{_TOO_MANY}. Allow more (ulimit -n); finished iterations are kept"
 _FULL = ("No space left", "Disk quota", "File too large", "Input/output error")
-
-
-class PinnedTransaction:
-    """A read transaction that stays open as long as an array of ``view`` exists."""
-
-    def __init__(self, transaction: Any) -> None:
-        self.transaction = transaction
-        self._pid = os.getpid()
-
-    def end(self) -> None:
-        """End the transaction now, unless this is a forked child of its owner."""
-        if os.getpid() == self._pid:
-            self.transaction.abort()
-
-    def view(self, buffer: memoryview) -> NDArray[np.uint8]:
-        """Return the bytes as a read-only array, without a copy."""
-        return np.asarray(_View(buffer, self))
-
-
-class _View:
-    """The owner of mapped memory, with the array interface of NumPy."""
-
-    def __init__(self, buffer: memoryview, owner: PinnedTransaction) -> None:
-        self.owner = owner
-        self.__array_interface__ = np.frombuffer(buffer, np.uint8).__array_interface__
-
-
-def _abandon(handle: object) -> None:
-    """Leak a parent process' object: freeing it clears the parent's reader entries."""
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(handle))
 
 
 class Environment:
@@ -83,19 +56,32 @@ class Environment:
         self.path = Path(path)
         self.writable = writable
         self._pid = os.getpid()
-        self._lock: int | None = None
-        self._pins: weakref.WeakSet[PinnedTransaction] = weakref.WeakSet()
-        self._env: Any = None
+        self._lock: FileLock | None = None
+        self._handle: Handle | None = None
         if writable:
             self._make_directory()
         elif not (self.path / "data.mdb").is_file():
             raise StoreError(f"there is no n-best store at {self.path}")
         try:
-            self._env = lmdb.open(
+            if writable:
+                # Before LMDB opens its files: it could disturb a writer that copied them.
+                self._lock = self._lock_for_writing()
+            self._handle = share_handle(
+                self.path / "data.mdb", writable=writable, open_new=lambda: self._open(map_size)
+            )
+            self._check_length(self._handle)
+            self._handle.databases = self._open_databases(self._handle)
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self, map_size: int) -> Handle:
+        try:
+            environment = lmdb.open(
                 str(self.path),
                 max_dbs=len(_NAMES),
                 map_size=map_size,
-                readonly=not writable,
+                readonly=not self.writable,
                 readahead=True,
                 max_spare_txns=2,
             )
@@ -108,14 +94,8 @@ class Environment:
                 f"{self.path} cannot hold an n-best store: LMDB requires a path that is text in"
                 " this locale. Use another directory"
             ) from None
-        try:
-            self._check_length()
-            if writable:
-                self._lock = self._lock_for_writing()
-            self._databases = self._open_databases()
-        except BaseException:
-            self.close()
-            raise
+        guard = guard_table(self.path / "lock.mdb")
+        return Handle(environment, self.writable, guard, find_key(self.path / "data.mdb"))
 
     def _make_directory(self) -> None:
         """Create the directory and LMDB's reader table in it.
@@ -148,11 +128,11 @@ class Environment:
                 f"cannot make the n-best store at {self.path}: {error.strerror}"
             ) from None
 
-    def _check_length(self) -> None:
+    def _check_length(self, handle: Handle) -> None:
         """Check that the data file is complete: reading past its end kills the process."""
         file = self.path / "data.mdb"
-        page_size = self._env.stat()["psize"]
-        pages = self._env.info()["last_pgno"] + 1
+        page_size = handle.environment.stat()["psize"]
+        pages = handle.environment.info()["last_pgno"] + 1
         if file.stat().st_size >= pages * page_size:
             return
         missing = count_missing_pages(file, page_size)
@@ -166,11 +146,7 @@ class Environment:
 
     def _explain_failure(self, error: Exception) -> StoreError:
         if "already open" in str(error):
-            return StoreInUse(
-                f"the n-best store at {self.path} is already open in this process: "
-                "close it (an open Tuner: tuner.close()) and release its arrays, or read it from "
-                "another process"
-            )
+            return self._in_use_error()
         if _TOO_MANY in str(error):
             return StoreError(f"the n-best store at {self.path} cannot be opened: {_MORE_FILES}")
         return StoreError(
@@ -178,35 +154,50 @@ class Environment:
             "If its files are damaged, start in an empty directory"
         )
 
-    def _lock_for_writing(self) -> int:
-        """Take the writer's lock: a POSIX record lock, which ends with the process."""
+    def _in_use_error(self) -> StoreInUse:
+        return StoreInUse(
+            f"the n-best store at {self.path} is already open in this process: "
+            "close it (an open Tuner: tuner.close()) and release its arrays, or read it from "
+            "another process"
+        )
+
+    def _lock_for_writing(self) -> FileLock:
+        """Take the writer's lock, and write into its file who has it."""
+        own = f"process {os.getpid()} on {socket.gethostname()}"
         try:
-            descriptor = os.open(self.path / "writer.lock", os.O_RDWR | os.O_CREAT, 0o666)
+            descriptor = os.open(
+                self.path / "writer.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666
+            )
         except OSError as error:
             raise self._translated(error) from None
         try:
-            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock = FileLock(descriptor, exclusive=True)
         except OSError:
             holder = os.read(descriptor, 1000).decode(errors="replace").strip()
             os.close(descriptor)
+            if holder == own:
+                raise self._in_use_error() from None
             raise StoreError(
                 f"the n-best store at {self.path} is being written by "
                 f"{holder or 'another process'}: wait for it, or open the store to read"
             ) from None
         try:
             os.ftruncate(descriptor, 0)
-            os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode())
+            os.write(descriptor, f"{own}\n".encode())
         except OSError as error:
-            os.close(descriptor)
+            lock.release()
             raise self._translated(error) from None
-        return descriptor
+        return lock
 
-    def _open_databases(self) -> dict[str, Any]:
+    def _open_databases(self, handle: Handle) -> dict[str, Any]:
+        if handle.databases:
+            return handle.databases  # of another reader
+        environment = handle.environment
         try:
             if not self.writable:
-                return {name: self._env.open_db(name.encode(), create=False) for name in _NAMES}
-            with self._env.begin(write=True) as transaction:
-                return {name: self._env.open_db(name.encode(), transaction) for name in _NAMES}
+                return {name: environment.open_db(name.encode(), create=False) for name in _NAMES}
+            with environment.begin(write=True) as transaction:
+                return {name: environment.open_db(name.encode(), transaction) for name in _NAMES}
         except (lmdb.NotFoundError, lmdb.ReadonlyError):
             raise StoreError(
                 f"there is no n-best store at {self.path}, or it is being created"
@@ -216,12 +207,12 @@ class Environment:
 
     def __getitem__(self, name: str) -> Any:
         """Handle of a named database."""
-        return self._databases[name]
+        return self._open_handle().databases[name]
 
     @property
     def is_open(self) -> bool:
         """Whether it can be used by this process."""
-        return self._env is not None and os.getpid() == self._pid
+        return self._handle is not None and os.getpid() == self._pid
 
     def check(self) -> None:
         """Check that the environment is open and was opened by this process.
@@ -234,8 +225,12 @@ class Environment:
                 f"the n-best store at {self.path} was opened by process {self._pid}, before a "
                 f"fork: open it in process {os.getpid()} itself"
             )
-        if self._env is None:
+        self._open_handle()
+
+    def _open_handle(self) -> Handle:
+        if self._handle is None:
             raise StoreError(f"the n-best store at {self.path} is closed")
+        return self._handle
 
     def pin(self) -> PinnedTransaction:
         """Return a new read transaction: a snapshot of what is committed now.
@@ -244,17 +239,15 @@ class Environment:
             StoreError: the store is closed, belongs to a parent process, or has too many readers.
         """
         self.check()
+        handle = self._open_handle()
         try:
             try:
-                pinned = PinnedTransaction(self._env.begin(buffers=True))
+                return handle.begin()
             except lmdb.MapResizedError:
-                self._refuse_remapping()
-                self._env.set_mapsize(0)
-                pinned = PinnedTransaction(self._env.begin(buffers=True))
+                self._resize_map(handle, 0)
+                return handle.begin()
         except lmdb.Error as error:
             raise StoreError(f"cannot read the n-best store at {self.path}: {error}") from None
-        self._pins.add(pinned)
-        return pinned
 
     @contextmanager
     def reading(self) -> Iterator[Any]:
@@ -262,7 +255,7 @@ class Environment:
 
         Copy what it returns before the block ends.
         """
-        pinned = self.pin()
+        pinned, handle = self.pin(), self._open_handle()
         try:
             yield pinned.transaction
         except lmdb.Error as error:
@@ -271,8 +264,7 @@ class Environment:
                 "damaged, use a copy, or start in an empty directory"
             ) from None
         finally:
-            pinned.end()
-            self._pins.discard(pinned)
+            handle.end(pinned)
 
     def write(self, action: Callable[[Any], Result]) -> Result:
         """Run ``action(transaction)`` and commit all of it, or nothing.
@@ -287,16 +279,17 @@ class Environment:
         self.check()
         if not self.writable:
             raise StoreError(f"the n-best store at {self.path} is open read-only")
+        handle = self._open_handle()
+        environment = handle.environment
         while True:
             try:
                 # The entry of a killed reader would prevent the reuse of old pages. The check is a
                 # few system calls, and a run of days may have a reader killed at any commit.
-                self._env.reader_check()
-                with self._env.begin(write=True, buffers=True) as transaction:
+                environment.reader_check()
+                with environment.begin(write=True, buffers=True) as transaction:
                     return action(transaction)
             except lmdb.MapFullError:
-                self._refuse_remapping()
-                self._env.set_mapsize(2 * self._env.info()["map_size"])
+                self._resize_map(handle, 2 * environment.info()["map_size"])
             except (lmdb.Error, OSError, MemoryError) as error:
                 raise self._translated(error) from None
 
@@ -307,17 +300,18 @@ class Environment:
             lmdb.Error: it cannot be written.
         """
         self.check()
-        self._env.copy(str(directory), compact=True)
+        self._open_handle().environment.copy(str(directory), compact=True)
 
     def other_readers(self) -> list[int]:
         """Return the other running processes that have read the store."""
         self.check()
-        self._env.reader_check()
-        rows = [line.split() for line in self._env.readers().splitlines()[1:]]
+        environment = self._open_handle().environment
+        environment.reader_check()
+        rows = [line.split() for line in environment.readers().splitlines()[1:]]
         return sorted({int(row[0]) for row in rows if row and row[0].isdigit()} - {self._pid})
 
-    def _refuse_remapping(self) -> None:
-        if len(self._pins):
+    def _resize_map(self, handle: Handle, size: int) -> None:
+        if not handle.resize(size):
             raise StoreError(
                 f"the n-best store at {self.path} has grown, and its map cannot grow while its "
                 "arrays are in use: close snapshots before writing"
@@ -334,18 +328,12 @@ class Environment:
 
     def close(self) -> None:
         """Close the file and release the lock; arrays in use stay valid."""
-        environment, self._env = self._env, None
-        if environment is None:
-            return
-        if os.getpid() != self._pid:
-            _abandon(environment)
-            return
-        if not len(self._pins):
-            environment.close()
+        handle, self._handle = self._handle, None
+        if handle is not None and os.getpid() == self._pid:
+            handle.release()
         if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+            self._lock.release()
 
     def __del__(self) -> None:
-        if getattr(self, "_env", None) is not None:
+        if getattr(self, "_handle", None) is not None:
             self.close()

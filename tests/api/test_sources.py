@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -134,3 +135,10 @@ def test_names_of_starting_weights_that_no_graph_has(graphs: Path, tmp_path: Pat
     # A table, as of another fit, may name more.
     table = mosesplug.WeightTable.of_mapping({"LM0": 0.4, "TM0": (0.5, 0.1), "LM1": 1.0})
     mosesplug.optimize(graphs=graphs, initial=table, **form)
+
+
+def test_threads_learn_from_one_store(run: Path) -> None:
+    with ThreadPoolExecutor(2) as threads:
+        fits = threads.map(lambda _: mosesplug.optimize(store=run, options=FAST), range(2))
+        first, second = (fit.weights.vector.tolist() for fit in fits)
+    assert first == second

@@ -1,10 +1,10 @@
 """Lock a working directory: one run at a time, on any machine.
 
-The kernel's lock (``flock``) ends with the process that holds it and those that it forked, over
-NFS with the lease of its machine. Forked processes of a killed run end soon after it, so the next
-run waits for them. The lock file also names the holder, for messages. On file systems without
-locks, or whose locks count on one machine only, this name decides: a process of this machine is
-looked up, one of another machine is assumed to be alive.
+The kernel's lock (``flock``) ends when it is released, or with the process that holds it and those
+that it forked, over NFS with the lease of its machine. Forked processes of a killed run end soon
+after it, so the next run waits for them. The lock file also names the holder, for messages. On file
+systems without locks, or whose locks count on one machine only, this name decides: a process of
+this machine is looked up, one of another machine is assumed to be alive.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ def lock_directory(path: Path) -> Iterator[None]:
         DataError: another run has locked it; the message names process and machine.
         OSError: the file cannot be written.
     """
+    owner = os.getpid()
     with _open_locked(path) as file:
         try:
             file.truncate(0)
@@ -55,7 +56,11 @@ def lock_directory(path: Path) -> Iterator[None]:
         try:
             yield
         finally:
-            file.truncate(0)  # the next run need not look the process up
+            if os.getpid() == owner:  # a forked child may close what it inherited
+                file.truncate(0)  # the next run need not look the process up
+                with contextlib.suppress(OSError):  # on file systems without locks
+                    # Closing is not enough: forked processes share the lock while they live.
+                    fcntl.flock(file, fcntl.LOCK_UN)
 
 
 def _open_locked(path: Path) -> BinaryIO:

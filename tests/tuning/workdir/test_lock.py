@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -9,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -103,6 +104,52 @@ def test_processes_of_a_killed_run_that_do_not_end(
     with pytest.raises(DataError, match=message), lock_directory(tmp_path / "lock"):
         pass
     assert len(waits) == 1
+
+
+@pytest.fixture
+def forked() -> Iterator[Callable[[Callable[[], object]], None]]:
+    """A function that forks processes, which run an action first and end with the test."""
+    wait, end = os.pipe()
+    children = []
+
+    def fork(action: Callable[[], object]) -> None:
+        ready, done = os.pipe()
+        if not (child := os.fork()):
+            os.close(end)
+            action()
+            os.write(done, b"x")
+            os.read(wait, 1)
+            os._exit(0)
+        children.append(child)
+        os.close(done)
+        assert os.read(ready, 1) == b"x"
+        os.close(ready)
+
+    yield fork
+    os.close(end)
+    for child in children:
+        os.waitpid(child, 0)
+    os.close(wait)
+
+
+def test_processes_forked_during_a_run_do_not_keep_the_lock(
+    forked: Callable[[Callable[[], object]], None], tmp_path: Path
+) -> None:
+    """As the workers of a pool that lives longer than a tuner."""
+    with lock_directory(tmp_path / "lock"):
+        forked(lambda: None)
+    with lock_directory(tmp_path / "lock"):
+        pass
+
+
+def test_a_forked_process_does_not_release_its_parents_lock(
+    forked: Callable[[Callable[[], object]], None], tmp_path: Path
+) -> None:
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(lock_directory(tmp_path / "lock"))
+        forked(stack.close)
+        with pytest.raises(DataError, match=f"process {os.getpid()} on {HOST}: wait"):
+            lock_directory(tmp_path / "lock").__enter__()
 
 
 def without_locks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
