@@ -175,7 +175,7 @@ def parse_weights(
             remedy=f"Give one of the formats {', '.join(formats)}",
         )
     parsed = _parse(found, text, path)
-    return parsed if found == "json" else replace(parsed, changes=parse_list_changes(text))
+    return parsed if parsed.changes else replace(parsed, changes=parse_list_changes(text))
 
 
 def name_as_in_graphs(show: ShowWeights, fixed: Mapping[str, float], path: str) -> dict[str, float]:
@@ -235,11 +235,12 @@ def _parse(found: Format, text: bytes, path: str) -> WeightFile:
         case "tsv":
             return _split_weights(path, found, parse_tsv(path, text))
         case "yaml":
-            return _split_names(path, found, parse_yaml(path, text))
+            yaml = parse_yaml(path, text)
+            return _split_names(path, found, yaml.weights, yaml.changes)
         case "json" | "json-flat":
             json = parse_json_weights(path, text)
             if json.is_flat:
-                return _split_names(path, "json-flat", json.dense)
+                return _split_names(path, "json-flat", json.dense, json.changes)
             show = _make_show_weights(json.dense.items())
             return WeightFile(path, found, show, json.sparse, changes=json.changes)
 
@@ -291,7 +292,10 @@ def _split_weights(path: str, found: Format, known: Mapping[str, float]) -> Weig
 
 
 def _split_names(
-    path: str, found: Format, known: Mapping[str, tuple[float | None, ...]]
+    path: str,
+    found: Format,
+    known: Mapping[str, tuple[float | None, ...]],
+    changes: ListChanges,
 ) -> WeightFile:
     """Split weights by name: sparse ones have one value and an underscore."""
     dense: dict[str, tuple[float | None, ...]] = {}
@@ -301,7 +305,7 @@ def _split_names(
             sparse[name] = values[0]
         else:
             dense[name] = values
-    return WeightFile(path, found, _make_show_weights(dense.items()), sparse)
+    return WeightFile(path, found, _make_show_weights(dense.items()), sparse, changes=changes)
 
 
 def _spread(groups: Iterable[tuple[str, int]]) -> list[str]:

@@ -5,12 +5,12 @@
     {"dense": {"LM0": 0.5, "TranslationModel0": [0.1, 0.3]},
      "sparse": {"WT_auf~on": 7}}
 
-    {"lm": 0.5, "tm": 0.3}
+    {"lm": 0.5, "tm": 0.3, "length_exponent": 0.8}
 
 A dense feature has one number, or a list of them with null for a component that is not tuned.
 Either part may be missing. The second form, as scripts have it, does not tell dense from sparse
-features. ``added``, ``derived`` and ``length_exponent`` of the first are those of
-``formats.weights.list_changes``.
+features. The first also has the keys of ``formats.weights.list_changes``, the second only that of
+the exponent.
 """
 
 from __future__ import annotations
@@ -19,11 +19,19 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from formats.errors import FormatError, quote
 from formats.text import StrPath
-from formats.weights.list_changes import UNCHANGED, ListChanges
+from formats.weights.list_changes import (
+    EXPONENT,
+    RECORD_KEYS,
+    UNCHANGED,
+    ListChanges,
+    list_change_records,
+    parse_change_records,
+)
 
 __all__ = [
     "JsonWeights",
@@ -33,7 +41,7 @@ __all__ = [
     "parse_json_weights",
 ]
 
-_PARTS = ("dense", "sparse", "added", "derived", "length_exponent")
+_PARTS = ("dense", "sparse", *RECORD_KEYS)
 
 
 @dataclass(frozen=True)
@@ -79,7 +87,11 @@ def parse_json_weights(path: StrPath, text: bytes) -> JsonWeights:
     parts = _unique(document, "the file", path)
     is_flat = bool(parts) and all(_is_weight(name, value) for name, value in parts.items())
     if is_flat:
-        return JsonWeights(_parse_dense(parts, path), {}, is_flat=True)
+        exponent = {key: parts.pop(key) for key in (EXPONENT,) if key in parts}
+        if not parts:
+            raise _no_weights(path)
+        changes = parse_change_records(exponent, partial(_format_error, path=path))
+        return JsonWeights(_parse_dense(parts, path), {}, changes, is_flat=True)
     if strange := [name for name in parts if name not in _PARTS]:
         raise _format_error(f"unknown key {quote(strange[0])}", path)
     dense = _parse_dense(_unique(parts.get("dense", _Pairs()), "dense", path), path)
@@ -88,8 +100,12 @@ def parse_json_weights(path: StrPath, text: bytes) -> JsonWeights:
         for name, value in _unique(parts.get("sparse", _Pairs()), "sparse", path).items()
     }
     if not dense and not sparse:
-        raise FormatError("the file has no weights", path=path, remedy="Give a file of weights")
-    return JsonWeights(dense, sparse, _parse_changes(parts, path))
+        raise _no_weights(path)
+    records = {key: parts[key] for key in RECORD_KEYS if key in parts}
+    if "derived" in records:
+        records["derived"] = _unique(records["derived"], "derived", path)
+    changes = parse_change_records(records, partial(_format_error, path=path))
+    return JsonWeights(dense, sparse, changes)
 
 
 def _is_weight(name: str, value: object) -> bool:
@@ -111,22 +127,6 @@ def _parse_dense(found: Mapping[str, Any], path: StrPath) -> dict[str, tuple[flo
     return dense
 
 
-def _parse_changes(parts: Mapping[str, Any], path: StrPath) -> ListChanges:
-    added = parts.get("added", [])
-    if type(added) is not list or not all(isinstance(name, str) for name in added):
-        raise _format_error("added is not a list of names", path)
-    derived = _unique(parts.get("derived", _Pairs()), "derived", path)
-    for name, expression in derived.items():
-        if not isinstance(expression, str):
-            raise _format_error(f"derived has no expression of {quote(name)}", path)
-    exponent = parts.get("length_exponent", "")
-    if type(exponent) in (int, float):
-        exponent = repr(exponent)
-    if not isinstance(exponent, str):
-        raise _format_error("length_exponent is no number and no text", path)
-    return ListChanges(tuple(added), derived, exponent)
-
-
 def format_json_weights(
     dense: Iterable[tuple[str, Sequence[float | None]]],
     sparse: Mapping[str, float],
@@ -138,22 +138,23 @@ def format_json_weights(
         for part, weights in (("dense", _join_values(dense)), ("sparse", sparse))
         if weights
     ]
-    if changes.added_features:
-        parts.append(f' "added": {json.dumps(changes.added_features)}')
-    if changes.derived_features:
-        parts.append(
-            ' "derived": {\n' + ",\n".join(_format_lines(changes.derived_features, "  ")) + "\n }"
-        )
-    if changes.length_exponent:
-        parts.append(f' "length_exponent": {json.dumps(changes.length_exponent)}')
+    for key, value in list_change_records(changes).items():
+        if isinstance(value, dict):
+            parts.append(f' "{key}": {{\n' + ",\n".join(_format_lines(value, "  ")) + "\n }")
+        else:
+            parts.append(f' "{key}": {json.dumps(value)}')
     return ("{\n" + ",\n".join(parts) + "\n}\n").encode()
 
 
 def format_flat_json(
-    dense: Iterable[tuple[str, Sequence[float | None]]], sparse: Mapping[str, float]
+    dense: Iterable[tuple[str, Sequence[float | None]]],
+    sparse: Mapping[str, float],
+    exponent: float | None = None,
 ) -> bytes:
     """Return weights as a flat JSON object, one feature a line, with all digits."""
     weights = {**_join_values(dense), **sparse}
+    if exponent is not None:
+        weights[EXPONENT] = exponent
     weights |= {name: [None] for name, value in weights.items() if value is None}
     return ("{\n" + ",\n".join(_format_lines(weights, " ")) + "\n}\n").encode()
 
@@ -192,6 +193,10 @@ def _number(value: object, name: str, path: StrPath) -> float:
         if math.isfinite(number):
             return number
     raise _format_error(f"a weight of {quote(name)} is not a finite number", path)
+
+
+def _no_weights(path: StrPath) -> FormatError:
+    return FormatError("the file has no weights", path=path, remedy="Give a file of weights")
 
 
 def _format_error(message: str, path: StrPath) -> FormatError:

@@ -3,24 +3,46 @@
 Features may be added or derived, and scores divided by a power of the length.
 
 Weights are useful only for lists with the same features and the same division of scores. A file of
-weights records in comments, or under ``added``, ``derived`` and ``length_exponent`` of JSON, which
-features came from other files, which were computed, and by what power of the length scores were
-divided::
+weights records which features came from other files, which were computed, and by what power of the
+length scores were divided. JSON and YAML have keys::
+
+    {"added": ["LM"], "derived": {"lm_norm": "lm/words"}, "length_exponent": 0.8,
+     "length_features": ["lm", "LM"], "length_by": "chars"}
+
+Without ``length_features`` all features are divided; without ``length_by`` the length is the number
+of words. Name= value lines have comments::
 
     # added: LM
     # derived: lm_norm=lm/words
-    # length-exponent: 0.8
+    # length-exponent: lm,LM:0.8 chars
     lm= 0.5
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+from formats.errors import FormatError, quote
 from formats.weights.lines import decode, encode
 
-__all__ = ["UNCHANGED", "ListChanges", "format_list_changes", "parse_list_changes"]
+__all__ = [
+    "EXPONENT",
+    "RECORD_KEYS",
+    "UNCHANGED",
+    "ListChanges",
+    "format_list_changes",
+    "list_change_records",
+    "parse_change_records",
+    "parse_list_changes",
+]
+
+EXPONENT = "length_exponent"
+"""The key of the exponent."""
+
+RECORD_KEYS = ("added", "derived", EXPONENT, "length_features", "length_by")
+"""The keys of all changes."""
 
 _ADDED, _DERIVED, _LENGTH = b"# added:", b"# derived:", b"# length-exponent:"
 
@@ -81,3 +103,62 @@ def format_list_changes(changes: ListChanges) -> bytes:
     if changes.length_exponent:
         lines.append(f"{_LENGTH.decode()} {changes.length_exponent}\n")
     return encode("".join(lines))
+
+
+def list_change_records(changes: ListChanges) -> dict[str, Any]:
+    """Return changes by the keys of JSON and YAML; empty without changes."""
+    records: dict[str, Any] = {}
+    if changes.added_features:
+        records["added"] = list(changes.added_features)
+    if changes.derived_features:
+        records["derived"] = dict(changes.derived_features)
+    if changes.length_exponent:
+        spelled, _, by = changes.length_exponent.partition(" ")
+        names, colon, exponent = spelled.rpartition(":")
+        records[EXPONENT] = float(exponent)
+        if colon:
+            records["length_features"] = names.split(",")
+        if by:
+            records["length_by"] = by.strip()
+    return records
+
+
+def parse_change_records(
+    records: Mapping[str, Any], make_error: Callable[[str], FormatError]
+) -> ListChanges:
+    """Return changes that keys of JSON or YAML record.
+
+    Args:
+        records: the values of ``RECORD_KEYS``, as ``json`` reads them.
+        make_error: makes an error of what is wrong.
+
+    Raises:
+        FormatError: a value has another type.
+    """
+    added = records.get("added", [])
+    if not _is_list_of_names(added):
+        raise make_error("added is not a list of names")
+    derived = records.get("derived", {})
+    if not isinstance(derived, dict):
+        raise make_error("derived is not a mapping of names to expressions")
+    if wrong := [name for name, text in derived.items() if not isinstance(text, str)]:
+        raise make_error(f"derived has no expression of {quote(wrong[0])}")
+    exponent = records.get(EXPONENT, "")
+    if type(exponent) in (int, float):
+        exponent = repr(float(exponent))
+    if not isinstance(exponent, str):
+        raise make_error(f"{EXPONENT} is not a number")
+    features, by = records.get("length_features", []), records.get("length_by", "")
+    if not _is_list_of_names(features):
+        raise make_error("length_features is not a list of names")
+    if not isinstance(by, str) or len(by.split()) > 1:
+        raise make_error("length_by is not the name of a feature")
+    if (features or by) and not exponent:
+        raise make_error(f"{EXPONENT} is missing, which length_features and length_by are of")
+    if features:
+        exponent = f"{','.join(features)}:{exponent}"
+    return ListChanges(tuple(added), dict(derived), f"{exponent} {by}".strip())
+
+
+def _is_list_of_names(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)

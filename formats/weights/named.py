@@ -23,7 +23,12 @@ from formats.moses.ini_features import find_sparse_files
 from formats.weights.any_format import WeightFile, parse_weights, read_weights
 from formats.weights.files import read_sparse
 
-__all__ = ["find_weight_files", "read_named_weights", "sparse_companion"]
+__all__ = [
+    "find_weight_files",
+    "length_companion",
+    "read_named_weights",
+    "sparse_companion",
+]
 
 _STRING = re.compile(r"\S+=[ \t]+\S.*|\S+=[-+.0-9]\S*([ \t]+\S+=\S+)*", re.DOTALL)
 
@@ -71,6 +76,11 @@ def find_weight_files(name: str) -> tuple[Path, ...]:
 def sparse_companion(path: str | PathLike[str]) -> Path:
     """Return the file of sparse weights beside a file that cannot hold them."""
     return Path(f"{fspath(path)}.sparse")
+
+
+def length_companion(path: str | PathLike[str]) -> Path:
+    """Return the file that records the length exponent of weights beside them."""
+    return Path(f"{fspath(path)}.length")
 
 
 def _with_companion(file: WeightFile) -> WeightFile:

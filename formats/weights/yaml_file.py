@@ -9,8 +9,13 @@ Configurations of toolkits hold scales in this form.
     TranslationModel0: [0.1, 0.3]
     "WT_:~on": 7.0
 
-A feature of several values has a list, with ``null`` for a component that is not tuned. This is a
-subset of YAML, parsed strictly: a library of all of YAML would accept nested data, anchors and
+    added: ["LM"]
+    derived: {"lm_norm": "lm/words"}
+    length_exponent: 0.8
+
+A feature of several values has a list, with ``null`` for a component that is not tuned. The keys of
+``formats.weights.list_changes`` are no features; their texts are JSON, which is YAML, too. This is
+a subset of YAML, parsed strictly: a library of all of YAML would accept nested data, anchors and
 repeated names, read ``no`` as false and ``1e-5`` as a text, and lose the line of an error.
 """
 
@@ -19,13 +24,23 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from formats.errors import FormatError, quote
 from formats.text import StrPath
 from formats.weights.files import format_weight
 from formats.weights.lines import decode, duplicate_error, encode, parse_weight
+from formats.weights.list_changes import (
+    EXPONENT,
+    UNCHANGED,
+    ListChanges,
+    list_change_records,
+    parse_change_records,
+)
 
-__all__ = ["format_yaml", "is_yaml", "parse_yaml"]
+__all__ = ["YamlWeights", "format_yaml", "is_yaml", "parse_yaml"]
 
 _BEGIN, _END = b"---", b"..."
 _KEY = re.compile(
@@ -39,6 +54,19 @@ _WORDS = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null"]
 _EXPONENT = re.compile(r"^(-?[0-9]+)e")
 
 
+@dataclass(frozen=True)
+class YamlWeights:
+    """The content of a file.
+
+    Attributes:
+        weights: the values of each feature, None for components that are not tuned.
+        changes: how the lists were changed that the weights were learned from.
+    """
+
+    weights: Mapping[str, tuple[float | None, ...]]
+    changes: ListChanges
+
+
 def is_yaml(lines: Sequence[bytes]) -> bool:
     """Return whether stripped lines without comments are a mapping, maybe nested.
 
@@ -50,21 +78,19 @@ def is_yaml(lines: Sequence[bytes]) -> bool:
     )
 
 
-def parse_yaml(path: StrPath, text: bytes) -> dict[str, tuple[float | None, ...]]:
+def parse_yaml(path: StrPath, text: bytes) -> YamlWeights:
     """Parse weights.
 
     Args:
         path: the file, for error messages.
         text: its content.
 
-    Returns:
-        The values of each feature, None for components that are not tuned.
-
     Raises:
         FormatError: a line is not ``name: number`` or ``name: [number, number]``, a number is not
             finite, a name is repeated, or there are no weights.
     """
     weights: dict[str, tuple[float | None, ...]] = {}
+    records: dict[str, Any] = {}
     for number, line in enumerate(text.split(b"\n"), start=1):
         line = line.rstrip()
         if not line.lstrip() or line.lstrip()[:1] == b"#" or line in (_BEGIN, _END):
@@ -73,16 +99,21 @@ def parse_yaml(path: StrPath, text: bytes) -> dict[str, tuple[float | None, ...]
         if found is None:
             raise _error(f"{quote(line)} is not name: number", path, number)
         name = _parse_name(found[1], path, number)
-        if name in weights:
+        if name in weights or name in records:
             raise duplicate_error(name, path, number)
-        weights[name] = _parse_value(found[2] or b"", name, path, number)
+        if _is_record(name, found[2] or b""):
+            records[name] = _parse_record(found[2], name, path, number)
+        else:
+            weights[name] = _parse_value(found[2] or b"", name, path, number)
     if not weights:
         raise FormatError("the file has no weights", path=path, remedy="Give a file of weights")
-    return weights
+    return YamlWeights(weights, parse_change_records(records, partial(_record_error, path=path)))
 
 
 def format_yaml(
-    dense: Iterable[tuple[str, Sequence[float | None]]], sparse: Mapping[str, float]
+    dense: Iterable[tuple[str, Sequence[float | None]]],
+    sparse: Mapping[str, float],
+    changes: ListChanges = UNCHANGED,
 ) -> bytes:
     """Return weights as YAML, one feature a line, with all digits.
 
@@ -94,6 +125,9 @@ def format_yaml(
         single = len(texts) == 1 and values[0] is not None
         value_text = texts[0] if single else "[" + ", ".join(texts) + "]"
         lines.append(f"{_format_name(name)}: {value_text}\n")
+    for key, value in list_change_records(changes).items():
+        text = _format_number(value) if isinstance(value, float) else _format_json(value)
+        lines.append(f"{key}: {text}\n")
     return encode("".join(lines))
 
 
@@ -125,10 +159,37 @@ def _parse_value(text: bytes, name: str, path: StrPath, line: int) -> tuple[floa
     )
 
 
+def _is_record(name: str, value: bytes) -> bool:
+    """Return whether a key is one of the changes of lists, and no feature of that name."""
+    if name == EXPONENT:
+        return True
+    begins = {"added": rb"\[ *\"", "length_features": rb"\[ *\"", "derived": rb"\{"}
+    begins["length_by"] = rb"\""
+    return name in begins and re.match(begins[name], value) is not None
+
+
+def _parse_record(value: bytes, name: str, path: StrPath, line: int) -> Any:
+    if name == EXPONENT:
+        (number,) = _parse_value(value, name, path, line)
+        return number
+    try:
+        return json.loads(decode(value))
+    except ValueError:
+        raise _error(f"the value of {name} is not JSON: {quote(value)}", path, line) from None
+
+
+def _record_error(message: str, path: StrPath) -> FormatError:
+    return FormatError(message, path=path, remedy="Correct the file")
+
+
 def _format_name(name: str) -> str:
     if _PLAIN.fullmatch(name) and name.lower() not in _WORDS:
         return name
-    text = json.dumps(name, ensure_ascii=False)
+    return _format_json(name)
+
+
+def _format_json(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
     return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
 

@@ -26,7 +26,7 @@ from mosesplug.evaluation.gains import Gain
 from mosesplug.evaluation.trade_offs import measure_trade_offs
 from mosesplug.features import FeatureSpace
 from mosesplug.inspection.texts import mark_invalid_utf8
-from mosesplug.learning.lengths import record_length, write_length_range
+from mosesplug.learning.lengths import record_length
 from mosesplug.learning.optimize import OptimizeResult
 from mosesplug.learning.weights import score_hypotheses
 from mosesplug.reporting.gains import render_gains
@@ -222,15 +222,12 @@ class Fit:
     ) -> None:
         """Write the weights; see ``WeightTable.save``.
 
-        The length exponent is recorded in the file, if its format holds comments (``dense``,
-        ``yaml``) or is ``json``, and in ``PATH.length``. The weights of a domain go to
-        ``PATH.DOMAIN``.
+        The weights of a domain go to ``PATH.DOMAIN``.
         """
         self.weights.save(path, format, config=config)
         to = None if not self.domains else find_format(Path(path), format)
         for name, table in self.domains.items():
             table.save(f"{fspath(path)}.{name}", to, config=config)
-        write_length_range(Path(path), self.length_range)
 
     def write_html(self, path: str | PathLike[str], *, title: str | None = None) -> Path:
         """Write one HTML page: gains, weights, and trade-offs with reported metrics.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.moses.ini import MosesIni, read_moses_ini
-from formats.text import write_atomic
 from formats.weights.any_format import WeightFile, read_weights
 from formats.weights.files import ShowWeights, WeightGroup
 from formats.weights.list_changes import UNCHANGED, ListChanges, format_list_changes
@@ -178,7 +179,9 @@ class WeightTable(Mapping[str, float | tuple[float, ...]]):
     ) -> None:
         """Write the weights, with as many digits as are needed to read them back exactly.
 
-        Sparse weights of 0 are left out. Those that a format cannot hold go to ``PATH.sparse``.
+        Sparse weights of 0 are left out. Those that a format cannot hold go to ``PATH.sparse``. The
+        length exponent is recorded in the file, if its format can hold it, and in ``PATH.length``.
+        A format that does not record added or derived features is logged as a warning.
 
         Args:
             path: the file.
@@ -194,16 +197,23 @@ class WeightTable(Mapping[str, float | tuple[float, ...]]):
             UsageError: an unknown format, or one that needs a configuration.
             DataError: weights are all 0 or not finite, or the configuration has other features.
         """
+        from mosesplug.inspection.weights.convert import RECORDING
+        from mosesplug.learning.lists.made_features import spell_made_features
+        from mosesplug.learning.weights import write_weights
+
         path = Path(path)
         to = find_format(path, format if self._dense else format or "sparse")
         ini = self._config if config is None else read_moses_ini(config)
         beside = sparse_companion(path)
         converted = _convert_table(self, to, config=ini, path=path, sparse_output=beside)
-        write_atomic(path, converted.text)
-        if converted.sparse is not None:
-            write_atomic(beside, converted.sparse)
-        else:
-            beside.unlink(missing_ok=True)
+        write_weights(path, converted.text, converted.sparse, self._changes)
+        for made in spell_made_features(self._changes) if to not in RECORDING else ():
+            logging.getLogger("mosesplug").warning(
+                "warning: %s does not record that the score needs %s: keep that, or save json, yaml"
+                " or dense",
+                path,
+                made,
+            )
 
     def _rows(self) -> Iterable[tuple[str, str]]:
         """Return name and values of the dense features and the heaviest sparse ones."""
@@ -315,10 +325,8 @@ def find_result_format(
 
 def format_result(
     fit: Fit, to: Format, config: MosesIni | None, path: Path | None, domain: str | None = None
-) -> tuple[bytes, bytes]:
+) -> ConvertedWeights:
     """Return the text of the file of learned weights, and that of sparse weights.
-
-    The second is empty if no weight is sparse, or if the first file holds the sparse ones, too.
 
     Args:
         fit: the weights.
@@ -331,12 +339,19 @@ def format_result(
         OptimizerError: a weight is not finite, or all of them are 0.
         DataError: the format cannot hold a name, or the configuration has other features.
     """
+    from mosesplug.inspection.weights.convert import ConvertedWeights, explain_unrecorded
     from mosesplug.learning.weights import format_weights
 
     table = fit.weights if domain is None else fit.domains[domain]
     dense, sparse = format_weights(table.space, table.vector, fit.result.data.problem.is_fixed)
+    changes = table.file.changes
     if to == "dense":
-        return format_list_changes(table.file.changes) + dense, sparse
+        return ConvertedWeights(
+            format_list_changes(changes) + dense,
+            sparse or None,
+            tuple(explain_unrecorded(changes, to, path)),
+        )
     beside = sparse_companion(path or "output")
     found = _convert_table(table, to, config=config, path=path, sparse_output=beside)
-    return found.text, found.sparse or b""
+    # Which features are not tuned or in another order is known to who has learned the weights.
+    return replace(found, notes=tuple(explain_unrecorded(changes, to, path)))

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from formats.errors import FormatError
 from formats.nbest.block import NBestList
-from formats.text import StrPath, read_bytes, write_atomic
+from formats.text import StrPath, read_bytes
 from formats.weights.any_format import WeightFile
 from formats.weights.list_changes import ListChanges
+from formats.weights.named import length_companion
 from mosesplug.errors import DataError, UsageError, suggest
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers.problem import Problem
@@ -30,7 +31,6 @@ __all__ = [
     "require_undivided",
     "spell_exponent",
     "with_recorded_length",
-    "write_length_range",
 ]
 
 Floats = NDArray[np.float64]
@@ -211,15 +211,15 @@ def find_length_range(weights: WeightFile, text: str | None, by: str = WORDS) ->
 def find_recorded_length(weights: WeightFile) -> LengthRange | None:
     """Return the exponent that weights were learned with; None if none is recorded.
 
-    A file of weights records it in a comment, as an entry of JSON, or in ``WEIGHTS.length`` beside
-    it, which formats without comments need.
+    A file of weights records it in itself, as far as its format can, or in ``WEIGHTS.length``
+    beside it.
 
     Raises:
         FormatError: the exponent cannot be read, or the two places contradict each other.
     """
     text = weights.changes.length_exponent
     inside = _parse_exponent(text, weights.path, "Correct the file") if text else None
-    path = Path(f"{weights.path}.length")
+    path = length_companion(weights.path)
     if not (Path(weights.path).is_file() and path.is_file()):
         return inside
     content = read_bytes(path).decode(errors="backslashreplace")
@@ -275,15 +275,6 @@ def spell_exponent(found: LengthRange) -> str:
 def record_length(changes: ListChanges, found: LengthRange | None) -> ListChanges:
     """Return changes of lists with this exponent."""
     return replace(changes, length_exponent="" if found is None else spell_exponent(found))
-
-
-def write_length_range(weights: Path, found: LengthRange | None) -> None:
-    """Write ``WEIGHTS.length``; without an exponent, remove that of earlier weights."""
-    path = Path(f"{weights}.length")
-    if found is None:
-        path.unlink(missing_ok=True)
-    else:
-        write_atomic(path, f"{spell_exponent(found)}\n".encode("utf-8", "surrogateescape"))
 
 
 def _parse_exponent(text: str, path: StrPath, remedy: str, line: int | None = None) -> LengthRange:

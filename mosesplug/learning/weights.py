@@ -16,7 +16,8 @@ from formats.nbest.files import NBestList
 from formats.text import StrPath, write_atomic
 from formats.weights.any_format import WeightFile
 from formats.weights.files import format_dense, format_sparse
-from formats.weights.named import read_named_weights, sparse_companion
+from formats.weights.list_changes import ListChanges
+from formats.weights.named import length_companion, read_named_weights, sparse_companion
 from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.lengths import divide_block
@@ -215,14 +216,23 @@ def format_weights(
     return format_dense(groups), format_sparse(sparse)
 
 
-def write_weights(path: Path, dense: bytes, sparse: bytes) -> None:
-    """Write a dense weight file, and ``PATH.sparse`` if there are sparse weights.
+def write_weights(path: Path, text: bytes, sparse: bytes | None, changes: ListChanges) -> None:
+    """Write a file of weights and the companions that readers of it look for.
 
-    Without sparse weights, a ``PATH.sparse`` of an earlier run is removed.
+    ``PATH.sparse`` has the sparse weights that its format cannot hold, ``PATH.length`` the length
+    exponent. Those of earlier weights are removed.
+
+    Args:
+        path: the file.
+        text: its content.
+        sparse: the content of ``PATH.sparse``; None or empty without one.
+        changes: the changes of lists, with the length exponent.
     """
-    beside = sparse_companion(path)
-    write_atomic(path, dense)
-    if sparse:
-        write_atomic(beside, sparse)
-    else:
-        beside.unlink(missing_ok=True)
+    exponent = changes.length_exponent
+    length = f"{exponent}\n".encode("utf-8", "surrogateescape") if exponent else None
+    write_atomic(path, text)
+    for beside, content in ((sparse_companion(path), sparse), (length_companion(path), length)):
+        if content:
+            write_atomic(beside, content)
+        else:
+            beside.unlink(missing_ok=True)

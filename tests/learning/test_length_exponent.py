@@ -15,7 +15,7 @@ from formats.errors import FormatError
 from formats.weights.any_format import read_weights
 from mosesplug.cli.main import main
 from mosesplug.errors import DataError, UsageError
-from mosesplug.learning.lengths import write_length_range
+from mosesplug.learning.lengths import spell_exponent
 from mosesplug.settings.lengths import LengthRange, parse_length_range
 
 pytestmark = pytest.mark.usefixtures("few_restarts")
@@ -277,19 +277,27 @@ def test_moved_weights_are_divided_as_before(
     divided = f"A, B: values are divided by {'LM' if by else 'words'}**1.25\n"
     assert divided in capsys.readouterr().err
     length = parse_length_range("A,B:1.25", by[-1] if by else "words")
-    write_length_range(weights, length)
+    Path(f"{weights}.length").write_text(f"{spell_exponent(length)}\n")
     recorded = mosesplug.WeightTable.read(weights)
     recorded.save(moved, to)
     keeps = to in ("dense", "json", "yaml")
-    assert run(*rank, moved) == 0
-    assert (divided in capsys.readouterr().err) == keeps
-    assert (best.read_text() == expected) == keeps
+    for written in (moved, tmp_path / "converted"):
+        if written != moved:
+            assert run("weights", "convert", weights, "--to", to, "-o", written) == 0
+            message = f"does not record the length exponent: keep {written}.length beside"
+            assert (message in capsys.readouterr().err) != keeps
+        assert run(*rank, written) == 0
+        assert divided in capsys.readouterr().err
+        assert best.read_text() == expected
+        Path(f"{written}.length").unlink()
+        assert run(*rank, written) == 0
+        assert (divided in capsys.readouterr().err) == keeps
+        assert (best.read_text() == expected) == keeps
     texts = mosesplug.rerank(lists, recorded).texts
     assert texts == expected.splitlines() == mosesplug.rerank(lists, weights).texts
-    assert run("weights", "convert", weights, "--to", to, "-o", tmp_path / "converted") == 0
-    assert (
-        "length exponent: rerank with --length-exponent A,B:1.25" in capsys.readouterr().err
-    ) != keeps
+    assert run("weights", "convert", weights, "--to", to) == 0
+    message = "length exponent: rerank with --length-exponent A,B:1.25"
+    assert (message in capsys.readouterr().err) != keeps
     assert run("weights", "show", weights) == 0
     assert " ".join(["learned with", *exponent]) in capsys.readouterr().out
     if keeps:

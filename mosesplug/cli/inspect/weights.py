@@ -83,6 +83,7 @@ def show(
 
 def _show_weights(weights: ResolvedWeights, top: int, json: bool) -> None:
     from mosesplug.inspection.weights.algebra import compute_norm
+    from mosesplug.inspection.weights.convert import spell_list_changes
 
     norm = compute_norm(weights)
     dense = dict(zip(weights.names, weights.weights.dense, strict=True))
@@ -113,13 +114,7 @@ def _show_weights(weights: ResolvedWeights, top: int, json: bool) -> None:
     ]
     if rows:
         print_table(("feature", "weight", "share"), rows, left=1)
-    changes = weights.changes
-    learned_with = [f"--add-feature {name}=FILE" for name in changes.added_features]
-    learned_with += [f"--derive '{name}={text}'" for name, text in changes.derived_features.items()]
-    if changes.length_exponent:
-        spelled = changes.length_exponent.replace(" ", " --length-by ")
-        learned_with.append(f"--length-exponent {spelled}")
-    if learned_with:
+    if learned_with := spell_list_changes(weights.changes):
         print(f"learned with {' '.join(map(mark_invalid_utf8, learned_with))}")
     shown = list(sparse.items())[: top or None]
     if shown:

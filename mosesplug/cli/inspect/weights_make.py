@@ -187,7 +187,9 @@ def _write(
     """Write weights, the file of sparse weights first."""
     from formats.moses.ini import read_moses_ini
     from formats.text import write_atomic
+    from formats.weights.named import sparse_companion
     from mosesplug.inspection.weights.convert import convert_weights
+    from mosesplug.learning.weights import write_weights
 
     ini = weights.file.ini if weights.file is not None else None
     if config is not None:
@@ -196,12 +198,20 @@ def _write(
     check_output(sparse_output, "--sparse-output")
     check_two_outputs({"--output": output, "--sparse-output": sparse_output})
     form = _parse_format(to, weights)
-    converted = convert_weights(weights, form, config=ini, sparse_output=sparse_output)
-    if converted.sparse is not None and sparse_output is not None:
-        write_atomic(sparse_output, converted.sparse)
-    elif sparse_output is not None:
-        _report(f"{sparse_output} is not written: there are no sparse weights for it")
-    write_output(output, converted.text)
+    beside = sparse_output
+    if beside is None and output is not None:
+        beside = sparse_companion(output)
+    converted = convert_weights(weights, form, config=ini, sparse_output=beside, output=output)
+    if sparse_output is not None:
+        if converted.sparse is not None:
+            write_atomic(sparse_output, converted.sparse)
+        else:
+            _report(f"{sparse_output} is not written: there are no sparse weights for it")
+    if output is None:
+        write_output(None, converted.text)
+    else:
+        sparse = converted.sparse if beside == sparse_companion(output) else None
+        write_weights(output, converted.text, sparse, weights.changes)
     for note in converted.notes:
         _report(note)
 

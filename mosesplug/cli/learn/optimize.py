@@ -73,8 +73,6 @@ def _optimize(
     from mosesplug.api.optimize import check_settings, fit_settings
     from mosesplug.api.weights import find_result_format, format_result
     from mosesplug.cli.learn.optimize_report import print_report
-    from mosesplug.inspection.weights.convert import RECORDING
-    from mosesplug.learning.lengths import write_length_range
     from mosesplug.learning.weights import write_weights
 
     values = take_values(list_settings(LearningSettings), given)
@@ -104,23 +102,22 @@ def _optimize(
         print_report(fit.result, settings, fit.gains)
     if html is not None:
         fit.write_html(html)
+    changes = fit.weights.file.changes
     for name in fit.domains:
         path = Path(f"{output}.{name}")
-        write_weights(path, *format_result(fit, to, config, path, name))
-    dense, sparse = format_result(fit, to, config, output)
+        own = format_result(fit, to, config, path, name)
+        write_weights(path, own.text, own.sparse, changes)
+    found = format_result(fit, to, config, output)
+    for note in () if quiet else found.notes:
+        print(note, file=sys.stderr)
+    everything = found.text + (found.sparse or b"")
     if output is None:
-        print_bytes(dense + sparse)
+        print_bytes(everything)
         return
     try:
-        write_weights(output, dense, sparse)
-        write_length_range(output, fit.length_range)
-        if fit.length_range is not None and to not in RECORDING and not quiet:
-            print(
-                f"{to} does not record the length exponent: keep {output}.length beside {output}",
-                file=sys.stderr,
-            )
+        write_weights(output, found.text, found.sparse, changes)
     except OSError:
-        print_bytes(dense + sparse)
+        print_bytes(everything)
         raise
 
 

@@ -8,7 +8,7 @@ weights are divided by the same norm. A sparse weight that is missing counts as 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -155,25 +155,27 @@ def combine(
         normalized: divide each by the L1 norm of its dense weights first.
 
     Raises:
-        DataError: they have different dense features or length exponents, a norm is 0, or the
-            result is 0.
+        DataError: they have different dense or derived features or length exponents, a norm is 0,
+            or the result is 0.
     """
     every = align(every)
-    if len({each.changes.length_exponent for each in every}) > 1:
+    exponents = [each.changes.length_exponent for each in every]
+    if differing := next((place for place, e in enumerate(exponents) if e != exponents[0]), 0):
         one, other = (
-            f"{each.source} ({each.changes.length_exponent or 'none'})"
-            for each in (
-                every[0],
-                next(
-                    e
-                    for e in every
-                    if e.changes.length_exponent != every[0].changes.length_exponent
-                ),
-            )
+            f"{every[place].source} ({exponents[place] or 'none'})" for place in (0, differing)
         )
         raise DataError(
             f"{one} and {other} were learned with different length exponents: their scores are "
             "divided by different numbers, so a sum of the weights has no meaning"
+        )
+    derived = [each.changes.derived_features for each in every]
+    if differing := next((place for place, d in enumerate(derived) if d != derived[0]), 0):
+        one, other = (
+            f"{every[place].source} ({_spell(derived[place])})" for place in (0, differing)
+        )
+        raise DataError(
+            f"{one} and {other} were learned with different derived features, so a sum of the "
+            "weights has no meaning"
         )
     if normalized:
         every = [normalize(each) for each in every]
@@ -189,6 +191,10 @@ def combine(
     found = every[0].with_weights(Weights(tuple(map(mix, columns)), sparse), source)
     check_usable(found)
     return found
+
+
+def _spell(derived: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}={text}" for name, text in derived.items()) or "none"
 
 
 def compare_weights(first: ResolvedWeights, second: ResolvedWeights) -> list[WeightDifference]:

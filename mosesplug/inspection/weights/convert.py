@@ -6,7 +6,7 @@ What a format cannot hold is rejected, written to a second file, or reported.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from formats.graphs.hypergraph import hypergraph_names
@@ -26,15 +26,28 @@ from formats.weights.files import (
 )
 from formats.weights.flat import format_pairs, format_tsv
 from formats.weights.json_file import format_flat_json, format_json_weights
-from formats.weights.list_changes import format_list_changes
+from formats.weights.list_changes import (
+    EXPONENT,
+    ListChanges,
+    format_list_changes,
+    list_change_records,
+)
+from formats.weights.named import length_companion
 from formats.weights.weight_format import Format
 from formats.weights.yaml_file import format_yaml
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import spelled_groups
 from mosesplug.inspection.weights.algebra import check_usable
 from mosesplug.inspection.weights.sources import ResolvedWeights
+from mosesplug.learning.lists.made_features import spell_made_features
 
-__all__ = ["RECORDING", "ConvertedWeights", "convert_weights"]
+__all__ = [
+    "RECORDING",
+    "ConvertedWeights",
+    "convert_weights",
+    "explain_unrecorded",
+    "spell_list_changes",
+]
 
 _NAMELESS: tuple[Format, ...] = ("kbmira", "init.opt", "weights.txt")
 _WITH_SPARSE: tuple[Format, ...] = (
@@ -45,14 +58,12 @@ _WITHOUT_FIXED: tuple[Format, ...] = (
     *("dense", "overwrite", "json", "json-flat", "yaml", "equals", "tsv"),
     *_NAMELESS,
 )
-_WITH_COMMENTS: tuple[Format, ...] = ("dense", "yaml")
-"""Formats that record how lists were changed; ``json`` does so in its own way.
+RECORDING: tuple[Format, ...] = ("json", "yaml", "dense")
+"""Formats that record how lists were changed: by keys, or ``dense`` in comments.
 
-Scripts that read the others expect no comments.
+``json-flat`` has a key for an exponent of all features. Scripts that read the others expect neither
+keys nor comments.
 """
-
-RECORDING: tuple[Format, ...] = (*_WITH_COMMENTS, "json")
-"""Formats that record how lists were changed."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +87,7 @@ def convert_weights(
     *,
     config: MosesIni | None = None,
     sparse_output: Path | None = None,
+    output: Path | None = None,
 ) -> ConvertedWeights:
     """Return weights in a format, with enough digits to read them back exactly.
 
@@ -84,6 +96,7 @@ def convert_weights(
         to: the format.
         config: the configuration whose weights are replaced, for ``moses.ini``.
         sparse_output: the file of the sparse weights that the format cannot hold.
+        output: the file, for notes; None: stdout.
 
     Raises:
         UsageError: something that the format requires is missing.
@@ -99,7 +112,8 @@ def convert_weights(
     if to == "moses.ini":
         if config is None:
             raise UsageError("moses.ini is made from another moses.ini: give --config FILE")
-        return _replace_in_config(weights, config, sparse_output)
+        converted = _replace_in_config(weights, config, sparse_output)
+        return replace(converted, notes=tuple(explain_unrecorded(weights.changes, to, output)))
     if to == "sparse" and weights.weights.dense:
         raise UsageError(
             f"{weights.source} has {len(weights.weights.dense)} dense weights, which a file of "
@@ -115,9 +129,59 @@ def convert_weights(
         sparse = format_sparse(weights.weights.sparse)
     if not weights.weights.dense and to not in _WITH_SPARSE:
         raise UsageError(f"{weights.source} has no dense weights for {to}: give --to sparse")
-    comments = format_list_changes(weights.changes) if to in _WITH_COMMENTS else b""
-    text = comments + _format(weights, to)
-    return ConvertedWeights(text, sparse, tuple(_list_notes(weights, to)))
+    if to in ("yaml", "json-flat") and EXPONENT in weights.by_name:
+        raise UsageError(
+            f"{weights.source} has a feature {EXPONENT}, which {to} takes for the length exponent: "
+            "write json"
+        )
+    return ConvertedWeights(
+        _format(weights, to),
+        sparse,
+        (*_list_notes(weights, to), *explain_unrecorded(weights.changes, to, output)),
+    )
+
+
+def spell_list_changes(changes: ListChanges) -> list[str]:
+    """Return the options that change lists as weights record it."""
+    options = spell_made_features(changes)
+    if changes.length_exponent:
+        spelled = changes.length_exponent.replace(" ", " --length-by ")
+        options.append(f"--length-exponent {spelled}")
+    return options
+
+
+def explain_unrecorded(changes: ListChanges, to: Format, output: Path | None = None) -> list[str]:
+    """Return which changes of lists a format does not record, in words.
+
+    Args:
+        changes: the changes.
+        to: the format.
+        output: the file that is written, with the exponent in ``OUTPUT.length``; None: stdout.
+    """
+    if not changes:
+        return []
+    if to == "dense":
+        options = " ".join(spell_list_changes(changes))
+        return [f"dense records in comments, which other programs may not read: {options}"]
+    if to in RECORDING:
+        return []
+    notes: list[str] = []
+    if made := " ".join(spell_made_features(changes)):
+        notes.append(f"{to} does not record features that were not in the lists: {made}")
+    if changes.length_exponent and (to != "json-flat" or _plain_exponent(changes) is None):
+        remedy = f"rerank with {spell_list_changes(changes)[-1]}"
+        if output is not None:
+            remedy = f"keep {length_companion(output)} beside {output}"
+        notes.append(f"{to} does not record the length exponent: {remedy}")
+    return notes
+
+
+def _plain_exponent(changes: ListChanges) -> float | None:
+    """Return the exponent if the scores are divided by the number of words; else None."""
+    records = list_change_records(changes)
+    if "length_features" in records or "length_by" in records:
+        return None
+    return records.get(EXPONENT)
 
 
 def _format(weights: ResolvedWeights, to: Format) -> bytes:
@@ -126,7 +190,8 @@ def _format(weights: ResolvedWeights, to: Format) -> bytes:
     groups = [(group.name, group.values) for group in show.groups]
     match to:
         case "dense":
-            return format_dense(_tuned_groups(show).items())
+            comments = format_list_changes(weights.changes)
+            return comments + format_dense(_tuned_groups(show).items())
         case "show-weights":
             return format_show_weights(show)
         case "overwrite":
@@ -140,9 +205,9 @@ def _format(weights: ResolvedWeights, to: Format) -> bytes:
         case "json":
             return format_json_weights(groups, sparse, weights.changes)
         case "json-flat":
-            return format_flat_json(groups, sparse)
+            return format_flat_json(groups, sparse, _plain_exponent(weights.changes))
         case "yaml":
-            return format_yaml(groups, sparse)
+            return format_yaml(groups, sparse, weights.changes)
         case "kbmira":
             numbered = {f"F{place}": value for place, value in enumerate(dense)}
             return format_sparse({**numbered, **sparse})
@@ -187,12 +252,6 @@ def _list_notes(weights: ResolvedWeights, to: Format) -> list[str]:
         notes.append(f"not tuned, and left out: {', '.join(left)}")
     if weights.format == "moses.ini" and to != "graph":
         notes.append("features are in the order of [feature], a decoder may have another order")
-    if weights.changes and to not in RECORDING:
-        if names := ", ".join(weights.changes.names):
-            notes.append(f"not in the lists, which {to} does not record: {names}")
-        if exponent := weights.changes.length_exponent:
-            option = "--length-exponent " + exponent.replace(" ", " --length-by ")
-            notes.append(f"{to} does not record the length exponent: rerank with {option}")
     return notes
 
 

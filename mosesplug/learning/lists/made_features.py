@@ -8,11 +8,17 @@ from collections.abc import Collection, Sequence
 from formats.errors import FormatError
 from formats.graphs.hypergraph import hypergraph_names
 from formats.weights.any_format import WeightFile
+from formats.weights.list_changes import ListChanges
 from mosesplug.errors import UsageError
 from mosesplug.settings.features import parse_derived_features
 from mosesplug.settings.lists import ListSettings
 
-__all__ = ["check_derived_features", "check_made_features", "check_unused_weights"]
+__all__ = [
+    "check_derived_features",
+    "check_made_features",
+    "check_unused_weights",
+    "spell_made_features",
+]
 
 _CONFIGURATIONS = ("moses.ini", "show-weights", "overwrite")
 """Formats that also name features which no n-best list has."""
@@ -47,18 +53,25 @@ def check_made_features(weights: WeightFile, known: Collection[str], lists: str)
     Raises:
         UsageError: the lists lack a feature.
     """
-    options = [
-        f"--add-feature {name}=FILE" for name in weights.changes.added_features if name not in known
-    ]
-    options += [
-        f"--derive {shlex.quote(f'{name}={text}')}"
-        for name, text in weights.changes.derived_features.items()
-        if name not in known
-    ]
-    if options:
+    if options := spell_made_features(weights.changes, known):
         raise UsageError(
             f"{weights.path} was learned with features that {lists} lacks: add {' '.join(options)}"
         )
+
+
+def spell_made_features(changes: ListChanges, known: Collection[str] = ()) -> list[str]:
+    """Return the options that add and derive features as weights record them.
+
+    Args:
+        changes: the record.
+        known: names of features that need no option.
+    """
+    options = [f"--add-feature {name}=FILE" for name in changes.added_features if name not in known]
+    return options + [
+        f"--derive {shlex.quote(f'{name}={text}')}"
+        for name, text in changes.derived_features.items()
+        if name not in known
+    ]
 
 
 def check_unused_weights(

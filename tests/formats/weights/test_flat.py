@@ -46,7 +46,7 @@ def test_yaml_survives_exactly(
     sparse = {name: value for name, value in sparse.items() if name not in dense}
     text = format_yaml(dense.items(), sparse)
     expected = {**dense, **{name: (value,) for name, value in sparse.items()}}
-    assert parse_yaml("w", text) == expected
+    assert parse_yaml("w", text).weights == expected
     assert parse_weights(text, "w").format == "yaml"
 
 
@@ -64,6 +64,30 @@ def test_other_readers_of_yaml_find_the_same(
     assert found == {**single, **sparse}
 
 
+def test_changes_of_lists_are_keys_of_yaml() -> None:
+    made = ListChanges(("LM",), {"a b": 'x/"y z"'}, "LM,a:1.25 chars")
+    text = format_yaml([("LM", (1.0,))], {}, made)
+    assert text.decode().splitlines()[1:] == [
+        'added: ["LM"]',
+        'derived: {"a b": "x/\\"y z\\""}',
+        "length_exponent: 1.25",
+        'length_features: ["LM", "a"]',
+        'length_by: "chars"',
+    ]
+    parsed = parse_weights(text, "w")
+    assert (parsed.groups, parsed.changes) == ({"LM": (1.0,)}, made)
+    # Features may have the names of keys whose values are no numbers.
+    assert parse_weights(b"added: 1\nderived: 2\n", "w").groups == {"added": (1,), "derived": (2,)}
+    for line, message in (
+        ("derived: {1: 2}", "the value of derived is not JSON"),
+        ('derived: {"a": 2}', "derived has no expression of 'a'"),
+        ('length_by: "a"', "length_exponent is missing"),
+        ("length_exponent: x", "the weight of length_exponent is 'x'"),
+    ):
+        with pytest.raises(FormatError, match=message):
+            parse_weights(f"LM: 1\n{line}\n".encode(), "w")
+
+
 def test_yaml_as_people_write_it() -> None:
     text = b"""\
 ---
@@ -76,7 +100,7 @@ b:c: [1, ~,  null, 2.5E+3]
 tm.x-1: 3
 ...
 """
-    assert parse_yaml("w", text) == {
+    assert parse_yaml("w", text).weights == {
         "lm": (-1e-5,),
         "it's": (0.5,),
         "aä": (2.0,),

@@ -26,15 +26,30 @@ names = st.text(st.characters(categories=("L", "N", "P", "S")), min_size=1)
     st.dictionaries(names, numbers),
 )
 def test_round_trip(dense: dict[str, tuple[float | None, ...]], sparse: dict[str, float]) -> None:
-    made = ListChanges(tuple(dense), {name: f"log({name})" for name in sparse}, "A:2 B")
+    made = ListChanges(tuple(dense), {name: f"log({name})" for name in sparse}, "A:2.0 B")
     text = format_json_weights(dense.items(), sparse, made)
     assert parse_json_weights("w.json", text) == JsonWeights(dense, sparse, made)
-    text = text.replace(b'"A:2 B"', b"0.5")
-    assert parse_json_weights("w.json", text).changes.length_exponent == "0.5"
-    json.loads(text)
+    parsed = json.loads(text)
+    divided = [parsed[key] for key in ("length_exponent", "length_features", "length_by")]
+    assert divided == [2.0, ["A"], "B"]
     text = format_flat_json(dense.items(), {})
     assert parse_json_weights("w.json", text) == JsonWeights(dense, {}, is_flat=True)
     assert json.loads(text).keys() == dense.keys()
+
+
+@pytest.mark.parametrize(
+    ("text", "exponent"),
+    [
+        (b'{"dense": {"A": 1}, "length_exponent": 1}', "1.0"),
+        (b'{"dense": {"A": 1}, "length_exponent": "A,B:0.5 C"}', "A,B:0.5 C"),
+        (b'{"A": 1, "length_exponent": 0.5}', "0.5"),
+        (b'{"dense": {"A": 1}, "length_exponent": 2, "length_by": "chars"}', "2.0 chars"),
+    ],
+)
+def test_exponents_as_they_may_be_written(text: bytes, exponent: str) -> None:
+    parsed = parse_json_weights("w.json", text)
+    assert dict(parsed.dense) == {"A": (1.0,)}
+    assert parsed.changes == ListChanges(length_exponent=exponent)
 
 
 def test_names_that_are_not_utf_8_survive_a_round_trip() -> None:
