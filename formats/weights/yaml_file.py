@@ -160,7 +160,7 @@ def _parse_value(text: bytes, name: str, path: StrPath, line: int) -> tuple[floa
 
 
 def _is_record(name: str, value: bytes) -> bool:
-    """Return whether a key is one of the changes of lists, and no feature of that name."""
+    """Return whether a key is of a change of lists, and no feature."""
     if name == EXPONENT:
         return True
     begins = {"added": rb"\[ *\"", "length_features": rb"\[ *\"", "derived": rb"\{"}
