@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import fspath
@@ -279,13 +280,29 @@ def detect_format(path: StrPath, columns: Sequence[str] | None = None) -> ListFo
             plugin = None if entry.name in formats else entry.load(ListFormat)
             if plugin is not None and plugin.recognizes(lines):
                 return plugin
+    raise _unknown_layout(path, lines)
+
+
+def _unknown_layout(path: StrPath, lines: Sequence[bytes]) -> FormatError:
+    """Return the error for a file that no format recognizes."""
+    from formats.nbest.other_layouts import find_other_layout
+
     with open_text(path) as file:
         number = next(number for number, line in enumerate(file, start=1) if line.strip())
-    raise FormatError(
+    other = find_other_layout(lines)
+    if other is not None:
+        return FormatError(
+            f"this is {other.name}, which is not read as an n-best list",
+            path=path,
+            line=number,
+            remedy=other.remedy.replace("FILE", shlex.quote(fspath(path))),
+        )
+    return FormatError(
         f"no format of n-best lists begins like this: {quote(lines[0].rstrip())}",
         path=path,
         line=number,
-        remedy=f"Name the format: {', '.join(formats)} (--format)",
+        remedy=f"Name the format: {', '.join(list_formats())} (--format); for a text with N "
+        "hypotheses a sentence it is flat:N",
     )
 
 

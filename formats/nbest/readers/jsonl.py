@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator, Sequence
 from os import fspath
 from typing import Any
@@ -22,6 +23,11 @@ from formats.nbest.regroup import iter_line_blocks, join_sentences
 from formats.text import StrPath
 
 __all__ = ["LIST_FORMAT"]
+
+_FROM_PYTHON = (
+    "python3 -c 'import ast, json, sys; "
+    "[print(json.dumps(ast.literal_eval(line))) for line in sys.stdin]'"
+)
 
 
 def _recognizes(lines: Sequence[bytes]) -> bool:
@@ -71,10 +77,11 @@ def _decode(line: bytes, place: Place) -> Any:
         reason = (
             str(error) if isinstance(error, json.JSONDecodeError) else "it is nested too deeply"
         )
-        raise place.error(
-            f"the line is not JSON: {reason}",
-            'Each line is one object, as {"id": "utt-1", "hyp": "a b", "scores": {"lm": -3.5}}',
-        ) from None
+        remedy = 'Each line is one object, as {"id": "utt-1", "hyp": "a b", "scores": {"lm": -3.5}}'
+        if line.lstrip(BLANKS).startswith(b"{'"):
+            reason = "it is a dictionary as Python prints it"
+            remedy = f"Convert it: {_FROM_PYTHON} < {shlex.quote(place.path)} > list.jsonl"
+        raise place.error(f"the line is not JSON: {reason}", remedy) from None
 
 
 def _parse_slowly(

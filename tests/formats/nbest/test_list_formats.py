@@ -11,7 +11,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import pickle
+import re
 import shutil
+import subprocess
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -216,6 +219,53 @@ def test_auto_names_the_formats_if_none_fits(tmp_path: Path) -> None:
     assert "notes.txt" in message
     assert "once upon a time" in message
     assert all(name in message for name in FORMATS)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"NBestList1.0\n(-3) a b\n", r"an n-best list of SRILM, .* nbest-optimize"),
+        (b"PAR1\x15\x04\n", r"a Parquet file, .* Convert it: .*read_parquet\(.*to_csv.*LIST"),
+        (b"ARROW1\0\0", r"a Feather file, .*read_feather"),
+        (b"PK\x03\x04\x14", "a spreadsheet or an archive .* as CSV"),
+        (b"\x80\x04\x95", "a pickled object, .*pickle.load"),
+        (b"\x93NUMPY\x01\x00", "an array of NumPy, .* --add-feature NAME=.*LIST"),
+        (b'<?xml version="1.0"?>\n', "an XML file"),
+        (b"hyp,lm\na,1\n", "a table without a column of sentence ids, .* awk .*LIST"),
+        (b"-3.5\ta b\n-4\ta\n", r"scores and texts without sentence ids, .* awk .*LIST"),
+        (b"{'id': 'u', 'hyp': 'a'}\n", r"a dictionary as Python prints it. .*_eval.* < .*LIST"),
+        (b"the house\nthe mouse\n", "begins like this: 'the house'.* flat:N"),
+    ],
+)  # fmt: skip
+def test_layouts_that_are_not_read_are_explained(tmp_path: Path, text: bytes, message: str) -> None:
+    path = tmp_path / "LIST"
+    path.write_bytes(text)
+    with pytest.raises(FormatError, match=message):
+        next(open_blocks(path))
+
+
+@pytest.mark.parametrize(
+    ("content", "format"),
+    [
+        (b'hyp,lm\na,1\n"b, c",2\n', "csv"),
+        (b"text\tlm\na\t1\nb\t2\n", "tsv"),
+        (b"-3.5\ta b\n-4\ta\n", "nemo:2"),
+        (b"{'id': 0, 'hyp': 'a', 'lm': 1}\n{'id': 0, 'hyp': 'b', 'lm': 2}\n", "jsonl"),
+        (pickle.dumps([["a", "b"]]), "json"),
+    ],
+)
+def test_commands_of_messages_convert(tmp_path: Path, content: bytes, format: str) -> None:
+    path = tmp_path / "a 'list'"
+    path.write_bytes(content)
+    with pytest.raises(FormatError) as caught:
+        next(open_blocks(path))
+    assert caught.value.remedy is not None
+    found = re.search(r"(?:python3|awk) .*> (list\S*?)(?:$|, )", caught.value.remedy)
+    assert found is not None
+    command = found[0].removesuffix(", ").replace("n=N", "n=2")
+    subprocess.run(command, shell=True, check=True, cwd=tmp_path)
+    (block,) = open_blocks(tmp_path / found[1], format)
+    assert block.sentence_ids.tolist() == [0, 0]
 
 
 def test_auto_asks_for_the_size_of_groups(tmp_path: Path) -> None:
