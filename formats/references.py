@@ -10,6 +10,7 @@ from pathlib import Path
 
 from formats.errors import FormatError
 from formats.text import read_lines
+from formats.transcripts import move_ids_to_front
 
 __all__ = ["read_reference", "read_references", "reference_files"]
 
@@ -50,12 +51,14 @@ def reference_files(prefix: str | PathLike[str]) -> list[Path]:
 def read_reference(path: str | PathLike[str]) -> list[bytes]:
     """Return the lines of one reference file, without the ``\\r`` of a line end.
 
-    With the ``\\r``, the last word of a line would match no word of a decoder's output.
+    With the ``\\r``, the last word of a line would match no word of a decoder's output. Lines of
+    transcripts begin with their ids (``formats.transcripts``).
 
     Raises:
         FormatError: the file cannot be read.
     """
-    return [line.removesuffix(b"\r") for line in read_lines(path)]
+    lines = [line.removesuffix(b"\r") for line in read_lines(path)]
+    return move_ids_to_front(lines, path)
 
 
 def _is_there(name: str) -> bool:

@@ -77,3 +77,21 @@ def test_recorded_references(recordings: Path) -> None:
     assert [len(lines) for lines in four] == [500] * 4
     one = read_references(recordings / "multi30k-de-en" / "text" / "dev.en", 1014)
     assert len(one) == 1
+
+
+def test_transcripts_begin_with_their_ids(tmp_path: Path) -> None:
+    path = tmp_path / "ref.trn"
+    path.write_text(";; comment\nthe house (utt-b)\r\n(utt-a)\n")
+    assert read_references(path) == [[b"utt-b the house", b"utt-a "]]
+    path.write_text("the house (utt-b)\nyes\n")
+    with pytest.raises(FormatError, match=r"ref.trn:2: the line does not end in an id in paren"):
+        read_references(path)
+    for text, expected in (
+        ("the house (utt-b)\nyes (utt-a)\n", [b"utt-b the house", b"utt-a yes"]),
+        ("yes (laughs)\nno (laughs)\n", [b"yes (laughs)", b"no (laughs)"]),
+        ("the house (utt-b)\nyes\n", [b"the house (utt-b)", b"yes"]),
+        ("the house (big)\n", [b"the house (big)"]),
+    ):
+        path = tmp_path / "ref"
+        path.write_text(text)
+        assert read_references(path) == [expected]

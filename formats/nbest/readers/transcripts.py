@@ -15,22 +15,21 @@ import numpy as np
 
 from formats.errors import quote
 from formats.nbest.block import NBestList
-from formats.nbest.entry import BLANKS, Place
+from formats.nbest.entry import Place
 from formats.nbest.list_format import ListFormat, ListOptions, SentenceIds
 from formats.nbest.regroup import iter_line_blocks, join_sentences, make_block, pack_texts
 from formats.text import StrPath
+from formats.transcripts import is_comment, split_transcript_line, transcript_error
 
 __all__ = ["LIST_FORMAT"]
 
-_LINE = re.compile(rb"(.*?)[\x00-\x20]*\(([^()\x00-\x20]+)\)[\x00-\x20]*", re.DOTALL)
 _NUMBERED = re.compile(rb"(.+)-([0-9]+)", re.DOTALL)
-_COMMENT = b";;"
 
 
 def _recognizes(lines: Sequence[bytes]) -> bool:
-    whole = [line for line in (lines[:-1] or lines) if not line.startswith(_COMMENT)]
+    whole = [line for line in (lines[:-1] or lines) if not is_comment(line)]
     return bool(whole) and all(
-        _LINE.fullmatch(line) is not None and b"|||" not in line and b"\t" not in line
+        split_transcript_line(line) is not None and b"|||" not in line and b"\t" not in line
         for line in whole
     )
 
@@ -61,15 +60,12 @@ def _parse(path: StrPath, ids: SentenceIds) -> Iterator[NBestList]:
 def _split(text: bytes, first: Place) -> Iterator[tuple[int, bytes, bytes]]:
     """Yield the number, the text and the id of each line."""
     for number, line in enumerate(text.removesuffix(b"\n").split(b"\n"), start=first.line):
-        if not line.strip(BLANKS) or line.startswith(_COMMENT):
+        if is_comment(line):
             continue
-        match = _LINE.fullmatch(line)
-        if match is None:
-            raise Place(first.path, number).error(
-                f"the line does not end in an id in parentheses: {quote(line.rstrip())}",
-                "A transcript has the form: the house (utt-a)",
-            )
-        yield number, match[1].strip(BLANKS), match[2]
+        pair = split_transcript_line(line)
+        if pair is None:
+            raise transcript_error(first.path, number, line)
+        yield number, *pair
 
 
 class _Utterances:

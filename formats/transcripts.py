@@ -1,0 +1,63 @@
+"""Lines of transcripts as sclite has them: ``the house (utt-a)``, and comments after ``;;``."""
+
+from __future__ import annotations
+
+import re
+from os import fspath
+
+from formats.errors import FormatError, quote
+from formats.text import StrPath
+
+__all__ = ["is_comment", "move_ids_to_front", "split_transcript_line", "transcript_error"]
+
+_LINE = re.compile(rb"(.*?)[\x00-\x20]*\(([^()\x00-\x20]+)\)[\x00-\x20]*", re.DOTALL)
+_NAME = re.compile(r"\.trn(?:\.(?:gz|bz2|xz))?$")
+
+
+def split_transcript_line(line: bytes) -> tuple[bytes, bytes] | None:
+    """Return the text and the id of a line; None if it does not end in an id in parentheses."""
+    match = _LINE.fullmatch(line)
+    return None if match is None else (match[1].strip(), match[2])
+
+
+def is_comment(line: bytes) -> bool:
+    """Return whether a line of a transcript holds nothing."""
+    return line.startswith(b";;") or not line.strip()
+
+
+def transcript_error(path: StrPath, number: int, line: bytes) -> FormatError:
+    """Return the error for a line without an id."""
+    return FormatError(
+        f"the line does not end in an id in parentheses: {quote(line.rstrip())}",
+        path=path,
+        line=number,
+        remedy="A transcript has the form: the house (utt-a)",
+    )
+
+
+def move_ids_to_front(lines: list[bytes], path: StrPath) -> list[bytes]:
+    """Return the lines of a transcript with the ids in front of the texts; others as they are.
+
+    A file is a transcript if its name ends in ``.trn``, or if all its lines, at least two, end in
+    different ids.
+
+    Raises:
+        FormatError: a line of a file named so has no id.
+    """
+    is_named = _NAME.search(fspath(path)) is not None
+    # Most files are decided by their first line.
+    if not is_named and (len(lines) < 2 or split_transcript_line(lines[0]) is None):
+        return lines
+    pairs: list[tuple[bytes, bytes]] = []
+    for number, line in enumerate(lines, start=1):
+        if is_named and is_comment(line):
+            continue
+        pair = split_transcript_line(line)
+        if pair is None:
+            if is_named:
+                raise transcript_error(path, number, line)
+            return lines
+        pairs.append(pair)
+    if not is_named and len({name for _, name in pairs}) < len(pairs):
+        return lines
+    return [b"%b %b" % (name, text) for text, name in pairs]
