@@ -6,6 +6,7 @@ A character is a Unicode code point in UTF-8, or a byte that is not part of vali
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +14,16 @@ from numpy.typing import NDArray
 from mosesplug.kernels import kernel, read_only
 from mosesplug.metrics.hypotheses import HypothesisRanges
 
-__all__ = ["space_out", "space_out_lines"]
+__all__ = ["BlankTreatment", "space_out", "space_out_lines"]
 
 BLANK = 32
 GAP = 10
+
+BlankTreatment = Literal["remove", "merge", "keep"]
+"""Whitespace between words is no character, one character, or a character for each of its own."""
+
+REMOVE, MERGE, KEEP = range(3)
+_TREATMENTS: dict[BlankTreatment, int] = {"remove": REMOVE, "merge": MERGE, "keep": KEEP}
 
 
 @kernel
@@ -58,7 +65,7 @@ def _write_spaced(
     text: NDArray[np.uint8],
     starts: NDArray[np.int64],
     ends: NDArray[np.int64],
-    blanks: bool,
+    blanks: int,
     spaced: NDArray[np.uint8],
     bounds: NDArray[np.int64],
 ) -> None:
@@ -67,41 +74,48 @@ def _write_spaced(
     for line in range(len(starts)):
         bounds[line] = place
         position = starts[line]
-        is_between = False
+        first = position  # of the characters that are not written yet
         while position < ends[line]:
             size, code = _character(text, position, ends[line])
+            position += size
             if _is_space(code):
-                is_between = blanks and place > bounds[line]
-            else:
-                if is_between:
+                continue
+            if blanks != KEEP or place == bounds[line]:
+                if blanks == MERGE and place > bounds[line] and first < position - size:
                     spaced[place] = GAP
                     spaced[place + 1] = BLANK
                     place += 2
-                    is_between = False
+                first = position - size
+            while first < position:
+                size, _ = _character(text, first, ends[line])
                 for offset in range(size):
-                    spaced[place + offset] = text[position + offset]
+                    byte = text[first + offset]
+                    spaced[place + offset] = GAP if byte == BLANK else byte
                 spaced[place + size] = BLANK
                 place += size + 1
-            position += size
+                first += size
     bounds[len(starts)] = place
 
 
-def space_out(hypotheses: HypothesisRanges, *, blanks: bool = False) -> HypothesisRanges:
-    """Return hypotheses with a blank after each character, and no other whitespace.
+def space_out(
+    hypotheses: HypothesisRanges, *, blanks: BlankTreatment = "remove"
+) -> HypothesisRanges:
+    """Return hypotheses with a blank after each character.
 
     Args:
         hypotheses: the caller has checked their ranges.
-        blanks: write a line feed as the character that stands for the whitespace between two words.
+        blanks: what becomes of the whitespace between words. A line feed stands for a blank, and
+            for whitespace that is merged.
     """
     _, text, starts, ends = hypotheses
     spaced = np.empty(2 * int((ends - starts).sum()), dtype=np.uint8)
     bounds = np.empty(len(starts) + 1, dtype=np.int64)
-    _write_spaced(text, starts, ends, blanks, spaced, bounds)
+    _write_spaced(text, starts, ends, _TREATMENTS[blanks], spaced, bounds)
     spaced, bounds = read_only(spaced, np.uint8), read_only(bounds, np.int64)
     return HypothesisRanges(hypotheses.sentence_ids, spaced, bounds[:-1], bounds[1:])
 
 
-def space_out_lines(lines: Sequence[bytes], *, blanks: bool = False) -> list[bytes]:
+def space_out_lines(lines: Sequence[bytes], *, blanks: BlankTreatment = "remove") -> list[bytes]:
     """Return the lines with a blank after each character; see ``space_out``."""
     ends = np.cumsum(np.fromiter(map(len, lines), dtype=np.int64, count=len(lines)))
     starts = np.concatenate([np.zeros(1, dtype=np.int64), ends])[:-1]

@@ -1,6 +1,7 @@
 """Words that metrics compare: pieces between blanks, or tokens of sacrebleu.
 
-With ``tokenize:none``, text is taken as it is, tokens separated by blanks. Any other tokenizer is
+With ``tokenize:none``, text is taken as it is, tokens separated by ASCII blanks, or as the peer of
+a metric separates them (``metrics.blanks``). Any other tokenizer is
 sacrebleu's own, called as its metrics call it: the text is decoded from UTF-8 (U+FFFD replaces
 invalid bytes), lower-cased if asked for, and tokenized; Unicode whitespace separates the tokens.
 
@@ -21,6 +22,7 @@ from typing import NamedTuple
 
 from mosesplug import __version__
 from mosesplug.errors import UsageError
+from mosesplug.metrics.blanks import Separator, separate_hypotheses
 from mosesplug.metrics.hypotheses import HypothesisRanges, rewrite_texts
 
 __all__ = ["TOKENIZERS", "Tokenization", "tokenize_lines", "tokenizer_of_signature"]
@@ -60,10 +62,12 @@ class Tokenization:
         tokenizer: one of ``TOKENIZERS``.
         lowercase: fold case: all of Unicode with a tokenizer, as sacrebleu does; without one
             ``A`` to ``Z`` only, as Moses does.
+        separate: what separates the words of text that is taken as it is; None: ASCII blanks.
     """
 
     tokenizer: str
     lowercase: bool
+    separate: Separator | None = None
 
     def __post_init__(self) -> None:
         if self.tokenizer not in TOKENIZERS:
@@ -101,7 +105,9 @@ class Tokenization:
             UsageError: the tokenizer needs a package or a model that is not installed.
         """
         if self.tokenizer == "none":
-            return references
+            if (separate := self.separate) is None:
+                return references
+            return [[separate(line) for line in lines] for lines in references]
         return [tokenize_lines(self.tokenizer, lines, self.lowercase) for lines in references]
 
     def hypotheses(self, hypotheses: HypothesisRanges) -> HypothesisRanges:
@@ -111,7 +117,9 @@ class Tokenization:
             UsageError: the tokenizer needs a package or a model that is not installed.
         """
         if self.tokenizer == "none":
-            return hypotheses
+            if self.separate is None:
+                return hypotheses
+            return separate_hypotheses(hypotheses, self.separate)
         return rewrite_texts(
             hypotheses, lambda lines: tokenize_lines(self.tokenizer, lines, self.lowercase)
         )

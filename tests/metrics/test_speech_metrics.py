@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 
 from mosesplug.metrics import Cer, Mer, Metric, Wer, metric
 from mosesplug.metrics.normalization import Normalization
+from tests.metrics.edits import edits_of_jiwer, table
 
 
 def count(scorer: Metric, hypothesis: str, *references: str) -> list[int]:
@@ -22,40 +22,6 @@ def count(scorer: Metric, hypothesis: str, *references: str) -> list[int]:
     rows = scorer.statistics(prepared, np.array([0]), text, np.array([0]), np.array([len(text)]))
     found: list[int] = rows[0].tolist()
     return found
-
-
-def table(reference: Sequence[object], hypothesis: Sequence[object]) -> list[list[int]]:
-    """Distances of all beginnings, by the textbook's recurrence."""
-    rows = [list(range(len(hypothesis) + 1))]
-    for i, mine in enumerate(reference, start=1):
-        row = [i]
-        for j, other in enumerate(hypothesis, start=1):
-            row.append(min(rows[-1][j] + 1, row[-1] + 1, rows[-1][j - 1] + (mine != other)))
-        rows.append(row)
-    return rows
-
-
-def edits_of_jiwer(reference: list[str], hypothesis: list[str]) -> list[int]:
-    """Hits, substitutions, deletions and insertions, traced back through the table."""
-    hits = substitutions = 0
-    left, right = list(reference), list(hypothesis)
-    while left and right and left[0] == right[0]:
-        left, right, hits = left[1:], right[1:], hits + 1
-    while left and right and left[-1] == right[-1]:
-        left, right, hits = left[:-1], right[:-1], hits + 1
-    rows = table(left, right)
-    i, j = len(left), len(right)
-    while i and j:
-        if rows[i][j] == rows[i - 1][j] + 1:
-            i -= 1
-        elif rows[i][j - 1] + 1 == rows[i - 1][j - 1]:
-            j -= 1
-        else:
-            i, j = i - 1, j - 1
-            hits += left[i] == right[j]
-            substitutions += left[i] != right[j]
-    pairs = hits + substitutions
-    return [hits, substitutions, len(reference) - pairs, len(hypothesis) - pairs]
 
 
 words = st.lists(st.sampled_from("abcd"), max_size=9)
@@ -96,8 +62,8 @@ def test_words_for_an_empty_reference_are_errors(name: str, hypothesis: str, rat
 @settings(deadline=None)
 @given(characters, characters, st.booleans())
 def test_cer_is_edit_distance_of_characters(hypothesis: str, reference: str, keep: bool) -> None:
-    between = " " if keep else ""
-    mine, other = between.join(reference.split()), between.join(hypothesis.split())
+    texts = [text.strip() if keep else "".join(text.split()) for text in (reference, hypothesis)]
+    mine, other = texts
     found = count(Cer(blanks="keep" if keep else "remove"), hypothesis, reference)
     assert found == [table(mine, other)[-1][-1], len(mine)]
 
@@ -136,6 +102,10 @@ def test_wer_of_long_sentences_is_the_same_by_both_kernels() -> None:
         ("x a b", "a b y", 2 / 3, 1 / 2, 3 / 5),
         ("this is a test", "this test", 2 / 4, 2 / 4, 5 / 14),
         ("ab cd", "abcd", 1.0, 1.0, 1 / 5),
+        # Each blank is a character; words are between blanks, or between two of any kind.
+        ("a dog barked", "a  dog barked", 0.0, 0.0, 1 / 12),
+        ("came to", "came\u00a0to", 1.0, 1.0, 1 / 7),
+        (" came to\u3000", "came to", 1 / 2, 0.0, 0.0),
     ],
 )
 def test_rates_computed_by_hand(
@@ -191,3 +161,9 @@ def test_normalized_metrics_have_signatures_of_their_own() -> None:
     plain, removing = metric("CER"), metric("CER", "blanks:remove")
     assert "|blanks:keep|" in plain.signature()
     assert "|blanks:remove|" in removing.signature()
+
+
+def test_blanks_around_deleted_punctuation_are_one() -> None:
+    """As jiwer has it with ``RemovePunctuation`` and ``RemoveMultipleSpaces``."""
+    scorer = Cer(normalization=Normalization(("punct",)))
+    assert count(scorer, "a b c", "- a , b  c .") == [0, 5]

@@ -1,9 +1,9 @@
 """CER, character error rate: edits of characters per character of the reference.
 
 A character is a Unicode code point in UTF-8, or a byte that is not part of valid UTF-8. Blanks
-count, as in jiwer, NeMo and ESPnet: several in sequence as one, and none at the ends of a sentence.
-``blanks:remove`` takes them out, for languages that write none and for lists whose words were
-separated by a tokenizer.
+count, as in jiwer: each of them, but none at the ends of a sentence. Where ``normalize:punct``
+deletes punctuation marks between blanks, several blanks count as one. ``blanks:remove`` takes them
+out, for languages that write none and for lists whose words were separated by a tokenizer.
 
 Statistics of a hypothesis: errors, and characters of the reference. The score of their sum is 1
 minus their quotient; see ``divide_errors`` for an empty reference. With several references, the one
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from mosesplug import __version__
 from mosesplug.errors import UsageError
-from mosesplug.metrics.characters import space_out, space_out_lines
+from mosesplug.metrics.characters import BlankTreatment, space_out, space_out_lines
 from mosesplug.metrics.edit.distance import count_errors
 from mosesplug.metrics.encoding import EncodedHypotheses
 from mosesplug.metrics.hypotheses import HypothesisRanges
@@ -40,10 +40,21 @@ Blanks = Literal["keep", "remove"]
 
 @dataclass(frozen=True)
 class _Characters:
-    """A ``Splitting`` whose words are characters."""
+    """A ``Splitting`` whose words are characters.
+
+    Attributes:
+        blanks: whether blanks are characters.
+        merges_blanks: whether several blanks are one character.
+        fold: as for ``Splitting``.
+    """
 
     blanks: Blanks
+    merges_blanks: bool
     fold: bool
+
+    @property
+    def _treatment(self) -> BlankTreatment:
+        return "merge" if self.merges_blanks and self.blanks == "keep" else self.blanks
 
     def signature(self) -> str:
         return f"case:{'lc-ascii' if self.fold else 'mixed'}|blanks:{self.blanks}"
@@ -52,10 +63,10 @@ class _Characters:
         return f"mosesplug-{__version__}"
 
     def references(self, references: Sequence[Sequence[bytes]]) -> Sequence[Sequence[bytes]]:
-        return [space_out_lines(lines, blanks=self.blanks == "keep") for lines in references]
+        return [space_out_lines(lines, blanks=self._treatment) for lines in references]
 
     def hypotheses(self, hypotheses: HypothesisRanges) -> HypothesisRanges:
-        return space_out(hypotheses, blanks=self.blanks == "keep")
+        return space_out(hypotheses, blanks=self._treatment)
 
 
 @dataclass(frozen=True)
@@ -80,7 +91,7 @@ class Cer(WordMetric):
             raise UsageError("CER compares characters: it has no tokenizer")
 
     def _splitting(self) -> Splitting:
-        return _Characters(self.blanks, self.lowercase)
+        return _Characters(self.blanks, "punct" in self.normalization.steps, self.lowercase)
 
     def _count(
         self, references: WordReferences, hypotheses: EncodedHypotheses

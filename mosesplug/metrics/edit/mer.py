@@ -7,7 +7,8 @@ of an alignment with the fewest errors, which has ``H`` hits, ``S`` substitution
 most 1. Several alignments can have the fewest errors and different numbers of hits; the one that
 counts is that of jiwer 3 and 4, so that numbers are equal: from the end of both sentences, after
 words in common at the beginning and at the end are aligned, a deletion is preferred to an insertion
-and both to a pair of words.
+and both to a pair of words. Words are separated as in jiwer, too: by ASCII blanks, or by two blanks
+of any kind.
 
 Statistics of a hypothesis: hits, substitutions, deletions, insertions. The score of their sum is 1
 minus MER; 1 if there are no words at all.
@@ -22,9 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
+from mosesplug.metrics.blanks import join_single_blanks
 from mosesplug.metrics.edit.distance import is_closer
 from mosesplug.metrics.encoding import EncodedHypotheses
-from mosesplug.metrics.word_metric import WordMetric, WordReferences, check_totals
+from mosesplug.metrics.tokenizers import Tokenization
+from mosesplug.metrics.word_metric import Splitting, WordMetric, WordReferences, check_totals
 from mosesplug.metrics.words import ReferenceWords
 
 __all__ = ["Mer"]
@@ -116,6 +119,9 @@ class Mer(WordMetric):
         "deletions",
         "insertions",
     )
+
+    def _splitting(self) -> Splitting:
+        return Tokenization(self.tokenizer, self.lowercase, join_single_blanks)
 
     def _count(
         self, references: WordReferences, hypotheses: EncodedHypotheses

@@ -3,8 +3,8 @@
 Blocks of up to 10 words of the *hypothesis* move over up to 50 words. A round tries all such
 shifts, up to 1,000 per sentence, and applies the one that saves most errors, as long as it saves
 any. Statistics and scores equal those of sacrebleu's ``TER`` with ``normalized=False,
-no_punct=False`` and ``case_sensitive=True``, for tokens separated by blanks. ``moses.py`` lists the
-differences to Moses' TER.
+no_punct=False`` and ``case_sensitive=True``; words are separated by all whitespace of Unicode.
+``moses.py`` lists the differences to Moses' TER.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.metrics.blanks import separate_words
 from mosesplug.metrics.encoding import EncodedHypotheses
 from mosesplug.metrics.hypotheses import HypothesisRanges
 from mosesplug.metrics.plain import split_hypotheses, split_words
 from mosesplug.metrics.ter.shifts_sacrebleu import count_edits
-from mosesplug.metrics.word_metric import WordMetric, WordReferences, check_totals
+from mosesplug.metrics.tokenizers import Tokenization
+from mosesplug.metrics.word_metric import Splitting, WordMetric, WordReferences, check_totals
 
 __all__ = ["TerSacrebleu"]
 
@@ -36,6 +38,9 @@ class TerSacrebleu(WordMetric):
     name: ClassVar[str] = "TER-SACREBLEU"
     n_statistics: ClassVar[int] = 2
     statistics_names: ClassVar[tuple[str, ...]] = ("edits_x_references", "reference_words")
+
+    def _splitting(self) -> Splitting:
+        return Tokenization(self.tokenizer, self.lowercase, separate_words)
 
     def _count(
         self, references: WordReferences, hypotheses: EncodedHypotheses
