@@ -44,7 +44,7 @@ def join_single_blanks(line: bytes) -> bytes:
 
 def separate_hypotheses(hypotheses: HypothesisRanges, separate: Separator) -> HypothesisRanges:
     """Return hypotheses whose words are separated by ASCII blanks."""
-    if not _OTHER_BLANKS.search(memoryview(hypotheses.buffer)):
+    if not _OTHER_BLANKS.search(hypotheses.buffer.data):
         return hypotheses
 
     def rewrite(lines: Iterable[bytes]) -> list[bytes]:
