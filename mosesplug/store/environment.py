@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import lmdb
 
-from mosesplug.errors import StoreError, StoreFull, StoreInUse
+from mosesplug.errors import StoreError, StoreFull
 from mosesplug.store.handles import (
     Handle,
     PinnedTransaction,
@@ -25,17 +25,26 @@ from mosesplug.store.handles import (
     guard_table,
     share_handle,
 )
-from mosesplug.store.locks import FileLock
+from mosesplug.store.locks import BUSY, FileLock
+from mosesplug.store.opening import (
+    DATABASES,
+    MORE_FILES,
+    explain_failure,
+    has_room,
+    in_use_error,
+    no_locks_error,
+    no_room_error,
+    open_files,
+)
 from mosesplug.store.truncation import count_missing_pages
 
 __all__ = ["Environment", "PinnedTransaction"]
 
 Result = TypeVar("Result")
 
-_NAMES = ("meta", "iterations", "kbest", "statistics", "forest")
 _TABLE_BYTES = 1 << 14
-_TOO_MANY = os.strerror(errno.EMFILE)
-_MORE_FILES = f"{_TOO_MANY}. Allow more (ulimit -n); finished iterations are kept"
+_UNIT = 1 << 16
+"""A multiple of the size of a page, of which maps are multiples."""
 _FULL = ("No space left", "Disk quota", "File too large", "Input/output error")
 
 
@@ -77,25 +86,21 @@ class Environment:
 
     def _open(self, map_size: int) -> Handle:
         try:
-            environment = lmdb.open(
-                str(self.path),
-                max_dbs=len(_NAMES),
-                map_size=map_size,
-                readonly=not self.writable,
-                readahead=True,
-                max_spare_txns=2,
+            environment, is_locked = open_files(
+                self.path, writable=self.writable, map_size=map_size
             )
         except lmdb.Error as error:
             if any(reason in str(error) for reason in _FULL):
                 raise self._translated(error) from None
-            raise self._explain_failure(error) from None
+            raise explain_failure(self.path, error) from None
         except UnicodeError:
             raise StoreError(
                 f"{self.path} cannot hold an n-best store: LMDB requires a path that is text in"
                 " this locale. Use another directory"
             ) from None
-        guard = guard_table(self.path / "lock.mdb")
-        return Handle(environment, self.writable, guard, find_key(self.path / "data.mdb"))
+        guard = guard_table(self.path / "lock.mdb") if is_locked else None
+        key = find_key(self.path / "data.mdb")
+        return Handle(environment, self.writable, guard, key, is_locked=is_locked)
 
     def _make_directory(self) -> None:
         """Create the directory and LMDB's reader table in it.
@@ -144,23 +149,6 @@ class Environment:
                 "directory"
             )
 
-    def _explain_failure(self, error: Exception) -> StoreError:
-        if "already open" in str(error):
-            return self._in_use_error()
-        if _TOO_MANY in str(error):
-            return StoreError(f"the n-best store at {self.path} cannot be opened: {_MORE_FILES}")
-        return StoreError(
-            f"the n-best store at {self.path} cannot be opened: {error}. "
-            "If its files are damaged, start in an empty directory"
-        )
-
-    def _in_use_error(self) -> StoreInUse:
-        return StoreInUse(
-            f"the n-best store at {self.path} is already open in this process: "
-            "close it (an open Tuner: tuner.close()) and release its arrays, or read it from "
-            "another process"
-        )
-
     def _lock_for_writing(self) -> FileLock:
         """Take the writer's lock, and write into its file who has it."""
         own = f"process {os.getpid()} on {socket.gethostname()}"
@@ -172,11 +160,13 @@ class Environment:
             raise self._translated(error) from None
         try:
             lock = FileLock(descriptor, exclusive=True)
-        except OSError:
+        except OSError as error:
             holder = os.read(descriptor, 1000).decode(errors="replace").strip()
             os.close(descriptor)
+            if error.errno not in BUSY:
+                raise no_locks_error(self.path) from None
             if holder == own:
-                raise self._in_use_error() from None
+                raise in_use_error(self.path) from None
             raise StoreError(
                 f"the n-best store at {self.path} is being written by "
                 f"{holder or 'another process'}: wait for it, or open the store to read"
@@ -195,9 +185,11 @@ class Environment:
         environment = handle.environment
         try:
             if not self.writable:
-                return {name: environment.open_db(name.encode(), create=False) for name in _NAMES}
+                return {
+                    name: environment.open_db(name.encode(), create=False) for name in DATABASES
+                }
             with environment.begin(write=True) as transaction:
-                return {name: environment.open_db(name.encode(), transaction) for name in _NAMES}
+                return {name: environment.open_db(name.encode(), transaction) for name in DATABASES}
         except (lmdb.NotFoundError, lmdb.ReadonlyError):
             raise StoreError(
                 f"there is no n-best store at {self.path}, or it is being created"
@@ -244,7 +236,7 @@ class Environment:
             try:
                 return handle.begin()
             except lmdb.MapResizedError:
-                self._resize_map(handle, 0)
+                self._enlarge_map(handle)
                 return handle.begin()
         except lmdb.Error as error:
             raise StoreError(f"cannot read the n-best store at {self.path}: {error}") from None
@@ -258,6 +250,8 @@ class Environment:
         pinned, handle = self.pin(), self._open_handle()
         try:
             yield pinned.transaction
+            if not handle.is_locked:
+                self._check_unchanged(handle, pinned)
         except lmdb.Error as error:
             raise StoreError(
                 f"the n-best store at {self.path} cannot be read: {error}. If its file is "
@@ -265,6 +259,14 @@ class Environment:
             ) from None
         finally:
             handle.end(pinned)
+
+    def _check_unchanged(self, handle: Handle, pinned: PinnedTransaction) -> None:
+        """Check that no page was reused that a reader without a lock has read."""
+        if handle.environment.info()["last_txnid"] != pinned.transaction.id():
+            raise StoreError(
+                f"the n-best store at {self.path} was written while it was read without LMDB's "
+                "lock: read it again when the run that writes it has ended"
+            )
 
     def write(self, action: Callable[[Any], Result]) -> Result:
         """Run ``action(transaction)`` and commit all of it, or nothing.
@@ -289,7 +291,7 @@ class Environment:
                 with environment.begin(write=True, buffers=True) as transaction:
                     return action(transaction)
             except lmdb.MapFullError:
-                self._resize_map(handle, 2 * environment.info()["map_size"])
+                self._enlarge_map(handle)
             except (lmdb.Error, OSError, MemoryError) as error:
                 raise self._translated(error) from None
 
@@ -310,8 +312,19 @@ class Environment:
         rows = [line.split() for line in environment.readers().splitlines()[1:]]
         return sorted({int(row[0]) for row in rows if row and row[0].isdigit()} - {self._pid})
 
-    def _resize_map(self, handle: Handle, size: int) -> None:
-        if not handle.resize(size):
+    def _enlarge_map(self, handle: Handle) -> None:
+        """Replace the map, which is too small for what is written or was written by others."""
+        size = handle.environment.info()["map_size"]
+        stored = (self.path / "data.mdb").stat().st_size
+        base, least = (size, size * 9 // 8) if self.writable else (max(size, stored), stored)
+        # As large as the address space allows, to do it seldom.
+        for eighths in (16, 12, 10, 9, 8):
+            larger = -(-base * eighths // 8 // _UNIT) * _UNIT
+            if larger >= least and has_room(larger - size):
+                break
+        else:
+            raise no_room_error(self.path)
+        if not handle.resize(larger):
             raise StoreError(
                 f"the n-best store at {self.path} has grown, and its map cannot grow while its "
                 "arrays are in use: close snapshots before writing"
@@ -323,7 +336,7 @@ class Environment:
                 f"no room to write the n-best store at {self.path} ({error}): the disk is full "
                 "or failing. Free some space and continue; finished iterations are kept"
             )
-        why = _MORE_FILES if _TOO_MANY in str(error) else error
+        why = MORE_FILES if os.strerror(errno.EMFILE) in str(error) else error
         return StoreError(f"cannot write the n-best store at {self.path}: {why}")
 
     def close(self) -> None:

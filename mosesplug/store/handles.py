@@ -66,6 +66,7 @@ class Handle:
         writable: whether it was opened to write; such a handle has one user.
         guard: holds the lock by which LMDB knows that the store is open.
         key: device and inode of the file of data.
+        is_locked: whether the table of readers protects what its readers read.
         users: objects that have it open.
         databases: handles of the named databases.
         pins: the read transactions that have not ended.
@@ -75,6 +76,7 @@ class Handle:
     writable: bool
     guard: FileLock | None
     key: tuple[int, int]
+    is_locked: bool = True
     users: int = 1
     databases: dict[str, Any] = field(default_factory=dict)
     pins: weakref.WeakSet[PinnedTransaction] = field(default_factory=weakref.WeakSet)
@@ -104,7 +106,7 @@ class Handle:
         self.pins.discard(pinned)
 
     def resize(self, size: int) -> bool:
-        """Replace the map by one of another size in bytes; 0 for that of the file.
+        """Replace the map by one of another size in bytes.
 
         It waits for the transactions of other threads.
 

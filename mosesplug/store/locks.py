@@ -10,12 +10,17 @@ exclude each other.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import struct
 import weakref
+from pathlib import Path
 
-__all__ = ["FileLock"]
+__all__ = ["BUSY", "FileLock", "find_lock"]
+
+BUSY = (errno.EAGAIN, errno.EACCES)
+"""Numbers of the error that another process has locked the file."""
 
 _FLOCK = struct.Struct("hhqqi0q")
 """``struct flock`` of Linux: type, whence, start, length, and process id, which must be 0."""
@@ -69,6 +74,21 @@ class FileLock:
 
     def __del__(self) -> None:
         self.release()
+
+
+def find_lock(path: Path) -> bool:
+    """Return whether another process has an exclusive lock on a file, as far as can be known."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        lock = FileLock(descriptor, exclusive=False)
+    except OSError as error:
+        os.close(descriptor)
+        return error.errno in BUSY
+    lock.release()
+    return False
 
 
 _held: weakref.WeakSet[FileLock] = weakref.WeakSet()

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import lmdb
 import pytest
 
+from mosesplug.errors import StoreError
+from mosesplug.store import NBestStore, environment
+from tests.store.test_environment import add, in_new_process, long_lists
+from tests.store.test_sharing import REWRITE
+from tests.store.toys import Hypothesis, ToyMetric
+
+WRITE = """
+import sys
 from mosesplug.store import NBestStore
-from tests.store.test_environment import add, long_lists
-from tests.store.toys import ToyMetric
+store = NBestStore.open(sys.argv[1], writable=True)
+print("inside", flush=True)
+sys.stdin.read()
+"""
 
 READ = """
 import sys
@@ -25,19 +38,19 @@ sys.stdin.read()
 
 
 @contextmanager
-def reader_inside(path: Path) -> Iterator[subprocess.Popen[str]]:
-    """A process that is inside a snapshot of a store, and is killed at the end of the block."""
+def process_inside(code: str, path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process that has a store open, and is killed at the end of the block."""
     root = Path(__file__).parent.parent.parent
-    command = [sys.executable, "-W", "ignore", "-c", READ, str(path)]
+    command = [sys.executable, "-W", "ignore", "-c", code, str(path)]
     with subprocess.Popen(
         command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as reader:
-        assert reader.stdout is not None
+    ) as process:
+        assert process.stdout is not None
         try:
-            assert reader.stdout.readline() == "inside\n"
-            yield reader
+            assert process.stdout.readline() == "inside\n"
+            yield process
         finally:
-            reader.kill()
+            process.kill()
 
 
 def write_whole(store: NBestStore, number: int) -> None:
@@ -69,7 +82,7 @@ def test_a_killed_reader_does_not_make_the_store_grow(
     with NBestStore.open(tmp_path, writable=True) as store:
         for seed in range(2):
             add(store, long_lists(60, seed=seed))
-        with reader_inside(tmp_path):
+        with process_inside(READ, tmp_path):
             write(store, 0)
         # The reader is dead now, and so is its entry in the table.
         for number in range(1, 10):
@@ -78,3 +91,138 @@ def test_a_killed_reader_does_not_make_the_store_grow(
         for number in range(10, 60):
             write(store, number)
         assert (tmp_path / "data.mdb").stat().st_size <= grown + 8 * 4096
+
+
+@contextmanager
+def as_another_user(path: Path) -> Iterator[None]:
+    """Be a user who may read all files of a directory, and write none."""
+    for directory in (path, *path.parents[:-2]):
+        directory.chmod(directory.stat().st_mode | 0o555)
+    if os.geteuid():  # the owner without permissions is as good
+        for place in (*path.iterdir(), path):
+            place.chmod(0o555 if place.is_dir() else 0o444)
+        yield
+        path.chmod(0o755)
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.mark.parametrize("table", [True, False])
+def test_a_store_of_somebody_else_is_read_without_a_lock(
+    table: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with NBestStore.open(tmp_path, writable=True) as store:
+        add(store, [Hypothesis(0, b"a")])
+    if not table:
+        (tmp_path / "lock.mdb").unlink()
+    before = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    with as_another_user(tmp_path):
+        with NBestStore.open(tmp_path) as store, NBestStore.open(tmp_path):
+            assert store.hypotheses(0) == (b"a",)
+        with pytest.raises(StoreError, match=r"writer.lock|cannot make"):
+            NBestStore.open(tmp_path, writable=True)
+    (said,) = caplog.messages
+    assert f"{tmp_path} is read without LMDB's lock (Permission denied)" in said
+    assert {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
+
+
+def test_a_store_of_somebody_else_is_not_read_beside_its_writer(tmp_path: Path) -> None:
+    with NBestStore.open(tmp_path, writable=True) as store:
+        add(store, [Hypothesis(0, b"a")])
+    with (
+        process_inside(WRITE, tmp_path) as writer,
+        as_another_user(tmp_path),
+        pytest.raises(StoreError, match=f"is being written by process {writer.pid} on"),
+    ):
+        NBestStore.open(tmp_path)
+
+
+def test_a_store_that_is_written_meanwhile_is_an_error_without_a_lock(tmp_path: Path) -> None:
+    with NBestStore.open(tmp_path, writable=True) as store:
+        add(store, [Hypothesis(0, b"a")])
+    with as_another_user(tmp_path):
+        store = NBestStore.open(tmp_path)
+    with (
+        pytest.raises(StoreError, match="was written while it was read"),
+        store._environment.reading(),
+    ):
+        in_new_process(REWRITE, str(tmp_path), "1")
+    # What is committed now can be read.
+    assert len(store.hypotheses(0)) == 1
+    store.close()
+
+
+def test_data_that_may_not_be_read(tmp_path: Path) -> None:
+    NBestStore.open(tmp_path, writable=True).close()
+    (tmp_path / "data.mdb").chmod(0o200)
+    message = r"Permission denied\. Ask the owner of data.mdb"
+    with as_another_user(tmp_path), pytest.raises(StoreError, match=message):
+        NBestStore.open(tmp_path)
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
+def test_a_file_system_without_locks(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with NBestStore.open(tmp_path, writable=True) as store:
+        add(store, [Hypothesis(0, b"a")])
+    real = lmdb.open
+
+    def refuse(path: str, *, lock: bool, **settings: Any) -> Any:
+        if lock:
+            raise lmdb.Error(f"{path}: {os.strerror(number)}")
+        return real(path, lock=lock, **settings)
+
+    monkeypatch.setattr(lmdb, "open", refuse)
+    with NBestStore.open(tmp_path) as store:
+        assert store.hypotheses(0) == (b"a",)
+    assert os.strerror(number) in caplog.text
+    with pytest.raises(StoreError, match=r"has no locks, .* Use a directory on another file"):
+        NBestStore.open(tmp_path, writable=True)
+
+
+IN_LITTLE_SPACE = """
+import resource, sys
+from pathlib import Path
+from mosesplug.errors import StoreError
+from mosesplug.store import NBestStore
+from tests.store.test_environment import add, long_lists
+with NBestStore.open(sys.argv[1], writable=True) as store:
+    add(store, long_lists(10))  # compiles
+used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (150 << 20),) * 2)
+with NBestStore.open(sys.argv[1], writable=True) as store:
+    add(store, long_lists(10, seed=1))
+with NBestStore.open(sys.argv[1]) as store:
+    print(len(store.hypotheses(0)))
+resource.setrlimit(resource.RLIMIT_AS, (1 << 20,) * 2)
+try:
+    NBestStore.open(sys.argv[1])
+except StoreError as error:
+    print(error)
+"""
+
+
+def test_little_address_space(tmp_path: Path) -> None:
+    first, last = in_new_process(IN_LITTLE_SPACE, str(tmp_path)).splitlines()
+    assert first == "20"
+    assert "do not fit the address space" in last
+    assert last.endswith("Raise the limit (ulimit -v)")
+
+
+def test_the_map_grows_by_what_the_address_space_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = 1 << 20
+    monkeypatch.setattr(environment, "has_room", lambda extra: extra <= size // 4)
+    with NBestStore.open(tmp_path, writable=True, map_size=size) as store:
+        add(store, long_lists(4000))
+        assert store._environment._open_handle().environment.info()["map_size"] < 2 * size
+        monkeypatch.setattr(environment, "has_room", lambda extra: False)
+        with pytest.raises(StoreError, match="Raise the limit"):
+            add(store, long_lists(8000, seed=1))
+        assert len(store.iterations()) == 1

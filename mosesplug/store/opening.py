@@ -1,0 +1,172 @@
+"""Open LMDB's files: with their locks or without, and with a map that fits the address space."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import mmap
+import os
+from pathlib import Path
+from typing import Any
+
+import lmdb
+
+from mosesplug.errors import StoreError, StoreInUse
+from mosesplug.store.locks import find_lock
+
+__all__ = [
+    "DATABASES",
+    "MORE_FILES",
+    "explain_failure",
+    "has_room",
+    "in_use_error",
+    "no_locks_error",
+    "no_room_error",
+    "open_files",
+]
+
+DATABASES = ("meta", "iterations", "kbest", "statistics", "forest")
+"""The named databases of a store."""
+
+MORE_FILES = f"{os.strerror(errno.EMFILE)}. Allow more (ulimit -n); finished iterations are kept"
+NO_LOCKS = tuple(map(os.strerror, (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)))
+_FORBIDDEN = tuple(map(os.strerror, (errno.EACCES, errno.EPERM, errno.EROFS)))
+_NO_ROOM = os.strerror(errno.ENOMEM)
+_SMALLEST_MAP = 1 << 20
+
+
+def open_files(path: Path, *, writable: bool, map_size: int) -> tuple[Any, bool]:
+    """Open the files of a store.
+
+    A reader who may not write LMDB's table of readers, or whose file system has no locks, reads
+    without it, unless a writer is at work.
+
+    Args:
+        path: the directory.
+        writable: whether to write.
+        map_size: address space in bytes; less is taken if there is not so much.
+
+    Returns:
+        LMDB's environment; and whether the table of readers protects what it reads.
+
+    Raises:
+        StoreError: the files cannot be opened.
+        lmdb.Error: the disk is full.
+    """
+    try:
+        return _open(path, writable, map_size, lock=True), True
+    except lmdb.Error as error:
+        if writable or not any(reason in str(error) for reason in (*_FORBIDDEN, *NO_LOCKS)):
+            raise
+        why = str(error).removeprefix(f"{path}: ")
+    _check_access(path)
+    environment = _open(path, writable, map_size, lock=False)
+    logging.getLogger("mosesplug").warning(
+        "note: the n-best store at %s is read without LMDB's lock (%s): a run that begins to write"
+        " it meanwhile ends this command with an error",
+        path,
+        why,
+    )
+    return environment, False
+
+
+def _check_access(path: Path) -> None:
+    """Check that a store can be read without locks.
+
+    Raises:
+        StoreError: the data may not be read, or a writer is at work.
+    """
+    try:
+        os.close(os.open(path / "data.mdb", os.O_RDONLY))
+    except OSError as error:
+        raise StoreError(
+            f"the n-best store at {path} cannot be read: {error.strerror}. Ask the owner of "
+            "data.mdb for permission to read it"
+        ) from None
+    if find_lock(path / "writer.lock"):
+        holder = (path / "writer.lock").read_text(errors="replace").strip()
+        raise StoreError(
+            f"the n-best store at {path} is being written by {holder or 'another process'}, and "
+            "may be read beside it only by those who may write into its directory: wait until it "
+            "ends, or ask its owner for that permission or for a copy (mosesplug nbest copy)"
+        )
+
+
+def _open(path: Path, writable: bool, map_size: int, *, lock: bool) -> Any:
+    """Open an environment with the largest map that fits."""
+    data = path / "data.mdb"
+    stored = data.stat().st_size if data.is_file() else 0
+    size = max(map_size, stored)
+    while True:
+        try:
+            return lmdb.open(
+                str(path),
+                max_dbs=len(DATABASES),
+                map_size=size,
+                readonly=not writable,
+                readahead=True,
+                max_spare_txns=2,
+                lock=lock,
+            )
+        except lmdb.MemoryError:
+            if size <= max(stored, _SMALLEST_MAP):
+                raise
+            size = max(size // 2, stored, _SMALLEST_MAP)
+
+
+def has_room(extra: int) -> bool:
+    """Return whether the address space has room for so many bytes more."""
+    if extra <= 0:
+        return True
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
+    try:
+        mmap.mmap(-1, extra, flags=flags, prot=mmap.PROT_READ).close()
+    except (OSError, OverflowError):
+        return False
+    return True
+
+
+def explain_failure(path: Path, error: Exception) -> StoreError:
+    """Return the error for a store that LMDB cannot open."""
+    text = str(error).removeprefix(f"{path}: ")
+    if "already open" in text:
+        return in_use_error(path)
+    head = f"the n-best store at {path} cannot be opened: {text}"
+    if os.strerror(errno.EMFILE) in text:
+        return StoreError(f"the n-best store at {path} cannot be opened: {MORE_FILES}")
+    if _NO_ROOM in text:
+        return no_room_error(path)
+    if any(reason in text for reason in NO_LOCKS):
+        return no_locks_error(path)
+    if any(reason in text for reason in _FORBIDDEN):
+        return StoreError(f"{head}. Ask the owner of its directory for permission to write there")
+    if isinstance(error, lmdb.InvalidError | lmdb.CorruptedError | lmdb.VersionMismatchError):
+        return StoreError(f"{head}. Its files are damaged: use a copy, or an empty directory")
+    return StoreError(head)
+
+
+def in_use_error(path: Path) -> StoreInUse:
+    """Return the error for a store that this process has open."""
+    return StoreInUse(
+        f"the n-best store at {path} is already open in this process: "
+        "close it (an open Tuner: tuner.close()) and release its arrays, or read it from "
+        "another process"
+    )
+
+
+def no_locks_error(path: Path) -> StoreError:
+    """Return the error for a writer on a file system without locks."""
+    return StoreError(
+        f"the n-best store at {path} cannot be written: its file system has no locks, without "
+        "which two runs could write it at once. Use a directory on another file system, as a "
+        "local disk"
+    )
+
+
+def no_room_error(path: Path) -> StoreError:
+    """Return the error for an address space that is too small for the map."""
+    size = (path / "data.mdb").stat().st_size if (path / "data.mdb").is_file() else 0
+    return StoreError(
+        f"the n-best store at {path} cannot be mapped into memory: its {max(size >> 20, 1)} MB of "
+        "data do not fit the address space that this process may use. Raise the limit (ulimit -v)"
+    )
