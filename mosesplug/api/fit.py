@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from os import PathLike, fspath
@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from formats.moses.ini import MosesIni
 from formats.text import write_atomic
 from mosesplug.api.arrays import FeatureArrays, convert_features, number_sentences
+from mosesplug.api.gains import Gains
 from mosesplug.api.nbest import NBest
 from mosesplug.api.table import ColumnType, Table
 from mosesplug.api.validation import ValidationTable
 from mosesplug.api.weights import WeightTable, find_format
 from mosesplug.errors import UsageError, count_noun
 from mosesplug.evaluation.error_rates import is_error_rate
-from mosesplug.evaluation.gains import Gain
 from mosesplug.evaluation.trade_offs import measure_trade_offs
 from mosesplug.features import FeatureSpace
 from mosesplug.inspection.texts import mark_invalid_utf8
@@ -65,7 +65,8 @@ class Fit:
         config: the ``moses.ini`` of the starting weights; None without one.
         gains: the scores at the start and at the end, by the objective and by the metrics that were
             only reported, on the sentences learned from and on those held out. Empty if no metric
-            was reported and no sentence held out.
+            was reported and no sentence held out. They print as tables; ``gains.to_pandas()`` is a
+            data frame.
 
     Example:
         >>> import mosesplug
@@ -91,7 +92,7 @@ class Fit:
     warnings: tuple[str, ...]
     columns: NDArray[np.int64] | None = None
     config: MosesIni | None = None
-    gains: tuple[Gain, ...] = ()
+    gains: Gains = field(default_factory=Gains)
 
     @cached_property
     def weights(self) -> WeightTable:
@@ -205,8 +206,9 @@ class Fit:
     def validation(self) -> ValidationTable | None:
         """The cross-validation; None without ``folds``."""
         found = self.result.learning.validation
-        gains = tuple(gain for gain in self.gains if gain.data == "folds")
-        return None if found is None else ValidationTable.of_result(found, gains)
+        return (
+            None if found is None else ValidationTable.of_result(found, self.gains.of_data("folds"))
+        )
 
     @property
     def signature(self) -> str:

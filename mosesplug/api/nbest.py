@@ -26,8 +26,10 @@ from mosesplug.api.arrays import (
     number_sentences,
 )
 from mosesplug.api.keywords import make_list_keywords
+from mosesplug.api.table import Column, ColumnType, NamedValues, Table, Tabular
 from mosesplug.errors import DataError, UsageError, count_noun
 from mosesplug.features import FeatureSpace
+from mosesplug.inspection.texts import mark_invalid_utf8
 from mosesplug.kernels import read_only
 from mosesplug.learning.lists.blocks import find_dense_features, read_list
 from mosesplug.reporting.tables import format_table, render_table
@@ -45,7 +47,7 @@ _EXACT_DIGITS = 9
 """Digits that preserve a float32."""
 
 
-class NBest:
+class NBest(Tabular):
     """n-best lists: hypotheses with their sentences, texts, features and model scores.
 
     Hypotheses are grouped by sentence in ascending order, and keep their order within a sentence.
@@ -187,6 +189,33 @@ class NBest:
         return read_only(self._block.scores)
 
     @property
+    def table(self) -> Table:
+        """One row for each hypothesis.
+
+        Columns: ``id``, the sentence, an integer or a text; ``hyp``, its text; the value of each
+        dense feature under its name, as ``TM_0`` for the first of several; ``sparse``, if there are
+        sparse features; ``score``, the model score, if a hypothesis has one. A name that is taken
+        has an underscore behind it.
+        """
+        block = self._block
+        ids: tuple[ColumnType, Column] = ("int64", block.sentence_ids)
+        if self._ids:
+            numbers = block.sentence_ids.tolist()
+            ids = ("text", [mark_invalid_utf8(self._ids[number]) for number in numbers])
+        columns: dict[str, tuple[ColumnType, Column]] = {"id": ids}
+        if block.has_texts:
+            columns["hyp"] = ("text", list(map(mark_invalid_utf8, self.texts)))
+        for label, values in zip(self.space.labels, block.dense.T, strict=False):
+            columns[_find_free_name(label, columns)] = ("float32", values)
+        if block.sparse_names:
+            rows = SparseRows(block.sparse_indptr, block.sparse_indices, block.sparse_data)
+            names = list(map(mark_invalid_utf8, block.sparse_names))
+            columns[_find_free_name("sparse", columns)] = ("features", NamedValues(names, rows))
+        if not np.isnan(block.scores).all():
+            columns[_find_free_name("score", columns)] = ("float64", block.scores)
+        return Table.of_columns(columns)
+
+    @property
     def n_sentences(self) -> int:
         """Number of sentences that have a hypothesis."""
         return len(np.unique(self._block.sentence_ids))
@@ -256,6 +285,14 @@ class NBest:
             shown = "" if np.isnan(score) else f"{score:.6g}"
             text = _shorten(first.texts[row])
             yield self.name_sentence(int(first.sentence_ids[row])), text, _shorten(values), shown
+
+
+def _find_free_name(label: str, columns: Mapping[str, Any]) -> str:
+    """Return the name of a column, with underscores behind it if another column has it."""
+    name = mark_invalid_utf8(label)
+    while name in columns:
+        name += "_"
+    return name
 
 
 def read_nbest(

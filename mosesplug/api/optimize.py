@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from formats.moses.ini import MosesIni
 from mosesplug.api.arguments import Progress, name_keywords, open_progress
 from mosesplug.api.fit import Fit
+from mosesplug.api.gains import Gains
 from mosesplug.api.inputs import InitialWeights
 from mosesplug.api.keywords import spell_argument
 from mosesplug.api.task import ListSource, StrPath, make_task
@@ -327,4 +328,4 @@ def fit_settings(
     gains = measure_gains(result)
     gaming = find_gaming(gains)
     warnings = (*idle, *result.warnings, *([] if gaming is None else [gaming]))
-    return Fit(settings, result, warnings, columns, config, gains)
+    return Fit(settings, result, warnings, columns, config, Gains(gains))

@@ -19,6 +19,7 @@ from mosesplug.api.arguments import check_number, name_keywords, spell_keyword
 from mosesplug.api.inputs import InitialWeights, make_weight_file, unknown_feature_error
 from mosesplug.api.keywords import check_lengths, make_list_keywords
 from mosesplug.api.nbest import NBest
+from mosesplug.api.table import Table, Tabular
 from mosesplug.api.weights import WeightTable
 from mosesplug.errors import UsageError
 from mosesplug.inspection.rerank import choose_least_risk, rank_sentences, score_again
@@ -32,9 +33,11 @@ from mosesplug.settings.lists import NO_SETTINGS, ListSettings
 __all__ = ["RerankedLists", "rerank", "rerank_blocks"]
 
 
-@dataclass(frozen=True, eq=False)
-class RerankedLists:
+@dataclass(frozen=True, eq=False, repr=False)
+class RerankedLists(Tabular):
     """Ranked n-best lists, and the hypothesis that was chosen of each.
+
+    It prints as a table of the chosen hypotheses.
 
     Attributes:
         lists: the hypotheses of each sentence by descending score, with the added features.
@@ -59,6 +62,17 @@ class RerankedLists:
     def texts(self) -> list[str]:
         """The text of each chosen hypothesis."""
         return [self.lists.texts[row] for row in self.rows.tolist()]
+
+    @property
+    def table(self) -> Table:
+        """The chosen hypotheses, as ``NBest.table`` has them."""
+        return self.lists.take(self.rows).table
+
+    def __repr__(self) -> str:
+        return f"chosen hypotheses of {self.lists!r}\n{self.table!r}"
+
+    def _repr_html_(self) -> str:
+        return f"<p>chosen hypotheses of {self.lists!r}</p>{self.table._repr_html_()}"
 
     def lines(self) -> dict[int, bytes]:
         """Return the bytes of the chosen hypotheses by sentence id."""

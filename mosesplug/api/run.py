@@ -299,17 +299,7 @@ class Run:
             empty = read_hypotheses(stored, (), None)
             types = {name: kind for name, (kind, _) in _make_columns(stored, empty).items()}
 
-        def read() -> Iterator[Mapping[str, Column]]:
-            for part in parts:
-                with self._open(with_lists=True) as stored:
-                    # Iterations that were added since are left out.
-                    as_before = replace(stored, records=stored.records[:n_iterations])
-                    batch = read_hypotheses(as_before, part, iteration)
-                    columns = _make_columns(as_before, batch)
-                if not types.keys() <= columns.keys():
-                    raise DataError(f"{self.path} was changed while it was read: open it again")
-                yield {name: columns[name][1] for name in types}
-
+        read = _StoredHypotheses(self, tuple(parts), iteration, n_iterations, types)
         return Table(types, n_rows, read)
 
     def plot(self, figure: str = "scores", *, sentence: int | None = None) -> Figure:
@@ -363,6 +353,10 @@ class Run:
     def _open(self, *, with_lists: bool = False) -> AbstractContextManager[StoredRun]:
         return open_stored_run(self.path, with_lists=with_lists, opened=self.store)
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Another process opens the store itself.
+        return {"path": self.path, "store": None}
+
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r}: {self._describe()})"
 
@@ -378,6 +372,35 @@ class Run:
             f"{self.metric} {scores[0]:.4f} to {scores[-1]:.4f} "
             f"(best {max(scores):.4f}), {state}"
         )
+
+
+@dataclass(frozen=True)
+class _StoredHypotheses:
+    """Reads the batches of a table of hypotheses; an object, so that tables can be pickled.
+
+    Attributes:
+        run: the run.
+        parts: the sentences of each batch.
+        iteration: as for ``Run.hypotheses``.
+        n_iterations: number of iterations to read; those that were added since are left out.
+        types: the columns.
+    """
+
+    run: Run
+    parts: tuple[Sequence[int], ...]
+    iteration: int | None
+    n_iterations: int
+    types: Mapping[str, ColumnType]
+
+    def __call__(self) -> Iterator[Mapping[str, Column]]:
+        for part in self.parts:
+            with self.run._open(with_lists=True) as stored:
+                as_before = replace(stored, records=stored.records[: self.n_iterations])
+                batch = read_hypotheses(as_before, part, self.iteration)
+                columns = _make_columns(as_before, batch)
+            if not self.types.keys() <= columns.keys():
+                raise DataError(f"{self.run.path} was changed while it was read: open it again")
+            yield {name: columns[name][1] for name in self.types}
 
 
 def _make_columns(run: StoredRun, batch: HypothesisBatch) -> dict[str, tuple[ColumnType, Column]]:

@@ -18,7 +18,7 @@ from mosesplug.api.keywords import make_list_keywords
 from mosesplug.api.nbest import NBest
 from mosesplug.api.sentence_scores import attach_named_scores, attach_to_block, read_columns
 from mosesplug.api.statistics import convert_named_scores
-from mosesplug.api.table import Column, ColumnType, Table
+from mosesplug.api.table import Column, ColumnType, Table, Tabular
 from mosesplug.errors import UsageError
 from mosesplug.evaluation.comparison import (
     System,
@@ -46,7 +46,7 @@ Score = TypeVar("Score", MetricScore, SystemScore)
 StrPath = str | PathLike[str]
 
 
-class Scores(Sequence[Score], Generic[Score]):
+class Scores(Sequence[Score], Tabular, Generic[Score]):
     """Scores that print as a table.
 
     Args:
@@ -91,7 +91,7 @@ class Scores(Sequence[Score], Generic[Score]):
                 yield field.name, ("text", values)
             elif field.name == "runs":
                 yield field.name, ("int64", np.array(values, dtype=np.int64))
-            elif field.name != "sentences":
+            elif not isinstance(values[0], tuple):  # as those of single sentences
                 yield field.name, ("float64", np.array(values, dtype=np.float64))
 
     def __repr__(self) -> str:

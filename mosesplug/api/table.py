@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-__all__ = ["Column", "ColumnType", "NamedValues", "Table"]
+__all__ = ["Column", "ColumnType", "NamedValues", "Table", "Tabular"]
 
 ColumnType = Literal["int64", "float32", "float64", "text", "features"]
 """Type of a column: ``text`` is a string, ``features`` maps names to float32 values."""
@@ -61,6 +61,16 @@ class NamedValues:
 
 Column = NDArray[Any] | Sequence[str | None] | NamedValues
 """Values of a column: an array, texts, or sparse features."""
+
+
+@dataclass(frozen=True)
+class _InMemory:
+    """Returns the only batch of a table; an object, so that tables can be pickled."""
+
+    columns: Mapping[str, Column]
+
+    def __call__(self) -> list[Mapping[str, Column]]:
+        return [self.columns]
 
 
 class Table:
@@ -105,7 +115,7 @@ class Table:
         values = {name: column for name, (_, column) in columns.items()}
         n_rows = max((_count_rows(column) for column in values.values()), default=0)
         types = {name: kind for name, (kind, _) in columns.items()}
-        return cls(types, n_rows, lambda: [values])
+        return cls(types, n_rows, _InMemory(values))
 
     @classmethod
     def of_records(
@@ -285,6 +295,27 @@ class Table:
             for batch in self._batches()
         )
         return pyarrow.RecordBatchReader.from_batches(schema, batches)
+
+
+class Tabular:
+    """What prints as a table, and converts to a data frame as its ``table`` does."""
+
+    @property
+    def table(self) -> Table:
+        """The rows."""
+        raise NotImplementedError
+
+    def to_arrow(self) -> pyarrow.Table:
+        """Return a ``pyarrow.Table``; see ``Table.to_arrow``."""
+        return self.table.to_arrow()
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return a ``pandas.DataFrame``; see ``Table.to_pandas``."""
+        return self.table.to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        """Return a ``polars.DataFrame``; see ``Table.to_polars``."""
+        return self.table.to_polars()
 
 
 def _as_arrow(column: Column, kind: pyarrow.DataType) -> pyarrow.Array:

@@ -344,6 +344,9 @@ class Tuner:
         if stack is not None:
             stack.__exit__(kind, error, traceback)
 
+    def __getstate__(self) -> object:
+        raise TypeError("a Tuner holds its directory: pickle its run, or open it there")
+
     def __repr__(self) -> str:
         state = "finished" if self._reason else "closed" if self._stack is None else "open"
         return f"Tuner of {self._directory}, {state}"

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from html import escape
 
 import numpy as np
 
-from mosesplug.api.table import Table
+from mosesplug.api.gains import Gains
+from mosesplug.api.table import Table, Tabular
 from mosesplug.errors import count_noun
 from mosesplug.evaluation.gains import Gain
 from mosesplug.learning.cross_validation import CrossValidation
-from mosesplug.reporting.gains import tabulate_gain
 
 __all__ = ["ValidationTable"]
 
 
 @dataclass(frozen=True, repr=False)
-class ValidationTable(CrossValidation):
+class ValidationTable(CrossValidation, Tabular):
     """The result of a cross-validation, which prints as a table.
 
     ``cross_validate`` returns it.
@@ -27,12 +28,12 @@ class ValidationTable(CrossValidation):
             folds, by the objective and by ``report_metrics``; empty for search graphs.
     """
 
-    gains: tuple[Gain, ...] = ()
+    gains: Gains = field(default_factory=Gains)
 
     @classmethod
-    def of_result(cls, result: CrossValidation, gains: tuple[Gain, ...] = ()) -> ValidationTable:
+    def of_result(cls, result: CrossValidation, gains: Sequence[Gain] = ()) -> ValidationTable:
         """Return a result that prints."""
-        return cls(result.folds, result.start, result.held_out, gains)
+        return cls(result.folds, result.start, result.held_out, Gains(gains))
 
     @property
     def table(self) -> Table:
@@ -47,13 +48,11 @@ class ValidationTable(CrossValidation):
         )
 
     def __repr__(self) -> str:
-        lines = [self._summary(), f"{self.table!r}"]
-        for gain in self.gains:
-            lines += ["", *tabulate_gain(gain)]
-        return "\n".join(lines)
+        gains = f"\n\n{self.gains!r}" if self.gains else ""
+        return f"{self._summary()}\n{self.table!r}{gains}"
 
     def _repr_html_(self) -> str:
-        gains = "".join(f"<pre>{escape(chr(10).join(tabulate_gain(g)))}</pre>" for g in self.gains)
+        gains = self.gains._repr_html_() if self.gains else ""
         return f"<p>{escape(self._summary())}</p>{self.table._repr_html_()}{gains}"
 
     def _summary(self) -> str:

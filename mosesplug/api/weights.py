@@ -18,8 +18,10 @@ from formats.weights.files import ShowWeights, WeightGroup
 from formats.weights.list_changes import UNCHANGED, ListChanges, format_list_changes
 from formats.weights.named import read_named_weights, sparse_companion
 from formats.weights.weight_format import Format, find_weight_format
+from mosesplug.api.table import Table, Tabular
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
+from mosesplug.inspection.texts import mark_invalid_utf8
 from mosesplug.reporting.tables import format_table, render_table
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ _SHOWN_SPARSE = 20
 _HEAD = ("feature", "weight")
 
 
-class WeightTable(Mapping[str, float | tuple[float, ...]]):
+class WeightTable(Mapping[str, float | tuple[float, ...]], Tabular):
     """Weights by the name of their feature: a number, or several of one dense feature.
 
     A table is a read-only mapping, dense features first, and prints as a table.
@@ -149,6 +151,15 @@ class WeightTable(Mapping[str, float | tuple[float, ...]]):
         groups = tuple(WeightGroup(name, values) for name, values in self._dense.items())
         show = ShowWeights(groups)
         return WeightFile("the table", "dense", show, self._sparse, changes=self._changes)
+
+    @property
+    def table(self) -> Table:
+        """One row for each weight: ``feature`` and ``weight``; several values have numbers."""
+        labels = FeatureSpace(tuple((n, len(v)) for n, v in self._dense.items()), ()).labels
+        names = [mark_invalid_utf8(name) for name in (*labels, *self._sparse)]
+        values = [value for group in self._dense.values() for value in group]
+        weights = np.array([*values, *self._sparse.values()], dtype=np.float64)
+        return Table.of_columns({"feature": ("text", names), "weight": ("float64", weights)})
 
     def __getitem__(self, name: str) -> float | tuple[float, ...]:
         if name in self._sparse:

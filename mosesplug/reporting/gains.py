@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mosesplug.evaluation.gains import Gain, MetricGain
     from mosesplug.evaluation.trade_offs import TradeOffs
 
-__all__ = ["render_gains", "tabulate_gain"]
+__all__ = ["render_gain", "render_gains", "tabulate_gain"]
 
 _GAIN_HEAD = ("metric", "start", "end", "difference", "95 % interval", "p(boot)", "p(AR)", "")
 
@@ -40,6 +40,13 @@ def tabulate_gain(gain: Gain) -> list[str]:
     """Return the lines of a table; the heading describes the sentences."""
     rows = _list_gain_rows(gain.metrics)
     return [_describe_sentences(gain), *format_table([_GAIN_HEAD, *rows], left=1, last=1)]
+
+
+def render_gain(gain: Gain) -> str:
+    """Return a table as HTML, with the sentences as its heading."""
+    heading = escape(_describe_sentences(gain).rstrip(":"))
+    rows = _list_gain_rows(gain.metrics)
+    return f"<h3>{heading}</h3>\n{render_table(_GAIN_HEAD, rows, left=1)}"
 
 
 def _describe_sentences(gain: Gain) -> str:
@@ -108,11 +115,7 @@ def render_gains(
     parts = [f"<h1>{escape(title)}</h1>", f'<p class="note">{escape(summary)}</p>']
     parts += [f"<p><strong>warning:</strong> {escape(each)}</p>" for each in warnings]
     if gains:
-        tables = "".join(
-            f"<h3>{escape(_describe_sentences(gain).rstrip(':'))}</h3>\n"
-            + render_table(_GAIN_HEAD, _list_gain_rows(gain.metrics), left=1)
-            for gain in gains
-        )
+        tables = "".join(map(render_gain, gains))
         parts.append(render_section("Gains", _TESTS, tables))
     if trade_offs is not None:
         parts.append(_render_trade_offs(trade_offs))
