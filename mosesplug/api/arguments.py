@@ -137,12 +137,8 @@ def fill_defaults(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_averaged(values: Mapping[str, Any]) -> bool:
-    """Return whether the mean of all weights is better than those of one iteration.
-
-    Several runs are compared by decoded scores, which a mean does not have.
-    """
-    measured = values["algorithm"] in _AVERAGED and not _learns_from_graphs(values)
-    return measured and not values.get("runs")
+    """Return whether the mean of all weights is better than those of one iteration."""
+    return values["algorithm"] in _AVERAGED and not _learns_from_graphs(values)
 
 
 def _learns_from_graphs(values: Mapping[str, Any]) -> bool:

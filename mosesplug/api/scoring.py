@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from html import escape
@@ -25,8 +26,8 @@ from mosesplug.evaluation.comparison import (
     SystemScore,
     compare_systems,
     find_system_warnings,
-    find_tuned_translations,
 )
+from mosesplug.evaluation.decodings import find_decodings
 from mosesplug.evaluation.scores import Translation
 from mosesplug.evaluation.scoring import (
     DEFAULT_METRICS,
@@ -356,7 +357,12 @@ def _find_translations(value: Any, what: str, n_sentences: int | None) -> list[T
     """Return the translations of each run of a system."""
     if isinstance(value, str | PathLike):
         path = Path(value)
-        return list(find_tuned_translations(path)) if path.is_dir() else [path]
+        if not path.is_dir():
+            return [path]
+        decodings = find_decodings(path)
+        for note in (each.note for each in decodings if each.note):
+            logging.getLogger("mosesplug").warning("note: %s", note)
+        return [each.translation for each in decodings]
     if isinstance(value, Mapping) or not hasattr(value, "__len__") or not len(value):
         raise UsageError(f"{what} must be a file, a text for each sentence, or several of these")
     if isinstance(next(iter(value)), str | bytes):

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.errors import DataError, UsageError
+from mosesplug.errors import UsageError
+from mosesplug.evaluation.decodings import RunDecoding, find_decodings
 from mosesplug.evaluation.error_rates import display_difference, display_score
 from mosesplug.evaluation.scores import Translation, read_translation
 from mosesplug.evaluation.scoring import PreparedMetric
@@ -23,18 +24,14 @@ from mosesplug.evaluation.significance import (
 from mosesplug.metrics.protocol import needs_texts
 from mosesplug.moses_tools.scoring import ScorerInput
 from mosesplug.settings.paths import require_path
-from mosesplug.tuning.repeats.files import find_run_directories
 from mosesplug.tuning.text_signs.comparison import find_text_signs
 from mosesplug.tuning.text_signs.view import views_of_signatures
-from mosesplug.tuning.workdir.summary import StoredSummary
-from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = [
     "System",
     "SystemScore",
     "compare_systems",
     "find_system_warnings",
-    "find_tuned_translations",
     "measure_systems",
     "parse_systems",
 ]
@@ -48,68 +45,45 @@ class System:
         name: its name.
         translations: the translation of each run.
         outside: scores from outside of each run, float64 ``[n_sentences, k]``; empty without any.
+        notes: what a reader of the scores must know about the translations.
     """
 
     name: str
     translations: tuple[Translation, ...]
     outside: tuple[NDArray[np.float64], ...] = ()
+    notes: tuple[str, ...] = ()
 
 
-def parse_systems(words: Sequence[str]) -> list[System]:
+def parse_systems(words: Sequence[str], *, decode: bool = False) -> list[System]:
     """Return the systems that words name: ``FILE[,FILE...]`` or ``NAME=FILE[,...]``.
 
-    A working directory stands for its tuned translations, see ``find_tuned_translations``.
+    A working directory stands for the translations of its tuning set, see ``find_decodings``.
+
+    Args:
+        words: the words.
+        decode: decode the tuning set of runs where it was not decoded with the result.
 
     Raises:
         UsageError: a file is missing, or two systems have the same name.
-        DataError: a working directory holds no tuned translations.
+        DataError: a working directory holds no translations.
+        DecoderError: the decoder failed.
     """
     systems: list[System] = []
     for word in words:
         named = re.fullmatch(r"([^=/]+)=(.+)", word)
         name, files = (named[1], named[2]) if named and not Path(word).exists() else (word, word)
         given = [Path(files)] if Path(files).exists() else [Path(each) for each in files.split(",")]
-        paths: list[Path] = []
+        found: list[RunDecoding] = []
         for path in given:
             require_path(path, "SYSTEM")
-            paths += find_tuned_translations(path) if path.is_dir() else [path]
-        systems.append(System(name, tuple(paths)))
+            is_run = path.is_dir()
+            found += find_decodings(path, decode=decode) if is_run else [RunDecoding(path)]
+        notes = tuple(each.note for each in found if each.note)
+        systems.append(System(name, tuple(each.translation for each in found), notes=notes))
     names = [system.name for system in systems]
     if len(set(names)) < len(names):
         raise UsageError("two systems have the same name: name them with NAME=FILE")
     return systems
-
-
-def find_tuned_translations(directory: Path) -> list[Path]:
-    """Return translations of the tuning set with the result's weights, a file a run.
-
-    Args:
-        directory: a working directory, which may hold several runs.
-
-    Raises:
-        DataError: it is not the working directory of a finished run, or nothing was decoded with
-            the weights of its result.
-    """
-    return [_find_in_run(run) for run in find_run_directories(directory) or (directory,)]
-
-
-def _find_in_run(directory: Path) -> Path:
-    """Return ``runN.out`` of the iteration decoded with the weights of the result."""
-    workspace = Workspace(directory, 0)
-    try:
-        decoded = StoredSummary.read(workspace.summary).decoded_in_iteration
-    except DataError as error:
-        raise DataError(
-            f"{directory} is not the working directory of a finished run: name files of"
-            " translations instead"
-        ) from error
-    path = workspace.run(decoded or 0, "out")
-    if not decoded or not path.is_file():
-        raise DataError(
-            f"the tuning set was not translated with the final weights of the run in {directory}:"
-            " translate it, and name the file, or tune with --select best-dev"
-        )
-    return path
 
 
 @dataclass(frozen=True)

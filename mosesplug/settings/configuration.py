@@ -96,7 +96,8 @@ class _Selection:
         panel="Repeats",
         metavar="HOW",
         requires=("runs",),
-        details="best-dev, last, average or best-heldout, as --select for a single run.",
+        details="best-dev, last, average or best-heldout, as --select for a single run, with the "
+        "same default.",
     )
 
 

@@ -218,10 +218,16 @@ def _best_decoded(
     those = "those decoded" if is_decoded else "the lists taken from search graphs"
     scored_on: ScoredOn = "decoded" if is_decoded else "graphs"
     if last.largest_change >= context.data.configuration.minimum_change:
+        is_start = best.iteration == 1
+        which = f"weights of iteration {best.iteration}"
+        if is_start:
+            which = "starting weights"
+        remedy = ". More iterations, or --select last, return learned weights" if is_start else ""
         context.files.watch(
             Note(
                 "nothing was decoded with the weights of the last optimization: the result is the"
-                f" weights of iteration {best.iteration}, which had the best score of {those}"
+                f" {which}, which had the best score of {those}{remedy}",
+                is_warning=is_start,
             )
         )
     weights = read_start(best).weights

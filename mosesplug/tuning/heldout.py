@@ -69,10 +69,7 @@ class HeldOutScorer:
         Raises:
             DecoderError: the decoder failed.
         """
-        lists = self.decoder.decode(self._numbered, to_model_weights(self.show, weights))
-        lines = [b""] * len(self.texts)
-        for found in lists:
-            lines[int(found.sentence_ids[0])] = _first(found)
+        lines = self.translate(weights)
         ends = np.cumsum([0, *map(len, lines)], dtype=np.int64)
         statistics = self.metric.statistics(
             self.references,
@@ -83,6 +80,18 @@ class HeldOutScorer:
             threads=self.threads,
         )
         return float(self.metric.score(statistics.sum(axis=0, dtype=np.int64)))
+
+    def translate(self, weights: Weights) -> list[bytes]:
+        """Return the 1-best translations with these weights, empty where one is missing.
+
+        Raises:
+            DecoderError: the decoder failed.
+        """
+        lists = self.decoder.decode(self._numbered, to_model_weights(self.show, weights))
+        lines = [b""] * len(self.texts)
+        for found in lists:
+            lines[int(found.sentence_ids[0])] = _first(found)
+        return lines
 
     def evaluate(
         self, iteration: int, updates: int, weights: Weights, before: Sequence[Evaluation]

@@ -18,6 +18,9 @@ from mosesplug.features import FeatureSpace
 __all__ = ["Weights", "average_weights", "parse_ranges", "to_model_weights"]
 
 
+_ROUNDING = 1e-9
+"""Smaller changes of normalized weights come from rounding."""
+
 NO_WEIGHTS: Mapping[str, float] = MappingProxyType({})
 
 
@@ -109,6 +112,10 @@ class Weights:
                 for name in names
             },
         )
+
+    def has_direction(self, other: Weights) -> bool:
+        """Return whether these are other weights times a factor, up to rounding."""
+        return self.normalize().largest_change(other.normalize()) < _ROUNDING
 
     def largest_change(self, earlier: Weights) -> float:
         """Return the largest absolute difference of one weight."""

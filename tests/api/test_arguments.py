@@ -100,6 +100,16 @@ def test_weights_are_averaged_where_that_was_measured() -> None:
     assert fill_defaults({})["select"] == "average"
     assert fill_defaults({"algorithm": "kbmira"})["select"] == "average"
     assert fill_defaults({"algorithm": "kbmira", "last": True}).get("select") is None
-    for others in ({"runs": 2}, {"forest": True}, {"decoder": "forest:graphs"}):
-        found = fill_defaults({"algorithm": "kbmira", **others})
-        assert found.get("select-run" if "runs" in others else "select") == "best-dev"
+    for others in ({"forest": True}, {"decoder": "forest:graphs"}):
+        assert fill_defaults({"algorithm": "kbmira", **others})["select"] == "best-dev"
+
+
+@pytest.mark.parametrize("algorithm", ["kbmira", "mert", "pro"])
+@pytest.mark.parametrize("more", [{}, {"forest": True}, {"heldout": ["a", "b"]}, {"online": True}])
+def test_each_of_several_runs_selects_as_a_single_one(
+    algorithm: str, more: dict[str, object]
+) -> None:
+    values = {"algorithm": algorithm, **more}
+    alone, several = fill_defaults(values), fill_defaults({**values, "runs": 3})
+    assert several.pop("select-run", None) == alone.pop("select", None)
+    assert several == {**alone, "runs": 3}

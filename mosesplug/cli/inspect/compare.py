@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
@@ -56,6 +57,10 @@ def compare(
         SCORES,
     ] = None,
     ids: SentenceIdsOfLines = None,
+    decode: Annotated[
+        bool,
+        typer.Option("--decode", help="Decode tuning sets of runs with the result's weights."),
+    ] = False,
     samples: Annotated[
         int, typer.Option(min=1, help="Bootstrap samples for intervals and p(boot).")
     ] = 1000,
@@ -89,7 +94,8 @@ def compare(
     """Test whether systems differ from the first by more than chance.
 
     Several files of one system are runs with different optimizer seeds. A working directory stands
-    for its tuned translations of the tuning set, one for each of its runs.
+    for translations of the tuning set, one for each of its runs: those decoded with the weights of
+    the result, or else, with a note, the last ones. --decode makes the missing ones.
 
     p(AR) is from approximate randomization (Riezler & Maxwell 2005), stratified for several runs
     (Clark et al. 2011). p(boot) and the 95 % interval of the difference are from the paired
@@ -119,7 +125,9 @@ def compare(
 
     if len(systems) < 2:
         raise UsageError("give two systems or more, the baseline first")
-    named = parse_systems(systems)
+    named = parse_systems(systems, decode=decode)
+    for note in (note for each in named for note in each.notes):
+        print(f"note: {note}", file=sys.stderr)
     analyzed = analysis or html is not None
     for name, value in (("--source", source), ("--frequency-text", frequency_text)):
         if value is not None and not analyzed:

@@ -59,7 +59,9 @@ def _chosen(result: SeveralResult) -> str:
     if run is None:
         return f"the mean of those of {len(result.runs)} runs, not scored"
     which = {"median": "the median", "best-heldout": "the best"}[result.choice]
-    text = {"heldout": "the held-out text", "dev": "the tuning set"}[result.by or "dev"]
+    text = "the held-out text" if result.by == "heldout" else "the tuning set"
+    if result.by == "dev" and run.dev_of == "lists":
+        text = "the tuning set, each in its own lists"
     return f"those of run {run.number}, {which} on {text}"
 
 

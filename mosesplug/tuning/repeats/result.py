@@ -29,7 +29,7 @@ from mosesplug.tuning.weights import Weights, average_weights
 from mosesplug.tuning.workdir.iteration_files import format_date, result_path, write_config
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["SeveralResult", "conclude_several"]
+__all__ = ["SeveralResult", "conclude_several", "note_idle_runs"]
 
 
 @dataclass(frozen=True)
@@ -105,6 +105,7 @@ def conclude_several(
         DataError: the runs have different features or metrics, or lack scores to select by.
     """
     _compare(runs, watch)
+    note_idle_runs(runs, watch)
     by: str | None = None
     chosen: FinishedRun | None = None
     if choice == "average":
@@ -152,6 +153,26 @@ def _compare(runs: Sequence[FinishedRun], watch: Watcher) -> None:
         if changed:
             text = f"run {run.number} was done with other settings than run 1: {'; '.join(changed)}"
             watch(Note(text, is_warning=True))
+
+
+def note_idle_runs(runs: Sequence[FinishedRun], watch: Watcher) -> None:
+    """Warn of runs that learned nothing, and of runs that are all alike."""
+    idle = [str(run.number) for run in runs if run.is_start]
+    if idle:
+        several = len(idle) > 1
+        text = (
+            f"{'runs' if several else 'run'} {', '.join(idle)} of {len(runs)}"
+            f" {'end' if several else 'ends'} with the starting weights: nothing was learned, and"
+            " the scores say nothing about the algorithm. Give more iterations (--max-iterations),"
+            " or select other weights of each run (--select-run last)"
+        )
+        watch(Note(text, is_warning=True))
+    elif all(run.weights.has_direction(runs[0].weights) for run in runs[1:]):
+        text = (
+            "all runs end with the same weights: their seeds change nothing, so the spread of the"
+            " scores does not measure the algorithm"
+        )
+        watch(Note(text, is_warning=True))
 
 
 def _get_heldout_score(run: FinishedRun) -> float:

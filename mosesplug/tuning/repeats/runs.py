@@ -25,6 +25,7 @@ from mosesplug.settings.algorithm_options import make_options
 from mosesplug.settings.build import collect_values
 from mosesplug.settings.configuration import Configuration, SelectRun
 from mosesplug.settings.toml import write_settings
+from mosesplug.tuning.context import learns_from_graphs
 from mosesplug.tuning.events import CommandStarted, Event, Note, Watcher, ignore_event
 from mosesplug.tuning.loop import tune
 from mosesplug.tuning.online.state import select_result
@@ -85,7 +86,7 @@ def tune_several(
             first.
         count: number of runs, at least 2.
         choice: whose weights are the result. None is the run with the median score, or the mean of
-            all runs if they end with averages, which are not scored.
+            all runs if they end with averages that are not scored, as online and on search graphs.
         watch: receives the events of all runs.
         began: called with number and seed of each run that begins or continues.
         ended: called with each finished run.
@@ -127,18 +128,20 @@ def _check_choice(configuration: Configuration, count: int, choice: SelectRun | 
         raise UsageError(f"the seed must not be negative, as {optimization.seed} is")
     algorithm = find_algorithm(optimization.algorithm)
     optimizer = algorithm.bind(make_options(algorithm, optimization.options))
-    each = configuration.select
+    each: str | None = configuration.select
+    is_scored = not learns_from_graphs(configuration, algorithm)
     if configuration.online is not None:
-        each = select_result(configuration, optimizer)  # type: ignore[assignment]
+        each, is_scored = select_result(configuration, optimizer), False
     if choice == "best-heldout" and configuration.held_out is None:
         raise UsageError("the best run on held-out text needs such text: give --heldout, too")
-    if each != "average":
+    if each != "average" or (is_scored and choice != "best-heldout"):
         return choice or "median"
     if choice in ("median", "best-heldout"):
+        where = "on the held-out text" if choice == "best-heldout" else "by a score of its own"
         raise UsageError(
-            f"each run ends with the average of its weights, which is not scored, so no run can be"
-            f" the {'median' if choice == 'median' else 'best'} one: give --select average, or"
-            " --select-run last"
+            f"each run ends with the average of its weights, which is not scored {where}, so no run"
+            f" can be the {'median' if choice == 'median' else 'best'} one: give --select average,"
+            " or --select-run last"
         )
     return "average"
 

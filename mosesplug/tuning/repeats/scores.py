@@ -41,6 +41,7 @@ class FinishedRun:
         heldout: their score on the held-out set, or None.
         metric, signature: the metric of the scores, and its signature.
         settings: by their names, the settings that determine the weights, without files and seed.
+        is_start: whether its weights are those that it started with, up to a factor.
     """
 
     number: int
@@ -56,6 +57,7 @@ class FinishedRun:
     metric: str
     signature: str
     settings: Mapping[str, str]
+    is_start: bool = False
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,8 @@ def read_finished_run(directory: Path, number: int, seed: int) -> FinishedRun:
     """
     workspace = Workspace(directory, 0)
     with NBestStore.open(workspace.store) as store:
-        last = read_start(store.iterations()[-1])
+        records = store.iterations()
+        first, last = read_start(records[0]), read_start(records[-1])
     try:
         summary = StoredSummary.read(workspace.summary)
         names, weights = summary.weights(len(last.weights.dense))
@@ -152,6 +155,7 @@ def read_finished_run(directory: Path, number: int, seed: int) -> FinishedRun:
             metric=str(summary.document["metric"]),
             signature=str(summary.document["signature"]),
             settings=last.settings,
+            is_start=weights.has_direction(first.weights),
         )
     except (DataError, KeyError) as error:
         raise DataError(

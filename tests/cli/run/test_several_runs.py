@@ -102,6 +102,7 @@ def test_runs_of_a_toy_system(
     assert "run 2 of 2, seed 4" in said.err
     assert "\ndev     2  0.4102  0.0000" in said.out
     assert "weights: those of run 1, the median on the tuning set" in said.out
+    assert "warning: runs 1, 2 of 2 end with the starting weights" in said.err
     assert called("--continue") == 2
     assert "continue them with --runs 2 --continue" in capsys.readouterr().err
     assert called("--runs", "2", "--last", "--select-run", "last") == 2

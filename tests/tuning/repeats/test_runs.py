@@ -14,7 +14,7 @@ import pytest
 
 from formats.moses.ini import read_moses_ini
 from mosesplug.errors import DataError, UsageError
-from mosesplug.settings.decoding import ModelFilter
+from mosesplug.settings.decoding import GraphSettings, ModelFilter
 from mosesplug.settings.online import HeldOutSet
 from mosesplug.tuning import Configuration, tune
 from mosesplug.tuning.conclude import has_free_scale
@@ -22,11 +22,13 @@ from mosesplug.tuning.decoding.prepare import prepare_config
 from mosesplug.tuning.events import Note, PhaseStarted
 from mosesplug.tuning.repeats import runs as several_runs
 from mosesplug.tuning.repeats.files import check_single, find_run_directories, share_filtered
+from mosesplug.tuning.repeats.result import note_idle_runs
 from mosesplug.tuning.repeats.runs import tune_several
 from mosesplug.tuning.repeats.scores import (
     FinishedRun,
     find_median_run,
     measure_spread,
+    read_finished_run,
     select_scores,
 )
 from mosesplug.tuning.weights import Weights
@@ -236,13 +238,33 @@ def test_invalid_settings_are_rejected(quick: Any, done: tuple[Any, Path]) -> No
     with pytest.raises(UsageError, match="give --heldout, too"):
         tune_several(configuration, 2, "best-heldout")
     averaged = replace(configuration, select="average")
+    on_graphs = replace(averaged, decoding=replace(averaged.decoding, graphs=GraphSettings()))
+    on_graphs = replace(on_graphs, optimization=replace(on_graphs.optimization, algorithm="mert"))
     with pytest.raises(UsageError, match="no run can be the median one"):
-        tune_several(averaged, 2, "median")
+        tune_several(on_graphs, 2, "median")
     inside = replace(configuration, working_directory=configuration.config.parent)
     with pytest.raises(UsageError, match=r"moses\.ini is both an input"):
         tune_several(inside, 2)
     assert calls == []
-    assert tune_several(averaged, 2).choice == "average"
+    # The mean of a run on lists has a score in them.
+    assert tune_several(averaged, 2).choice == "median"
+
+
+def test_runs_that_learned_nothing_or_are_alike_are_warnings(done: tuple[Any, Path]) -> None:
+    _, finished = done
+    run = read_finished_run(finished, 1, 10)
+    start = replace(run, is_start=True)
+    other = replace(run, weights=Weights((0.5, *run.weights.dense[1:])))
+    for runs, message in (
+        ((start, replace(other, number=2)), "run 1 of 2 ends with the starting weights"),
+        ((start, replace(start, number=2)), "runs 1, 2 of 2 end with the starting weights"),
+        ((run, replace(run, number=2)), "all runs end with the same weights"),
+        ((run, other), None),
+    ):
+        notes: list[Note] = []
+        note_idle_runs(runs, notes.append)
+        assert [note.is_warning for note in notes] == [True] * (message is not None)
+        assert message is None or notes[0].text.startswith(message)
 
 
 def test_the_model_is_filtered_once(toy: Toy, log: Log) -> None:
