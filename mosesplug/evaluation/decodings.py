@@ -119,7 +119,7 @@ def _read_run(directory: Path) -> _Run:
 
 
 def _read_tuned(workspace: Workspace, like: Weights) -> Weights | None:
-    """Return the weights of the ``moses.ini`` of mert-moses.pl in the order of its lists."""
+    """Return the weights of mert-moses.pl's ``moses.ini`` in the order of its lists."""
     names = read_weights(workspace.run(1, "dense"), ("dense",)).show.names
     if not workspace.tuned_config.is_file():
         return None
@@ -135,7 +135,7 @@ def _read_tuned(workspace: Workspace, like: Weights) -> Weights | None:
 
 
 def _find_equal(run: _Run) -> int:
-    """Return the last iteration that was decoded with the weights of the result; 0 if none."""
+    """Return the last iteration decoded with the weights of the result, or 0."""
     if run.result is None:
         return 0
     places = range(len(run.decoded_with), 0, -1)
@@ -144,7 +144,7 @@ def _find_equal(run: _Run) -> int:
 
 
 def _read_output(run: _Run, iteration: int) -> Translation | None:
-    """Return ``runN.out``, or the first of each list in the store; None without either."""
+    """Return ``runN.out``, or the first of each list in the store, or None."""
     path = run.workspace.run(iteration, "out")
     if path.is_file():
         return path
