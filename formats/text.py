@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal, Protocol, cast
 
 from formats.errors import FormatError
+from formats.pipes import PipeCopy
 
 __all__ = [
     "StrPath",
@@ -83,12 +84,12 @@ def open_text(path: StrPath) -> BinaryIO:
             truncated, or expands too much.
     """
     try:
-        file = Path(path).open("rb")  # noqa: SIM115 (handed to the caller)
-        is_endless = _is_endless(file)
-        magic = b"" if is_endless else file.peek(8)
+        file = path.open() if isinstance(path, PipeCopy) else Path(path).open("rb")  # noqa: SIM115
+        is_device = not isinstance(path, PipeCopy) and _is_endless(file)
+        magic = b"" if is_device else file.peek(8)
     except (OSError, ValueError) as error:  # a name with a zero byte is a wrong value
         raise _unreadable(path, error) from error
-    if is_endless:
+    if is_device:
         file.close()
         raise FormatError("this is a device", path=fspath(path), remedy="Give a file")
     for signature, archive in _ARCHIVES.items():

@@ -35,6 +35,7 @@ from formats.nbest.entry import (
     order_error,
     parse_entry,
 )
+from formats.pipes import is_read_once
 from formats.text import StrPath, atomic_write, iter_chunks, open_text
 
 __all__ = [
@@ -307,7 +308,7 @@ def is_named(path: StrPath) -> bool:
     Raises:
         FormatError: the file cannot be read.
     """
-    if Path(path).exists() and not Path(path).is_file():
+    if is_read_once(path) or Path(path).is_dir():
         return False
     with open_text(path) as file:
         first = next((line for line in file if line.strip(BLANKS)), b"")

@@ -20,6 +20,7 @@ import numpy as np
 
 from formats.errors import FormatError, quote
 from formats.nbest.block import NBestList, concatenate
+from formats.pipes import is_read_once
 from formats.plugins import find_plugin, list_plugins
 from formats.text import StrPath, open_text
 
@@ -231,12 +232,12 @@ _FIRST_LINES = 20
 def read_first_lines(path: StrPath) -> list[bytes]:
     """Return the first lines of a file with their line ends, without empty ones.
 
-    The last may be cut. What can be read once only, as a pipe, has none.
+    The last may be cut. What can be read once only has none: give a pipe as ``PipeCopy``.
 
     Raises:
         FormatError: the file cannot be read.
     """
-    if Path(path).exists() and not Path(path).is_file():
+    if is_read_once(path) or Path(path).is_dir():
         return []
     with open_text(path) as file:
         lines = file.read(_FIRST_BYTES).splitlines(keepends=True)
