@@ -66,6 +66,8 @@ class NBestList:
         outside: float64 ``[n, k]``; scores from outside, such as those of a learned metric; None
             if there are none.
         has_texts: whether the list has texts; else all of them are empty.
+        ids: sentence ids that are texts, by their numbers, of lists in memory; empty if sentences
+            have numbers only, or the reader of a file numbers its ids.
     """
 
     path: str
@@ -86,6 +88,7 @@ class NBestList:
     outside: NDArray[np.float64] | None = None
     has_texts: bool = True
     file_rows: NDArray[np.int64] | None = None
+    ids: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.sentence_ids)
@@ -139,6 +142,7 @@ def concatenate(blocks: Sequence[NBestList]) -> NBestList:
         outside=_concatenate_parts([block.outside for block in blocks]),
         has_texts=all(block.has_texts for block in blocks),
         file_rows=_concatenate_parts([block.file_rows for block in blocks]),
+        ids=blocks[0].ids,
     )
 
 

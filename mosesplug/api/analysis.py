@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from formats.text import write_atomic
-from mosesplug.api.arguments import Progress, check_integer, open_progress
+from mosesplug.api.arguments import Progress, check_integer, name_keywords, open_progress
 from mosesplug.api.arrays import encode_texts
-from mosesplug.api.inputs import load_references
+from mosesplug.api.inputs import load_references, name_references
+from mosesplug.api.keywords import spell_argument
 from mosesplug.api.scoring import list_metrics, load_systems
 from mosesplug.api.table import Column, ColumnType, Table
 from mosesplug.errors import UsageError
@@ -35,6 +36,7 @@ from mosesplug.inspection.texts import decode_text, mark_invalid_utf8
 from mosesplug.metrics import Metric
 from mosesplug.metrics.outside import OutsideMetric
 from mosesplug.reporting.analysis_page import render_analysis
+from mosesplug.settings.learning import LearningSettings
 
 __all__ = ["Analysis", "analyze", "analyze_all"]
 
@@ -184,7 +186,9 @@ def analyze(
     """
     ngrams, examples = check_integer(ngrams, "ngrams", 0), check_integer(examples, "examples", 0)
     lines = load_references(references)
-    compared, arranged = arrange_systems(load_systems(systems, len(lines[0])), lines, ids)
+    compared = load_systems(systems, len(lines[0]))
+    with name_keywords(LearningSettings, spell_argument):
+        compared, arranged = arrange_systems(compared, lines, ids, what=name_references(references))
     with open_progress(progress) as report:
         return analyze_all(
             compared,

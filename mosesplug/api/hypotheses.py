@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
@@ -24,6 +24,7 @@ from mosesplug.api.statistics import StatisticsMetric, convert_scores, convert_s
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.inputs import LearningData, make_list_data
+from mosesplug.learning.lists.references import arrange_lines
 from mosesplug.learning.weights import StartingWeights
 from mosesplug.metrics import Metric
 from mosesplug.tuning.decoding.lists import read_decoded
@@ -85,31 +86,39 @@ class ArrayLists(NamedTuple):
     """
 
     block: NBestList
-    references: list[list[bytes]] | None
+    references: Sequence[Sequence[bytes]] | None
     order: NDArray[np.int64]
 
 
 def make_lists(
-    features: FeatureArrays, sentence_ids: Any, hypotheses: Any, references: Any
+    features: FeatureArrays,
+    sentence_ids: Any,
+    hypotheses: Any,
+    references: Any,
+    ids: bool | None = None,
 ) -> ArrayLists:
     """Return arrays as n-best lists.
 
     Args:
         features: their values.
-        sentence_ids, hypotheses, references: see ``optimize``; texts and references may be None.
+        sentence_ids, hypotheses, references, ids: see ``optimize``; texts and references may be
+            None.
 
     Raises:
         UsageError, DataError: as for ``optimize``.
     """
     count = len(features)
     texts = None if hypotheses is None else encode_texts(hypotheses, "hypotheses", count)
-    lines: list[list[bytes]] | None = None
+    lines: Sequence[Sequence[bytes]] | None = None
     if isinstance(references, Mapping) or references is None:
         sentences = number_sentences(sentence_ids, count)
         if references is not None:
             lines = arrange_references(references, sentences)
     else:
-        lines = load_references(references)
+        known = number_sentences(sentence_ids, count).ids
+        names = [each for each in known if isinstance(each, str)]
+        own = names if len(names) == len(known) else []
+        lines = arrange_lines(load_references(references), own, "references", ids)
         sentences = number_sentences(sentence_ids, count, len(lines[0]))
     order = sentences.order
     in_order = None if texts is None else [texts[row] for row in order.tolist()]

@@ -29,6 +29,7 @@ __all__ = [
     "arrange_references",
     "load_references",
     "make_weight_file",
+    "name_references",
     "place_references",
     "place_start",
     "unknown_feature_error",
@@ -75,6 +76,13 @@ def load_references(references: Any, what: str = "references") -> list[list[byte
     if not found[0]:
         raise DataError(f"{what}: there is no reference translation")
     return found
+
+
+def name_references(references: Any) -> str:
+    """Return what messages call references: the file, if there is one."""
+    if isinstance(references, Sequence) and len(references) == 1:
+        references = references[0] if isinstance(references[0], Path) else None
+    return fspath(references) if isinstance(references, str | PathLike) else "the references"
 
 
 def arrange_references(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from formats.nbest.block import NBestList
 from formats.nbest.files import format_list
 from formats.nbest.list_format import SentenceIds
+from formats.pipes import copy_pipes
 from formats.text import atomic_write
 from mosesplug.api.arguments import check_integer, name_keywords, spell_keyword
 from mosesplug.api.arrays import (
@@ -105,7 +106,6 @@ class NBest(Tabular):
         texts = encode_texts(hypotheses, "hypotheses", len(values))
         order = numbered.order
         known = None if scores is None else check_column(scores, "scores", len(values))[order]
-        self._ids: tuple[str, ...] = ()
         self._block = make_block(
             ids.astype(np.int64)[order], [texts[row] for row in order], values.take(order), known
         )
@@ -119,8 +119,7 @@ class NBest(Tabular):
             ids: sentence ids that are texts, by their numbers.
         """
         lists = cls.__new__(cls)
-        lists._block = block if block.file_rows is None else replace(block, file_rows=None)
-        lists._ids = tuple(ids)
+        lists._block = replace(block, file_rows=None, ids=tuple(ids))
         return lists
 
     @property
@@ -136,11 +135,11 @@ class NBest(Tabular):
     @property
     def ids(self) -> tuple[str, ...]:
         """Sentence ids that are texts: ``ids[i]`` is that of sentence ``i``; else empty."""
-        return self._ids
+        return self._block.ids
 
     def name_sentence(self, sentence_id: int) -> str:
         """Return the id of a sentence as its file has it."""
-        return self._ids[sentence_id] if self._ids else str(sentence_id)
+        return self.ids[sentence_id] if self.ids else str(sentence_id)
 
     @cached_property
     def texts(self) -> list[str]:
@@ -199,9 +198,9 @@ class NBest(Tabular):
         """
         block = self._block
         ids: tuple[ColumnType, Column] = ("int64", block.sentence_ids)
-        if self._ids:
+        if self.ids:
             numbers = block.sentence_ids.tolist()
-            ids = ("text", [mark_invalid_utf8(self._ids[number]) for number in numbers])
+            ids = ("text", [mark_invalid_utf8(self.ids[number]) for number in numbers])
         columns: dict[str, tuple[ColumnType, Column]] = {"id": ids}
         if block.has_texts:
             columns["hyp"] = ("text", list(map(mark_invalid_utf8, self.texts)))
@@ -260,7 +259,7 @@ class NBest(Tabular):
                 outside=None if outside is None else outside[wanted],
                 has_texts=block.has_texts,
             ),
-            self._ids,
+            self.ids,
         )
 
     def __repr__(self) -> str:
@@ -358,8 +357,9 @@ def read_nbest(
             word_scores=word_scores,
         )
         ids = SentenceIds()
-        chosen = find_dense_features([Path(path)], settings)
-        block = read_list(path, settings, dense=chosen, ids=ids, threads=threads)
+        (file,) = copy_pipes([Path(path)])
+        chosen = find_dense_features([file], settings)
+        block = read_list(file, settings, dense=chosen, ids=ids, threads=threads)
         return NBest.of_block(block, ids.names)
 
 

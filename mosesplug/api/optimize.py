@@ -45,6 +45,7 @@ def optimize(
     drop_feature: Sequence[str] = (),
     rename: Mapping[str, str] | Sequence[str] = (),
     word_scores: Literal["drop", "sum"] | None = None,
+    ids: bool | None = None,
     add_features: Mapping[str, Any] | None = None,
     derive: Mapping[str, str] | Sequence[str] = (),
     transform: str | None = None,
@@ -112,6 +113,9 @@ def optimize(
             least half of the rows. MERT tunes dense features only, unless ``active`` names others.
         format, columns, drop_feature, rename, word_scores: how lists are read, as for
             ``read_nbest``.
+        ids: whether lines of references begin with sentence ids, by which they are matched. None:
+            the ids of the lists and the lines decide; what cannot be decided is an error. False:
+            lines have the order of the sentences, and first words are words.
         add_features: additional features of ``lists`` by name: a value for each hypothesis, or
             several, in the order of the lists; or a file, or several, with a line for each.
         derive: features that are computed from dense ones, ``{"lm_norm": "lm/words"}``. They may
@@ -209,6 +213,7 @@ def cross_validate(
     drop_feature: Sequence[str] = (),
     rename: Mapping[str, str] | Sequence[str] = (),
     word_scores: Literal["drop", "sum"] | None = None,
+    ids: bool | None = None,
     add_features: Mapping[str, Any] | None = None,
     derive: Mapping[str, str] | Sequence[str] = (),
     transform: str | None = None,

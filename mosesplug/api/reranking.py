@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from formats.graphs.hypergraph import hypergraph_names
 from formats.nbest.block import NBestList, concatenate
 from formats.nbest.list_format import SentenceIds
+from formats.text import StrPath
 from formats.weights.any_format import WeightFile
 from mosesplug.api.arguments import check_number, name_keywords, spell_keyword
 from mosesplug.api.inputs import InitialWeights, make_weight_file, unknown_feature_error
@@ -196,7 +197,7 @@ def rerank(
 
 
 def rerank_blocks(
-    lists: Path | NBestList,
+    lists: StrPath | NBestList,
     weights: WeightFile,
     settings: ListSettings = NO_SETTINGS,
     *,

@@ -12,10 +12,12 @@ from typing import Any, Generic, Literal, TypeVar, overload
 
 import numpy as np
 
-from mosesplug.api.arguments import Progress, check_integer, open_progress
+from formats.nbest.block import NBestList
+from formats.pipes import copy_pipes
+from mosesplug.api.arguments import Progress, check_integer, name_keywords, open_progress
 from mosesplug.api.arrays import encode_texts
-from mosesplug.api.inputs import load_references
-from mosesplug.api.keywords import make_list_keywords
+from mosesplug.api.inputs import load_references, name_references
+from mosesplug.api.keywords import make_list_keywords, spell_argument
 from mosesplug.api.nbest import NBest
 from mosesplug.api.sentence_scores import attach_named_scores, attach_to_block, read_columns
 from mosesplug.api.statistics import convert_named_scores
@@ -40,6 +42,7 @@ from mosesplug.learning.lists.outside import make_outside_metrics
 from mosesplug.learning.lists.references import match_references
 from mosesplug.metrics import Metric
 from mosesplug.metrics.outside import OutsideMetric
+from mosesplug.settings.learning import LearningSettings
 
 __all__ = ["Scores", "compare", "compare_all", "list_metrics", "load_systems", "score"]
 
@@ -136,9 +139,10 @@ def score(
             of an ``NBest``; a file has translations.
         names, format, columns, word_scores: as for ``read_nbest``.
         transform: a command that changes the hypotheses of n-best lists, as for ``optimize``.
-        ids: whether the lines of files of translations and of references begin with sentence ids,
-            by which they are matched, as in Kaldi's ``text``. None: if all look like ids, as
-            ``1089-134686-0000``, or are JSON objects with ids.
+        ids: whether the lines of translations and references begin with sentence ids, by which they
+            are matched, as in Kaldi's ``text``. None: the lines decide; what cannot be decided, or
+            ids on one side only, is an error. False: lines have one order, and first words are
+            words.
         samples: bootstrap samples for the 95 % intervals; 0 for none.
         seed: seed of the bootstrap.
 
@@ -150,7 +154,8 @@ def score(
 
     Raises:
         UsageError: an unknown metric or setting.
-        DataError: the references have another number of sentences.
+        DataError: the references have another number of sentences, or it cannot be decided
+            whether lines begin with ids.
         FormatError: a file cannot be read.
 
     Example:
@@ -182,21 +187,28 @@ def score(
     lines: Sequence[Sequence[bytes]] = [] if references is None else load_references(references)
     source: Any
     outside = None
+    what = name_references(references)
+    known_ids: Sequence[str] = ()
+    is_listed = isinstance(hypotheses, NBest) or select is not None
     if isinstance(hypotheses, NBest):
         source = attach_to_block(hypotheses.block, sources)
     elif isinstance(hypotheses, str | PathLike):
-        source = Path(hypotheses)
-        if select is not None:
-            lines = match_references([source], settings, lines, "references").lines
+        (source,) = copy_pipes([hypotheses])
     else:
         source = encode_texts(hypotheses, "hypotheses")
-    if sources and select is None and not isinstance(hypotheses, NBest):
+    if sources and not is_listed:
         outside = read_columns(sources, source)
     elif sources:
         settings = replace(settings, scores=sources)
-    if select is None and not isinstance(hypotheses, NBest):
-        arranged = arrange_by_ids([source], lines, ids)
-        (source,), (order,), lines = arranged.translations, arranged.orders, arranged.references
+    with name_keywords(LearningSettings, spell_argument):
+        if is_listed and isinstance(source, NBestList | PathLike):
+            matched = match_references([source], replace(settings, ids=ids), lines, what)
+            lines, known_ids = matched.lines, matched.ids.names
+        elif not is_listed:
+            arranged = arrange_by_ids([source], lines, ids, what=what)
+            (source,), (order,), lines = arranged.translations, arranged.orders, arranged.references
+            known_ids = arranged.ids
+    if not is_listed:
         outside = outside if outside is None or order is None else outside[order]
     known = make_outside_metrics(sources)
     chosen = list_metrics(metrics)
@@ -208,7 +220,7 @@ def score(
         prepared,
         selection=select,
         settings=settings,
-        ids=hypotheses.ids if isinstance(hypotheses, NBest) else (),
+        ids=known_ids,
         outside=outside,
         references=lines,
         samples=samples,
@@ -275,7 +287,8 @@ def compare(
     outside: Sequence[OutsideMetric] = ()
     if scores:
         compared, outside = attach_named_scores(compared, scores)
-    compared, lines = arrange_systems(compared, lines, ids)
+    with name_keywords(LearningSettings, spell_argument):
+        compared, lines = arrange_systems(compared, lines, ids, what=name_references(references))
     chosen = list_metrics(metrics)
     if metrics is None:
         chosen = [*(chosen if lines else ()), *(each.name for each in outside)]
@@ -358,7 +371,7 @@ def _find_translations(value: Any, what: str, n_sentences: int | None) -> list[T
     if isinstance(value, str | PathLike):
         path = Path(value)
         if not path.is_dir():
-            return [path]
+            return [*copy_pipes([value])]
         decodings = find_decodings(path)
         for note in (each.note for each in decodings if each.note):
             logging.getLogger("mosesplug").warning("note: %s", note)

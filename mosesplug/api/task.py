@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from formats.moses.ini import MosesIni
 from formats.nbest.block import NBestList, concatenate
+from formats.pipes import copy_pipes
 from formats.weights.any_format import WeightFile
 from formats.weights.named import read_named_weights
 from mosesplug.api.arrays import convert_features
@@ -26,7 +27,6 @@ from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace, spelled_groups
 from mosesplug.learning.inputs import GivenData
 from mosesplug.learning.lists.blocks import find_dense_features, read_file_blocks
-from mosesplug.learning.lists.references import arrange_lines
 from mosesplug.learning.weights import StartingWeights, read_starting_weights
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
@@ -152,13 +152,13 @@ def make_task(
         start=None if initial is None else start,
     )
     if arrays is not None:
-        made = make_lists(arrays, sentence_ids, hypotheses, references)
-        given = replace(given, lists=(made.block,), references=made.references)
+        made = make_lists(arrays, sentence_ids, hypotheses, references, settings.lists.ids)
+        given = replace(
+            given, lists=(made.block,), references=made.references, has_bare_references=True
+        )
         return Task(_arrange_scores(settings, made), given, columns, config)
     if references is not None:
-        lines = load_references(references)
-        own = lists if source == "lists" else ()
-        given = replace(given, references=_arrange_by_ids(own, lines))
+        given = replace(given, references=load_references(references))
     if source == "lists":
         given = replace(given, lists=_take_lists(lists, "lists"))
     elif source == "graphs" and initial is not None and settings.init is None:
@@ -327,25 +327,12 @@ def _find_held_out(settings: LearningSettings, lists: Any, references: Any) -> G
     )
 
 
-def _arrange_by_ids(lists: Any, lines: Sequence[Sequence[bytes]]) -> Sequence[Sequence[bytes]]:
-    """Return references in the order of the lists' ids, if lines begin with those."""
-    every = [lists] if isinstance(lists, NBest | str | PathLike) else list(lists)
-    ids = {each.ids for each in every if isinstance(each, NBest)}
-    if not any(ids):
-        return lines
-    if len(ids) > 1 or not all(isinstance(each, NBest) for each in every):
-        raise DataError(
-            "the lists have different sentence ids: give their files, which are read together"
-        )
-    return arrange_lines(lines, ids.pop(), "references")
-
-
-def _take_lists(lists: Any, what: str) -> tuple[Path | NBestList, ...]:
+def _take_lists(lists: Any, what: str) -> tuple[StrPath | NBestList, ...]:
     """Return n-best lists, files as paths that exist."""
     every = [lists] if isinstance(lists, NBest | str | PathLike) else list(lists)
     if not every:
         raise UsageError(f"{what} is empty: give at least one n-best list")
-    found: list[Path | NBestList] = []
+    found: list[StrPath | NBestList] = []
     for place, each in enumerate(every):
         if isinstance(each, NBest):
             found.append(each.block)
@@ -355,10 +342,10 @@ def _take_lists(lists: Any, what: str) -> tuple[Path | NBestList, ...]:
         else:
             raise UsageError(f"{what}[{place}] is a {type(each).__name__}: give an NBest or a file")
     _check_same_features(found, what)
-    return tuple(found)
+    return copy_pipes(found)
 
 
-def _check_same_features(lists: Sequence[Path | NBestList], what: str) -> None:
+def _check_same_features(lists: Sequence[StrPath | NBestList], what: str) -> None:
     """Check that the lists in memory have the same dense features."""
     blocks = [(place, each) for place, each in enumerate(lists) if isinstance(each, NBestList)]
     for place, block in blocks[1:]:

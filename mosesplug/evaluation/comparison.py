@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from formats.pipes import copy_pipes
 from mosesplug.errors import UsageError
 from mosesplug.evaluation.decodings import RunDecoding, find_decodings
 from mosesplug.evaluation.error_rates import display_difference, display_score
@@ -77,7 +78,11 @@ def parse_systems(words: Sequence[str], *, decode: bool = False) -> list[System]
         for path in given:
             require_path(path, "SYSTEM")
             is_run = path.is_dir()
-            found += find_decodings(path, decode=decode) if is_run else [RunDecoding(path)]
+            found += (
+                find_decodings(path, decode=decode)
+                if is_run
+                else map(RunDecoding, copy_pipes([path]))
+            )
         notes = tuple(each.note for each in found if each.note)
         systems.append(System(name, tuple(each.translation for each in found), notes=notes))
     names = [system.name for system in systems]

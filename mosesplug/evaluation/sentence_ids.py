@@ -1,6 +1,6 @@
-"""Translations and references whose lines begin with sentence ids, as in Kaldi.
+"""Match translations and references by the sentence ids that their lines begin with.
 
-Lines may also be JSON objects with a text, as those of NeMo's manifests, with or without an id.
+``mosesplug.sentence_ids`` decides whether they do.
 """
 
 from __future__ import annotations
@@ -17,15 +17,9 @@ from formats.references import read_reference
 from mosesplug.errors import DataError
 from mosesplug.evaluation.comparison import System
 from mosesplug.evaluation.scores import Translation
-from mosesplug.learning.lists.references import REFERENCE_KEYS, split_id
+from mosesplug.sentence_ids import REFERENCE_KEYS, TRANSLATION_KEYS, TextLines, begins_with_ids
 
 __all__ = ["ArrangedTexts", "arrange_by_ids", "arrange_systems"]
-
-_TRANSLATION_KEYS = ("pred_text", "hyp", "hypothesis", "text")
-_MARKS = frozenset("-_./:")
-
-_FEWEST = 5
-"""Fewer lines do not show that their first words are ids, if only one of two files has them."""
 
 _Lines = Sequence[Sequence[bytes]]
 
@@ -35,132 +29,76 @@ class ArrangedTexts:
     """Translations and references in the order of the references.
 
     Attributes:
-        translations: texts without ids; a file without ids is left as it is.
+        translations: texts without ids; a file of lines without ids is left as it is.
         orders: int64 ``[n_sentences]``, the line of each sentence in its translation; None if the
             order is that of the lines.
         references: ``[reference][line]``, without ids.
+        ids: the ids of the sentences; empty without ids.
     """
 
     translations: tuple[Translation, ...]
     orders: tuple[NDArray[np.int64] | None, ...]
     references: _Lines
-
-
-@dataclass(frozen=True)
-class _Texts:
-    """The lines of a file, and what they are without ids.
-
-    Attributes:
-        name: the file.
-        lines: the lines as they are.
-        ids: what the lines begin with.
-        texts: what is behind it.
-        is_json: whether all lines are JSON objects with a text.
-    """
-
-    name: str
-    lines: Sequence[bytes]
-    ids: Sequence[bytes]
-    texts: Sequence[bytes]
-    is_json: bool
-
-    @classmethod
-    def of_lines(cls, name: str, lines: Sequence[bytes], keys: Sequence[str]) -> _Texts:
-        pairs = [split_id(line, keys) for line in lines]
-        is_json = all(
-            line.startswith(b"{") and text is not line
-            for line, (_, text) in zip(lines, pairs, strict=True)
-        )
-        return cls(name, lines, [pair[0] for pair in pairs], [pair[1] for pair in pairs], is_json)
-
-    @property
-    def has_ids(self) -> bool:
-        """Whether each line has an id. In text lines, the first word must look like an id."""
-        if len({*self.ids}) < len(self.ids) or not all(self.ids):
-            return False
-        return self.is_json or all(map(_is_like_id, self.ids))
-
-    def check(self) -> None:
-        """Check that each line has an id of its own.
-
-        Raises:
-            DataError: one has none, or another line has the same.
-        """
-        seen: set[bytes] = set()
-        for number, each in enumerate(self.ids, start=1):
-            if not each or each in seen:
-                what = f"the sentence id {quote(each)} is repeated" if each else "there is no id"
-                raise DataError(f"{self.name}:{number}: {what}. Begin each line with its own id")
-            seen.add(each)
-
-    @property
-    def without_ids(self) -> Sequence[bytes]:
-        """The texts of JSON objects, or the lines."""
-        return self.texts if self.is_json else self.lines
+    ids: tuple[str, ...] = ()
 
 
 def arrange_by_ids(
-    translations: Sequence[Translation], references: _Lines, ids: bool | None = None
+    translations: Sequence[Translation],
+    references: _Lines,
+    ids: bool | None = None,
+    *,
+    what: str = "the references",
 ) -> ArrangedTexts:
     """Match translations and references by the ids that their lines begin with.
 
     Args:
-        translations: files, which may have ids, or texts, which have none.
+        translations: files or lines.
         references: ``[reference][line]``.
-        ids: whether lines begin with ids; None: if all of them look like ids on both sides, as
-            ``1089-134686-0000``. JSON objects are recognized, too. False: lines are taken as they
-            are.
+        ids: whether lines begin with ids; None: ``begins_with_ids`` decides.
+        what: how messages call the references.
 
     Raises:
         FormatError: a file cannot be read.
-        DataError: only one side has ids, an id is repeated, or it is on one side only.
+        DataError: only one side has ids, or it cannot be decided; an id is repeated, or it is on
+            one side only.
     """
-    files = [each for each in translations if isinstance(each, str | PathLike)]
     unchanged = ArrangedTexts(tuple(translations), (None,) * len(translations), references)
-    if ids is False or not files or not references:
+    if not translations or not references:
         return unchanged
-    refs = [_Texts.of_lines("the reference", lines, REFERENCE_KEYS) for lines in references]
-    known = {
-        fspath(path): _Texts.of_lines(fspath(path), read_reference(path), _TRANSLATION_KEYS)
-        for path in files
-    }
-    every = [*refs, *known.values()]
+    refs = [TextLines.of_lines(what, lines, REFERENCE_KEYS) for lines in references]
+    runs = [_split(translation, number) for number, translation in enumerate(translations)]
+    every = [*refs, *runs]
     if not all(each.lines for each in every):
         return unchanged  # the error of an empty file is that of all readers
-    if ids:
-        for each in every:
-            each.check()
-    elif not all(each.has_ids for each in every):
-        _check_sides(refs, [*known.values()])
-        if not any(each.is_json for each in every):
-            return unchanged
+    if not begins_with_ids(every, ids):
         texts = tuple(
-            known[fspath(each)].without_ids if isinstance(each, str | PathLike) else each
-            for each in translations
+            run.texts if run.is_json else translation
+            for run, translation in zip(runs, translations, strict=True)
         )
-        return ArrangedTexts(texts, unchanged.orders, [each.without_ids for each in refs])
+        return replace(
+            unchanged, translations=texts, references=[each.without_ids for each in refs]
+        )
     order = refs[0].ids
-    found: list[Translation] = []
-    orders: list[NDArray[np.int64] | None] = []
-    for translation in translations:
-        if not isinstance(translation, str | PathLike):
-            found.append(translation)
-            orders.append(None)
-            continue
-        own = known[fspath(translation)]
-        rows = _find_rows(own, order)
-        found.append([own.texts[row] for row in rows])
-        orders.append(np.array(rows, dtype=np.int64))
-    arranged = [[own.texts[row] for row in _find_rows(own, order)] for own in refs]
-    return ArrangedTexts(tuple(found), tuple(orders), arranged)
+    orders = [_find_rows(run, order, what) for run in runs]
+    taken = [[run.texts[row] for row in rows] for run, rows in zip(runs, orders, strict=True)]
+    return ArrangedTexts(
+        tuple(taken),
+        tuple(np.array(rows, dtype=np.int64) for rows in orders),
+        [[each.texts[row] for row in _find_rows(each, order, what)] for each in refs],
+        tuple(order),
+    )
 
 
 def arrange_systems(
-    systems: Sequence[System], references: _Lines, ids: bool | None = None
+    systems: Sequence[System],
+    references: _Lines,
+    ids: bool | None = None,
+    *,
+    what: str = "the references",
 ) -> tuple[list[System], _Lines]:
-    """Return systems and references matched by ids; errors as for ``arrange_by_ids``."""
+    """Return systems and references matched by ids; as ``arrange_by_ids``."""
     runs = [translation for system in systems for translation in system.translations]
-    arranged = arrange_by_ids(runs, references, ids)
+    arranged = arrange_by_ids(runs, references, ids, what=what)
     found: list[System] = []
     first = 0
     for system in systems:
@@ -175,40 +113,29 @@ def arrange_systems(
     return found, arranged.references
 
 
-def _find_rows(own: _Texts, order: Sequence[bytes]) -> list[int]:
+def _split(translation: Translation, number: int) -> TextLines:
+    """Return the lines of a translation; ``number`` names one that is no file."""
+    if isinstance(translation, str | PathLike):
+        name, lines = fspath(translation), read_reference(translation)
+        return TextLines.of_lines(name, lines, TRANSLATION_KEYS)
+    name = "the hypotheses" if number == 0 else f"translation {number}"
+    return TextLines.of_lines(name, translation, TRANSLATION_KEYS)
+
+
+def _find_rows(own: TextLines, order: Sequence[str], what: str) -> list[int]:
     """Return the line of each id.
 
     Raises:
-        DataError: an id is missing, or there are others.
+        DataError: an id is repeated or missing, or there are others.
     """
+    own.check()
     places = {each: place for place, each in enumerate(own.ids)}
-    for one, other, whose in ((order, places, own.name), (own.ids, {*order}, "the reference")):
+    for one, other, whose in ((order, places, own.name), (own.ids, {*order}, what)):
         missing = next((each for each in one if each not in other), None)
         if missing is not None:
             raise DataError(
-                f"{whose} has no line of the sentence id {quote(missing)}. Give all files the same "
-                "ids, or lines without ids in one order"
+                f"{whose}: there is no line of the sentence id {quote(missing)}. Give all files "
+                "the same ids, or lines without ids in one order; --no-ids takes first words as "
+                "words"
             )
     return [places[each] for each in order]
-
-
-def _check_sides(references: Sequence[_Texts], translations: Sequence[_Texts]) -> None:
-    """Check that ids are not taken for words because only one side has them.
-
-    Raises:
-        DataError: only one side has ids.
-    """
-    for one, other in ((references, translations), (translations, references)):
-        plain = next((each for each in other if not each.has_ids and not each.is_json), None)
-        for each in one:
-            if each.has_ids and not each.is_json and len(each.ids) >= _FEWEST and plain is not None:
-                raise DataError(
-                    f"{each.name} begins with {quote(each.ids[0])}, which looks like a sentence "
-                    f"id, but {plain.name} does not begin with ids. Give both with ids or both "
-                    "without; if it is a word, say so (--no-ids)"
-                )
-
-
-def _is_like_id(word: bytes) -> bool:
-    text = word.decode("utf-8", "surrogateescape")
-    return any(map(str.isdigit, text)) and not _MARKS.isdisjoint(text)

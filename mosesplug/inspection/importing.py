@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from formats.nbest.block import NBestList
+from formats.pipes import copy_pipes
 from formats.references import read_references, reference_files
+from formats.text import StrPath
 from formats.weights.any_format import WeightFile
 from mosesplug.errors import DataError, StoreError
 from mosesplug.learning.lists.blocks import find_dense_features, read_list_blocks
@@ -45,23 +47,23 @@ class IterationSource:
         learned_weights: the weights that the optimizer found; None if unknown.
     """
 
-    path: Path
+    path: StrPath
     weights: Weights | None = None
     learned_weights: Weights | None = None
 
 
-def find_iterations(paths: Sequence[Path]) -> list[IterationSource]:
+def find_iterations(paths: Sequence[StrPath]) -> list[IterationSource]:
     """Return the iterations to import: one per file, or a working directory's.
 
     Raises:
         DataError: a directory holds no lists or lacks an iteration, or there are several.
         FormatError: a file of weights cannot be read.
     """
-    if not any(path.is_dir() for path in paths):
-        return [IterationSource(path) for path in paths]
+    if not any(Path(path).is_dir() for path in paths):
+        return [IterationSource(path) for path in copy_pipes(paths)]
     if len(paths) > 1:
         raise DataError("give one working directory, or one n-best file for each iteration")
-    directory = paths[0]
+    directory = Path(paths[0])
     lists = find_nbest_lists(directory)
     if not lists:
         raise DataError(
@@ -183,7 +185,7 @@ def _import_iteration(
     return report
 
 
-def _check_width(weights: Weights | None, width: int, path: Path) -> Weights:
+def _check_width(weights: Weights | None, width: int, path: StrPath) -> Weights:
     """Return the weights, or zeros if they are unknown."""
     if weights is None:
         return Weights((0.0,) * width)

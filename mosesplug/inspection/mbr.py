@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from formats.errors import FormatError
 from formats.graphs.hypergraph import hypergraph_names
+from formats.pipes import copy_pipes
+from formats.text import StrPath
 from formats.utilities import UtilityReader
 from formats.weights.any_format import WeightFile
 from mosesplug.ahead import map_ahead
@@ -168,7 +170,7 @@ def _arrange(
 
 
 def read_list_tasks(
-    path: Path,
+    path: StrPath,
     settings: ListSettings,
     weights: WeightFile | None,
     utility: ScoreSource | None = None,
@@ -191,6 +193,7 @@ def read_list_tasks(
             without weights and utilities; or the utilities belong to another list.
         UsageError: the lists have no texts.
     """
+    (path,) = copy_pipes([path])
     reader = None if utility is None else UtilityReader(utility.paths[0])
     sign = -1.0 if utility is not None and utility.is_error_rate else 1.0
     dense: tuple[str, ...] | None = None

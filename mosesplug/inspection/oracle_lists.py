@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from formats.pipes import copy_pipes
+from formats.text import StrPath
 from formats.weights.any_format import WeightFile
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
@@ -74,7 +76,7 @@ class OracleLists:
 
 @contextmanager
 def open_oracle_lists(
-    places: Sequence[Path],
+    places: Sequence[StrPath],
     references: Path | None = None,
     *,
     metric: str | None = None,
@@ -102,11 +104,11 @@ def open_oracle_lists(
         UsageError: references are missing, or a store is given with settings of lists.
         FormatError, StoreError, DataError: a file or store cannot be read.
     """
-    if len(places) == 1 and places[0].is_dir():
-        if (option := replace(settings, scores=()).first_given) is not None:
+    if len(places) == 1 and Path(places[0]).is_dir():
+        if (option := replace(settings, scores=(), ids=None).first_given) is not None:
             raise UsageError(f"--{option} requires n-best lists: a store has its own features")
         learning = LearningSettings(
-            store=places[0],
+            store=Path(places[0]),
             metric=metric,
             metric_settings=metric_settings,
             references=references,
@@ -115,25 +117,26 @@ def open_oracle_lists(
         )
         data = read_data(learning, progress)
         lists = data.problem.tuning_set
-        with open_run(places[0], with_lists=True) as run:
+        with open_run(Path(places[0]), with_lists=True) as run:
             if weights is not None:
                 model_scores = _score_lists(lists, weights, str(run.path))
             else:
                 model_scores = lists.model_scores(run.vector)
-            measure, signature = data.problem.metric, data.signature
+            measure, signature, ids = data.problem.metric, data.signature, run.store.sentence_ids
             yield OracleLists(
-                run.store, lists, measure, signature, model_scores, warnings=data.notes
+                run.store, lists, measure, signature, model_scores, ids, warnings=data.notes
             )
         return
     measure = find_metric_of(metric, metric_settings, parse_score_sources(settings.scores))
     if references is None and needs_texts(measure):
         raise UsageError("there are no references: give --refs FILE")
+    files = copy_pipes(places)
     with store_lists(
-        places,
+        files,
         NO_REFERENCES if references is None else references,
         measure,
         settings,
-        dense=find_dense_features(places, settings),
+        dense=find_dense_features(files, settings),
         threads=threads,
         loaded=lambda done: progress(done, len(places), "lists"),
     ) as stored:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formats.nbest.block import NBestList
 from formats.nbest.list_format import SentenceIds
+from formats.pipes import copy_pipes
+from formats.text import StrPath
 from formats.weights.any_format import WeightFile
 from mosesplug.learning.lists.blocks import read_file_blocks
 from mosesplug.learning.lists.made_features import check_derived_features, check_unused_weights
@@ -24,7 +25,7 @@ __all__ = ["choose_least_risk", "rank_sentences", "score_again"]
 
 
 def score_again(
-    lists: Path | NBestList,
+    lists: StrPath | NBestList,
     weights: WeightFile,
     settings: ListSettings = NO_SETTINGS,
     *,
@@ -50,7 +51,10 @@ def score_again(
             missing one is 0.
         UsageError: two features have the same name, or the weights were learned with others.
     """
-    dense = select_dense_features(lists, weights, settings) if isinstance(lists, Path) else None
+    (lists,) = copy_pipes([lists])
+    dense = None
+    if not isinstance(lists, NBestList):
+        dense = select_dense_features(lists, weights, settings)
     check_derived_features(weights, settings)
     coverage = SparseCoverage.of_file(weights)
     for block in read_file_blocks(lists, settings, dense=dense, ids=ids):
@@ -59,7 +63,7 @@ def score_again(
         if uses_all and dense is None and settings.dense is None:
             check_unused_weights(weights, block.groups, block.sparse_names, block.path)
         yield replace(block, scores=scores)
-    coverage.warn(str(lists) if isinstance(lists, Path) else "the list")
+    coverage.warn("the list" if isinstance(lists, NBestList) else str(lists))
 
 
 def rank_sentences(block: NBestList) -> Iterator[tuple[int, NDArray[np.int64]]]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from formats.pipes import copy_pipes
 from formats.weights.any_format import read_weights
 from formats.weights.named import read_named_weights
 from mosesplug.errors import DataError, UsageError, count_noun
@@ -163,7 +164,7 @@ def read_held_out_lists(
     """
     problem = data.problem
     watched = [each.metric for each in data.watched_metrics]
-    files = given.heldout_lists or settings.heldout_nbest
+    files = copy_pipes(given.heldout_lists or settings.heldout_nbest)
     references: References | None = given.heldout_references or settings.heldout_refs
     if not files:
         return None
@@ -208,8 +209,10 @@ def _read_lists(
     progress: Progress,
     given: GivenData,
 ) -> LearningData:
-    files = given.lists or settings.nbest
+    files = copy_pipes(given.lists or settings.nbest)
     options = _list_settings(settings, given)
+    if given.has_bare_references:
+        options = replace(options, ids=False)
     file = None
     if given.start is None and settings.init is not None:
         file = read_named_weights(settings.init, settings.sparse_init)
@@ -297,6 +300,7 @@ def _read_graphs(
         init=None if init is None else init.with_sparse(settings.sparse_init),
         edges=settings.hg_prune,
         names=parse_column_names(_list_settings(settings, given).names),
+        ids=settings.lists.ids,
         threads=threads,
         loaded=lambda done: progress(done, len(settings.graphs), "decodings"),
     )

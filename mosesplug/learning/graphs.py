@@ -32,6 +32,7 @@ from mosesplug.forest.pruning import prune_to_edges
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.large_arrays import keep_freed_memory
 from mosesplug.learning.lists.merging import References, name_references, read_lines_of
+from mosesplug.learning.lists.references import arrange_lines
 from mosesplug.learning.weights import (
     StartingWeights,
     find_graph_weights,
@@ -99,6 +100,7 @@ def load_graphs(
     init: WeightFile | None = None,
     edges: int = 0,
     names: Sequence[str] | None = None,
+    ids: bool | None = None,
     threads: int = 1,
     loaded: Callable[[int], None] = lambda done: None,
 ) -> TuningGraphs:
@@ -113,6 +115,7 @@ def load_graphs(
         edges: number of hyperedges to keep of each graph for each word of the shortest reference,
             those of the best derivations at the starting weights, with ties. 0 keeps all.
         names: one for each dense value, for graphs without names (Moses' extended search graphs).
+        ids: whether references begin with sentence ids; see ``begins_with_ids``.
         threads: number of threads or processes that read.
         loaded: called with the number of places that have been read.
 
@@ -120,7 +123,7 @@ def load_graphs(
         FormatError: a file is not a search graph, a weight file, or a reference.
         DataError: graphs have different features, or sentences that the references lack.
     """
-    lines = read_lines_of(references)
+    lines = arrange_lines(read_lines_of(references), (), name_references(references), ids)
     prepared = metric.prepare(lines)
     core = None if names is None else hypergraph_names(FeatureSpace.of_names(names).groups)
     reader = _GraphReader(init, _decoder_weights(places[0]))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formats.nbest.block import NBestList
+from formats.text import StrPath
 from formats.weights.any_format import WeightFile
 from mosesplug.errors import UsageError, count_noun, suggest
 from mosesplug.features import FeatureSpace
@@ -153,6 +153,7 @@ class GivenData:
         learning_data: lists with their statistics, and their starting weights; nothing else is read
             then.
         references: their lines, ``[reference][line]``.
+        has_bare_references: whether these have the order of the sentences, and no ids.
         metric: scores the hypotheses.
         start: returns the starting weights of the features; of search graphs, ``graph_start``.
         graph_start: starting weights of search graphs.
@@ -162,16 +163,17 @@ class GivenData:
         domains: the domain of each source sentence.
     """
 
-    lists: tuple[Path | NBestList, ...] = ()
+    lists: tuple[StrPath | NBestList, ...] = ()
     learning_data: LearningData | None = None
     references: Sequence[Sequence[bytes]] | None = None
+    has_bare_references: bool = False
     metric: Metric | None = None
     start: Callable[[FeatureSpace], StartingWeights] | None = None
     graph_start: WeightFile | None = None
     graph_names: tuple[str, ...] = ()
     names: Sequence[str] | None = None
     dense: Sequence[str] | None = None
-    heldout_lists: tuple[Path | NBestList, ...] = ()
+    heldout_lists: tuple[StrPath | NBestList, ...] = ()
     heldout_references: Sequence[Sequence[bytes]] | None = None
     domains: Domains | None = None
 

@@ -64,6 +64,15 @@ class ListSettings:
         details="Lists with name=value pairs, as of Joshua and cdec. Without it, all features "
         "are dense if there are up to 50; else those that at least half of the lines have.",
     )
+    ids: bool | None = setting(
+        None,
+        help="Lines of references begin with sentence ids",
+        panel="Data",
+        default_text="decided by the lines",
+        details="References with ids are matched by them. Without either, the ids of the lists and "
+        "the first words decide, and what cannot be decided is an error. --no-ids takes the lines "
+        "in their order, first words as words.",
+    )
     drop_feature: tuple[str, ...] = setting(
         (),
         help="Ignore a feature of the lists; repeatable",

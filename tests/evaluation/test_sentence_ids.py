@@ -58,16 +58,18 @@ def test_files_of_kaldi_and_manifests_are_matched_by_ids(
     lines = tmp_path / "lines"
     lines.write_text("".join(f"{text}\n" for text in TEXTS))
     assert score(lines, unnamed) == plain
-    assert score(lines, same) == plain
+    assert score(lines, same, ids=False) == plain
     assert score(manifest(tmp_path / "own", "pred_text", TEXTS, rows, ids=False), unnamed) == plain
 
 
-def test_words_that_do_not_look_like_ids_are_words(tmp_path: Path, plain: list[float]) -> None:
-    ids = ["utt-a", "utt-b", "utt-c", "utt-d", "utt-e"]
+def test_a_caller_decides(tmp_path: Path, plain: list[float]) -> None:
+    ids = ["alice", "bob", "carol", "dave", "erin"]
     refs = kaldi(tmp_path / "text", REFS, [0, 1, 2, 3, 4], ids)
-    hypotheses = kaldi(tmp_path / "hyp", TEXTS, [4, 3, 2, 1, 0], ids)
-    assert score(hypotheses, refs) != plain
+    hypotheses = kaldi(tmp_path / "hyp", TEXTS, [0, 1, 2, 3, 4], ids)
+    with pytest.raises(DataError, match="text:1: the line begins with 'alice', and all lines of"):
+        score(hypotheses, refs)
     assert score(hypotheses, refs, ids=True) == plain
+    assert score(kaldi(tmp_path / "other", TEXTS, [4, 3, 2, 1, 0], ids), refs) == plain
     named = kaldi(tmp_path / "named", TEXTS, [0, 1, 2, 3, 4])
     text = kaldi(tmp_path / "more", REFS, [0, 1, 2, 3, 4])
     # As words, they lower the rate.
@@ -95,20 +97,20 @@ def test_errors(tmp_path: Path) -> None:
     lines = tmp_path / "lines"
     lines.write_text("".join(f"{text}\n" for text in TEXTS))
     message = (
-        "the reference begins with '1089-134686-0000', which looks like a sentence id, but "
-        f"{lines} does not begin with ids"
+        f"{refs}:1: the line begins with '1089-134686-0000', which looks like a sentence id, but "
+        f"{lines} does not begin with ids.*; ids=False takes the lines in their order"
     )
     with pytest.raises(DataError, match=message):
         score(lines, refs)
-    with pytest.raises(DataError, match=f"{refs} begins with '1089-134686-0000'"):
+    with pytest.raises(DataError, match=f"{refs}:1: the line begins with '1089-134686-0000'"):
         score(refs, lines)
     assert score(lines, refs, ids=False)[0] > 0.0
     fewer = kaldi(tmp_path / "fewer", TEXTS, [0, 1, 2, 3])
     with pytest.raises(
-        DataError, match=f"{fewer} has no line of the sentence id '1089-134686-0004'"
+        DataError, match=f"{fewer}: there is no line of the sentence id '1089-134686-0004'"
     ):
         score(fewer, refs)
-    with pytest.raises(DataError, match="the reference has no line of the sentence id '1089-1"):
+    with pytest.raises(DataError, match=f"{fewer}: there is no line of the sentence id '1089-1"):
         score(refs, fewer)
     twice = kaldi(tmp_path / "twice", TEXTS, [0, 1, 1, 3, 4])
     with pytest.raises(DataError, match=f"{twice}:3: the sentence id '1089-134686-0001' is repea"):

@@ -145,7 +145,7 @@ def compare(
     compared = attach_scores(named, sources)
     outside = make_outside_metrics(sources)
     lines: Sequence[Sequence[bytes]] = [] if refs is None else read_references(refs)
-    compared, lines = arrange_systems(compared, lines, ids)
+    compared, lines = arrange_systems(compared, lines, ids, what=f"{refs}")
     metrics = metric or [*(DEFAULT_METRICS if lines else ()), *(each.name for each in outside)]
     found = None
     with progress_bar(quiet) as progress:

@@ -30,6 +30,7 @@ from mosesplug.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from formats.text import StrPath
     from mosesplug.forest.mbr import Decision
     from mosesplug.inspection.mbr import MbrTask
     from mosesplug.metrics import Metric
@@ -145,6 +146,7 @@ def _mbr(
         raise UsageError("--metric-settings requires --metric")
     inputs = [path for path in (graphs, nbest, store, sparse_weights) if path is not None]
     # Imported here, since --help needs none of it.
+    from formats.pipes import copy_pipes
     from formats.weights.named import find_weight_files
     from mosesplug.cli.shared.output import check_output, progress_bar, write_output
     from mosesplug.forest.mbr import Criterion
@@ -167,11 +169,12 @@ def _mbr(
             _check_share(precision, 0.8, "--precision"), _check_share(ratio, 0.6, "--ratio")
         ),
     )
-    if nbest is not None:
-        print_formats([nbest], settings, quiet=quiet)
+    lists = None if nbest is None else copy_pipes([nbest])[0]
+    if lists is not None:
+        print_formats([lists], settings, quiet=quiet)
     compared = None if metric is None else _find_utility(metric, metric_settings)
     tasks = _read_tasks(
-        graphs, nbest, store, iteration, weights, sparse_weights, settings, utility, compared
+        graphs, lists, store, iteration, weights, sparse_weights, settings, utility, compared
     )
     decisions: dict[int, Decision] = {}
     with progress_bar(quiet) as progress:
@@ -246,7 +249,7 @@ def _check_share(value: float | None, default: float, option: str) -> float:
 
 def _read_tasks(
     graphs: Path | None,
-    nbest: Path | None,
+    nbest: StrPath | None,
     store: Path | None,
     iteration: int | None,
     weights: str | None,
@@ -290,4 +293,4 @@ def _report(decisions: dict[int, Decision], seconds: float) -> None:
         )
 
 
-mbr = add_parameters(_mbr, make_list_parameters(without=["scores"]))
+mbr = add_parameters(_mbr, make_list_parameters(without=["scores", "ids"]))

@@ -96,6 +96,7 @@ def _oracle(
     Examples: mosesplug oracle tuning --top 1,10,100,all; mosesplug oracle run7.best100.out.gz
     --refs dev.en --method all -o oracle.en; mosesplug oracle list --scores COMET=comet.txt
     """
+    from formats.pipes import copy_pipes
     from formats.references import reference_files
     from formats.text import write_atomic
     from formats.weights.named import find_weight_files
@@ -123,11 +124,13 @@ def _oracle(
     check_output(output, inputs=inputs)
     check_output(rows, "--rows", inputs)
     check_two_outputs({"--output": output, "--rows": rows})
-    print_formats([path for path in places if path.is_file()], list_settings, quiet=quiet or json)
+    lists = copy_pipes(places)
+    files = [path for path in lists if not Path(path).is_dir()]
+    print_formats(files, list_settings, quiet=quiet or json)
     with (
         progress_bar(quiet or json) as progress,
         open_oracle_lists(
-            places,
+            lists,
             refs,
             metric=metric,
             metric_settings=metric_settings,

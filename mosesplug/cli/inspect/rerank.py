@@ -76,6 +76,7 @@ def _rerank(
     """
     from formats.nbest.files import format_list
     from formats.nbest.list_format import SentenceIds
+    from formats.pipes import copy_pipes
     from formats.weights.named import find_weight_files
     from mosesplug.api.reranking import rerank_blocks
     from mosesplug.cli.shared.output import (
@@ -100,14 +101,15 @@ def _rerank(
     check_two_outputs({"--output": output, "--output-nbest": output_nbest})
     found = read_weights_of(weights, sparse_weights)
     lengths = find_length_range(found, length_exponent, length_by)
-    named = names_values(nbest, settings)
-    print_formats([nbest], settings)
+    (lists,) = copy_pipes([nbest])
+    named = names_values(lists, settings)
+    print_formats([lists], settings)
     if lengths is not None:
         print(lengths.explain(), file=sys.stderr)
     with ExitStack() as stack:
         write = None if output_nbest is None else stack.enter_context(open_output(output_nbest))
         for part in rerank_blocks(
-            nbest,
+            lists,
             found,
             settings,
             scale=scale if mbr else None,
@@ -130,4 +132,4 @@ def _rerank(
     write_output(output, format_translations(best, ids.names if with_ids else None))
 
 
-rerank = add_parameters(_rerank, make_list_parameters(without=["scores"]))
+rerank = add_parameters(_rerank, make_list_parameters(without=["scores", "ids"]))

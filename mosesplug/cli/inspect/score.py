@@ -25,6 +25,7 @@ from mosesplug.cli.shared.setting_options import (
 from mosesplug.errors import UsageError
 
 if TYPE_CHECKING:
+    from formats.pipes import PipeCopy
     from mosesplug.evaluation.scoring import MetricScore, Selection
 
 __all__ = ["score"]
@@ -81,6 +82,7 @@ def _score(
 
     Example: mosesplug score output.en dev.en --metric 'BLEU tokenize:13a' --metric 'CHRF beta:2'
     """
+    from formats.pipes import copy_pipes
     from mosesplug.api.scoring import score as score_translation
     from mosesplug.cli.shared.output import print_json, print_warnings
     from mosesplug.settings.lists import parse_column_names, split_names
@@ -91,14 +93,14 @@ def _score(
         raise UsageError("--rank and --oracle require --nbest")
     if not nbest and settings.first_given is not None:
         raise UsageError(f"--{settings.first_given} requires --nbest")
-    if nbest and ids is not None:
-        raise UsageError("--ids is of a translation: n-best lists have ids")
     if rank is not None and oracle:
         raise UsageError("--rank and --oracle exclude each other")
     selection: Selection | None = None
+    lists: Path | PipeCopy | None = None
     if nbest:
         selection = "oracle" if oracle else rank or 1
-        print_formats([translation], settings, quiet=json)
+        (lists,) = copy_pipes([translation])
+        print_formats([lists], settings, quiet=json)
     sources = parse_score_sources(scores or ())
     if refs is not None:
         if references:
@@ -107,7 +109,7 @@ def _score(
     if not references and not sources:
         raise UsageError("there are no references: give REF..., or --scores NAME=FILE")
     found = score_translation(
-        translation,
+        lists or translation,
         references or None,
         metric,
         scores=None if not sources else {each.key: each.paths for each in sources},
@@ -162,7 +164,7 @@ def _print(scores: Sequence[MetricScore], sentences: bool) -> None:
     print_table(("metric", "score", "95 % interval", "signature"), rows, left=1, last=1)
 
 
-_WITHOUT = ("dense", "drop-feature", "rename", "add-feature", "derive", "scores")
+_WITHOUT = ("ids", "dense", "drop-feature", "rename", "add-feature", "derive", "scores")
 """Settings of features, which are not used."""
 
 score = add_parameters(_score, make_list_parameters(_WITHOUT))

@@ -69,10 +69,12 @@ def _optimize(
     Example: mosesplug optimize --from tuning --algorithm kbmira --folds 5 -o tuned
     """
     # Loaded here, since --help needs none of it.
+    from formats.pipes import copy_pipes
     from formats.references import reference_files
     from mosesplug.api.optimize import check_settings, fit_settings
     from mosesplug.api.weights import find_result_format, format_result
     from mosesplug.cli.learn.optimize_report import print_report
+    from mosesplug.learning.inputs import GivenData
     from mosesplug.learning.weights import write_weights
 
     values = take_values(list_settings(LearningSettings), given)
@@ -94,9 +96,10 @@ def _optimize(
     check_two_outputs({"--output": output, "--html": html})
     to, config = find_result_format(weights_format, output, settings.init_file)
     print_warnings(idle)
-    print_formats(settings.nbest, settings.lists, quiet=quiet)
+    lists = copy_pipes(settings.nbest)
+    print_formats(lists, settings.lists, quiet=quiet)
     with progress_bar(quiet) as progress:
-        fit = fit_settings(settings, progress=progress)
+        fit = fit_settings(settings, GivenData(lists=lists), progress)
     print_warnings(fit.warnings[len(idle) :])
     if not quiet:
         print_report(fit.result, settings, fit.gains)

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from formats.text import StrPath
 from mosesplug.cli.shared.inputs import Files
 from mosesplug.settings.declare import Kind, Setting, list_settings
 from mosesplug.settings.lists import ListSettings, make_list_settings
@@ -148,7 +149,7 @@ def take_list_settings(given: dict[str, Any]) -> ListSettings:
     return make_list_settings(take_values(list_settings(ListSettings), given))
 
 
-def print_formats(files: Sequence[Path], settings: ListSettings, *, quiet: bool = False) -> None:
+def print_formats(files: Sequence[StrPath], settings: ListSettings, *, quiet: bool = False) -> None:
     """Print the formats that were found, where they are not that of Moses.
 
     Raises:

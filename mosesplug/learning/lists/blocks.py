@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import fspath
-from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -341,7 +340,7 @@ def scan_lists(
 
 
 def find_dense_features(
-    files: Sequence[Path | NBestList], settings: ListSettings
+    files: Sequence[StrPath | NBestList], settings: ListSettings
 ) -> tuple[str, ...] | None:
     """Return the dense features of lists; None for lists whose format tells them.
 

@@ -213,7 +213,7 @@ def name_references(references: References) -> str:
 
 
 def select_dense_features(
-    path: Path, weights: WeightFile, settings: ListSettings = NO_SETTINGS
+    path: StrPath, weights: WeightFile, settings: ListSettings = NO_SETTINGS
 ) -> tuple[str, ...] | None:
     """Return the dense features of a list by the names of its weights.
 
@@ -239,7 +239,7 @@ def select_dense_features(
     return tuple(name for name in names if name in listed or name not in weights.changes.names)
 
 
-def _reject_misspelled(path: Path, listed: Sequence[str], weights: WeightFile) -> None:
+def _reject_misspelled(path: StrPath, listed: Sequence[str], weights: WeightFile) -> None:
     """Check that no weight of a list that names every value looks misspelled.
 
     Names that differ by their numbers only are of different features.

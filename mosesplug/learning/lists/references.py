@@ -1,40 +1,30 @@
-"""References of lists whose sentence ids are texts, as of utterances.
+"""References in the order of the sentences of lists.
 
-Line ``k`` of the references belongs to the ``k``-th id in order of first appearance. If the lines
-begin with the ids themselves, as in Kaldi's ``text`` files (``id text``) or as JSON objects
-(``{"id": ..., "text": ...}``), they may stand in any order, and there may be more of them. JSON
-objects without ids, as in NeMo's manifests, stand for their texts.
+Line ``k`` of the references belongs to sentence ``k``: of sentence ids that are texts, as of
+utterances, to the ``k``-th one in order of first appearance. If the lines begin with the ids
+themselves, they may stand in any order, and there may be more of them.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from formats.errors import FormatError, quote
 from formats.nbest.block import NBestList
-from formats.nbest.list_format import ID_NAMES, SentenceIds, open_blocks
+from formats.nbest.list_format import SentenceIds, open_blocks
 from formats.text import StrPath
 from mosesplug.errors import DataError
 from mosesplug.learning.lists.blocks import make_list_options, names_values, scan_lists
+from mosesplug.sentence_ids import ListedIds, TextLines, begins_with_ids
 from mosesplug.settings.lists import ListSettings
 
 __all__ = [
-    "REFERENCE_KEYS",
     "MatchedReferences",
     "arrange_lines",
     "check_reference_count",
     "match_references",
-    "split_id",
 ]
-
-REFERENCE_KEYS = ("text", "ref", "reference")
-"""Keys of the text in JSON objects."""
-
-_FEWEST_IDS = 5
-"""Fewer lines do not show that their first words are ids."""
 
 _Lines = Sequence[Sequence[bytes]]
 
@@ -49,11 +39,11 @@ class MatchedReferences(NamedTuple):
 def match_references(
     files: Sequence[StrPath | NBestList], settings: ListSettings, lines: _Lines, what: str
 ) -> MatchedReferences:
-    """Arrange references by the sentence ids of lists.
+    """Arrange references by the sentence ids of lists; ``begins_with_ids`` decides.
 
     Args:
         files: the lists.
-        settings: how they are read.
+        settings: how they are read, and whether references begin with ids.
         lines: the references, ``[reference][line]``.
         what: how messages call the references.
 
@@ -63,35 +53,40 @@ def match_references(
 
     Raises:
         FormatError: a list does not have its format.
-        DataError: an id has no reference, or two; or references begin with other ids.
+        DataError: an id has no reference, or two; or it cannot be decided whether references begin
+            with ids; or lists in memory have different ids.
     """
-    first = _read_first_ids(files, settings) if lines else set[str]()
-    keys = [_read_keys(each) for each in lines]
-    if not first or not all(_are_ids(each, first) for each in keys):
-        for own in keys if first else []:
-            _check_other_ids(own, first, what)
-        return MatchedReferences(_take_objects(lines), SentenceIds())
-    ids = _order_ids([file for file in files if not isinstance(file, NBestList)], settings, keys[0])
-    return MatchedReferences(arrange_lines(lines, ids, what), SentenceIds(ids))
+    held = _find_held_ids(files)
+    if not lines:
+        return MatchedReferences(lines, SentenceIds(held))
+    texts = _split_lines(lines, what)
+    first = held or _read_first_ids(files, settings)
+    if not begins_with_ids(texts, settings.ids, ListedIds(frozenset(first))):
+        return MatchedReferences([each.without_ids for each in texts], SentenceIds(held))
+    if not first:
+        return MatchedReferences([_sort_by_number(each) for each in texts], SentenceIds())
+    ids = held or _order_ids(files, settings, texts[0].ids)
+    return MatchedReferences([_take_texts(each, ids) for each in texts], SentenceIds(ids))
 
 
-def arrange_lines(lines: _Lines, ids: Sequence[str], what: str) -> _Lines:
-    """Return references in the order of ids; those without ids stay as they are.
+def arrange_lines(
+    lines: _Lines, ids: Sequence[str], what: str, begins: bool | None = None
+) -> _Lines:
+    """Return texts in the order of sentence ids; those without ids stay as they are.
+
+    Args:
+        lines: references or source sentences, ``[text][line]``.
+        ids: all ids that are texts, by their numbers; empty if sentences have numbers only.
+        what: how messages call the texts.
+        begins: whether lines begin with ids; None: ``begins_with_ids`` decides.
 
     Raises:
-        DataError: an id has no reference, or two.
+        DataError: an id has no line, or two; or it cannot be decided.
     """
-    keys = [_read_keys(each) for each in lines]
-    if not all(_are_ids(each, set(ids)) for each in keys):
-        return lines
-    texts = [_take_texts(each, own, what) for each, own in zip(lines, keys, strict=True)]
-    for known in texts:
-        if missing := next((name for name in ids if name not in known), None):
-            raise DataError(
-                f"{what}: the sentence id {quote(missing)} of the lists has no reference. Add a "
-                "line that begins with it"
-            )
-    return [[known[name] for name in ids] for known in texts]
+    texts = _split_lines(lines, what)
+    if not begins_with_ids(texts, begins, ListedIds(frozenset(ids))):
+        return [each.without_ids for each in texts]
+    return [_take_texts(each, ids) if ids else _sort_by_number(each) for each in texts]
 
 
 def check_reference_count(ids: SentenceIds, lines: _Lines, what: str) -> None:
@@ -107,15 +102,28 @@ def check_reference_count(ids: SentenceIds, lines: _Lines, what: str) -> None:
         )
 
 
-def _read_first_ids(files: Sequence[StrPath | NBestList], settings: ListSettings) -> set[str]:
-    """Return the ids of the first block.
+def _split_lines(lines: _Lines, what: str) -> list[TextLines]:
+    return [TextLines.of_lines(what, each) for each in lines]
 
-    The set is empty if ids are integers, or if the list can be read only once.
+
+def _find_held_ids(files: Sequence[StrPath | NBestList]) -> tuple[str, ...]:
+    """Return the sentence ids of lists in memory, which number them alike.
+
+    Raises:
+        DataError: they do not, or some lists are files.
     """
+    held = {each.ids if isinstance(each, NBestList) else () for each in files}
+    if len(held) > 1:
+        raise DataError(
+            "the lists have different sentence ids: give their files, which are read together"
+        )
+    return next(iter(held), ())
+
+
+def _read_first_ids(files: Sequence[StrPath | NBestList], settings: ListSettings) -> set[str]:
+    """Return the ids of the first block; the set is empty if they are integers."""
     path = next(iter(files), None)
     if path is None or isinstance(path, NBestList):
-        return set()
-    if not (Path(path).is_file() or Path(path).is_dir()):
         return set()
     ids = SentenceIds()
     options = make_list_options(settings, () if names_values(path, settings) else None)
@@ -123,103 +131,57 @@ def _read_first_ids(files: Sequence[StrPath | NBestList], settings: ListSettings
     return set(ids.names)
 
 
-def _read_keys(lines: Sequence[bytes]) -> list[str]:
-    """Return what would be the ids of references."""
-    return [split_id(line)[0].decode("utf-8", "surrogateescape") for line in lines]
-
-
-def split_id(line: bytes, keys: Sequence[str] = REFERENCE_KEYS) -> tuple[bytes, bytes]:
-    """Return the id and the text of a line.
-
-    Args:
-        line: ``id text``, or a JSON object. Of one without an id, the id is empty; of one without
-            a text, the text is the line, the same object.
-        keys: the keys of the text in a JSON object, the first that it has.
-    """
-    if line.startswith(b"{"):
-        found = _parse_object(line)
-        name = next((str(found[key]) for key in ID_NAMES if key in found), "")
-        text = _find_text(found, keys)
-        return (name.encode("utf-8", "surrogatepass"), text) if text is not None else (b"", line)
-    key, _, text = line.partition(b"\t") if b"\t" in line else line.partition(b" ")
-    return key, text.strip()
-
-
-def _are_ids(keys: Sequence[str], ids: set[str]) -> bool:
-    """Return whether most ids are keys, or most keys ids.
-
-    If so, one that is missing is an error.
-    """
-    return 2 * len(ids.intersection(keys)) > min(len(ids), len(keys))
-
-
-def _check_other_ids(keys: Sequence[str], ids: set[str], what: str) -> None:
-    """Check that references do not begin with ids of other lists.
-
-    Such ids would count as words.
-
-    Raises:
-        DataError: they do: all first words differ, and each has digits and something else.
-    """
-    if len(keys) < _FEWEST_IDS or len({*keys}) < len(keys) or not all(map(_is_like_id, keys)):
-        return
-    raise DataError(
-        f"{what}:1: the line begins with {quote(keys[0])}, which looks like an id, but the lists "
-        f"have other ids, as {quote(min(ids))}. Give the references of these lists, or lines "
-        "without ids in the order of the lists"
-    )
-
-
-def _is_like_id(key: str) -> bool:
-    return any(map(str.isdigit, key)) and not key.isdigit()
-
-
-def _take_objects(lines: _Lines) -> _Lines:
-    """Return the texts of JSON objects if all lines are such objects; else the lines."""
-    if not lines or not all(each and each[0].startswith(b"{") for each in lines):
-        return lines
-    texts: list[list[bytes]] = []
-    for each in lines:
-        found = [_find_text(_parse_object(line)) for line in each]
-        texts.append([text for text in found if text is not None])
-    is_complete = all(len(own) == len(each) for own, each in zip(texts, lines, strict=True))
-    return texts if is_complete else lines
-
-
-def _parse_object(line: bytes) -> Mapping[str, Any]:
-    """Return a JSON object, which is empty if the line has another value."""
-    try:
-        found = json.loads(line)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _find_text(found: Mapping[str, Any], keys: Sequence[str] = REFERENCE_KEYS) -> bytes | None:
-    """Return the text of a JSON object, None if it has none."""
-    texts = (found[key] for key in keys if isinstance(found.get(key), str))
-    return next((text.encode("utf-8", "surrogatepass") for text in texts), None)
-
-
-def _take_texts(lines: Sequence[bytes], keys: Sequence[str], what: str) -> dict[str, bytes]:
-    texts: dict[str, bytes] = {}
-    for number, (key, line) in enumerate(zip(keys, lines, strict=True), start=1):
-        if key in texts:
-            raise DataError(f"{what}:{number}: the id {quote(key)} has two references. Remove one")
-        texts[key] = split_id(line)[1]
-    return texts
-
-
 def _order_ids(
-    files: Sequence[StrPath], settings: ListSettings, keys: Sequence[str]
+    files: Sequence[StrPath | NBestList], settings: ListSettings, keys: Sequence[str]
 ) -> tuple[str, ...]:
     """Return the ids of all lists.
 
     They have the order of the references if the lists have it, too: then a list may lack sentences
     of another one. Else it is that of the first appearance.
     """
+    paths = [file for file in files if not isinstance(file, NBestList)]
     try:
-        scan = scan_lists(files, settings, SentenceIds(keys))
+        scan = scan_lists(paths, settings, SentenceIds(keys))
     except FormatError:  # also one that the next scan raises again
-        scan = scan_lists(files, settings)
+        scan = scan_lists(paths, settings)
     return tuple(scan.ids[number] for number in scan.sentences)
+
+
+def _take_texts(text: TextLines, ids: Sequence[str]) -> list[bytes]:
+    """Return the texts of these ids.
+
+    Raises:
+        DataError: one has no line, or two.
+    """
+    wanted, found = {*ids}, dict[str, bytes]()
+    for number, (key, line) in enumerate(zip(text.ids, text.texts, strict=True), start=1):
+        if key in found and key in wanted:
+            raise DataError(
+                f"{text.name}:{number}: the id {quote(key)} has two references. Remove one"
+            )
+        found[key] = line
+    if missing := next((name for name in ids if name not in found), None):
+        raise DataError(
+            f"{text.name}: the sentence id {quote(missing)} of the lists has no reference. Add a "
+            "line that begins with it; --no-ids takes lines in their order, first words as words"
+        )
+    return [found[name] for name in ids]
+
+
+def _sort_by_number(text: TextLines) -> list[bytes]:
+    """Return texts in the order of the numbers that they begin with.
+
+    Those that begin with ids that are texts stay in the order of the lines.
+
+    Raises:
+        DataError: the numbers do not count lines.
+    """
+    if text.numbers is None:
+        if all(map(str.isdigit, text.ids)):
+            raise DataError(
+                f"{text.name}: the lines begin with numbers, as {quote(text.ids[0])}, which do not "
+                "count the sentences of the lists. Number them from 0, or remove the numbers"
+            )
+        return list(text.texts)
+    pairs = zip(text.numbers, text.texts, strict=True)
+    return [line for _, line in sorted(pairs, key=lambda pair: pair[0])]

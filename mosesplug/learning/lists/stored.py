@@ -105,7 +105,7 @@ def read_store(
         if references is not None and (sources or needs_texts(metric)):
             lists, signature, notes = _score_again(
                 opened, path, selected, lists, metric, references, sources, settings.threads,
-                progress,
+                progress, settings.lists.ids,
             )  # fmt: skip
         outside = make_outside_metrics(sources)
         watched = find_watched(settings.report_metric, settings.metric_settings, outside, metric)
@@ -116,6 +116,7 @@ def read_store(
             scored, _, _ = _score_again(
                 opened, path, selected, lists, join_metrics(watched[0], watched[1:]),
                 references or NO_REFERENCES, sources, settings.threads, progress,
+                settings.lists.ids,
             )  # fmt: skip
             scored, others = split_statistics(scored, watched[0], watched[1:])
             found = (WatchedMetric(watched[0], scored.stats), *others)
@@ -145,6 +146,7 @@ def _score_again(
     sources: Sequence[ScoreSource],
     threads: int,
     progress: Progress,
+    ids: bool | None,
 ) -> tuple[TuningSet, str, tuple[str, ...]]:
     """Return lists with new statistics, their signature, and notes."""
     if needs_outside(metric) and not sources:
@@ -153,8 +155,7 @@ def _score_again(
             "--scores NAME=FILE, or leave out --refs"
         )
     lines = read_lines_of(references)
-    if ids := store.sentence_ids:
-        lines = arrange_lines(lines, ids, name_references(references))
+    lines = arrange_lines(lines, store.sentence_ids, name_references(references), ids)
     prepared = metric.prepare(lines)
     n_sentences = store.iterations()[-1].n_sentences
     if prepared.n_references and prepared.n_sentences != n_sentences:
