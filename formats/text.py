@@ -40,6 +40,7 @@ __all__ = [
     "read_bytes",
     "read_lines",
     "require_regular_file",
+    "sync_directory",
     "write_atomic",
 ]
 
@@ -205,7 +206,7 @@ def atomic_write(path: StrPath, *, compress: Literal["gz"] | None = None) -> Ite
         if target.exists():
             temporary.chmod(target.stat().st_mode & 0o7777)
         temporary.replace(target)
-        _sync_directory(target.parent)
+        sync_directory(target.parent)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError):
@@ -324,7 +325,7 @@ def _is_endless(file: BinaryIO) -> bool:
     return not file.isatty() and found.st_rdev != Path(os.devnull).stat().st_rdev
 
 
-def _sync_directory(directory: Path) -> None:
+def sync_directory(directory: Path) -> None:
     """Sync the directory, so that a rename survives a power failure."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import lmdb
 
-from mosesplug.errors import StoreError, StoreFull
+from mosesplug.errors import StoreError, StoreFull, StoreInUse
 from mosesplug.store.handles import (
     Handle,
     PinnedTransaction,
@@ -36,6 +36,7 @@ from mosesplug.store.opening import (
     no_room_error,
     open_files,
 )
+from mosesplug.store.replacement import keep_files, remove_drafts, replace_data
 from mosesplug.store.truncation import count_missing_pages
 
 __all__ = ["Environment", "PinnedTransaction"]
@@ -75,6 +76,7 @@ class Environment:
             if writable:
                 # Before LMDB opens its files: it could disturb a writer that copied them.
                 self._lock = self._lock_for_writing()
+                remove_drafts(self.path)
             self._handle = share_handle(
                 self.path / "data.mdb", writable=writable, open_new=lambda: self._open(map_size)
             )
@@ -86,10 +88,11 @@ class Environment:
 
     def _open(self, map_size: int) -> Handle:
         try:
-            environment, is_locked = open_files(
-                self.path, writable=self.writable, map_size=map_size
-            )
-        except lmdb.Error as error:
+            with keep_files(self.path):
+                environment, is_locked = open_files(
+                    self.path, writable=self.writable, map_size=map_size
+                )
+        except (lmdb.Error, OSError) as error:
             if any(reason in str(error) for reason in _FULL):
                 raise self._translated(error) from None
             raise explain_failure(self.path, error) from None
@@ -303,6 +306,27 @@ class Environment:
         """
         self.check()
         self._open_handle().environment.copy(str(directory), compact=True)
+
+    def replace_data(self, new: Path) -> None:
+        """Close the store, and replace its data by a new file in a directory beside it.
+
+        Raises:
+            StoreInUse: another process has the store open.
+            StoreError: the file cannot be replaced.
+        """
+        readers = ", ".join(map(str, self.other_readers()))
+        self._open_handle().release()
+        self._handle = None  # but the lock of the writer is kept
+        try:
+            is_replaced = replace_data(self.path, new)
+        except OSError as error:
+            raise self._translated(error) from None
+        if not is_replaced:
+            raise StoreInUse(
+                f"the n-best store at {self.path} is open in "
+                f"{f'process {readers}' if readers else 'another process'}: wait until it ends"
+            )
+        self._make_directory()
 
     def other_readers(self) -> list[int]:
         """Return the other running processes that have read the store."""

@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from itertools import takewhile
+from itertools import takewhile, zip_longest
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,13 @@ from typing import Any
 import lmdb
 import numpy as np
 
-from mosesplug.errors import StoreError, StoreFull
+from mosesplug.errors import StoreError, StoreFull, StoreInUse
 from mosesplug.features import FeatureSpace
 from mosesplug.store.environment import Environment
 from mosesplug.store.merge import Reader
+from mosesplug.store.opening import DATABASES
 from mosesplug.store.records import KbestRecord
+from mosesplug.store.replacement import DRAFT
 from mosesplug.store.state import StoreState, iteration_key, kbest_key, statistics_key
 
 __all__ = ["compact", "copy", "count_stored_bytes", "list_faults"]
@@ -190,9 +192,9 @@ def copy(path: str | PathLike[str], target: str | PathLike[str]) -> int:
 def compact(path: str | PathLike[str]) -> tuple[int, int]:
     """Replace a store by a compact copy, and return the bytes before and after.
 
-    No process may have the store open: LMDB's reader table belongs to the file that is replaced. If
-    the process is killed, either the old or the new file is in place, and at most a temporary
-    directory is left beside it.
+    Other processes may open the store while it is copied. When the copy has been compared with it,
+    it takes the store's place, if no process has the store open then. If this process is killed,
+    either the old or the new file is in place.
 
     Raises:
         StoreError: there is no store, or another process has it open.
@@ -203,20 +205,49 @@ def compact(path: str | PathLike[str]) -> tuple[int, int]:
     if not data.is_file():
         raise StoreError(f"there is no n-best store at {path}")
     environment = Environment(path, writable=True, map_size=_MAP_SIZE)
-    draft = Path(tempfile.mkdtemp(prefix=".compact.", dir=path))
     try:
         if readers := environment.other_readers():
-            raise StoreError(
+            raise StoreInUse(
                 f"the n-best store at {path} is being read by process "
                 f"{', '.join(map(str, readers))}: wait until it ends"
             )
-        before = data.stat().st_size
-        _write(environment, draft)
-        (draft / _DATA).replace(data)
+        draft = Path(tempfile.mkdtemp(prefix=DRAFT, dir=path))
+        try:
+            before = data.stat().st_size
+            _write(environment, draft)
+            _compare(environment, draft)
+            environment.replace_data(draft / _DATA)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
         return before, data.stat().st_size
     finally:
         environment.close()
-        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _compare(environment: Environment, directory: Path) -> None:
+    """Compare a copy with its store, which nobody else writes.
+
+    Raises:
+        StoreError: they differ.
+    """
+    copied = Environment(directory, writable=False, map_size=_MAP_SIZE)
+    try:
+        pairs = zip_longest(_iterate_records(environment), _iterate_records(copied))
+        if any(one != other for one, other in pairs):
+            raise StoreError(
+                f"the copy of the n-best store at {environment.path} differs from it, so the store "
+                "was not replaced. Check its disk, and its records (mosesplug nbest verify)"
+            )
+    finally:
+        copied.close()
+
+
+def _iterate_records(environment: Environment) -> Iterator[tuple[str, bytes, bytes]]:
+    """Yield database, key and value of every record."""
+    with environment.reading() as transaction:
+        for name in DATABASES:
+            for key, value in transaction.cursor(environment[name]):
+                yield name, bytes(key), bytes(value)
 
 
 def _write(environment: Environment, directory: Path) -> None:

@@ -209,7 +209,7 @@ def verify(store: Store, json: Json = False, quiet: Quiet = False) -> None:
 def compact(store: Store) -> None:
     """Replace a store by a copy of itself without free pages.
 
-    No other program may have it open.
+    No other program may have it open when the copy is complete.
 
     Example: mosesplug nbest compact tuning
     """

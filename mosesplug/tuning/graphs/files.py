@@ -8,9 +8,8 @@ is.
 from __future__ import annotations
 
 import hashlib
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,14 +18,14 @@ from formats.errors import FormatError
 from formats.graphs.any_graph import Scan, read_graphs
 from formats.graphs.hypergraph import GraphColumns, list_hypergraph_files
 from formats.graphs.hypergraph_reader import HypergraphFile
-from mosesplug.errors import DataError
+from mosesplug.errors import DataError, StoreError
 from mosesplug.metrics import Metric, PreparedReferences
 from mosesplug.store import NBestStore, fingerprint_files
+from mosesplug.store.replacement import remove_store
 from mosesplug.tuning.events import GraphsRead, Note, Watcher
 from mosesplug.tuning.graphs.features import ConfiguredFeatures
 from mosesplug.tuning.graphs.reading import start_reading
 from mosesplug.tuning.workdir import caches
-from mosesplug.tuning.workdir.workspace import remove_tree
 
 __all__ = ["DecodedText", "import_graphs"]
 
@@ -80,8 +79,7 @@ def import_graphs(
     if caches.is_fresh(store, made_from):
         return
     caches.forget(store)
-    if store.is_dir():
-        remove_tree(store)
+    remove_store(store)
     watch(Note(f"reading the search graphs in {place}"))
     graphs = _CheckedGraphs(place, text, features, watch)
     try:
@@ -103,7 +101,8 @@ def import_graphs(
                 record={},
             )
     except BaseException:
-        shutil.rmtree(store, ignore_errors=True)
+        with suppress(OSError, StoreError):  # the first error tells more
+            remove_store(store)
         raise
     caches.remember(store, made_from)
 

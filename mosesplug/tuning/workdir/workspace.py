@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +12,10 @@ from formats.graphs.parsed import ParsedGraphs
 from mosesplug.decoders.command import WEIGHT_FILES
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.settings.toml import SETTINGS_FILE
+from mosesplug.store.replacement import remove_discarded, remove_store
 from mosesplug.tuning.workdir.lock import lock_directory
 
-__all__ = ["Workspace", "remove_tree"]
+__all__ = ["Workspace"]
 
 # Temporary files of ``formats.text.atomic_write``, left if its process is killed.
 _UNFINISHED = re.compile(
@@ -193,7 +193,7 @@ class Workspace:
             ) from error
         was_empty = not any(self.directory.iterdir())
         with lock_directory(self.directory / "tuning.lock"):
-            self._remove_discarded()
+            remove_discarded(self.store)
             for path in self.directory.glob(".*"):
                 if _UNFINISHED.fullmatch(path.name):
                     path.unlink()
@@ -207,8 +207,7 @@ class Workspace:
 
     def _withdraw(self, made: Sequence[Path]) -> None:
         """Remove files from before the first iteration, and new directories ``made``."""
-        if self.store.is_dir():
-            shutil.rmtree(self.store)
+        remove_store(self.store)
         for path in self.directory.iterdir():
             if _BEFORE.fullmatch(path.name) or _SCRATCH.fullmatch(path.name):
                 path.unlink()
@@ -231,16 +230,12 @@ class Workspace:
                 continue
             if path.is_symlink():
                 path.unlink()
-            elif (path / self.store.name).is_dir():
-                remove_tree(path / self.store.name)
+            elif path.is_dir():
+                remove_store(path / self.store.name)
                 with contextlib.suppress(OSError):  # files of others stay
                     path.rmdir()
         self.finished_step.unlink(missing_ok=True)
-        if self.store.is_dir():
-            self._remove_discarded()
-            self.store.rename(self._discarded)  # atomic, unlike removing it
-        self.store.unlink(missing_ok=True)
-        self._remove_discarded()
+        remove_store(self.store)
         if not keep_list:
             self.remove_graphs()
         for path in self.directory.iterdir():
@@ -248,19 +243,3 @@ class Workspace:
                 path.unlink()
         for path in self._results:
             path.unlink(missing_ok=True)
-
-    @property
-    def _discarded(self) -> Path:
-        return self.directory / f".{self.store.name}.removed"
-
-    def _remove_discarded(self) -> None:
-        if self._discarded.is_dir() or self._discarded.is_symlink():
-            remove_tree(self._discarded)
-
-
-def remove_tree(path: Path) -> None:
-    """Remove a directory with its content; of a link, remove only the link."""
-    if path.is_symlink():
-        path.unlink()
-    else:
-        shutil.rmtree(path)
