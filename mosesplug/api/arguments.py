@@ -16,9 +16,11 @@ from formats.errors import FormatError
 from mosesplug.cores import usable_cores
 from mosesplug.errors import DecoderError, MosesplugError, UsageError, suggest
 from mosesplug.optimizers import algorithm
+from mosesplug.optimizers.recommended import ONLINE
 from mosesplug.settings.algorithm_options import add_tune_options
 from mosesplug.settings.configuration import RunPlan
 from mosesplug.settings.declare import Setting, list_settings
+from mosesplug.settings.spellings import list_spellings
 from mosesplug.settings.toml import check_type
 
 __all__ = [
@@ -49,7 +51,11 @@ def collect_keywords(keywords: Mapping[str, Any]) -> dict[str, Any]:
         UsageError: a keyword is not a setting, or its value has another type.
     """
     settings = {each.name: each for each in list_settings(RunPlan)}
-    known = {spell_keyword(name): each for name, each in settings.items()}
+    known = {
+        spell_keyword(name): each
+        for each in settings.values()
+        for name in (each.name, *list_spellings(each.name))
+    }
     values: dict[str, Any] = {}
     for keyword, value in keywords.items():
         if keyword not in known:
@@ -124,6 +130,8 @@ def fill_defaults(values: Mapping[str, Any]) -> dict[str, Any]:
     }
     if values.get("forest"):
         defaults["algorithm"] = _ALGORITHM_OF_GRAPHS
+    if values.get("online"):
+        defaults["algorithm"] = ONLINE
     if any(values.get(name) for name in ("online", "patience")):
         del defaults["stop-after"]
     found = {**defaults, "threads": usable_cores(), **values}

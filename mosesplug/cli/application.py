@@ -16,6 +16,7 @@ import typer.main
 from mosesplug import __version__
 from mosesplug.cli.shared.exits import TUNING_CONTINUES, exit_code
 from mosesplug.cli.shared.inputs import check_inputs
+from mosesplug.cli.shared.layouts import add_layout
 from mosesplug.cli.shared.panels import PanelCommand
 from mosesplug.errors import suggest
 
@@ -266,7 +267,9 @@ def _make_command(
     commands. A program that calls a command again, as a notebook does, waits for that once.
     """
     loaded = typer.Typer(**_SETTINGS)
-    loaded.command(name, cls=class_)(_report_errors(function, entry))
+    loaded.command(name, cls=class_, context_settings=_SETTINGS["context_settings"])(
+        _report_errors(add_layout(function), entry)
+    )
     return typer.main.get_command(loaded)
 
 
@@ -283,6 +286,7 @@ _SETTINGS: dict[str, Any] = {
     "add_completion": False,
     "rich_markup_mode": None,
     "pretty_exceptions_enable": False,
+    "context_settings": {"help_option_names": ["--help", "-h"]},
 }
 
 _application = typer.Typer(

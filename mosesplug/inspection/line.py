@@ -19,6 +19,7 @@ from mosesplug.metrics.protocol import score_sentences
 from mosesplug.optimizers.line_search.shards import search_space
 from mosesplug.optimizers.problem import Problem
 from mosesplug.reporting.data import ErrorSurface
+from mosesplug.settings.spellings import spell_range
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning_set import TuningSet
 
@@ -134,7 +135,7 @@ def trace_line(
         UsageError: there is no such feature, or it is a group of several values.
         DataError: there is no such iteration, or both have the same weights.
     """
-    iterations = _ITERATIONS.fullmatch(direction)
+    iterations = _ITERATIONS.fullmatch(spell_range(direction))
     if iterations:
         if origin is not None:
             raise UsageError("the iterations give the weights: leave out --weights")

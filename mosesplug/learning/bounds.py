@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from mosesplug.errors import UsageError, suggest
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers.bounds import Bounds
+from mosesplug.settings.spellings import spell_bounds
 
 __all__ = ["describe_moves", "parse_bounds"]
 
@@ -43,7 +44,7 @@ def parse_bounds(
         return None
     bounds = Bounds.none(len(space))
     for text in texts:
-        name, colon, rest = text.rpartition(":")
+        name, colon, rest = spell_bounds(text).rpartition(":")
         if not (colon and name):
             raise UsageError(f"--bound {text}: no feature is named; {_FORM}")
         columns = _find_columns(name, text, space)

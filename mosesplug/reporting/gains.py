@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from mosesplug.reporting.document import DARK_STYLE, render_document, render_section
 from mosesplug.reporting.scatter import SCATTER_STYLE, Axis, Mark, render_scatter
-from mosesplug.reporting.tables import format_table, render_table
+from mosesplug.reporting.tables import TextTable, format_blocks, render_table
 
 if TYPE_CHECKING:
     from mosesplug.evaluation.gains import Gain, MetricGain
     from mosesplug.evaluation.trade_offs import TradeOffs
 
-__all__ = ["render_gain", "render_gains", "tabulate_gain"]
+__all__ = ["list_gain", "render_gain", "render_gains", "tabulate_gain"]
 
 _GAIN_HEAD = ("metric", "start", "end", "difference", "95 % interval", "p(boot)", "p(AR)", "")
 
@@ -38,8 +38,13 @@ _SIZES = {"start": 6.0, "learned": 6.0}
 
 def tabulate_gain(gain: Gain) -> list[str]:
     """Return the lines of a table; the heading describes the sentences."""
+    return format_blocks(list_gain(gain)).splitlines()
+
+
+def list_gain(gain: Gain) -> tuple[str, TextTable]:
+    """Return a heading, which describes the sentences, and a table."""
     rows = _list_gain_rows(gain.metrics)
-    return [_describe_sentences(gain), *format_table([_GAIN_HEAD, *rows], left=1, last=1)]
+    return _describe_sentences(gain), TextTable([_GAIN_HEAD, *rows], left=1, last=1)
 
 
 def render_gain(gain: Gain) -> str:

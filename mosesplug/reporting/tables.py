@@ -3,11 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from html import escape
 
 from mosesplug.escapes import escape_controls
 
-__all__ = ["find_text_columns", "format_row", "format_score", "format_table", "render_table"]
+__all__ = [
+    "Block",
+    "TextTable",
+    "find_text_columns",
+    "format_blocks",
+    "format_row",
+    "format_score",
+    "format_table",
+    "render_table",
+]
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A table of a printed report.
+
+    Attributes:
+        rows: the head, then the rows.
+        left, last: number of leading and of trailing columns that hold text.
+    """
+
+    rows: Sequence[Sequence[str]]
+    left: int = 0
+    last: int = 0
+
+
+Block = str | TextTable
+"""A part of a printed report: a line, or a table."""
+
+
+def format_blocks(blocks: Iterable[Block]) -> str:
+    """Return a report as lines of text."""
+    lines: list[str] = []
+    for block in blocks:
+        if isinstance(block, str):
+            lines.append(block)
+        else:
+            lines += format_table(block.rows, block.left, block.last)
+    return "".join(f"{line}\n" for line in lines)
 
 
 def format_score(value: float | None) -> str:

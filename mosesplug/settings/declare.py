@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from mosesplug.settings.spellings import list_spellings
+
 __all__ = [
     "PANELS",
     "Kind",
@@ -113,6 +115,12 @@ class Setting:
     def spellings(self) -> tuple[str, ...]:
         """All names that it has, its own first."""
         return tuple(dict.fromkeys((self.name, *self.aliases, *filter(None, [self.script]))))
+
+    @property
+    def accepted(self) -> tuple[str, ...]:
+        """All names under which it is read; not all are documented."""
+        more = (spelled for name in self.spellings for spelled in list_spellings(name))
+        return tuple(dict.fromkeys((*self.spellings, *more)))
 
     @property
     def is_joined(self) -> bool:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from mosesplug.errors import UsageError
+from mosesplug.settings.spellings import spell_range
 
 __all__ = ["LARGEST", "WORDS", "LengthRange", "parse_length_range"]
 
@@ -55,7 +56,7 @@ def parse_length_range(text: str, by: str = WORDS) -> LengthRange:
     Raises:
         UsageError: the text has another form.
     """
-    *names, last = text.split(":")
+    *names, last = spell_range(text).split(":")
     numbers = [last]
     if names and _is_number(names[-1]):
         numbers.insert(0, names.pop())

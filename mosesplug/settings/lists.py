@@ -39,6 +39,7 @@ class ListSettings:
         "auto",
         help="Format of the lists",
         panel="Data",
+        aliases=("list-format",),
         metavar="NAME",
         excludes=("graphs", "from"),
         details="auto decides by the first lines. mosesplug reads the formats of many decoders "

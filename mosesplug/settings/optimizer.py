@@ -53,7 +53,7 @@ class OptimizerSettings:
         script_default="mert",
         details="The default of tune is kbmira, whose weights translated other text better than "
         "those of mert and differed less between seeds; with --forest, where it takes ten times "
-        "longer, mert. mert-moses and optimize use mert.",
+        "longer, mert; with --online, sgd. mert-moses and optimize use mert.",
     )
     options: Mapping[str, object] = field(default_factory=dict, metadata=parts(_AlgorithmSettings))
     active: tuple[str, ...] | None = setting(

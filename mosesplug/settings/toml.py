@@ -112,7 +112,7 @@ def read_settings(path: str | Path, cls: type = RunPlan) -> dict[str, Any]:
         document = tomllib.loads(file.read_bytes().decode(errors="surrogateescape"))
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: not valid TOML: {error}") from error
-    settings = {spelling: each for each in list_settings(cls) for spelling in each.spellings}
+    settings = {spelling: each for each in list_settings(cls) for spelling in each.accepted}
     tables = [panel.lower() for panel in PANELS]
     values: dict[str, Any] = {}
     for table, content in document.items():

@@ -23,6 +23,7 @@ from mosesplug.features import FeatureSpace
 from mosesplug.metrics import PreparedReferences
 from mosesplug.optimizers import Algorithm, Optimizer, algorithms
 from mosesplug.optimizers import algorithm as find_algorithm
+from mosesplug.optimizers.recommended import ONLINE
 from mosesplug.settings.algorithm_options import find_idle_options, make_options
 from mosesplug.settings.build import collect_values
 from mosesplug.settings.configuration import Configuration
@@ -291,7 +292,8 @@ def _check_regime(configuration: Configuration, algorithm: Algorithm) -> None:
         online_learners = sorted(each.name for each in algorithms().values() if each.learner)
         raise UsageError(
             f"{algorithm.name} learns from all lists at once, so it cannot learn while decoding:"
-            f" leave out --online, or take one of {', '.join(online_learners)}"
+            f" leave out --online, or take {ONLINE} (recommended) or another of"
+            f" {', '.join(name for name in online_learners if name != ONLINE)}"
         )
     check_online(configuration, configuration.online)
 

@@ -14,6 +14,7 @@ from formats.weights.files import ShowWeights
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
+from mosesplug.settings.spellings import spell_bounds
 
 __all__ = ["Weights", "average_weights", "parse_ranges", "to_model_weights"]
 
@@ -163,7 +164,7 @@ def parse_ranges(
     bounds: dict[str, list[tuple[float, float]]] = {}
     for text in texts:
         name = None
-        for piece in text.split(","):
+        for piece in spell_bounds(text).split(","):
             before, colon, after = piece.partition(":")
             name = before if colon else name
             if name is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -35,6 +36,44 @@ def test_help_fits_on_a_screen(
     assert lines
     assert len(lines) <= 100
     assert max(map(len, lines)) <= 80
+    # The type of a value is cut at its first blank, if no name stands in its place.
+    assert not [line for line in lines if "range>" in line or re.match("  -.* <", line)]
+
+
+@pytest.mark.parametrize("words", [(), ("nbest",), *commands()], ids=" ".join)
+def test_short_option_of_help(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    shown = [_run([*words, option], capsys) for option in ("--help", "-h")]
+    assert shown[0] == shown[1]
+
+
+@pytest.mark.parametrize("name", ["tune", "optimize"])
+def test_common_options_are_a_part_of_all(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    common, every = (_list_options(_run([name, option], capsys)) for option in ("-h", "--help-all"))
+    command: Any = typer.main.get_command(application._application).get_command(None, name)
+    assert {f"--{each}" for each in command.common} <= common
+    assert len(common) <= 20
+    shown = {each.opts for each in map(_Names, command.params)}
+    assert all(not names.isdisjoint(every) for names in shown if names)
+    assert common < every
+
+
+class _Names:
+    """The names of an option that is shown."""
+
+    def __init__(self, parameter: Any) -> None:
+        is_shown = parameter.param_type_name == "option" and not parameter.hidden
+        self.opts = frozenset(parameter.opts if is_shown else ())
+
+
+def _list_options(text: str) -> set[str]:
+    return set(re.findall(r"^  (-[\w-]+)", text, re.M))
+
+
+def _run(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert not ended.value.code
+    return capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +12,7 @@ import typer
 
 from mosesplug.cli.shared.inputs import OUTPUT, SCORES
 from mosesplug.cli.shared.parameters import (
+    Json,
     Metrics,
     Quiet,
     References,
@@ -27,15 +27,6 @@ if TYPE_CHECKING:
     from mosesplug.evaluation.comparison import SystemScore
 
 __all__ = ["compare"]
-
-
-class TableFormat(StrEnum):
-    """The format of the table."""
-
-    TEXT = "text"
-    MARKDOWN = "markdown"
-    LATEX = "latex"
-    JSON = "json"
 
 
 def compare(
@@ -68,9 +59,7 @@ def compare(
         int, typer.Option(min=1, help="Trials of approximate randomization.")
     ] = 10_000,
     seed: Seed = 1,
-    layout: Annotated[
-        TableFormat, typer.Option("--format", help="The format of the table.")
-    ] = TableFormat.TEXT,
+    json: Json = False,
     analysis: Annotated[
         bool, typer.Option("--analysis", help="Analyze words, sentences, n-grams and examples.")
     ] = False,
@@ -178,12 +167,12 @@ def compare(
     if found is not None and html is not None:
         found.write_html(html, scores=results)
     facts = found.facts if found is not None and analysis else None
-    if layout is TableFormat.JSON:
+    if json:
         _print_json(results, facts)
     else:
-        _print(results, layout)
+        _print(results)
         if facts is not None:
-            _print_analysis(facts, layout)
+            _print_analysis(facts)
 
 
 def _print_json(scores: Sequence[SystemScore], analysis: SystemAnalysis | None) -> None:
@@ -199,32 +188,34 @@ def _print_json(scores: Sequence[SystemScore], analysis: SystemAnalysis | None) 
         print_json({"scores": records, **describe_analysis(analysis)})
 
 
-def _print_analysis(analysis: SystemAnalysis, layout: TableFormat) -> None:
+def _print_analysis(analysis: SystemAnalysis) -> None:
     from mosesplug.cli.inspect import compare_analysis
+    from mosesplug.cli.shared.layouts import Layout, current_layout
 
-    match layout:
-        case TableFormat.MARKDOWN:
+    match current_layout():
+        case Layout.MARKDOWN:
             compare_analysis.print_markdown(analysis)
-        case TableFormat.LATEX:
+        case Layout.LATEX:
             compare_analysis.print_latex(analysis)
         case _:
             compare_analysis.print_analysis(analysis)
 
 
-def _print(scores: Sequence[SystemScore], layout: TableFormat) -> None:
+def _print(scores: Sequence[SystemScore]) -> None:
     """Print the table, then the signatures."""
-    from mosesplug.cli.shared.tables import format_latex, format_markdown, print_table
+    from mosesplug.cli.shared.layouts import Layout, current_layout, output_stream
+    from mosesplug.cli.shared.tables import print_table
     from mosesplug.reporting.analysis_tables import tabulate_systems
 
     head, rows = tabulate_systems(scores)
     signatures = dict.fromkeys(score.signature for score in scores)
-    match layout:
-        case TableFormat.MARKDOWN:
-            lines = [*format_markdown(head, rows, 2), "", *(f"`{each}`" for each in signatures)]
-            print("\n".join(lines))
-        case TableFormat.LATEX:
-            lines = [*format_latex(head, rows, 2), *(f"% {each}" for each in signatures)]
-            print("\n".join(lines))
+    print_table(head, rows, left=2)
+    match current_layout():
+        case Layout.MARKDOWN:
+            lines = [f"`{each}`" for each in signatures]
+        case Layout.LATEX:
+            lines = [f"% {each}" for each in signatures]
         case _:
-            print_table(head, rows, left=2)
-            print("\n".join(["", *signatures]))
+            lines = ["", *signatures]
+    stream = output_stream() if current_layout() is Layout.LATEX else None
+    print("\n".join(lines), file=stream)

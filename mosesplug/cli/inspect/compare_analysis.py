@@ -6,8 +6,9 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
+from mosesplug.cli.shared.layouts import output_stream
 from mosesplug.cli.shared.tables import (
     escape_latex,
     escape_markdown,
@@ -117,23 +118,27 @@ def print_markdown(analysis: SystemAnalysis) -> None:
 
 def print_latex(analysis: SystemAnalysis) -> None:
     """Print tables and examples as LaTeX."""
+    stream = output_stream()
     for table in _list_tables(analysis):
-        _print_lines(rf"\paragraph{{{escape_latex(table.title)}}}", escape_latex(table.note))
+        _print_lines(
+            rf"\paragraph{{{escape_latex(table.title)}}}", escape_latex(table.note), stream=stream
+        )
         head, *rows = _put_text_first(table, str)
-        print("\n".join(format_latex(head, rows, table.left + table.last)))
+        print("\n".join(format_latex(head, rows, table.left + table.last)), file=stream)
     for names, examples in group_examples(analysis):
-        _print_lines(rf"\paragraph{{{escape_latex(describe_examples(*names))}}}")
+        title = escape_latex(describe_examples(*names))
+        _print_lines(rf"\paragraph{{{title}}}", stream=stream)
         for example in examples:
-            print(rf"\noindent {escape_latex(describe_example(example))}")
-            print(r"\begin{description}")
+            lines = [rf"\noindent {escape_latex(describe_example(example))}"]
+            lines.append(r"\begin{description}")
             for what, text, _ in list_texts(example):
-                print(rf"\item[{escape_latex(what)}] {escape_latex(decode_text(text))}")
-            print(r"\end{description}")
+                lines.append(rf"\item[{escape_latex(what)}] {escape_latex(decode_text(text))}")
+            print("\n".join([*lines, r"\end{description}"]), file=stream)
 
 
-def _print_lines(*lines: str) -> None:
+def _print_lines(*lines: str, stream: TextIO | None = None) -> None:
     """Print paragraphs, with blank lines around them."""
-    print("".join(f"\n{line}\n" for line in lines if line))
+    print("".join(f"\n{line}\n" for line in lines if line), file=stream)
 
 
 def _put_text_first(

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import math
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mosesplug.cli.shared.parameters import GraphWeights, Output, Quiet, References, SparseWeights
+from mosesplug.cli.shared.parameters import (
+    GraphWeights,
+    Json,
+    Output,
+    Quiet,
+    References,
+    SparseWeights,
+)
 from mosesplug.errors import UsageError, count_noun
 
 if TYPE_CHECKING:
@@ -24,7 +32,6 @@ Graphs = Annotated[
         metavar="GRAPHS", help="Directories or files of search graphs.", show_default=False
     ),
 ]
-_WIDTHS = (8, 8, 9, 11, 11)
 
 
 def nbest(
@@ -165,32 +172,42 @@ def info(
     graphs: Graphs,
     weights: GraphWeights = None,
     sparse_weights: SparseWeights = None,
+    json: Json = False,
 ) -> None:
     """Print sizes and best scores of search graphs.
 
     Example: mosesplug forest info hypergraph --weights run3.dense
     """
+    from mosesplug.cli.shared.output import print_json
+    from mosesplug.cli.shared.tables import print_table
     from mosesplug.inspection.graphs import summarize_graph
     from mosesplug.learning.weighted_graphs import read_weighted_graphs
-    from mosesplug.reporting.tables import format_row
 
     known = _read_weights(weights, sparse_weights, graphs)
-    print(format_row(("sentence", "nodes", "edges", "derivations", "best score"), _WIDTHS))
     features: dict[str, None] = {}
-    n_graphs = n_nodes = n_edges = 0
+    graphs_found = []
     for graph in read_weighted_graphs(graphs, known):
         found = summarize_graph(graph, has_weights=known is not None)
-        cells = (
+        graphs_found.append(found)
+        features |= dict.fromkeys(found.features)
+    if json:
+        print_json([asdict(found) for found in graphs_found])
+        return
+    rows = [
+        (
             str(found.sentence),
             str(found.nodes),
             str(found.edges),
             _format_power_of_ten(found.log_derivations),
             "-" if found.best_score is None else f"{found.best_score:.6g}",
         )
-        print(format_row(cells, _WIDTHS))
-        n_graphs, n_nodes, n_edges = n_graphs + 1, n_nodes + found.nodes, n_edges + found.edges
-        features |= dict.fromkeys(found.features)
-    sentences, names = count_noun(n_graphs, "sentence"), count_noun(len(features), "feature")
+        for found in graphs_found
+    ]
+    print_table(("sentence", "nodes", "edges", "derivations", "best score"), rows)
+    n_nodes = sum(found.nodes for found in graphs_found)
+    n_edges = sum(found.edges for found in graphs_found)
+    sentences = count_noun(len(graphs_found), "sentence")
+    names = count_noun(len(features), "feature")
     print(f"{sentences}, {n_nodes} nodes, {n_edges} edges, {names}:")
     print(" ".join(features))
 

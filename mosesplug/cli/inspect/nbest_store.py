@@ -179,7 +179,9 @@ def verify(store: Store, json: Json = False, quiet: Quiet = False) -> None:
 
     Example: mosesplug nbest verify tuning
     """
+    from mosesplug.cli.shared.layouts import Layout, current_layout
     from mosesplug.cli.shared.output import print_json, progress_bar
+    from mosesplug.cli.shared.tables import print_table
     from mosesplug.inspection.maintenance import Verification, verify_store
     from mosesplug.tuning.workdir.stores import find_store
 
@@ -189,10 +191,16 @@ def verify(store: Store, json: Json = False, quiet: Quiet = False) -> None:
             progress(state.done, state.total, "sentences")
     if json:
         print_json([asdict(fault) for fault in state.faults])
-    else:
+    elif current_layout() is Layout.TEXT:
         for fault in state.faults:
             where = "" if fault.sentence is None else f", sentence {fault.sentence}"
             print(f"iteration {fault.iteration}{where}: {fault.fault}")
+    else:
+        rows = [
+            (str(each.iteration), "" if each.sentence is None else str(each.sentence), each.fault)
+            for each in state.faults
+        ]
+        print_table(("iteration", "sentence", "fault"), rows, last=1)
     if state.faults:
         faults = count_noun(len(state.faults), "fault")
         raise DataError(f"{faults} in {count_noun(state.iterations, 'iteration')} of {store}")

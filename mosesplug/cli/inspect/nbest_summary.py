@@ -141,7 +141,9 @@ def grep(
 
     Example: mosesplug nbest grep tuning 'house|home' --in hypothesis
     """
+    from mosesplug.cli.shared.layouts import Layout, current_layout
     from mosesplug.cli.shared.output import print_json
+    from mosesplug.cli.shared.tables import print_lines, print_table
     from mosesplug.inspection.run import open_run
     from mosesplug.inspection.search import search_run
     from mosesplug.inspection.texts import ParallelText
@@ -153,19 +155,24 @@ def grep(
         )
     except re.error as error:
         raise UsageError(f"{pattern!r} is not a regular expression: {error}") from None
-    found, count = [], 0
+    hits, rows, count = [], [], 0
     with open_run(store, with_lists="hypothesis" in wanted) as run:
         for hit in search_run(run, compiled, ParallelText.read(source, refs), wanted):
+            sentence = "-" if hit.sentence is None else run.name_sentence(hit.sentence)
+            row = (sentence, hit.field, str(hit.number), hit.text)
             if json:
-                found.append(asdict(hit))
+                hits.append(asdict(hit))
+            elif current_layout() is Layout.TEXT:
+                print_lines([row])
             else:
-                sentence = "-" if hit.sentence is None else run.name_sentence(hit.sentence)
-                print(f"{sentence}\t{hit.field}\t{hit.number}\t{hit.text}")
+                rows.append(row)
             count += 1
             if count == most:
                 break
     if json:
-        print_json(found)
+        print_json(hits)
+    elif rows:
+        print_table(("sentence", "field", "number", "text"), rows, left=2, last=1)
     if not count:
         raise typer.Exit(1)
 

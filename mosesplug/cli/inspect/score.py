@@ -143,15 +143,22 @@ def _record(score: MetricScore, sentences: bool) -> dict[str, Any]:
 
 
 def _print(scores: Sequence[MetricScore], sentences: bool) -> None:
-    from mosesplug.cli.shared.tables import format_score, print_table
+    from mosesplug.cli.shared.layouts import Layout, current_layout
+    from mosesplug.cli.shared.tables import format_score, print_lines, print_table
 
     if sentences:
-        print("\t".join(["sentence", *(each.metric for each in scores)]))
         ids = scores[0].ids or [str(number) for number in range(len(scores[0].sentences))]
         rows_of_scores = zip(*(each.sentences for each in scores), strict=True)
-        for name, values in zip(ids, rows_of_scores, strict=True):
-            print("\t".join([name, *map(format_score, values)]))
-        print()
+        head = ("sentence", *(each.metric for each in scores))
+        of_sentences = [
+            (name, *map(format_score, values))
+            for name, values in zip(ids, rows_of_scores, strict=True)
+        ]
+        if current_layout() is Layout.TEXT:
+            print_lines([head, *of_sentences])
+            print()
+        else:
+            print_table(head, of_sentences, left=1)
     rows = [
         (
             each.metric,

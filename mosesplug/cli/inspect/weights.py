@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mosesplug.cli.shared.layouts import output_stream
 from mosesplug.cli.shared.output import is_terminal, print_json, progress_bar
 from mosesplug.cli.shared.parameters import Json
 from mosesplug.cli.shared.tables import format_sparkline, print_table
@@ -171,6 +171,8 @@ def _print_dense(history: WeightHistory) -> None:
         cells = ["-" if (v := values[place]) is None else f"{v:.4f}" for place in places]
         rows.append((mark_invalid_utf8(name), _draw_bars(values), *cells))
     print_table(("feature", "iterations", *(heads[place] for place in places)), rows, left=2)
+    if left_out := len(heads) - len(places):
+        print(f"({left_out} more columns: --format tsv shows all)")
 
 
 def _print_sparse(
@@ -291,7 +293,7 @@ def _draw_bars(values: tuple[float | None, ...]) -> str:
     n = len(values)
     if n > _BARS:
         values = tuple(values[round(k * (n - 1) / (_BARS - 1))] for k in range(_BARS))
-    return format_sparkline(values, sys.stdout.encoding or "ascii")
+    return format_sparkline(values, output_stream().encoding or "ascii")
 
 
 def _print_more(count: int) -> None:

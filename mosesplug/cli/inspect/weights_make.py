@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["average", "convert", "interpolate", "normalize"]
 
 _FORMATS = (
-    "dense|json|json-flat|yaml|tsv|equals|lines|moses.ini|show-weights|overwrite|sparse|graph|kbmira|"
-    "init.opt|weights.txt"
+    "dense, json, json-flat, yaml, tsv, equals, lines, moses.ini, show-weights, overwrite, sparse, "
+    "graph, kbmira, init.opt, weights.txt"
 )
 
 _Weights = Annotated[str, typer.Argument(metavar="WEIGHTS", help=WEIGHTS)]

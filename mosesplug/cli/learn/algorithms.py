@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +10,8 @@ import typer
 
 from mosesplug.cli.shared.output import print_json
 from mosesplug.cli.shared.parameters import Json
+from mosesplug.errors import UsageError
+from mosesplug.optimizers.recommended import RECOMMENDED
 
 if TYPE_CHECKING:
     from mosesplug.optimizers import Algorithm
@@ -17,32 +19,43 @@ if TYPE_CHECKING:
 __all__ = ["list_algorithms"]
 
 _WIDTH = 79
+_ABILITIES = ("graphs", "sparse", "online", "bounds")
 
 
 def list_algorithms(
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="An algorithm, to show its settings.")
     ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="List all algorithms, not only the recommended ones.")
+    ] = False,
     json: Json = False,
 ) -> None:
-    """List the algorithms that --algorithm takes, or explain one and its settings.
+    """List the recommended algorithms or all, or explain one and its settings.
 
-    All learn from n-best lists. The table says which also learn from search graphs, tune sparse
-    features, learn online, from mini-batches (--online and --shards), and keep bounds of weights
-    (optimize --bound).
+    --algorithm takes all of them. All learn from n-best lists. The table of all says which also
+    learn from search graphs, tune sparse features, learn online, from mini-batches (--online and
+    --shards), and keep bounds of weights (optimize --bound).
 
-    Examples: mosesplug algorithms; mosesplug algorithms mira
+    Examples: mosesplug algorithms; mosesplug algorithms --all; mosesplug algorithms mira
     """
     # Loaded here, since --help needs none of it.
+    from mosesplug.cli.shared.layouts import Layout, current_layout
     from mosesplug.optimizers import algorithm, algorithms
 
     if name is None:
-        known = list(algorithms().values())
+        known = algorithms()
         if json:
-            print_json([_describe(each) for each in known])
+            print_json([_describe(each) for each in known.values()])
+        elif not every:
+            _print_recommended(len(known))
+        elif current_layout() is Layout.TEXT:
+            print("\n".join(_table(list(known.values()))))
         else:
-            print("\n".join(_table(known)))
+            _print_all(known.values())
         return
+    if every:
+        raise UsageError("NAME and --all exclude each other")
 
     from mosesplug.settings.algorithm_options import describe_options
 
@@ -53,8 +66,46 @@ def list_algorithms(
         print("\n".join(_page(chosen, describe_options(chosen))))
 
 
+def _print_recommended(count: int) -> None:
+    from mosesplug.cli.shared.tables import print_table
+
+    print_table(("algorithm", "when"), list(RECOMMENDED.items()), left=1, last=1)
+    print(
+        f"\nmosesplug algorithms --all lists all {count}; mosesplug algorithms NAME explains one."
+    )
+
+
+def _print_all(algorithms: Iterable[Algorithm]) -> None:
+    """Print the abilities of all algorithms as a table with a row for each."""
+    from mosesplug.cli.shared.tables import print_table
+
+    rows = [
+        (
+            each.name,
+            each.family,
+            *("yes" if able else "no" for able in _list_abilities(each)),
+            each.summary,
+            each.source,
+        )
+        for each in algorithms
+    ]
+    head = ("algorithm", "family", *_ABILITIES, "summary", "source")
+    print_table(head, rows, left=2, last=2)
+
+
+def _list_abilities(algorithm: Algorithm) -> tuple[bool, ...]:
+    """Return whether an algorithm has each of ``_ABILITIES``."""
+    return (
+        algorithm.graphs is not None,
+        algorithm.tunes_sparse,
+        algorithm.learner is not None,
+        algorithm.keeps_bounds,
+    )
+
+
 def _describe(algorithm: Algorithm) -> dict[str, Any]:
     return {
+        "recommended": RECOMMENDED.get(algorithm.name),
         "name": algorithm.name,
         "family": algorithm.family,
         "summary": algorithm.summary,
@@ -71,19 +122,13 @@ def _describe(algorithm: Algorithm) -> dict[str, Any]:
 def _table(algorithms: list[Algorithm]) -> Iterator[str]:
     """Yield the lines of the table, two for each algorithm."""
     width = max(len(each.name) for each in algorithms) + 2
-    yield f"{'':{width}}  graphs sparse online bounds  summary (paper)"
+    yield f"{'':{width}}  {' '.join(_ABILITIES)}  summary (paper)"
     family = ""
     for each in algorithms:
         if each.family != family:
             family = each.family
             yield f"{family[0].upper()}{family[1:]}"
-        abilities = (
-            each.graphs is not None,
-            each.tunes_sparse,
-            each.learner is not None,
-            each.keeps_bounds,
-        )
-        marks = " ".join(f"{'yes' if able else '-':6}" for able in abilities)
+        marks = " ".join(f"{'yes' if able else '-':6}" for able in _list_abilities(each))
         head = f"  {each.name:{width - 2}}  {marks}"
         lines = wrap(f"{each.summary} ({each.source})", _WIDTH - len(head) - 2)
         for line in lines:

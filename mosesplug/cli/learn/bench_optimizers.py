@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -83,10 +83,6 @@ def _bench_optimizers(
             rich_help_panel="Held-out",
         ),
     ] = 1,
-    format_: Annotated[
-        Literal["plain", "markdown"],
-        typer.Option("--format", metavar="plain|markdown", help="Format of the table"),
-    ] = "plain",
     json: Json = False,
     quiet: Quiet = False,
     **given: Any,
@@ -104,9 +100,6 @@ def _bench_optimizers(
     mosesplug bench-optimizers run*.best100.out.gz --refs dev.en --init run1.dense
     --algorithms mert,kbmira,pro --format markdown
     """
-    if json and format_ != "plain":
-        raise UsageError("--json and --format exclude each other")
-
     # Loaded here, since --help needs none of it.
     from mosesplug.cli.shared.output import print_json, progress_bar
     from mosesplug.learning.benchmark import (
@@ -144,15 +137,18 @@ def _bench_optimizers(
         folds=settings.folds or 0,
         seed=split_seed,
     )
+    table = _Table(wanted, has_held_out=tasks[0].held_out is not None)
     if not json:
-        _print_head(data, tasks, seeds, wanted, format_)
+        _print_head(data, tasks, seeds)
+        table.begin(*score_tasks(tasks))
     results = []
     for optimizer in optimizers:
         # The console of each bar prints what is printed while the bar is shown.
         with progress_bar(quiet or json) as progress:
             results.append(measure_optimizer(tasks, optimizer, seeds, progress))
         if not json:
-            _print_row(_cells(results[-1], tasks[0].held_out is not None), wanted, format_)
+            table.add(results[-1])
+    table.end()
     if json:
         score, held_out_score = score_tasks(tasks)
         print_json(
@@ -175,15 +171,10 @@ def _print_head(
     data: LearningData,
     tasks: Sequence[BenchmarkTask],
     seeds: int,
-    names: Sequence[str],
-    style: str,
 ) -> None:
-    """Print the task and the scores of the starting weights."""
-    from mosesplug.cli.shared.tables import format_markdown_row
+    """Print the task."""
     from mosesplug.evaluation.error_rates import explain_signature
-    from mosesplug.learning.benchmark import score_tasks
 
-    score, held_out = score_tasks(tasks)
     print(f"{data.description}; seeds 1 to {seeds}\n{explain_signature(data.signature)}")
     if tasks[0].earlier:
         print(f"learned from {len(tasks[0].earlier) + 1} decodings in turn")
@@ -192,15 +183,43 @@ def _print_head(
     elif tasks[0].n_held_out:
         print(f"held out: {tasks[0].n_held_out} of the sentences")
     print()
-    head = ["algorithm", "score", "held out", "CPU s", "active"]
-    row = ["(start)", f"{score:.4f}", "" if held_out is None else f"{held_out:.4f}", "", ""]
-    if held_out is None:
-        del head[2], row[2]
-    if style == "markdown":
-        print(f"{format_markdown_row(head)}\n|{'---|' * len(head)}")
-    else:
-        _print_row(head, names, style)
-    _print_row(row, names, style)
+
+
+class _Table:
+    """The table of results: as text each row at once, since the next may take minutes."""
+
+    def __init__(self, names: Sequence[str], *, has_held_out: bool) -> None:
+        self._width = max(map(len, ["algorithm", *names]))
+        self._has_held_out = has_held_out
+        self._rows: list[Sequence[str]] = []
+
+    def begin(self, score: float, held_out: float | None) -> None:
+        """Print the head and the scores of the starting weights."""
+        self._add(["algorithm", "score", *(["held out"] * self._has_held_out), "CPU s", "active"])
+        away = [] if held_out is None else [f"{held_out:.4f}"]
+        self._add(["(start)", f"{score:.4f}", *away, "", ""])
+
+    def add(self, result: BenchmarkResult) -> None:
+        """Print the scores of an algorithm."""
+        self._add(_cells(result, self._has_held_out))
+
+    def end(self) -> None:
+        """Print the whole table, if its layout is not text."""
+        from mosesplug.cli.shared.tables import print_table
+
+        if self._rows:
+            head, *rows = self._rows
+            print_table(head, [[*row, *[""] * (len(head) - len(row))] for row in rows], left=1)
+
+    def _add(self, cells: Sequence[str]) -> None:
+        from mosesplug.cli.shared.layouts import Layout, current_layout
+        from mosesplug.reporting.tables import format_row
+
+        if current_layout() is not Layout.TEXT:
+            self._rows.append(cells)
+            return
+        widths = [self._width, *[_WIDTH] * (len(cells) - 1)]
+        print(format_row(cells, widths, left=1, last=1 if len(cells) == 2 else 0), flush=True)
 
 
 def _cells(result: BenchmarkResult, held_out: bool) -> list[str]:
@@ -218,15 +237,3 @@ def _format_mean(values: dict[str, Any]) -> str:
     """Return ``mean ± deviation``, or the mean alone for one seed."""
     deviation = values["deviation"]
     return f"{values['mean']:.4f}" + ("" if deviation is None else f" ± {deviation:.4f}")
-
-
-def _print_row(cells: Sequence[str], names: Sequence[str], style: str) -> None:
-    """Print a row at once: the next may take minutes."""
-    from mosesplug.cli.shared.tables import format_markdown_row
-    from mosesplug.reporting.tables import format_row
-
-    if style == "markdown":
-        print(format_markdown_row(cells), flush=True)
-        return
-    widths = [max(map(len, ["algorithm", *names])), *[_WIDTH] * (len(cells) - 1)]
-    print(format_row(cells, widths, left=1, last=1 if len(cells) == 2 else 0), flush=True)

@@ -13,14 +13,16 @@ import typer
 
 from mosesplug.cli.learn.setting_flags import SettingFlagsCommand
 from mosesplug.cli.shared.inputs import OUTPUT
+from mosesplug.cli.shared.layouts import Layout, current_layout
 from mosesplug.cli.shared.output import (
     check_output,
     check_two_outputs,
     print_bytes,
+    print_json,
     print_warnings,
     progress_bar,
 )
-from mosesplug.cli.shared.parameters import Output, Quiet
+from mosesplug.cli.shared.parameters import Json, Output, Quiet
 from mosesplug.cli.shared.setting_options import (
     add_parameters,
     make_parameters,
@@ -33,7 +35,17 @@ from mosesplug.settings.learning import LearningSettings, make_learning_settings
 
 __all__ = ["COMMAND_CLASS", "optimize"]
 
-COMMAND_CLASS = SettingFlagsCommand
+
+class _OptimizeCommand(SettingFlagsCommand):
+    """``mosesplug optimize``, with the options that it is called with most."""
+
+    common = frozenset(
+        {"nbest", "graphs", "from", "refs", "format", "scores", "add-feature", "init", "metric"}
+        | {"algorithm", "option", "seed", "threads", "held-out", "folds", "runs", "output", "quiet"}
+    )
+
+
+COMMAND_CLASS = _OptimizeCommand
 
 
 def _optimize(
@@ -57,6 +69,7 @@ def _optimize(
         typer.Option("--html", metavar="FILE", help="Write gains and trade-offs as a page."),
         OUTPUT,
     ] = None,
+    json: Json = False,
     quiet: Quiet = False,
     **given: Any,
 ) -> None:
@@ -73,7 +86,7 @@ def _optimize(
     from formats.references import reference_files
     from mosesplug.api.optimize import check_settings, fit_settings
     from mosesplug.api.weights import find_result_format, format_result
-    from mosesplug.cli.learn.optimize_report import print_report
+    from mosesplug.cli.learn.optimize_report import describe_fit, print_report
     from mosesplug.learning.inputs import GivenData
     from mosesplug.learning.weights import write_weights
 
@@ -84,6 +97,11 @@ def _optimize(
     settings = make_learning_settings(values)
     if settings.domains is not None and output is None:
         raise UsageError("--domains writes a file of weights for each domain: give --output FILE")
+    if output is None and current_layout() not in (Layout.TEXT, Layout.JSON):
+        raise UsageError(
+            f"the tables in {current_layout()} and the weights would both go to stdout: give"
+            " --output FILE for the weights"
+        )
     # Fail now instead of after minutes of work.
     idle = check_settings(settings)
     # Weights may replace those that the run starts from.
@@ -101,7 +119,9 @@ def _optimize(
     with progress_bar(quiet) as progress:
         fit = fit_settings(settings, GivenData(lists=lists), progress)
     print_warnings(fit.warnings[len(idle) :])
-    if not quiet:
+    if json:
+        print_json(describe_fit(fit, settings))
+    elif not quiet:
         print_report(fit.result, settings, fit.gains)
     if html is not None:
         fit.write_html(html)
@@ -115,7 +135,8 @@ def _optimize(
         print(note, file=sys.stderr)
     everything = found.text + (found.sparse or b"")
     if output is None:
-        print_bytes(everything)
+        if not json:  # which has them
+            print_bytes(everything)
         return
     try:
         write_weights(output, found.text, found.sparse, changes)

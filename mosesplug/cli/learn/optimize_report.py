@@ -7,24 +7,26 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from mosesplug.cli.shared.tables import format_score, tabulate_spreads
+from mosesplug.cli.shared.tables import format_score, print_blocks, tabulate_spreads
 from mosesplug.evaluation.error_rates import explain_signature
-from mosesplug.reporting.gains import tabulate_gain
-from mosesplug.reporting.tables import format_table
+from mosesplug.reporting.gains import list_gain
+from mosesplug.reporting.tables import Block, TextTable
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.lengths import WORDS
 from mosesplug.tuning.repeats.scores import measure_spread
 
 if TYPE_CHECKING:
+    from mosesplug.api.fit import Fit
     from mosesplug.evaluation.gains import Gain
     from mosesplug.learning.cross_validation import CrossValidation
     from mosesplug.learning.domains import DomainScore
     from mosesplug.learning.optimize import LearningResult, OptimizeResult
 
-__all__ = ["print_report"]
+__all__ = ["describe_fit", "print_report"]
 
 _HOW_TO_ESTIMATE = (
     "The weights fit these sentences; for an estimate on others, add --folds 5 or --held-out 0.2."
@@ -36,13 +38,13 @@ def print_report(
 ) -> None:
     """Print the scores of a result, and what it has gained by each metric."""
     learned = result.learning
-    lines = [result.data.description, *result.notes]
+    lines: list[Block] = [result.data.description, *result.notes]
     if learned.validation is not None:
         lines += ["", *_folds(learned.validation, learned), ""]
     if settings.runs:
         lines += ["", *_runs(learned, settings), ""]
     for gain in gains:
-        lines += [*([""] if lines[-1] else []), *tabulate_gain(gain)]
+        lines += [*([""] if lines[-1] else []), *list_gain(gain)]
     if gains:
         lines.append("")
     lines += _scores(learned)
@@ -59,10 +61,50 @@ def print_report(
     )
     if learned.held_out is None and learned.validation is None:
         lines.append(_HOW_TO_ESTIMATE)
-    print("\n".join(lines), file=sys.stderr)
+    print_blocks(lines, sys.stderr)
 
 
-def _scores(result: LearningResult) -> list[str]:
+def describe_fit(fit: Fit, settings: LearningSettings) -> dict[str, Any]:
+    """Return what ``print_report`` prints, and the weights, as JSON has them."""
+    result, learned = fit.result, fit.result.learning
+    validation = learned.validation
+    return {
+        "data": result.data.description,
+        "signature": result.data.signature,
+        "algorithm": settings.algorithm,
+        "sentences": {"learned_from": learned.sentences[0], "held_out": learned.sentences[1]},
+        "start": {"score": learned.start, "held_out": learned.start_held_out},
+        "result": {"score": learned.solution.score, "held_out": learned.held_out},
+        "weights": dict(fit.weights),
+        "length_exponent": fit.length_exponent,
+        "notes": list(result.notes),
+        "warnings": list(fit.warnings),
+        "runs": [
+            {
+                "seed": run.seed,
+                "score": run.solution.score,
+                "held_out": run.held_out,
+                "is_chosen": run is learned.chosen_run,
+            }
+            for run in learned.runs
+        ],
+        "validation": validation
+        and {
+            "start": validation.start,
+            "held_out": validation.held_out,
+            "gap": validation.gap,
+            "folds": [
+                {"sentences": each.sentences, "learning": each.learning, "held_out": each.held_out}
+                for each in validation.folds
+            ],
+        },
+        "gains": [asdict(gain) for gain in fit.gains],
+        "domains": [asdict(score) for score in result.score_domains()],
+        "seconds": {"loading": result.seconds_loading, "learning": result.seconds_learning},
+    }
+
+
+def _scores(result: LearningResult) -> list[Block]:
     """Return the scores of the starting weights and of the result."""
     if result.held_out is None:
         return [
@@ -75,20 +117,20 @@ def _scores(result: LearningResult) -> list[str]:
         ("score at the start", f"{result.start:.6f}", f"{result.start_held_out:.6f}"),
         ("score at the end", f"{result.solution.score:.6f}", f"{result.held_out:.6f}"),
     ]
-    return format_table(rows, left=1)
+    return [TextTable(rows, left=1)]
 
 
-def _domains(scores: Sequence[DomainScore]) -> list[str]:
+def _domains(scores: Sequence[DomainScore]) -> list[Block]:
     """Return the scores of each domain."""
     rows = [("domain", "", "sentences", "start", "shared weights", "own weights")]
     for each in scores:
         start, shared, end = (f"{score:.6f}" for score in (each.start, each.shared, each.end))
         away = "held out" if each.is_held_out else ""
         rows.append((each.name, away, str(each.sentences), start, shared, end))
-    return format_table(rows, left=2 if any(each.is_held_out for each in scores) else 1)
+    return [TextTable(rows, left=2 if any(each.is_held_out for each in scores) else 1)]
 
 
-def _folds(validation: CrossValidation, result: LearningResult) -> list[str]:
+def _folds(validation: CrossValidation, result: LearningResult) -> list[Block]:
     """Return the scores of each fold, and of all folds together."""
     rows = [("fold", "sentences", "learned from", "left out")]
     rows += [
@@ -110,16 +152,16 @@ def _folds(validation: CrossValidation, result: LearningResult) -> list[str]:
         ),
     ]
     return [
-        *format_table(rows),
+        TextTable(rows),
         "",
         f"gap: {validation.gap:+.4f}, the mean score on sentences learned from minus that on a fold"
         f" left out ({average:.0f} sentences)",
         "",
-        *format_table(together, left=1),
+        TextTable(together, left=1),
     ]
 
 
-def _runs(result: LearningResult, settings: LearningSettings) -> list[str]:
+def _runs(result: LearningResult, settings: LearningSettings) -> list[Block]:
     """Return the scores of each run, how they vary, and which weights were taken."""
     rows = [("run", "seed", "score", "held out")]
     rows += [
@@ -138,9 +180,9 @@ def _runs(result: LearningResult, settings: LearningSettings) -> list[str]:
         score = "score" if result.held_out is None else "held-out score"
         which = f"run {number}, {order} by {score}"
     return [
-        *format_table(rows),
+        TextTable(rows),
         "",
-        *format_table(tabulate_spreads(known), left=1),
+        tabulate_spreads(known),
         "",
         f"weights: {which}",
     ]

@@ -21,7 +21,7 @@ def plugins(json: Json = False) -> None:
 
     from mosesplug.api.plugins import list_plugins
     from mosesplug.cli.shared.output import print_json
-    from mosesplug.reporting.tables import format_table
+    from mosesplug.cli.shared.tables import print_table
 
     found = list_plugins()
     if json:
@@ -32,4 +32,4 @@ def plugins(json: Json = False) -> None:
         rows = [
             (each.kind, each.name, each.package, each.summary or "cannot be used") for each in found
         ]
-        print("\n".join(format_table([("kind", "name", "package", "summary"), *rows], left=4)))
+        print_table(("kind", "name", "package", "summary"), rows, left=3, last=1)

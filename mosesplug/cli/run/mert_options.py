@@ -224,6 +224,9 @@ _LATTICE_MERT = ScriptOption(
     sets={"algorithm": "mert", "forest": True},
 )
 
+_SHORT_HELP = Specification("h", Kind.FLAG, "help")
+"""An abbreviation that would be ambiguous."""
+
 _SETTINGS_FILE = ScriptOption(
     "settings", Kind.STRING, "Settings file; the command line wins", "Data"
 )
@@ -264,10 +267,11 @@ def read_command_line(words: Sequence[str], cls: type = RunPlan) -> CommandLine:
     """
     settings = list_settings(cls)
     own = [option.specification for option in list_script_options(cls)]
+    own.append(_SHORT_HELP)
     shared = {
         name: Specification(name, _kind(each), each.name)
         for each in settings
-        for name in each.spellings
+        for name in each.accepted
         if name != each.script
     }
     old = {find_spelling(each) for each in settings if each.can_be_abbreviated} | {

@@ -10,7 +10,7 @@ from typing import TextIO
 from mosesplug.cli.shared.streams import control_stream
 from mosesplug.cli.shared.tables import format_change
 from mosesplug.evaluation.error_rates import explain_signature
-from mosesplug.reporting.tables import format_table
+from mosesplug.reporting.tables import Block, TextTable
 from mosesplug.tuning.events import (
     CommandStarted,
     DecodingProgress,
@@ -27,7 +27,7 @@ from mosesplug.tuning.events import (
 )
 from mosesplug.tuning.workdir.summary import IterationFigures, Result
 
-__all__ = ["Reporter", "format_iterations"]
+__all__ = ["Reporter", "list_iterations"]
 
 _SECONDS_BETWEEN_LINES = 60.0
 """Without a terminal, a long decoding prints a line after this time."""
@@ -154,16 +154,17 @@ class Reporter:
             self._controls.write(_CLEAR_LINE)
 
 
-def format_iterations(result: Result) -> str:
+def list_iterations(result: Result) -> list[Block]:
     """Return the table of iterations, and a line on the result."""
     rows = _online_rows(result) if result.is_online else _rows(result)
     if any(iteration.heldout for iteration in result.iterations):
         best = [_best(iteration) for iteration in result.iterations]
         rows = [(*row, cell) for row, cell in zip(rows, ("held out", *best), strict=True)]
-    lines = format_table(rows)
-    lines.append(f"weights: {_where(result)} ({result.reason})")
-    lines.append(f"signature: {explain_signature(result.signature)}")
-    return "\n".join(lines) + "\n"
+    return [
+        TextTable(rows),
+        f"weights: {_where(result)} ({result.reason})",
+        f"signature: {explain_signature(result.signature)}",
+    ]
 
 
 def _where(result: Result) -> str:

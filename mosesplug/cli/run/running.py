@@ -5,14 +5,16 @@ Progress goes to stderr, the table of iterations to stdout.
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 
 from mosesplug.api.tune import run_plan
-from mosesplug.cli.run.progress import Reporter, format_iterations
-from mosesplug.cli.shared.tables import format_score, tabulate_spreads
+from mosesplug.cli.run.progress import Reporter, list_iterations
+from mosesplug.cli.shared.output import print_json
+from mosesplug.cli.shared.tables import format_score, print_blocks, tabulate_spreads
 from mosesplug.evaluation.error_rates import explain_signature
-from mosesplug.reporting.tables import format_table
+from mosesplug.reporting.tables import Block, TextTable
 from mosesplug.settings.configuration import RunPlan
 from mosesplug.tuning.events import Note
 from mosesplug.tuning.repeats.result import SeveralResult
@@ -21,10 +23,10 @@ from mosesplug.tuning.workdir.iteration_files import result_path, writes_moses_i
 from mosesplug.tuning.workdir.summary import Result
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["format_runs", "run"]
+__all__ = ["list_runs", "run"]
 
 
-def format_runs(result: SeveralResult) -> str:
+def list_runs(result: SeveralResult) -> list[Block]:
     """Return the table of runs, how their scores differ, and a line on the result."""
     first = result.runs[0]
     kinds = {run.dev_of for run in result.runs if run.dev is not None}
@@ -44,14 +46,14 @@ def format_runs(result: SeveralResult) -> str:
         )
         for run in result.runs
     ]
-    lines = format_table(rows)
+    lines: list[Block] = [TextTable(rows)]
     spreads = [("dev" if where == first.metric else f"dev, {where}", result.dev)]
     spreads += [("held out", result.heldout)]
     known = [(name, found) for name, found in spreads if found is not None]
     if known:
-        lines += ["", *format_table(tabulate_spreads(known), left=1)]
+        lines += ["", tabulate_spreads(known)]
     lines += ["", f"weights: {_chosen(result)}", f"signature: {explain_signature(first.signature)}"]
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def _chosen(result: SeveralResult) -> str:
@@ -75,12 +77,13 @@ def _scores(run: FinishedRun) -> str:
     return ", ".join(known) or "its weights are not scored"
 
 
-def run(plan: RunPlan, notes: Sequence[str] = ()) -> None:
+def run(plan: RunPlan, notes: Sequence[str] = (), *, as_json: bool = False) -> None:
     """Tune, report progress, and end with the table.
 
     Args:
         plan: what to do.
         notes: shown first, one sentence each.
+        as_json: whether the summary is printed as JSON instead of the table.
 
     Raises:
         UsageError: the working directory holds several runs, but one run is requested.
@@ -102,10 +105,12 @@ def run(plan: RunPlan, notes: Sequence[str] = ()) -> None:
         result = run_plan(plan, reporter, began, ended)
     finally:
         reporter.close()
-    if not is_quiet:
-        end = format_iterations(result) if isinstance(result, Result) else format_runs(result)
-        print(end, end="")
-        path = result_path(configuration, Workspace(configuration.working_directory, 0))
+    workspace = Workspace(configuration.working_directory, 0)
+    path = result_path(configuration, workspace)
+    if as_json:
+        print_json({"output": str(path), **json.loads(workspace.summary.read_bytes())})
+    elif not is_quiet:
+        print_blocks(list_iterations(result) if isinstance(result, Result) else list_runs(result))
         what = "configuration" if writes_moses_ini(configuration) else "weights"
         print(f"tuned {what}: {path}")
         if configuration.domains is not None:

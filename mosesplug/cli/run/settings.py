@@ -48,7 +48,7 @@ def settings(
 def _explain(name: str) -> str:
     """Return what is known about a setting of a run, and about that of ``optimize``."""
     of_run, of_optimize = (
-        {spelling: each for each in list_settings(cls) for spelling in each.spellings}
+        {spelling: each for each in list_settings(cls) for spelling in each.accepted}
         for cls in (RunPlan, LearningSettings)
     )
     if name not in of_run and name not in of_optimize:

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from mosesplug.cli.shared.panels import PanelCommand
+from mosesplug.cli.shared.parameters import Json
 from mosesplug.cli.shared.setting_options import (
     add_parameters,
     make_parameters,
@@ -17,7 +19,20 @@ from mosesplug.errors import UsageError
 from mosesplug.settings.configuration import RunPlan
 from mosesplug.settings.declare import list_settings
 
-__all__ = ["FILES", "add_files", "tune"]
+__all__ = ["COMMAND_CLASS", "FILES", "add_files", "tune"]
+
+
+class _TuneCommand(PanelCommand):
+    """``mosesplug tune``, with the options that most runs are called with."""
+
+    common = frozenset(
+        {"working-dir", "decode-command", "decoder-flags", "nbest", "metric", "algorithm", "option"}
+        | {"threads", "seed", "max-iterations", "online", "heldout", "runs", "continue"}
+        | {"overwrite", "quiet"}
+    )
+
+
+COMMAND_CLASS = _TuneCommand
 
 FILES: tuple[str, ...] = ("input", "refs", "decoder", "config")
 """Settings that are given as arguments, in this order."""
@@ -80,6 +95,7 @@ def _tune(
             rich_help_panel="Data",
         ),
     ] = None,
+    json: Json = False,
     **given: Any,
 ) -> None:
     """Tune a system and write moses.ini. `mosesplug settings X` explains option X."""
@@ -92,7 +108,7 @@ def _tune(
     if settings is not None:
         values = overlay_settings(read_settings(settings), values)
     values = add_files(values, tuple(files or ()), "INPUT REFS DECODER CONFIG")
-    run(make_plan(fill_defaults(values)))
+    run(make_plan(fill_defaults(values)), as_json=json)
 
 
 tune = add_parameters(_tune, make_parameters(list_settings(RunPlan)))

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from formats.text import atomic_write, write_atomic
+from mosesplug.cli.shared.layouts import Layout, current_layout, output_stream
 from mosesplug.cli.shared.streams import control_stream
 from mosesplug.errors import UsageError
 from mosesplug.escapes import escape_controls, escape_json
@@ -33,8 +34,8 @@ __all__ = [
 
 
 def is_terminal() -> bool:
-    """Return whether stdout is a terminal."""
-    return sys.stdout.isatty()
+    """Return whether text goes to a terminal."""
+    return current_layout() is Layout.TEXT and output_stream().isatty()
 
 
 def check_output(path: Path | None, option: str = "--output", inputs: Iterable[Path] = ()) -> None:

@@ -1,17 +1,22 @@
-"""Tables in text, Markdown and LaTeX, and how numbers are written in them."""
+"""Tables in text, TSV, CSV, Markdown and LaTeX, and how numbers are written in them."""
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from mosesplug.cli.shared.drawing import Cell, draw_table
-from mosesplug.cli.shared.output import is_terminal
+from mosesplug.cli.shared.layouts import Layout, begin_table, current_layout, output_stream
 from mosesplug.cli.shared.streams import control_stream
 from mosesplug.escapes import escape_controls
-from mosesplug.reporting.tables import find_text_columns, format_score, format_table
+from mosesplug.reporting.tables import (
+    Block,
+    TextTable,
+    find_text_columns,
+    format_score,
+    format_table,
+)
 
 if TYPE_CHECKING:
     from mosesplug.tuning.repeats.scores import Spread
@@ -26,6 +31,8 @@ __all__ = [
     "format_markdown_row",
     "format_score",
     "format_sparkline",
+    "print_blocks",
+    "print_lines",
     "print_table",
     "tabulate_spreads",
 ]
@@ -45,11 +52,16 @@ def format_change(value: float | None) -> str:
 
 
 def print_table(
-    head: Sequence[str], rows: Iterable[Sequence[Cell]], left: int = 0, last: int = 0
+    head: Sequence[str],
+    rows: Iterable[Sequence[Cell]],
+    left: int = 0,
+    last: int = 0,
+    stream: TextIO | None = None,
 ) -> None:
-    """Print a table: drawn on a terminal, else as plain text without styles.
+    """Print a table in the layout of the command.
 
-    Control characters in cells are escaped.
+    As text, it is drawn on a terminal, and plain without styles elsewhere. Control characters in
+    cells are escaped.
 
     Args:
         head: the names of the columns.
@@ -57,18 +69,71 @@ def print_table(
         left: number of leading columns that hold text; they name the rows, or the first column
             does.
         last: number of trailing columns that hold text.
+        stream: where it goes as text; stdout by default, and in all other layouts.
     """
+    layout, output = current_layout(), output_stream()
     rows = [tuple(row) for row in rows]
-    if is_terminal():
+    if layout in (Layout.TEXT, Layout.JSON):
+        _print_text(head, rows, left, last, stream or output)
+        return
+    plain = [tuple(map(_plain, row)) for row in rows]
+    match layout:
+        case Layout.TSV:
+            lines = ["\t".join(map(escape_controls, row)) for row in (head, *plain)]
+        case Layout.CSV:
+            lines = _format_csv([head, *plain])
+        case Layout.LATEX:
+            lines = format_latex(head, plain, left)
+        case _:
+            lines = ["", *format_markdown(head, plain, left), ""]
+    if begin_table() and layout is not Layout.MARKDOWN:
+        print(file=output)
+    print("\n".join(lines), file=output)
+
+
+def print_blocks(blocks: Iterable[Block], stream: TextIO | None = None) -> None:
+    """Print a report: its lines to a stream, its tables in the layout of the command.
+
+    Args:
+        blocks: the parts of the report.
+        stream: stdout by default; tables go there in all layouts but text.
+    """
+    for block in blocks:
+        if isinstance(block, str):
+            print(block, file=stream)
+        else:
+            head, *rows = block.rows
+            print_table(head, rows, block.left, block.last, stream)
+
+
+def print_lines(rows: Iterable[Sequence[str]]) -> None:
+    """Print rows at once, with tabs between their cells, for other programs."""
+    for row in rows:
+        print("\t".join(map(escape_controls, row)))
+
+
+def _print_text(
+    head: Sequence[str], rows: Sequence[Sequence[Cell]], left: int, last: int, stream: TextIO
+) -> None:
+    if stream.isatty():
         from rich.console import Console
 
-        console = Console(file=control_stream(sys.stdout))
+        console = Console(file=control_stream(stream))
         texts = find_text_columns(len(head), left, last)
         draw_table(console, head, rows, texts, labels=max(left, 1))
     else:
         plain = (tuple(map(_plain, row)) for row in rows)
         for line in format_table([head, *plain], left, last):
-            print(line)
+            print(line, file=stream)
+
+
+def _format_csv(rows: Iterable[Sequence[str]]) -> list[str]:
+    import csv
+    import io
+
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n").writerows(rows)
+    return [file.getvalue().removesuffix("\n")]
 
 
 def _plain(cell: Cell) -> str:
@@ -114,13 +179,13 @@ def escape_latex(text: str) -> str:
     return "".join(special.get(character, character) for character in escape_controls(text))
 
 
-def tabulate_spreads(spreads: Sequence[tuple[str, Spread]]) -> list[tuple[str, ...]]:
-    """Return a head, and a row for each score with its spread over several runs."""
+def tabulate_spreads(spreads: Sequence[tuple[str, Spread]]) -> TextTable:
+    """Return a table with a row for each score with its spread over several runs."""
     rows: list[tuple[str, ...]] = [("", "runs", "mean", "s_opt", "min", "median", "max")]
     for name, spread in spreads:
         values = (spread.mean, spread.optimizer, spread.low, spread.median, spread.high)
         rows.append((name, str(spread.runs), *map(format_score, values)))
-    return rows
+    return TextTable(rows, left=1)
 
 
 def format_sparkline(values: Sequence[float | None], encoding: str) -> str:

@@ -38,6 +38,7 @@ from mosesplug.moses_tools.scoring import ScorerInput
 from mosesplug.optimizers import Progress
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.scores import ScoreSource, parse_score_sources
+from mosesplug.settings.spellings import spell_range
 from mosesplug.store import NBestStore
 from mosesplug.tuning.workdir.records import read_start
 from mosesplug.tuning.workdir.stores import open_run_store
@@ -58,7 +59,9 @@ def select_iterations(text: str | None, count: int) -> list[int]:
     """
     if text is None:
         return list(range(1, count + 1))
-    match = re.fullmatch(r"(?P<newest>-[0-9]+)|(?P<one>[0-9]+)|(?P<a>[0-9]*):(?P<b>[0-9]*)", text)
+    match = re.fullmatch(
+        r"(?P<newest>-[0-9]+)|(?P<one>[0-9]+)|(?P<a>[0-9]*):(?P<b>[0-9]*)", spell_range(text)
+    )
     if match is None:
         raise UsageError(f"--iterations must be A:B, N, or -N for the newest N, not {text!r}")
     if match["newest"]:

@@ -6,7 +6,8 @@ import io
 
 import pytest
 
-from mosesplug.cli.run.progress import Reporter, format_iterations
+from mosesplug.cli.run.progress import Reporter, list_iterations
+from mosesplug.reporting.tables import format_blocks
 from mosesplug.tuning.events import (
     CommandStarted,
     DecodingProgress,
@@ -79,7 +80,7 @@ def test_optima_in_search_graphs() -> None:
         scored_on="graphs",
         uses_graphs=True,
     )
-    head, *rest = format_iterations(result).splitlines()
+    head, *rest = format_blocks(list_iterations(result)).splitlines()
     assert head.split()[:4] == ["iteration", "BLEU", "in", "graphs"]
     assert "weights: BLEU 0.5000 in the search graphs (enough)" in rest
 
@@ -127,7 +128,7 @@ def test_table() -> None:
         *(weights, 2, 0.5, ("LM0_0",), "BLEU", "BLEU|x", "mert", 1, "enough", iterations),
         scored_on="decoded",
     )
-    head, first, second, *rest = format_iterations(result).splitlines()
+    head, first, second, *rest = format_blocks(list_iterations(result)).splitlines()
     assert head.split()[:4] == ["iteration", "BLEU", "in", "lists"]
     assert first.split()[:4] == ["1", "0.2500", "0.5000", "0.1"]
     assert len(head) == len(first) == len(second)
@@ -171,7 +172,7 @@ def test_table_of_an_online_run() -> None:
         is_online=True,
         scored_on="heldout",
     )
-    head, first, *rest = format_iterations(result).splitlines()
+    head, first, *rest = format_blocks(list_iterations(result)).splitlines()
     assert head.split() == [
         *("epoch", "BLEU", "loss", "norm", "active", "updates", "decode", "tune", "held", "out")
     ]

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from mosesplug.cli.main import main
-from mosesplug.cli.run.running import format_runs
+from mosesplug.cli.run.running import list_runs
 from mosesplug.errors import UsageError
+from mosesplug.reporting.tables import format_blocks
 from mosesplug.settings.build import choose_among_runs
 from mosesplug.settings.checks import check_settings
 from mosesplug.settings.configuration import RunPlan
@@ -16,6 +17,10 @@ from mosesplug.settings.declare import list_settings
 from mosesplug.tuning.repeats.result import SeveralResult
 from mosesplug.tuning.repeats.scores import FinishedRun, measure_spread
 from mosesplug.tuning.weights import Weights
+
+
+def _format_runs(result: SeveralResult) -> str:
+    return format_blocks(list_runs(result))
 
 
 def choices(*given: object) -> tuple[str | None, str | None]:
@@ -56,7 +61,7 @@ def test_the_table_of_all_runs() -> None:
         measure_spread([0.31, 0.29]),
         measure_spread([0.2, 0.3]),
     )
-    assert format_runs(result) == (
+    assert _format_runs(result) == (
         "run  seed  iterations    BLEU  held out\n"
         "  1     5           7  0.3100    0.2000\n"
         "  2     6           7  0.2900    0.3000\n"
@@ -72,8 +77,8 @@ def test_the_table_of_all_runs() -> None:
     mean = SeveralResult(
         alone, "average", None, None, alone[0].weights, measure_spread([0.3]), None
     )
-    assert "held out" not in format_runs(mean)
-    assert "the mean of those of 2 runs, not scored" in format_runs(mean)
+    assert "held out" not in _format_runs(mean)
+    assert "the mean of those of 2 runs, not scored" in _format_runs(mean)
 
 
 def test_runs_of_a_toy_system(

@@ -1,18 +1,24 @@
-"""No text that comes from data can change a terminal, whichever command shows it.
+"""What holds for every command: harmless terminals, tables of any width, layouts of tables.
 
-Commands whose output is data write it unchanged into pipes.
+No text that comes from data can change a terminal, whichever command shows it. Commands whose
+output is data write it unchanged into pipes.
 """
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import shutil
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer.main
+from rich.cells import cell_len
 
+from mosesplug.cli import application
 from mosesplug.cli.main import main
 from tests.cli.inspect.test_forest import NAMES, edge
 from tests.cli.terminal import run_on_terminal
@@ -182,22 +188,6 @@ def test_pipes_get_data_unchanged_and_the_rest_escaped(
         _check_harmless(output)
 
 
-@pytest.mark.parametrize(
-    "call", [call for call in CALLS.values() if not call.endswith("--help")], ids=[*CALLS][:-1]
-)
-def test_json_keeps_the_texts(
-    call: str, directory: Path, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
-    with pytest.raises(SystemExit) as end:
-        main([*call.split(), "--json"])
-    output, messages = capfdbinary.readouterr()
-    if end.value.code == 2 and b"No such option" in messages:
-        return
-    _check_harmless(output)
-    if output:
-        json.loads(output)
-
-
 def test_json_has_the_text_itself(
     directory: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
@@ -205,6 +195,98 @@ def test_json_has_the_text_itself(
         main(["nbest", "show", "store", "0", "--json"])
     texts = [each["text"] for each in json.loads(capfdbinary.readouterr().out)["hypotheses"]]
     assert HOSTILE.decode("utf-8", "replace") + " a" in texts
+
+
+def list_table_commands() -> list[str]:
+    """Return the commands that take a layout of tables."""
+    found = []
+    for words in commands():
+        command: Any = typer.main.get_command(application._application)
+        for word in words:
+            command = command.get_command(None, word)
+        if any("--table-format" in each.opts for each in getattr(command, "params", ())):
+            found.append(" ".join(words))
+    return found
+
+
+TABLES = [name for name in list_table_commands() if "--help" not in CALLS[name]]
+CALLS_OF_TABLES = CALLS | {
+    "optimize": "optimize --nbest list --refs refs --algorithm kbmira --threads 1 -o new --folds 2",
+    "algorithms": "algorithms",
+    "bench-optimizers": CALLS["bench-optimizers"] + " --quiet",
+}
+
+
+def run_in_layout(name: str, layout: str, capfd: pytest.CaptureFixture[str]) -> tuple[str, str]:
+    """Run a command that prints tables in a layout; return its output and its messages."""
+    calls = CALLS_OF_TABLES[name].split()
+    with pytest.raises(SystemExit) as end:
+        main([*calls, "--table-format", layout])
+    output, messages = capfd.readouterr()
+    assert not end.value.code, messages
+    return output, messages
+
+
+def split_tables(output: str, separator: str) -> list[list[list[str]]]:
+    """Return the tables of an output: rows of cells."""
+    parts = output.strip("\n").split("\n\n")
+    return [[*csv.reader(part.split("\n"), delimiter=separator)] for part in parts if part]
+
+
+@pytest.mark.parametrize("name", [name for name in TABLES if name != "tune"])
+def test_tables_in_every_layout(
+    name: str, directory: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The rows of a table have as many cells as its head, and nothing else is on stdout."""
+    document, _ = run_in_layout(name, "json", capfd)
+    json.loads(document)
+    _clean(directory)
+    output, _ = run_in_layout(name, "csv", capfd)
+    for head, *rows in split_tables(output, ","):
+        assert {len(row) for row in rows} <= {len(head)}
+    _clean(directory)
+    tabs, _ = run_in_layout(name, "tsv", capfd)
+    assert [len(table) for table in split_tables(tabs, "\t")] == [
+        len(table) for table in split_tables(output, ",")
+    ]
+    _clean(directory)
+    marked, _ = run_in_layout(name, "markdown", capfd)
+    n_tables = len(re.findall(r"^\|(:?--:?\|)+$", marked, re.M))
+    assert n_tables >= len(split_tables(output, ","))  # and some that are empty
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+# As text, grep prints lines with tabs.
+@pytest.mark.parametrize("name", [name for name in TABLES if name not in ("tune", "nbest grep")])
+def test_tables_keep_all_columns_on_any_terminal(
+    name: str,
+    columns: int,
+    directory: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    expected, _ = run_in_layout(name, "tsv", capfd)
+    _clean(directory)
+    code, output = run_on_terminal(CALLS_OF_TABLES[name].split(), monkeypatch, capfd, columns)
+    assert code == 0
+    shown = OWN_CODES.sub(b"", output).decode()
+    joined = "".join(shown.split())
+    for table in split_tables(expected, "\t"):
+        # Columns of numbers, and one without a head, are never broken.
+        for name in table[0]:
+            assert "".join(name.split()) in joined
+        for row in table[1:]:
+            assert all(cell in shown for cell in row if re.fullmatch(r"[-+]?[0-9.]+%?", cell))
+    for part in shown.split("\n\n"):
+        lines = part.strip("\n").split("\n")
+        if len(lines) > 1 and set(lines[1]) == {"─"}:
+            assert max(map(cell_len, lines)) <= columns
+
+
+def _clean(directory: Path) -> None:
+    """Remove what a command has made, so that it can be called again."""
+    for path in directory.glob("new*"):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def _check_harmless(output: bytes) -> None:

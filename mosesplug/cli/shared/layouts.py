@@ -1,0 +1,153 @@
+"""The layout of a command's tables: text, JSON, TSV, CSV, Markdown or LaTeX.
+
+A command that takes ``parameters.Json`` gets ``--format`` as well (``--table-format`` where
+``--format`` is that of n-best lists). It prints its tables by ``tables.print_table``, and
+JSON if ``json`` is set; nothing else in it depends on the layout. In TSV, CSV and LaTeX, stdout
+holds tables only, and what the command prints besides goes to stderr.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import io
+import sys
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any, TextIO, cast
+
+import typer
+from typer.models import ParameterInfo
+
+from mosesplug.cli.shared.parameters import Json
+from mosesplug.errors import UsageError
+
+__all__ = ["Layout", "add_layout", "begin_table", "current_layout", "output_stream"]
+
+
+class Layout(StrEnum):
+    """The layout of tables."""
+
+    TEXT = "text"
+    JSON = "json"
+    TSV = "tsv"
+    CSV = "csv"
+    MARKDOWN = "markdown"
+    LATEX = "latex"
+
+
+_TABLES_ONLY = (Layout.TSV, Layout.CSV, Layout.LATEX)
+
+
+@dataclass
+class _Printing:
+    """How tables are printed, where to, and how many there are so far."""
+
+    layout: Layout
+    stream: TextIO
+    tables: int = 0
+
+
+_PRINTING: ContextVar[_Printing | None] = ContextVar("printing", default=None)
+"""Set while a command runs; a value of its call, not of the program."""
+
+_NAME = "table_format"
+_OPTIONS = ("--format", "--table-format")
+
+
+def current_layout() -> Layout:
+    """Return the layout that the running command was asked for."""
+    printing = _PRINTING.get()
+    return Layout.TEXT if printing is None else printing.layout
+
+
+def output_stream() -> TextIO:
+    """Return the stream of tables and other results."""
+    printing = _PRINTING.get()
+    return sys.stdout if printing is None else printing.stream
+
+
+def begin_table() -> bool:
+    """Count a table of the running command; return whether it follows another."""
+    printing = _PRINTING.get()
+    if printing is None:
+        return False
+    printing.tables += 1
+    return printing.tables > 1
+
+
+def add_layout(function: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that takes the layout of its tables, if it prints any."""
+    signature = inspect.signature(function, eval_str=True)
+    json = next((each for each in signature.parameters.values() if _is_json(each)), None)
+    if json is None:
+        return function
+    taken = {name for each in signature.parameters.values() for name in _list_names(each)}
+    option = typer.Option(
+        *(name for name in _OPTIONS if name not in taken),
+        metavar="NAME",
+        help=f"Format of tables: {', '.join(Layout)}.",
+        show_default=False,
+    )
+    parameter = inspect.Parameter(
+        _NAME,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[Layout | None, option],
+    )
+
+    def command(**values: Any) -> None:
+        layout = values.pop(_NAME)
+        if values[json.name] and layout not in (None, Layout.JSON):
+            raise UsageError(f"--json and {option.default} {layout} exclude each other")
+        if layout is Layout.JSON:
+            values[json.name] = True
+        with _printing(layout or Layout.TEXT):
+            function(**values)
+
+    parameters = [
+        each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in signature.parameters.values()
+    ]
+    place = next(place for place, each in enumerate(parameters) if _is_json(each))
+    parameters.insert(place, parameter)
+    command.__doc__ = function.__doc__
+    command.__name__ = function.__name__
+    command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    return command
+
+
+def _is_json(parameter: inspect.Parameter) -> bool:
+    marks = getattr(parameter.annotation, "__metadata__", ())
+    return any(mark is known for mark in marks for known in Json.__metadata__)  # type: ignore[attr-defined]
+
+
+def _list_names(parameter: inspect.Parameter) -> list[str]:
+    """Return the names of an option, as it is typed."""
+    marks = getattr(parameter.annotation, "__metadata__", ())
+    info = next((each for each in marks if isinstance(each, ParameterInfo)), None)
+    # Typer keeps the first name in the place of the default.
+    return [] if info is None else [str(each) for each in (info.default, *(info.param_decls or ()))]
+
+
+@contextlib.contextmanager
+def _printing(layout: Layout) -> Iterator[None]:
+    stream = sys.stdout
+    token = _PRINTING.set(_Printing(layout, stream))
+    notes = cast("TextIO", _Notes()) if layout in _TABLES_ONLY else stream
+    try:
+        with contextlib.redirect_stdout(notes):
+            yield
+    finally:
+        _PRINTING.reset(token)
+
+
+class _Notes(io.TextIOBase):
+    """What is printed beside tables: to stderr, without the blank lines that set tables apart."""
+
+    def write(self, text: str) -> int:
+        if text.strip():
+            sys.stderr.write(text.strip("\n") + "\n")
+        return len(text)
