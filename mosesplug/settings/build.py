@@ -255,6 +255,9 @@ def collect_values(
         found["select"] = "last"
     if runs is not None:
         found |= {"select": choice, "select-run": found["select"]}
+    if find_algorithm(configuration.optimization.algorithm).learner is None:
+        # Their defaults stand in the object; make_sharding rejects them for a batch optimizer.
+        found = {name: value for name, value in found.items() if name not in _OF_LEARNERS}
     if configuration.optimization.predictable_seeds:
         found.pop("seed", None)
     elif seed is not None:

@@ -190,11 +190,14 @@ def test_forms_of_lists(toy: ToySystem, form: Any) -> None:
     assert figures("other") == figures("file")
 
 
-def test_reopening_before_every_step_changes_nothing(toy: ToySystem) -> None:
-    run_to_end("whole")
+@pytest.mark.parametrize("options", [{}, {"algorithm": "mert", "shards": 2}], ids=str)
+def test_reopening_before_every_step_changes_nothing(
+    toy: ToySystem, options: dict[str, Any]
+) -> None:
+    run_to_end("whole", **options)
     told = 0
     while True:
-        with open_tuner("parts") as tuner:
+        with open_tuner("parts", **options) as tuner:
             first = tuner.ask()
         with Tuner.open("parts") as tuner:  # its settings are those it began with
             again = tuner.ask()
