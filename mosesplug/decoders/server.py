@@ -32,6 +32,7 @@ from mosesplug.decoders.server_calls import (
     ServerLost,
     format_nbest_lines,
     format_request_weights,
+    largest_reply,
     parse_reply,
     translate_request,
 )
@@ -213,11 +214,11 @@ class ServerDecoder(BatchDecoder):
         """Return a sentence's n-best lines; its id is its place in the mini-batch."""
         request = translate_request(text, self._nbest, weights)
         try:
-            answer = server.call(request, self._timeout)
+            answer = server.call(request, self._timeout, largest_reply(self._nbest))
         except DecoderError as error:
             raise type(error)(f"sentence {number}: {error}") from error
         try:
-            return format_nbest_lines(place, parse_reply(answer))
+            return format_nbest_lines(place, parse_reply(answer), self._nbest)
         except DecoderError as error:
             problem = f"sentence {number}: {error}"
             raise make_error(problem, server.command, server.stderr) from error

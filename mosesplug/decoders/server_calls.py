@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import http.client
 import socket
+import time
 import xmlrpc.client
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 from xml.etree import ElementTree
 
@@ -24,6 +26,7 @@ __all__ = [
     "ServerLost",
     "format_nbest_lines",
     "format_request_weights",
+    "largest_reply",
     "parse_reply",
     "post_request",
     "translate_request",
@@ -33,6 +36,12 @@ HOST = "127.0.0.1"
 
 PROBE = xmlrpc.client.dumps((), "system.listMethods").encode()
 """A request that every XML-RPC server answers without doing work."""
+
+_PIECE = 1 << 16
+_LARGEST_HEAD = 1 << 20
+_LARGEST_HYPOTHESIS = 1 << 18
+_DEEPEST = 16
+_LONGEST_FAULT = 500
 
 
 class ServerLost(DecoderError):
@@ -90,36 +99,86 @@ def format_request_weights(weights: ModelWeights, kept: Mapping[str, tuple[float
     return "\t".join(texts)
 
 
-def post_request(connect: Callable[[float], socket.socket], body: bytes, timeout: float) -> bytes:
+def largest_reply(nbest: int) -> int:
+    """Return how many bytes the reply to a request for so many hypotheses may have.
+
+    A hypothesis of 80 words with 200 sparse features, each of which a reply repeats with markup,
+    takes an eighth of what is allowed for one.
+    """
+    return _LARGEST_HEAD + nbest * _LARGEST_HYPOTHESIS
+
+
+class _BoundedSocket(socket.socket):
+    """A connection whose replies have a latest end and a largest size, headers included.
+
+    The timeout of a plain socket starts again with each byte that arrives.
+    """
+
+    deadline: float
+    seconds: float
+    room: int
+
+    def limit(self, seconds: float, largest: int) -> None:
+        self.deadline, self.seconds, self.room = time.monotonic() + seconds, seconds, largest
+
+    def recv_into(self, *arguments: Any) -> int:
+        remaining = self.deadline - time.monotonic()
+        if remaining <= 0:
+            raise TimeoutError
+        self.settimeout(remaining)
+        received = super().recv_into(*arguments)
+        self.room -= received
+        if self.room < 0:
+            raise DecoderError(
+                "the decoder's server answered with more data than a list of this length can have"
+            )
+        return received
+
+
+def post_request(
+    connect: Callable[[float], socket.socket],
+    body: bytes,
+    timeout: float,
+    largest: int = _LARGEST_HEAD,
+) -> bytes:
     """Send a request to a server on this machine, on a new connection.
 
     Args:
         connect: makes the connection, given a timeout.
         body: the request.
-        timeout: seconds to wait for an answer.
+        timeout: seconds until the whole answer must be there.
+        largest: bytes that the answer may have; see ``largest_reply``.
 
     Raises:
         TimeoutError: it did not answer in time.
         ServerLost: no server answers, or it closed the connection.
-        DecoderError: the answer is not HTTP.
+        DecoderError: the answer is not HTTP, or too large.
     """
     connection = http.client.HTTPConnection(HOST, timeout=timeout)
+    response: http.client.HTTPResponse | None = None
     try:
-        connection.sock = connect(timeout)
+        connection.sock = bounded = _BoundedSocket(fileno=connect(timeout).detach())
+        bounded.limit(timeout, largest)
+        bounded.settimeout(timeout)
         # Head and body are sent separately: do not wait between them.
-        connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        bounded.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         headers = {"Content-Type": "text/xml", "Connection": "close"}
         connection.request("POST", "/RPC2", body, headers)
         response = connection.getresponse()
-        data = response.read()
+        # A whole body at once would take the memory that its header announces.
+        data = b"".join(iter(partial(response.read, _PIECE), b""))
+        if response.length:
+            raise http.client.IncompleteRead(data, response.length)
     except TimeoutError:
         raise
     except (OSError, http.client.IncompleteRead) as error:
         raise ServerLost(f"the connection to the decoder's server broke: {error}") from error
-    except http.client.HTTPException as error:
+    except (http.client.HTTPException, ValueError) as error:
         raise DecoderError(f"the decoder's server did not answer in HTTP: {error!r}") from error
     finally:
         connection.close()
+        if response is not None:  # it holds the socket open
+            response.close()
     if response.status != http.client.OK:
         raise DecoderError(
             f"the decoder's server answered {response.status} {response.reason} instead of 200"
@@ -147,7 +206,8 @@ def parse_reply(data: bytes) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise DecoderError("the decoder's server answered with another structure than Moses'")
     if fault is not None:
-        raise DecoderError(f"the decoder's server refused: {value.get('faultString')}")
+        reason = str(value.get("faultString"))[:_LONGEST_FAULT]
+        raise DecoderError(f"the decoder's server refused: {reason}")
     return value
 
 
@@ -158,8 +218,10 @@ def _only(element: ElementTree.Element, path: str) -> ElementTree.Element:
     return found[0]
 
 
-def _value(element: ElementTree.Element) -> Any:
+def _value(element: ElementTree.Element, depth: int = 0) -> Any:
     """Return the content of a ``<value>``, a string unless an inner element types it."""
+    if depth > _DEEPEST:
+        raise ValueError(f"more than {_DEEPEST} values inside each other")
     if not len(element):
         return element.text or ""
     (content,) = element
@@ -172,28 +234,37 @@ def _value(element: ElementTree.Element) -> Any:
             return int(content.text or "")
         case "struct":
             named = ((_only(member, "name").text or "", member) for member in content)
-            return {name: _value(_only(m, "value")) for name, m in named if name != "scores"}
+            return {
+                name: _value(_only(member, "value"), depth + 1)
+                for name, member in named
+                if name != "scores"
+            }
         case "array":
-            return [_value(item) for item in content.iterfind("data/value")]
+            return [_value(item, depth + 1) for item in content.iterfind("data/value")]
     raise ValueError(f"<{content.tag}>")
 
 
-def format_nbest_lines(place: int, reply: Mapping[str, Any]) -> bytes:
+def format_nbest_lines(place: int, reply: Mapping[str, Any], nbest: int) -> bytes:
     """Return the hypotheses of a reply as lines of an n-best file.
 
     Args:
         place: sentence id of the lines.
         reply: from ``parse_reply``.
+        nbest: how many hypotheses were requested.
 
     Raises:
-        DecoderError: the reply has no list or no feature values, or a hypothesis cannot be written
-            as a line.
+        DecoderError: the reply has no list, a longer one or no feature values, or a hypothesis
+            cannot be written as a line.
     """
     entries = reply.get("nbest")
     if not isinstance(entries, list):
         raise DecoderError(
             "the decoder's server gives no n-best lists (Moses' does so with phrase-based search"
             " only): decode by a process for each batch"
+        )
+    if len(entries) > nbest:
+        raise DecoderError(
+            f"the decoder's server gave {len(entries):,} hypotheses, but {nbest} were requested"
         )
     return b"".join(_line(place, entry) for entry in entries)
 

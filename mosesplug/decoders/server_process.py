@@ -154,17 +154,18 @@ class ServerProcess:
         problem = f"the decoder's server was not ready within {timeout:g} s{_LIMIT}"
         raise make_error(problem, self.command, self.stderr)
 
-    def call(self, body: bytes, timeout: float) -> bytes:
+    def call(self, body: bytes, timeout: float, largest: int) -> bytes:
         """Return the answer to a request, as ``post_request``.
 
         A server that gives no answer is ended.
 
         Raises:
             ServerLost: it died or hung up.
-            DecoderError: it was silent for ``timeout`` seconds, or did not answer in HTTP.
+            DecoderError: it did not answer within ``timeout`` seconds, did not answer in HTTP, or
+                answered with too much.
         """
         try:
-            return post_request(self._connect, body, timeout)
+            return post_request(self._connect, body, timeout, largest)
         except TimeoutError as error:
             self.close()
             problem = f"the decoder's server did not answer within {timeout:g} s{_LIMIT}"

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+import tracemalloc
 import xmlrpc.client
+from collections.abc import Iterable
+from itertools import chain, repeat
 from typing import Any
 
 import pytest
@@ -11,7 +16,15 @@ from hypothesis import strategies as st
 
 from formats.weights.files import WeightGroup
 from mosesplug.decoders.batch import ModelWeights
-from mosesplug.decoders.server_calls import format_request_weights, parse_reply, translate_request
+from mosesplug.decoders.server_calls import (
+    PROBE,
+    ServerLost,
+    format_nbest_lines,
+    format_request_weights,
+    parse_reply,
+    post_request,
+    translate_request,
+)
 from mosesplug.errors import DecoderError
 
 # What XML 1.0 can hold.
@@ -67,6 +80,8 @@ def reply(value: str) -> bytes:
         (reply("<value><int>1</int><int>2</int></value>"), "not XML-RPC"),
         (reply("<value><struct><member><name>a</name></member></struct></value>"), "0 of value"),
         (reply("<value>text</value>"), "another structure"),
+        (reply(10**4 * "<value><array><data>" + 10**4 * "</data></array></value>"), "16 values in"),
+        (reply(f"<value><int>{10**4 * '9'}</int></value>"), "not XML-RPC"),
         (
             xmlrpc.client.dumps(xmlrpc.client.Fault(4, "why"), methodresponse=True).encode(),
             "d: why",
@@ -76,6 +91,89 @@ def reply(value: str) -> bytes:
 def test_replies_that_cannot_be_used(data: bytes, message: str) -> None:
     with pytest.raises(DecoderError, match=message):
         parse_reply(data)
+
+
+def exchange(pieces: Iterable[bytes], seconds: float = 60, largest: int = 1 << 16) -> bytes:
+    """Post a request to a server that answers with these pieces, one every 10 ms if slow."""
+
+    def answer() -> None:
+        accepted, _ = listener.accept()
+        with accepted:
+            accepted.recv(1 << 16)
+            for piece in pieces:
+                try:
+                    accepted.sendall(piece)
+                except OSError:  # the other side has had enough
+                    return
+                if len(piece) == 1:
+                    done.wait(0.01)
+
+    done = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=answer)
+        thread.start()
+        try:
+            return post_request(
+                lambda timeout: socket.create_connection(listener.getsockname(), timeout),
+                PROBE,
+                seconds,
+                largest,
+            )
+        finally:
+            done.set()
+            thread.join()
+
+
+HEAD = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("pieces", "error", "message"),
+    [
+        (chain([HEAD, b"\r\n"], repeat(b"a" * 999)), DecoderError, "more data than a list"),
+        (chain([CHUNKED], repeat(b"3\r\nabc\r\n")), DecoderError, "more data than a list"),
+        (chain([HEAD], repeat(b"Continue: a\r\n")), DecoderError, "HTTP: .*100 headers"),
+        (chain([HEAD], repeat(b"a" * 999)), DecoderError, "more data than a list"),
+        (repeat(b"HTTP/1.1 100 Continue\r\n\r\n"), DecoderError, "more data than a list"),
+        ([CHUNKED, b"xyz\r\nabc\r\n"], ServerLost, "broke: IncompleteRead"),
+        ([CHUNKED, b"-5\r\nabc\r\n"], DecoderError, "did not answer in HTTP"),
+        ([CHUNKED, b"ffffffffffff\r\nabc\r\n"], ServerLost, "broke: IncompleteRead"),
+        (
+            [HEAD, b"Content-Length: 99999999999999\r\n\r\n", b"abc"],
+            ServerLost,
+            r"broke: IncompleteRead\(3 bytes read, 99999999999996 more",
+        ),
+    ],
+)
+def test_answers_without_end_or_measure(
+    pieces: Iterable[bytes], error: type[Exception], message: str
+) -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(error, match=message):
+            exchange(pieces)
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("head", [b"", HEAD, HEAD + b"\r\n"], ids=["none", "status", "body"])
+def test_an_answer_byte_by_byte_has_the_same_time(head: bytes) -> None:
+    with pytest.raises(TimeoutError):
+        exchange(chain([head], repeat(b"a")), 0.1)
+
+
+@pytest.mark.parametrize("head", [b"Content-Length: 12\r\n\r\n", b"\r\n"])
+def test_an_answer_in_pieces(head: bytes) -> None:
+    assert exchange([HEAD, head, b"abc", b"defghi", b"jkl"]) == b"abcdefghijkl"
+
+
+def test_more_hypotheses_than_requested() -> None:
+    entry = {"hyp": "a", "fvals": " LM0= 1", "totalScore": 1.0}
+    assert format_nbest_lines(3, {"nbest": 2 * [entry]}, 2).count(b"\n") == 2
+    with pytest.raises(DecoderError, match="gave 3 hypotheses, but 2 were requested"):
+        format_nbest_lines(3, {"nbest": 3 * [entry]}, 2)
 
 
 def test_weights_of_a_request_are_whole_groups() -> None:

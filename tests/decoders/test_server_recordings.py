@@ -107,7 +107,7 @@ def test_lists_are_those_of_the_decoders_own_file(calls: list[Any], multi30k: Pa
     lists = [list(part) for _, part in groupby(lines, lambda line: line.split(b" ", 1)[0])]
     same = total = 0
     for number, call in enumerate(calls[:N_SENTENCES]):
-        ours = format_nbest_lines(number, call["reply"]).splitlines()
+        ours = format_nbest_lines(number, call["reply"], NBEST).splitlines()
         file = lists[number][: len(ours)]
         same += sum(a.split() == b.split() for a, b in zip(ours, file, strict=True))
         total += len(ours)

@@ -61,7 +61,7 @@ def test_weights_are_kept_until_the_next_request_changes_them(ini: MosesIni) -> 
         request = {"weights": weights} if weights else {}
         for number, text in enumerate(SENTENCES):
             reply = server.translate({"text": text, **BEST, **request})
-            lists.append(normal(format_nbest_lines(number, reply)))
+            lists.append(normal(format_nbest_lines(number, reply, 6)))
             assert lists[-1] == normal(expected(ini, number, overwrite))
             assert reply["text"] == reply["nbest"][0]["hyp"]
             request = {}
