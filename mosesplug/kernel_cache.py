@@ -4,7 +4,8 @@ The cache is in ``NUMBA_CACHE_DIR``, beside the modules or in the user's cache d
 chooses. If none of them can be written, as in a read-only container, it is in a private directory
 of the user under the temporary directory; if that is impossible, kernels are not cached. Kernels
 beside the modules are read even if nothing can be written there: whoever installs the package may
-compile for all users. Damaged files of the cache are replaced, and a full disk costs time only.
+compile for all users. Numba executes what it finds in its cache, so a directory elsewhere that
+belongs to another user, or that others can write, is not used. Damaged files of the cache are replaced, and a full disk costs time only.
 Processes that want the same kernel at the same time compile it once.
 """
 
@@ -12,8 +13,10 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import grp
 import logging
 import os
+import pwd
 import stat
 import tempfile
 import threading
@@ -24,7 +27,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
-__all__ = ["Semaphore", "has_home", "share_cache", "share_warning", "use_private_cache"]
+__all__ = [
+    "Semaphore",
+    "has_home",
+    "is_own_cache",
+    "share_cache",
+    "share_warning",
+    "use_private_cache",
+]
 
 
 @cache
@@ -69,10 +79,7 @@ def _temporary_directories() -> Iterator[str]:
 
 
 def _is_private(directory: Path) -> bool:
-    """Create a missing directory; return whether only this user can write to it.
-
-    Numba executes what it finds in its cache, so the directory of another user is no cache.
-    """
+    """Create a missing directory; return whether only this user can read and write it."""
     user = os.geteuid()
     try:
         directory.mkdir(mode=0o700, exist_ok=True)
@@ -83,6 +90,62 @@ def _is_private(directory: Path) -> bool:
     except OSError:
         return False
     return True
+
+
+@cache
+def is_own_cache(directory: str) -> bool:
+    """Return whether only this user can write to a directory; warn if others can.
+
+    Both the directory of a kernel and the one that holds those of all modules are looked at. A
+    missing directory will be the user's.
+    """
+    for path in (Path(directory), Path(_find_named_cache() or directory)):
+        if (problem := _describe_writers(path)) is not None:
+            _warn(
+                f"compiled code is not cached in {path}, which {problem}: whoever can write there"
+                " could run programs as you. Set NUMBA_CACHE_DIR to a directory of your own that"
+                " others cannot write (chmod go-w)."
+            )
+            return False
+    return True
+
+
+def _find_named_cache() -> str:
+    import numba
+
+    config: Any = numba.config
+    return str(config.CACHE_DIR)
+
+
+def _describe_writers(directory: Path) -> str | None:
+    """Say who else can write to a directory; None if nobody can, or if it is missing."""
+    try:
+        status = directory.stat()
+    except OSError:
+        return None
+    if status.st_uid not in (os.geteuid(), 0):
+        return f"belongs to {_name_user(status.st_uid)}"
+    if status.st_mode & stat.S_IWOTH:
+        return "all users can write"
+    if status.st_mode & stat.S_IWGRP and not _is_group_of_one(status.st_gid, status.st_uid):
+        return "its group can write"
+    return None
+
+
+def _name_user(number: int) -> str:
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return f"user {number}"
+
+
+def _is_group_of_one(group: int, user: int) -> bool:
+    """Return whether a group has only this user, as where each user has a group of that name."""
+    try:
+        entry, name = grp.getgrgid(group), pwd.getpwuid(user).pw_name
+    except KeyError:
+        return False
+    return entry.gr_name == name and set(entry.gr_mem) <= {name}
 
 
 def share_cache(dispatcher: Any, modules: Path) -> None:

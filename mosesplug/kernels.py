@@ -16,7 +16,7 @@ from functools import cache, update_wrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from mosesplug.kernel_cache import has_home, share_cache, use_private_cache
+from mosesplug.kernel_cache import has_home, is_own_cache, share_cache, use_private_cache
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -141,8 +141,14 @@ def _compile(function: Callable[..., object], flags: dict[str, Any]) -> Any:
         dispatcher = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # Numba can write to none of its directories.
         dispatcher = numba.njit(cache=use_private_cache(), **options)(function)
-    if dispatcher._cache.cache_path is not None:
-        share_cache(dispatcher, Path(function.__code__.co_filename).parent)
+    modules = Path(function.__code__.co_filename).parent
+    path = dispatcher._cache.cache_path
+    # Whoever can write beside the modules could change the modules as well.
+    if path is not None and Path(path) != modules / "__pycache__" and not is_own_cache(path):
+        dispatcher = numba.njit(cache=use_private_cache(), **options)(function)
+        path = dispatcher._cache.cache_path
+    if path is not None:
+        share_cache(dispatcher, modules)
     return dispatcher
 
 

@@ -148,7 +148,11 @@ def undecided(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(numba.config, "CACHE_DIR", "")
     monkeypatch.setattr(kernel_cache, "_warnings_left", threading.Semaphore(1))
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    decisions = (kernel_cache.has_home, kernel_cache.use_private_cache)
+    decisions = (
+        kernel_cache.has_home,
+        kernel_cache.is_own_cache,
+        kernel_cache.use_private_cache,
+    )
     for decision in decisions:
         decision.cache_clear()
     yield
@@ -205,6 +209,60 @@ def test_directories_of_other_users_are_not_used_as_cache(tmp_path: Path) -> Non
     directory.mkdir(mode=0o700)
     os.chown(directory, USER, USER)
     assert not kernel_cache._is_private(directory)
+
+
+@pytest.mark.usefixtures("undecided")
+@pytest.mark.parametrize(
+    ("which", "mode", "owner", "message"),
+    [
+        ("named", 0o777, None, "which all users can write"),
+        ("named", 0o775, None, "which its group can write"),
+        ("inner", 0o757, None, "which all users can write"),
+        pytest.param(
+            *("named", 0o755, USER, f"which belongs to user {USER}"),
+            marks=pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away"),
+        ),
+        ("named", 0o755, None, None),
+    ],
+)
+def test_a_named_cache_that_others_can_write_is_not_used(
+    which: str,
+    mode: int,
+    owner: int | None,
+    message: str | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Kernels there are unpickled and executed."""
+    module = tmp_path / "site" / "shared.py"
+    module.parent.mkdir()
+    module.write_text("def add_one(number):\n    return number + 1\n")
+    monkeypatch.syspath_prepend(module.parent)
+    monkeypatch.setattr(kernel_cache, "_is_group_of_one", lambda group, user: False)
+    monkeypatch.setattr(kernel_cache, "_temporary_directories", lambda: iter([str(tmp_path)]))
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "named"))
+    (tmp_path / "named").mkdir(mode=0o755)
+    shared = importlib.import_module("shared")
+    inner = Path(numba.njit(cache=True)(shared.add_one)._cache.cache_path)
+    inner.mkdir(exist_ok=True)
+    changed = inner if which == "inner" else tmp_path / "named"
+    changed.chmod(mode)
+    if owner is not None:
+        os.chown(changed, owner, owner)
+    with caplog.at_level(logging.WARNING):
+        assert kernels.kernel(shared.add_one)(1) == 2
+    del sys.modules["shared"]
+    used = [path.suffix for path in inner.iterdir()]
+    if message is None:
+        assert ".nbi" in used
+        assert not caplog.records
+    else:
+        assert not used
+        (record,) = caplog.records
+        assert message in record.getMessage()
+        assert "NUMBA_CACHE_DIR" in record.getMessage()
+        assert list(tmp_path.glob("mosesplug-kernels-*/*/*.nbi"))
 
 
 def variables(site: Path, cache: Path) -> dict[str, str]:
