@@ -37,6 +37,7 @@ from mosesplug.tuning_set import linear_scores
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from mosesplug.api.list_sources import ListSource
     from mosesplug.api.reranking import RerankedLists
     from mosesplug.learning.optimize import SeedResult
 
@@ -291,7 +292,7 @@ class Fit:
 
     def rerank(
         self,
-        lists: NBest | str | PathLike[str],
+        lists: ListSource,
         *,
         add_features: Mapping[str, Any] | None = None,
     ) -> RerankedLists:
@@ -300,8 +301,10 @@ class Fit:
         Features that were derived for learning are derived for these lists, too, unless they have
         them. ``add_features`` has the values of those that were added.
         """
+        from mosesplug.api.list_sources import convert_lists
         from mosesplug.api.reranking import rerank
 
+        lists = convert_lists(lists)
         known = lists.space.group_names if isinstance(lists, NBest) else ()
         derived = self.weights.file.changes.derived_features
         return rerank(

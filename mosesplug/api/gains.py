@@ -49,6 +49,12 @@ class Gains(Sequence[Gain], Tabular):
     def __len__(self) -> int:
         return len(self._records)
 
+    def __eq__(self, other: object) -> bool:
+        return self._records == (other._records if isinstance(other, Gains) else other)
+
+    def __hash__(self) -> int:
+        return hash(self._records)
+
     def of_data(self, data: str) -> Gains:
         """Return those on one kind of sentences: ``held out``, ``folds``, ``learned from``."""
         return Gains([gain for gain in self if gain.data == data])

@@ -86,13 +86,14 @@ def name_references(references: Any) -> str:
 
 
 def arrange_references(
-    references: Mapping[Any, Any], sentences: SentenceNumbers
+    references: Mapping[Any, Any], sentences: SentenceNumbers, what: str = "references"
 ) -> list[list[bytes]]:
     """Return references given by sentence id as ``[reference][sentence]``.
 
     Args:
         references: a text, or a sequence of texts, for each sentence id.
         sentences: the sentences that need references.
+        what: the argument, for messages.
 
     Raises:
         DataError: a sentence has no reference, or they differ in number.
@@ -102,16 +103,16 @@ def arrange_references(
         if sentence not in references:
             row = int((sentences.numbers == number).argmax())
             raise DataError(
-                f"references has no entry for the sentence id {sentence!r} of hypothesis {row}"
+                f"{what} has no entry for the sentence id {sentence!r} of hypothesis {row}"
             )
         found = references[sentence]
         if not isinstance(found, str | bytes | Sequence):
-            raise UsageError(f"references[{sentence!r}] is {found!r}: give one or several texts")
+            raise UsageError(f"{what}[{sentence!r}] is {found!r}: give one or several texts")
         texts = [found] if isinstance(found, str | bytes) else found
-        every.append(encode_texts(texts, f"references[{sentence!r}]"))
+        every.append(encode_texts(texts, f"{what}[{sentence!r}]"))
         if not every[-1] or len(every[-1]) != len(every[0]):
             raise DataError(
-                f"references[{sentence!r}] has {len(every[-1])} texts, and that of "
+                f"{what}[{sentence!r}] has {len(every[-1])} texts, and that of "
                 f"{sentences.ids[0]!r} has {len(every[0])}: give each sentence the same number"
             )
     return [list(lines) for lines in zip(*every, strict=True)]

@@ -193,8 +193,8 @@ class NBest(Tabular):
 
         Columns: ``id``, the sentence, an integer or a text; ``hyp``, its text; the value of each
         dense feature under its name, as ``TM_0`` for the first of several; ``sparse``, if there are
-        sparse features; ``score``, the model score, if a hypothesis has one. A name that is taken
-        has an underscore behind it.
+        sparse features; ``model_score``, if a hypothesis has one. A name that is taken has an
+        underscore behind it.
         """
         block = self._block
         ids: tuple[ColumnType, Column] = ("int64", block.sentence_ids)
@@ -211,7 +211,7 @@ class NBest(Tabular):
             names = list(map(mark_invalid_utf8, block.sparse_names))
             columns[_find_free_name("sparse", columns)] = ("features", NamedValues(names, rows))
         if not np.isnan(block.scores).all():
-            columns[_find_free_name("score", columns)] = ("float64", block.scores)
+            columns[_find_free_name("model_score", columns)] = ("float64", block.scores)
         return Table.of_columns(columns)
 
     @property

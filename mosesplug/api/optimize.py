@@ -86,7 +86,12 @@ def optimize(
     each hypothesis (``scores``, ``statistics``).
 
     Args:
-        lists: n-best lists to merge: ``NBest`` objects or files, one or several.
+        lists: n-best lists to merge: an ``NBest``, a file, or a data frame, or several of them; or
+            nested lists. A data frame has a column of sentence ids (``id``, ``utt_id``,
+            ``sentence``, ...), one of texts (``hyp``, ``text``, ...) and one of numbers for each
+            feature; ``columns`` chooses some; its rows are sorted by sentence. Nested lists are
+            ``[sentence][hypothesis]``, or a mapping of sentence ids to lists; a hypothesis is a
+            text, ``(text, score, ...)``, or a mapping as ``{"text": "a b", "lm": -3.5}``.
         features: feature values, ``[n_hyps, n_features]``: an array, a data frame, or a SciPy
             sparse matrix. They are converted to single precision, as in n-best lists.
         sentence_ids: ``[n_hyps]``, the sentence of each hypothesis; anything that can be a key, in
@@ -96,7 +101,8 @@ def optimize(
             the same text and features count once. With ``scores`` or ``statistics``, texts are
             optional, and every hypothesis counts.
         references: a file or the prefix of several; a text for each sentence; several sequences of
-            texts, ``[reference][sentence]``; or a mapping of sentence ids to one or several texts.
+            texts, ``[reference][sentence]``; or a mapping of sentence ids to one or several texts,
+            for features or lists in memory.
         scores: ``[n_hyps]``, a number for each hypothesis, larger for better ones. The corpus score
             is the mean of the chosen hypotheses. Or scores by name, ``{"COMET": numbers}``, as
             ``--scores``: numbers or a file for the hypotheses of all lists, in their order;

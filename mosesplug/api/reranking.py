@@ -19,6 +19,7 @@ from formats.weights.any_format import WeightFile
 from mosesplug.api.arguments import check_number, name_keywords, spell_keyword
 from mosesplug.api.inputs import InitialWeights, make_weight_file, unknown_feature_error
 from mosesplug.api.keywords import check_lengths, make_list_keywords
+from mosesplug.api.list_sources import ListSource, convert_lists
 from mosesplug.api.nbest import NBest
 from mosesplug.api.table import Table, Tabular
 from mosesplug.api.weights import WeightTable
@@ -82,7 +83,7 @@ class RerankedLists(Tabular):
 
 
 def rerank(
-    lists: NBest | str | PathLike[str],
+    lists: ListSource,
     weights: InitialWeights,
     *,
     sparse_weights: str | PathLike[str] | None = None,
@@ -104,7 +105,7 @@ def rerank(
     """Rank n-best lists by other weights, and choose the best hypothesis of each.
 
     Args:
-        lists: the lists, or their file.
+        lists: the lists: an ``NBest``, a file, a data frame, or nested lists, as for ``optimize``.
         weights: those of all dense and all added features: a mapping, such as ``fit.weights``; a
             vector of the dense ones; a file of any format; or a text ``"lm=0.5 tm=0.3"``. Sparse
             weights that are missing count as 0.
@@ -146,8 +147,12 @@ def rerank(
         >>> ranked.lists.names
         ('LM0', 'WordPenalty0', 'Length')
     """
+    lists = convert_lists(lists, columns)
     if not isinstance(lists, NBest | str | PathLike):
-        raise UsageError(f"lists is a {type(lists).__name__}: give an NBest or a file")
+        raise UsageError(
+            f"lists is a {type(lists).__name__}: give an NBest, a file, a data frame, or nested "
+            "lists, [sentence][hypothesis]"
+        )
     scale = check_number(scale, "scale", 0.0)
     if isinstance(weights, str | PathLike):
         named = read_weights_of(

@@ -16,10 +16,16 @@ from formats.nbest.block import NBestList, concatenate
 from formats.pipes import copy_pipes
 from formats.weights.any_format import WeightFile
 from formats.weights.named import read_named_weights
-from mosesplug.api.arrays import convert_features
+from mosesplug.api.arrays import SentenceNumbers, convert_features
 from mosesplug.api.hypotheses import ArrayLists, Hypotheses, make_lists, score_hypotheses
-from mosesplug.api.inputs import arrange_initial, load_references, make_weight_file
+from mosesplug.api.inputs import (
+    arrange_initial,
+    arrange_references,
+    load_references,
+    make_weight_file,
+)
 from mosesplug.api.keywords import make_added_features, make_learning_keywords
+from mosesplug.api.list_sources import ListSource, convert_lists
 from mosesplug.api.nbest import NBest
 from mosesplug.api.statistics import StatisticsMetric, convert_named_scores
 from mosesplug.api.weights import WeightTable
@@ -38,8 +44,6 @@ from mosesplug.settings.scores import parse_score_sources
 __all__ = ["ListSource", "StrPath", "Task", "make_task"]
 
 StrPath = str | PathLike[str]
-ListSource = NBest | StrPath
-"""n-best lists in memory, or their file."""
 
 _LIST_KEYWORDS = ("format", "columns", "drop_feature", "rename", "word_scores")
 """Arguments that say how lists are read."""
@@ -90,6 +94,8 @@ def make_task(
         UsageError: arguments that do not fit together.
         DataError, FormatError: as for ``optimize``.
     """
+    lists = convert_lists(lists, values.get("columns"))
+    heldout_lists = convert_lists(heldout_lists, values.get("columns"), "heldout_lists")
     source = _find_source(lists=lists, features=features, **values)
     named = scores if isinstance(scores, Mapping) else None
     scores = None if named is not None else scores
@@ -100,9 +106,9 @@ def make_task(
         source,
         {"sentence_ids": sentence_ids, "hypotheses": hypotheses, "dense": dense}
         | {name: values.get(name) or None for name in _LIST_KEYWORDS},
-        references=references,
         is_scored=scores is not None or statistics is not None,
         is_named=named is not None,
+        references=references,
     )
     if isinstance(domains, str | PathLike):
         values["domains"] = domains
@@ -158,7 +164,12 @@ def make_task(
         )
         return Task(_arrange_scores(settings, made), given, columns, config)
     if references is not None:
-        given = replace(given, references=load_references(references))
+        own = lists if source == "lists" else ()
+        given = replace(
+            given,
+            references=_load_references(references, own),
+            has_bare_references=isinstance(references, Mapping),
+        )
     if source == "lists":
         given = replace(given, lists=_take_lists(lists, "lists"))
     elif source == "graphs" and initial is not None and settings.init is None:
@@ -253,8 +264,8 @@ def _check_requirements(
         raise UsageError("features requires hypotheses and references, or scores, or statistics")
     if source != "store" and references is None:
         raise UsageError("references is missing: give references, or scores, or statistics")
-    if isinstance(references, Mapping) and source != "features":
-        raise UsageError("references by sentence id require features and sentence_ids")
+    if isinstance(references, Mapping) and source not in ("features", "lists"):
+        raise UsageError("references by sentence id require features, or lists in memory")
 
 
 def _check_domains(**arguments: Any) -> None:
@@ -322,9 +333,42 @@ def _find_held_out(settings: LearningSettings, lists: Any, references: Any) -> G
     return GivenData(
         heldout_lists=_take_lists(lists, "heldout_lists"),
         heldout_references=(
-            None if references is None else load_references(references, "heldout_references")
+            None
+            if references is None
+            else _load_references(references, lists, "heldout_references")
         ),
+        has_bare_heldout=isinstance(references, Mapping),
     )
+
+
+def _load_references(
+    references: Any, lists: Any, what: str = "references"
+) -> Sequence[Sequence[bytes]]:
+    """Return the references of lists as ``[reference][line]``.
+
+    Args:
+        references: as for ``load_references``, or a mapping of sentence ids.
+        lists: the lists; empty if the data are others.
+        what: the argument, for messages.
+    """
+    if not isinstance(references, Mapping):
+        return load_references(references, what)
+    given = [lists] if isinstance(lists, NBest | str | PathLike) else list(lists)
+    every = [each for each in given if isinstance(each, NBest)]
+    if not every or len(every) < len(given) or any(each.ids != every[0].ids for each in every):
+        raise UsageError(
+            f"{what} by sentence id require features, or lists in memory with the same ids"
+        )
+    numbers = np.concatenate([each.sentence_ids for each in every])
+    known, places = np.unique(numbers, return_inverse=True)
+    ids = [every[0].ids[n] if every[0].ids else n for n in known.tolist()]
+    found = arrange_references(references, SentenceNumbers(places.reshape(-1), ids), what)
+    # Lines of sentences without hypotheses are never read.
+    lines = [[b""] * (int(known[-1]) + 1) for _ in found]
+    for texts, line in zip(found, lines, strict=True):
+        for number, text in zip(known.tolist(), texts, strict=True):
+            line[number] = text
+    return lines
 
 
 def _take_lists(lists: Any, what: str) -> tuple[StrPath | NBestList, ...]:

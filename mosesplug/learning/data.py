@@ -179,6 +179,8 @@ def read_held_out_lists(
         own = arrange_held_out(parse_score_sources(options.scores), own)
     added = _find_held_out_features(settings, options)
     options = replace(options, scores=own, add_feature=added)
+    if given.has_bare_heldout:
+        options = replace(options, ids=False)
     lists = load_lists(
         files,
         references,

@@ -159,7 +159,8 @@ class GivenData:
         graph_start: starting weights of search graphs.
         graph_names: names of features that search graphs must have.
         names, dense: as for ``load_lists``.
-        heldout_lists, heldout_references: held-out lists, and the lines of their references.
+        heldout_lists, heldout_references, has_bare_heldout: held-out lists, the lines of their
+            references, and as ``has_bare_references``.
         domains: the domain of each source sentence.
     """
 
@@ -175,6 +176,7 @@ class GivenData:
     dense: Sequence[str] | None = None
     heldout_lists: tuple[StrPath | NBestList, ...] = ()
     heldout_references: Sequence[Sequence[bytes]] | None = None
+    has_bare_heldout: bool = False
     domains: Domains | None = None
 
 

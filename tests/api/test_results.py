@@ -114,8 +114,8 @@ def test_tables_of_weights_and_lists(fit: mosesplug.Fit) -> None:
     ]
     lists = mosesplug.NBest([0, 1], ["a", "b"], [[1.0], [2.0]], names=["id"], scores=[3, 4])
     assert list(lists.table) == [
-        {"id": 0, "hyp": "a", "id_": 1.0, "score": 3.0},
-        {"id": 1, "hyp": "b", "id_": 2.0, "score": 4.0},
+        {"id": 0, "hyp": "a", "id_": 1.0, "model_score": 3.0},
+        {"id": 1, "hyp": "b", "id_": 2.0, "model_score": 4.0},
     ]
 
 

@@ -20,11 +20,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from formats.errors import quote
-from formats.nbest.block import NBestList
+from formats.errors import FormatError, quote
+from formats.nbest.block import NBestList, concatenate
 from formats.nbest.entry import BLANKS, Place
 from formats.nbest.json_objects import (
     LIST_KEYS,
@@ -48,7 +48,7 @@ from formats.nbest.list_format import (
 from formats.nbest.regroup import join_sentences
 from formats.text import StrPath
 
-__all__ = ["LIST_FORMAT"]
+__all__ = ["LIST_FORMAT", "parse_values"]
 
 BLOCK_ROWS = 20_000
 _ARRAY = re.compile(rb'\[\s*(?:["\[{]|$)')
@@ -92,22 +92,50 @@ def _read_blocks(path: StrPath, options: ListOptions, ids: SentenceIds) -> Itera
     return join_sentences(_parse(path, options, ids))
 
 
+def parse_values(
+    values: Iterable[Any], name: str, options: ListOptions, ids: SentenceIds
+) -> NBestList:
+    """Return the lists of values in memory, which are the elements of an array.
+
+    Args:
+        values: sentences, of JSON's types.
+        name: what errors call them; the line is the number of the sentence, from 1.
+        options, ids: as for ``ListFormat.read_blocks``.
+
+    Raises:
+        FormatError: a sentence has another form than the first one.
+    """
+    places = ((value, Place(name, number)) for number, value in enumerate(values, start=1))
+    objects = _sentences(places, options.group_size)
+    blocks = list(join_sentences(_blocks(objects, name, options, ids)))
+    if not blocks:
+        raise FormatError("there are no hypotheses", path=name, remedy="Give one sentence or more")
+    return concatenate(blocks)
+
+
 def _parse(path: StrPath, options: ListOptions, ids: SentenceIds) -> Iterator[NBestList]:
     """Yield blocks that may end within a sentence."""
     reader = JsonReader(path)
+    yield from _blocks(_objects(reader, options.group_size), reader.path, options, ids)
+
+
+def _blocks(
+    objects: Iterable[_Found], name: str, options: ListOptions, ids: SentenceIds
+) -> Iterator[NBestList]:
+    """Yield blocks of about ``BLOCK_ROWS`` hypotheses."""
     form: ListForm | None = None
     rows: list[JsonHypothesis] = []
     lines: list[int] = []
-    for number, (found, place) in enumerate(_objects(reader, options.group_size)):
+    for number, (found, place) in enumerate(objects):
         form = form or ListForm.of_object(found, options, place)
         hypotheses = list(iter_hypotheses(found, form, number, place))
         rows += hypotheses
         lines += [place.line] * len(hypotheses)
         if len(rows) >= BLOCK_ROWS:
-            yield make_json_block(reader.path, rows, lines, form, ids)
+            yield make_json_block(name, rows, lines, form, ids)
             rows, lines = [], []
     if rows and form is not None:
-        yield make_json_block(reader.path, rows, lines, form, ids)
+        yield make_json_block(name, rows, lines, form, ids)
 
 
 def _objects(reader: JsonReader, group_size: int | None) -> Iterator[_Found]:
@@ -133,9 +161,28 @@ def _array(reader: JsonReader, group_size: int | None, *, is_first: bool) -> Ite
     """Yield the sentences of an array, or the array as a sentence."""
     begin = reader.place
     own: list[Any] = []
-    for element, place in reader.items():
+    yield from _sentences(reader.items(), group_size, own)
+    if not own:
+        return
+    if is_first and not reader.peek():
+        raise _without_sentences(len(own), begin)
+    yield {LIST_KEYS[0]: own}, begin
+
+
+def _sentences(
+    elements: Iterable[tuple[Any, Place]], group_size: int | None, own: list[Any] | None = None
+) -> Iterator[_Found]:
+    """Yield the sentences of an array.
+
+    Args:
+        elements: its elements with their places.
+        group_size: number of hypotheses of each sentence, if elements are hypotheses.
+        own: takes hypotheses that name no sentence; None: they are errors.
+    """
+    waiting: list[Any] = []
+    for element, place in elements:
         if not _is_hypothesis(element):
-            if own or group_size is not None:
+            if waiting or group_size is not None:
                 raise place.error(
                     "the array has a sentence where json:N has hypotheses"
                     if group_size is not None
@@ -144,24 +191,27 @@ def _array(reader: JsonReader, group_size: int | None, *, is_first: bool) -> Ite
                 )
             yield _wrap(element, place), place
             continue
-        own.append(element)
-        if len(own) == group_size:
-            yield {LIST_KEYS[0]: own}, place
-            own = []
-    if not own:
-        return
-    if group_size is not None:
-        raise _not_a_multiple(group_size, begin)
-    if is_first and not reader.peek():
-        raise begin.error(
-            f"the array has {len(own)} hypotheses, and nothing says of which sentences",
-            "Give the number for each sentence (--format json:N), or write an array for each: "
-            '[["a b", "a c"], ["d"]]',
-        )
-    yield {LIST_KEYS[0]: own}, begin
+        waiting.append(element)
+        if len(waiting) == group_size:
+            yield {LIST_KEYS[0]: waiting}, place
+            waiting = []
+        elif own is None and group_size is None:
+            raise _without_sentences(1, place)
+    if group_size is not None and waiting:
+        raise _not_a_multiple(group_size, place)
+    if own is not None:
+        own += waiting
 
 
-def _not_a_multiple(group_size: int, place: Place) -> Exception:
+def _without_sentences(count: int, place: Place) -> FormatError:
+    return place.error(
+        f"the array has {count} hypotheses, and nothing says of which sentences",
+        "Give the number for each sentence (--format json:N), or write an array for each: "
+        '[["a b", "a c"], ["d"]]',
+    )
+
+
+def _not_a_multiple(group_size: int, place: Place) -> FormatError:
     return place.error(
         f"the number of hypotheses is not a multiple of {group_size}",
         "Every sentence needs the same number of hypotheses with json:N; otherwise write an array "

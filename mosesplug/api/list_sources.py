@@ -1,0 +1,227 @@
+"""n-best lists in a caller's form: data frames, and nested lists ``[sentence][hypothesis]``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from os import PathLike
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.errors import FormatError
+from formats.nbest.json_objects import LIST_KEYS
+from formats.nbest.list_format import ID_NAMES, TEXT_NAMES, ListOptions, SentenceIds
+from formats.nbest.readers.documents import parse_values
+from mosesplug.api.arrays import FeatureArrays, convert_features, encode_texts
+from mosesplug.api.nbest import NBest, make_block
+from mosesplug.errors import DataError, UsageError
+from mosesplug.features import FeatureSpace
+from mosesplug.tuning_set import SparseRows
+
+__all__ = ["FRAME_IDS", "MODEL_SCORE", "Frame", "ListSource", "convert_lists", "is_frame"]
+
+
+class Frame(Protocol):
+    """A table with named columns: of pandas, Polars, Arrow, or of this package."""
+
+    def __getitem__(self, name: str, /) -> Any:
+        """Return a column by name."""
+
+
+ListSource = (
+    NBest | str | PathLike[str] | Frame | Mapping[str, Sequence[Any]] | Sequence[Sequence[Any]]
+)
+"""n-best lists: in memory, their file, a data frame, or nested lists ``[sentence][hypothesis]``."""
+
+
+FRAME_IDS = (*ID_NAMES, "sentence")
+"""Names of the column with the sentence id of a data frame."""
+
+MODEL_SCORE = "model_score"
+"""Name of the column with the model score."""
+
+_SKIPPED = "-"
+
+
+def convert_lists(
+    lists: Any, columns: Sequence[str] | str | None = None, what: str = "lists"
+) -> Any:
+    """Return lists with data frames and nested lists as ``NBest``; other forms as they are.
+
+    Args:
+        lists: an ``NBest``; a file; a data frame; nested lists, ``[sentence][hypothesis]`` or by
+            sentence id; or several of the first three.
+        columns: names of the columns of data frames to read; None: all.
+        what: the argument, for messages.
+
+    Raises:
+        UsageError: a data frame lacks a column, or has others than numbers, or unsorted rows.
+        DataError: a hypothesis has another form than the first one, or a value is not finite.
+    """
+    if lists is None or isinstance(lists, NBest | str | PathLike):
+        return lists
+    if is_frame(lists):
+        return _convert_frame(lists, _split(columns), what)
+    if isinstance(lists, Mapping):
+        values = [{"id": name, "hyps": rows} for name, rows in lists.items()]
+        return _convert_nested(values, what)
+    if hasattr(lists, "shape"):
+        if len(lists.shape) == 2 and np.asarray(lists).dtype.kind in "USO":
+            return _convert_nested(np.asarray(lists).tolist(), what)
+        return lists
+    if not isinstance(lists, Iterable):
+        return lists
+    every = list(lists)
+    if every and all(isinstance(each, list | tuple | Mapping) for each in every):
+        for place, each in enumerate(every):
+            if isinstance(each, Mapping) and not {*ID_NAMES, *LIST_KEYS} & each.keys():
+                raise UsageError(
+                    f"{what}[{place}] has no sentence id: call it id, or give a list of hypotheses "
+                    "for each sentence, [sentence][hypothesis]"
+                )
+        return _convert_nested(every, what)
+    names = _split(columns)
+    return [
+        _convert_frame(each, names, f"{what}[{place}]") if is_frame(each) else each
+        for place, each in enumerate(every)
+    ]
+
+
+def is_frame(value: Any) -> bool:
+    """Return whether a value is a table with named columns: of pandas, Polars, Arrow or here."""
+    return not isinstance(value, Mapping | type) and _find_names(value) is not None
+
+
+def _find_names(frame: Any) -> list[str] | None:
+    """Return the names of the columns; None if it is no table."""
+    for attribute in ("column_names", "columns"):
+        names = getattr(frame, attribute, None)
+        if names is not None and hasattr(frame, "__getitem__"):
+            return [str(name) for name in names]
+    return None
+
+
+def _split(columns: Sequence[str] | str | None) -> list[str] | None:
+    if columns is None:
+        return None
+    return columns.split(",") if isinstance(columns, str) else [str(name) for name in columns]
+
+
+def _convert_frame(frame: Any, wanted: Sequence[str] | None, what: str) -> NBest:
+    """Return the lists of a data frame, one hypothesis a row."""
+    names = _find_names(frame) or []
+    if wanted is not None:
+        if missing := [name for name in wanted if name != _SKIPPED and name not in names]:
+            raise UsageError(
+                f"{what} has no column {missing[0]!r}, only {', '.join(names)}: name its columns"
+            )
+        names = [name for name in names if name in wanted]
+    identifier = _find_column(names, FRAME_IDS, what)
+    text = _find_column(names, TEXT_NAMES, what)
+    if identifier is None:
+        raise UsageError(
+            f"{what} has no column of sentence ids, only {', '.join(names)}: call it id"
+        )
+    others = [name for name in names if name not in (identifier, text, MODEL_SCORE)]
+    numbers, ids = _number_rows(_read(frame, identifier), f"{what}[{identifier!r}]")
+    texts = None
+    if text is not None:
+        texts = encode_texts(_read(frame, text).tolist(), f"{what}[{text!r}]", len(numbers))
+    features = _read_features(frame, others, len(numbers), what)
+    scores = None
+    if MODEL_SCORE in names:
+        scores = np.asarray(_read(frame, MODEL_SCORE), dtype=np.float64)
+    return NBest.of_block(make_block(numbers, texts, features, scores), ids)
+
+
+def _find_column(names: Sequence[str], known: Sequence[str], what: str) -> str | None:
+    """Return the column with one of these names."""
+    found = [name for name in names if name in known]
+    if len(found) > 1:
+        raise UsageError(
+            f"{what}: the columns {' and '.join(found)} have the same meaning: choose columns, as "
+            f"columns={[name for name in names if name not in found[1:]]}"
+        )
+    return found[0] if found else None
+
+
+def _read(frame: Any, name: str) -> NDArray[Any]:
+    return np.asarray(frame[name])
+
+
+def _number_rows(values: NDArray[Any], what: str) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Return the sentence of each row, and the ids if they are texts."""
+    if values.dtype.kind in "iu":
+        numbers = values.astype(np.int64)
+        if len(numbers) and numbers.min() < 0:
+            row = int(np.argmin(numbers))
+            raise DataError(f"{what} is {numbers[row]} in row {row}: give lines from 0, or texts")
+        known = SentenceIds()
+    else:
+        known = SentenceIds()
+        for row, value in enumerate(values.tolist()):
+            if not isinstance(value, str):
+                raise DataError(f"{what} is {value!r} in row {row}: give integers, or texts")
+        numbers = np.array([known.number(value) for value in values.tolist()], dtype=np.int64)
+    if (np.diff(numbers) < 0).any():
+        row = int(np.argmax(np.diff(numbers) < 0)) + 1
+        raise UsageError(
+            f"{what} is {values[row]!s} in row {row}, after other sentences: sort the rows by it, "
+            "as sort_values(..., kind='stable')"
+        )
+    return numbers, known.names
+
+
+def _read_features(frame: Any, names: Sequence[str], count: int, what: str) -> FeatureArrays:
+    """Return columns of numbers as dense features."""
+    if not names:
+        none = SparseRows(
+            np.zeros(count + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32)
+        )
+        return FeatureArrays(
+            FeatureSpace((), ()), np.zeros((count, 0), np.float32), none, np.zeros(0, np.int64)
+        )
+    columns = []
+    for name in names:
+        column = _read(frame, name)
+        if column.dtype.kind not in "biuf":
+            rest = [each for each in _find_names(frame) or [] if each != name]
+            raise UsageError(
+                f"{what}[{name!r}] has the type {column.dtype}, no numbers: choose columns, as "
+                f"columns={rest}"
+            )
+        columns.append(column)
+    return convert_features(np.column_stack(columns), names)
+
+
+def _convert_nested(values: Sequence[Any], what: str) -> NBest:
+    """Return the lists of nested values: texts, texts with scores, or mappings."""
+    ids = SentenceIds()
+    try:
+        block = parse_values(map(_simplify, values), what, ListOptions(), ids)
+    except FormatError as error:
+        place = what if error.line is None else f"{what}[{error.line - 1}]"
+        remedy = "" if error.remedy is None else f". {error.remedy}"
+        message = error.message.replace("a JSON ", "a ")
+        raise DataError(f"{place}: {message}{remedy}") from None
+    return NBest.of_block(block, ids.names)
+
+
+def _simplify(value: Any) -> Any:
+    """Return a value with JSON's types; others, such as tensors, become None."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogateescape")
+    if isinstance(value, Mapping):
+        return {str(name): _simplify(each) for name, each in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: _simplify(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, list | tuple):
+        return [_simplify(each) for each in value]
+    dimensions = getattr(value, "ndim", None)
+    if dimensions == 0 and hasattr(value, "item"):
+        return value.item()
+    return value.tolist() if dimensions == 1 and hasattr(value, "tolist") else None
