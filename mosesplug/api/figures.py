@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.text import write_atomic
-from mosesplug.api.arguments import Progress, open_progress
+from mosesplug.api.arguments import Progress, name_keywords, open_progress
+from mosesplug.api.keywords import spell_argument
 from mosesplug.api.run import Run
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
@@ -26,6 +27,7 @@ from mosesplug.reporting.data import ReportData
 from mosesplug.reporting.figures import check_figure, render_png, require_matplotlib
 from mosesplug.reporting.fit_figures import FitData, check_fit_figure, draw_fit_figure
 from mosesplug.reporting.page import render_page
+from mosesplug.settings.learning import LearningSettings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -123,6 +125,7 @@ def report(
     figure: str | None = None,
     references: str | PathLike[str] | None = None,
     source: str | PathLike[str] | None = None,
+    ids: bool | None = None,
     sentences: int = 5,
     sentence: int | None = None,
     dpi: int = 300,
@@ -138,6 +141,7 @@ def report(
         figure: write this figure as PNG instead of the page; see ``Run.plot`` for the names.
         references: file of the references, or their prefix; None leaves them out.
         source: file of the source sentences; None leaves them out.
+        ids: whether lines of these files begin with sentence ids, as for ``optimize``.
         sentences: number of the worst and of the best sentences to show.
         sentence: the sentence whose search graph is drawn; None selects a small one.
         dpi: dots per inch of a PNG.
@@ -166,14 +170,18 @@ def report(
     if figure is not None:
         check_figure(figure)
     require_matplotlib()
-    text = ParallelText.read(
-        None if source is None else Path(source), None if references is None else Path(references)
-    )
     where, store = (run.path, run.store) if isinstance(run, Run) else (run, None)
     with (
         open_run(Path(where), opened=store) as stored,
         open_progress(progress) as show_progress,
     ):
+        with name_keywords(LearningSettings, spell_argument):
+            text = ParallelText.read(
+                None if source is None else Path(source),
+                None if references is None else Path(references),
+                stored.store.sentence_ids,
+                ids,
+            )
         steps = gather_report_steps(stored, text, sentences, sentence, report_metrics)
         for done, data in enumerate(steps, start=1):  # noqa: B007 - the last one is complete
             show_progress(done, len(STEPS), "parts of the report")

@@ -24,9 +24,9 @@ from mosesplug.api.statistics import StatisticsMetric, convert_scores, convert_s
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.inputs import LearningData, make_list_data
-from mosesplug.learning.lists.references import arrange_lines
 from mosesplug.learning.weights import StartingWeights
 from mosesplug.metrics import Metric
+from mosesplug.sentence_ids import arrange_lines
 from mosesplug.tuning.decoding.lists import read_decoded
 from mosesplug.tuning_set import SparseRows, TuningSet
 

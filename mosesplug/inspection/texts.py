@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mosesplug.errors import DataError
+from mosesplug.sentence_ids import arrange_lines
 
 __all__ = ["ParallelText", "decode_text", "format_translations", "mark_invalid_utf8"]
 
@@ -24,18 +25,33 @@ class ParallelText:
     references: Sequence[Sequence[bytes]] = ()
 
     @classmethod
-    def read(cls, source: Path | None, references: Path | None) -> ParallelText:
+    def read(
+        cls,
+        source: Path | None,
+        references: Path | None,
+        names: Sequence[str] = (),
+        ids: bool | None = None,
+    ) -> ParallelText:
         """Read the files that are given; references may be a prefix of several files.
+
+        Args:
+            source: the source sentences, or None.
+            references: the references, or None.
+            names: the sentence ids of the run that are texts; empty if they are numbers.
+            ids: whether lines begin with sentence ids; None: ``begins_with_ids`` decides.
 
         Raises:
             FormatError: a file cannot be read.
+            DataError: a sentence has no line, or it cannot be decided whether lines begin with ids.
         """
         from formats.references import read_references
         from formats.text import read_lines
 
+        sources = [] if source is None else [read_lines(source)]
+        lines = [] if references is None else read_references(references)
+        arranged = arrange_lines(sources, names, f"{source}", ids)
         return cls(
-            () if source is None else read_lines(source),
-            () if references is None else read_references(references),
+            arranged[0] if arranged else (), arrange_lines(lines, names, f"{references}", ids)
         )
 
     def check_length(self, n_sentences: int) -> None:

@@ -32,7 +32,6 @@ from mosesplug.forest.pruning import prune_to_edges
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.large_arrays import keep_freed_memory
 from mosesplug.learning.lists.merging import References, name_references, read_lines_of
-from mosesplug.learning.lists.references import arrange_lines
 from mosesplug.learning.weights import (
     StartingWeights,
     find_graph_weights,
@@ -40,6 +39,7 @@ from mosesplug.learning.weights import (
 )
 from mosesplug.metrics import Metric, PreparedReferences
 from mosesplug.optimizers import Algorithm, Problem
+from mosesplug.sentence_ids import arrange_lines
 from mosesplug.tuning.graphs.features import UNKNOWN_WORD
 from mosesplug.tuning.graphs.problem import add_graphs
 from mosesplug.tuning.graphs.reading import start_reading

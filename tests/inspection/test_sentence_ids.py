@@ -103,6 +103,27 @@ def test_references_and_scores_are_matched_by_ids(run: Run) -> None:
     assert "a hypothesis of sentence 'utt-b': score" in run(*same, "--scores", "Q=scores")[2]
 
 
+def test_references_are_shown_by_ids(run: Run) -> None:
+    for place, lines in (("refs", ["utt-a yes", "utt-b a house"]), ("plain", ["a house", "yes"])):
+        Path(place).write_text("".join(f"{line}\n" for line in lines))
+        _, out, _ = run("nbest", "show", "store", "utt-b", "--refs", place)
+        assert "reference  a house\n" in out
+        _, out, _ = run("nbest", "diff", "store", "utt-a", "--refs", place)
+        assert "reference  yes\n" in out
+        _, out, _ = run("nbest", "grep", "store", "yes", "--in", "reference", "--refs", place)
+        assert out == "utt-a\treference\t0\tyes\n"
+    Path("source").write_text("utt-a ja\nutt-b ein Haus\n")
+    assert "source     ein Haus\n" in run("nbest", "show", "store", "0", "--source", "source")[1]
+    Path("other").write_text("v-1 a house\nv-2 yes\nv-3 no more\n")
+    code, _, error = run("nbest", "show", "store", "utt-b", "--refs", "other")
+    assert code == 1
+    assert (
+        "other:1: the line begins with 'v-1', which looks like an id, but the lists have" in error
+    )
+    code, _, error = run("nbest", "show", "store", "utt-b", "--refs", "other", "--no-ids")
+    assert "the reference has 3 lines, but the run has 2 sentences" in error
+
+
 def test_stores_without_ids_and_damaged_ids(tmp_path: Path, run: Run) -> None:
     with NBestStore.open("store", writable=True) as store:
         assert store.sentence_ids == ("utt-b", "utt-a")

@@ -16,6 +16,7 @@ from mosesplug.cli.shared.parameters import (
     Output,
     Quiet,
     References,
+    SentenceIdsOfLines,
     SparseWeights,
 )
 from mosesplug.errors import UsageError, count_noun
@@ -110,6 +111,7 @@ def nbest(
 def oracle(
     graphs: Graphs,
     refs: References = None,
+    ids: SentenceIdsOfLines = None,
     weights: GraphWeights = None,
     sparse_weights: SparseWeights = None,
     sentence: Annotated[
@@ -147,11 +149,12 @@ def oracle(
     from mosesplug.forest.oracles.corpus import model_oracles
     from mosesplug.inspection.graphs import find_graph_oracles, read_oracle_graphs
     from mosesplug.learning.weighted_graphs import read_weighted_graphs
+    from mosesplug.sentence_ids import arrange_lines
 
     method: GraphOracleMethod = "linear" if linear else "sentence" if sentence else "greedy"
     inputs = _find_inputs(graphs, weights, sparse_weights) + reference_files(refs)
     check_output(output, inputs=inputs)
-    references = read_references(refs)
+    references = arrange_lines(read_references(refs), (), f"{refs}", ids)
     known = _read_weights(weights, sparse_weights, graphs)
     with progress_bar(quiet) as progress:
         prepared = []

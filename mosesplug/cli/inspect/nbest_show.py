@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -13,6 +12,7 @@ from mosesplug.cli.shared.parameters import (
     Json,
     References,
     SentenceId,
+    SentenceIdsOfLines,
     Source,
     Store,
     StoreWeights,
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from mosesplug.cli.shared.tables import Cell
     from mosesplug.inspection.iterations import IterationDifference, SentenceChange
+    from mosesplug.inspection.run import StoredRun
     from mosesplug.inspection.sentence import ScoredHypothesis, SentenceHypotheses, SortKey
     from mosesplug.inspection.texts import ParallelText
 
@@ -49,6 +50,7 @@ def show(
     ] = False,
     source: Source = None,
     refs: References = None,
+    ids: SentenceIdsOfLines = None,
     json: Json = False,
 ) -> None:
     """Show the hypotheses of one sentence with their scores and roles.
@@ -73,7 +75,7 @@ def show(
             run.find_sentence(sentence),
             iteration=parse_iteration(iteration),
             weights=run.arrange_weights(read_weights_of(weights)),
-            text=ParallelText.read(source, refs),
+            text=ParallelText.read(source, refs, run.store.sentence_ids, ids),
             by=cast("SortKey", sort),
         )
     shown = [each for place, each in enumerate(found.hypotheses) if place < top or each.roles]
@@ -110,6 +112,7 @@ def diff(
     weights: StoreWeights = None,
     source: Source = None,
     refs: References = None,
+    ids: SentenceIdsOfLines = None,
     top: Annotated[
         int,
         typer.Option(min=0, help="With --iterations, number of changed sentences to show."),
@@ -135,14 +138,15 @@ def diff(
     from mosesplug.inspection.texts import ParallelText
     from mosesplug.inspection.weights.sources import read_weights_of
 
-    text = ParallelText.read(source, refs)
     if iterations is not None:
         if sentence is not None or weights is not None or iteration != "all":
             raise UsageError(
                 "--iterations compares whole iterations, each at its own weights: leave SENTENCE, "
                 "--iteration and --weights out"
             )
-        _diff_iterations(store, iterations, top, text, json)
+        with open_run(store, with_lists=True) as run:
+            text = ParallelText.read(source, refs, run.store.sentence_ids, ids)
+            _diff_iterations(run, iterations, top, text, json)
         return
     if sentence is None:
         raise UsageError("name a SENTENCE, or two iterations: --iterations A B")
@@ -152,7 +156,7 @@ def diff(
             run.find_sentence(sentence),
             iteration=parse_iteration(iteration),
             weights=run.arrange_weights(read_weights_of(weights)),
-            text=text,
+            text=ParallelText.read(source, refs, run.store.sentence_ids, ids),
         )
     a, b = found.find(first or "1-best"), found.find(second or "oracle")
     contrasts = compare_hypotheses(found.names, a, b)
@@ -255,15 +259,13 @@ def _draw_bar(share: float) -> str:
 
 
 def _diff_iterations(
-    store: Path, iterations: tuple[int, int], top: int, text: ParallelText, json: bool
+    run: StoredRun, iterations: tuple[int, int], top: int, text: ParallelText, json: bool
 ) -> None:
     from mosesplug.cli.shared.output import print_json
     from mosesplug.inspection.iterations import compare_iterations
-    from mosesplug.inspection.run import open_run
 
-    with open_run(store, with_lists=True) as run:
-        text.check_length(run.n_sentences)
-        found = compare_iterations(run, *iterations)
+    text.check_length(run.n_sentences)
+    found = compare_iterations(run, *iterations)
     if json:
         rows = [{**asdict(each), "overlap": each.overlap} for each in found.sentences]
         print_json({**asdict(found), "sentences": rows})

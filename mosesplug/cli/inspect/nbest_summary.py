@@ -16,6 +16,7 @@ from mosesplug.cli.shared.parameters import (
     IterationOption,
     Json,
     References,
+    SentenceIdsOfLines,
     Source,
     Store,
     parse_iteration,
@@ -131,6 +132,7 @@ def grep(
     ] = None,
     source: Source = None,
     refs: References = None,
+    ids: SentenceIdsOfLines = None,
     json: Json = False,
 ) -> None:
     """Print every text in which a pattern occurs.
@@ -157,7 +159,8 @@ def grep(
         raise UsageError(f"{pattern!r} is not a regular expression: {error}") from None
     hits, rows, count = [], [], 0
     with open_run(store, with_lists="hypothesis" in wanted) as run:
-        for hit in search_run(run, compiled, ParallelText.read(source, refs), wanted):
+        text = ParallelText.read(source, refs, run.store.sentence_ids, ids)
+        for hit in search_run(run, compiled, text, wanted):
             sentence = "-" if hit.sentence is None else run.name_sentence(hit.sentence)
             row = (sentence, hit.field, str(hit.number), hit.text)
             if json:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from mosesplug.cli.shared.inputs import OUTPUT
-from mosesplug.cli.shared.parameters import Quiet, References, Source, Store
+from mosesplug.cli.shared.parameters import Quiet, References, SentenceIdsOfLines, Source, Store
 
 __all__ = ["report"]
 
@@ -26,6 +26,7 @@ def report(
     ] = None,
     refs: References = None,
     source: Source = None,
+    ids: SentenceIdsOfLines = None,
     sentences: Annotated[
         int, typer.Option(min=0, help="Number of worst and of best sentences to show.")
     ] = 5,
@@ -57,6 +58,7 @@ def report(
             figure=png,
             references=refs,
             source=source,
+            ids=ids,
             sentences=sentences,
             sentence=sentence,
             dpi=dpi,

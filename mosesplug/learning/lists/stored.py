@@ -19,7 +19,6 @@ from mosesplug.learning.lists.merging import (
     read_lines_of,
 )
 from mosesplug.learning.lists.outside import find_metric_of, make_outside_metrics
-from mosesplug.learning.lists.references import arrange_lines
 from mosesplug.learning.lists.scores_by_text import find_scores
 from mosesplug.learning.lists.text_notes import note_text_signs
 from mosesplug.learning.watched import (
@@ -36,6 +35,7 @@ from mosesplug.metrics.protocol import needs_outside, needs_texts
 from mosesplug.metrics.registry import metric_of_signature
 from mosesplug.moses_tools.scoring import ScorerInput
 from mosesplug.optimizers import Progress
+from mosesplug.sentence_ids import arrange_lines
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.scores import ScoreSource, parse_score_sources
 from mosesplug.settings.spellings import spell_range

@@ -25,8 +25,9 @@ from mosesplug.learning.lists.blocks import (
     scan_lists,
 )
 from mosesplug.learning.lists.merging import load_lists
-from mosesplug.learning.lists.references import arrange_lines, match_references
+from mosesplug.learning.lists.references import match_references
 from mosesplug.metrics import metric
+from mosesplug.sentence_ids import arrange_lines
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings, parse_renames
 from tests.store.toys import Hypothesis, make_list
 
@@ -231,11 +232,11 @@ def test_json_objects_without_ids_stand_for_their_texts(lists: Path, file: str) 
     [
         (
             [b"u1 c", b"u2 a", b"u2 b"],
-            r"refs:3: the id 'u2' has two references. Remove one",
+            r"refs:3: the id 'u2' has two lines. Remove one",
         ),
         (
             [b"u2 a"],
-            r"refs: the sentence id 'u1' of the lists has no reference",
+            r"refs: the sentence id 'u1' of the lists has no line",
         ),
         (
             [b"v%d a" % number for number in range(5)],
@@ -251,7 +252,7 @@ def test_references_of_other_ids(lists: Path, lines: list[bytes], message: str) 
 
 def test_an_id_without_reference(lists: Path) -> None:
     Path("moses").write_bytes(MOSES + b"u7 ||| d ||| LM0= 1 TM0= 1 1 ||| 1\n")
-    with pytest.raises(DataError, match="refs: the sentence id 'u7' of the lists has no reference"):
+    with pytest.raises(DataError, match="refs: the sentence id 'u7' of the lists has no line"):
         match_references([Path("moses")], NO_SETTINGS, [LINES], "refs")
 
 
