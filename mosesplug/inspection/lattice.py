@@ -19,8 +19,8 @@ from mosesplug.tuning_set import TuningSet
 
 __all__ = ["describe_lattice"]
 
-_EDGES = 14
-"""Number of edges that are still readable in a picture."""
+_ALTERNATIVES = 10
+"""Number of edges to show beside those of the best translation."""
 
 _ENDS = (b"<s>", b"</s>")
 
@@ -56,7 +56,7 @@ def describe_lattice(
         )
         best: tuple[int, int, int, Hypergraph, int] | None = None
         for number, graph in candidates:
-            part = prune_to_edges(graph, weights.astype(np.float32), _EDGES)
+            part = _keep_best(graph, weights.astype(np.float32))
             for column in range(len(run.names)):
                 parts = len(_trace_envelope(part, weights, column))
                 if best is None or parts > best[0]:
@@ -65,6 +65,12 @@ def describe_lattice(
             return None
         _, number, column, part, whole = best
         return _describe(run, merged, number, column, part, whole)
+
+
+def _keep_best(graph: Hypergraph, weights: NDArray[np.float32]) -> Hypergraph:
+    """Return the edges of the best translation, and some alternatives to them."""
+    best = prune_to_edges(graph, weights, 1)
+    return prune_to_edges(graph, weights, best.n_edges + _ALTERNATIVES)
 
 
 def _find_newest_graph(graphs: StoredGraphs, sentence: int) -> Hypergraph:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
 from mosesplug.evaluation.error_rates import display_score, is_error_rate
+from mosesplug.inspection.configuration import describe_configuration, describe_outcome
 from mosesplug.inspection.lattice import describe_lattice
 from mosesplug.inspection.list_statistics import measure_features
 from mosesplug.inspection.lists import (
@@ -117,7 +118,8 @@ def _describe_run(run: StoredRun) -> ReportData:
         metric=run.metric.name,
         sentence_metric=run.metric.sentence_metric,
         signature=run.signature,
-        facts=_describe_configuration(run),
+        facts=describe_configuration(run),
+        outcome=describe_outcome(run),
         iterations=tuple(map(describe_iteration, run.records)),
         names=run.names,
         sparse=tuple(active[:_SPARSE]),
@@ -174,18 +176,6 @@ def describe_iteration(record: IterationRecord) -> IterationFacts:
         seconds_optimizing=0.0 if result is None else result.seconds_optimizing,
         weights=start.weights.normalize().dense,
     )
-
-
-def _describe_configuration(run: StoredRun) -> dict[str, str]:
-    start = read_start(run.records[-1])
-    return {
-        "sentences": str(run.n_sentences),
-        "iterations": str(len(run.records)),
-        "weights": run.weights_origin,
-        "seed": str(start.seed),
-        **start.settings,
-        "decoder": " ".join(start.command) or "none",
-    }
 
 
 def _find_worst_and_best(

@@ -42,6 +42,7 @@ class StoredRun:
         names: names of the dense columns, printable.
         weights: the run's result, or the latest weights that are known.
         weights_origin: what these weights are, in words.
+        summary: that of the finished run; None before its end, and for a copy of a store.
     """
 
     path: Path
@@ -50,6 +51,7 @@ class StoredRun:
     names: tuple[str, ...]
     weights: Weights
     weights_origin: str
+    summary: StoredSummary | None
 
     @property
     def signature(self) -> str:
@@ -165,23 +167,33 @@ def open_run(
     """
     with open_run_store(path, with_lists=with_lists, opened=opened) as (place, store):
         records = store.iterations()
-        names, weights, origin = _read_result(records, place)
+        summary = _find_summary(place)
+        names, weights, origin = _read_result(records, place, summary)
         if store.space is not None:
             names = store.space.names[: store.space.n_dense]
         names = tuple(map(mark_invalid_utf8, names))
-        yield StoredRun(place, store, records, names, weights, origin)
+        yield StoredRun(place, store, records, names, weights, origin, summary)
+
+
+def _find_summary(store: Path) -> StoredSummary | None:
+    workspace = Workspace(store.parent, 0)
+    # A copy of a store may lie beside the summary of another run.
+    if workspace.store != store or not workspace.summary.is_file():
+        return None
+    with _blame_summary(workspace.summary):
+        return StoredSummary.read(workspace.summary)
 
 
 def _read_result(
-    records: tuple[IterationRecord, ...], store: Path
+    records: tuple[IterationRecord, ...], store: Path, summary: StoredSummary | None
 ) -> tuple[tuple[str, ...], Weights, str]:
     """Return dense names, the result or else the latest weights, and their origin."""
     last = records[-1]
     decoded = read_start(last).weights
-    workspace = Workspace(store.parent, 0)
-    # A copy of a store may lie beside the summary of another run.
-    if workspace.store == store and workspace.summary.is_file():
-        names, weights = _read_summary(workspace.summary, len(decoded.dense))
+    if summary is not None:
+        workspace = Workspace(store.parent, 0)
+        with _blame_summary(summary.path):
+            names, weights = summary.weights(len(decoded.dense))
         written = (path for path in workspace.results if path.is_file())
         file = next(written, workspace.tuned_config)
         return names, weights, f"the result, those of {file.name}"
@@ -191,10 +203,11 @@ def _read_result(
     return names, decoded, f"those that iteration {last.iteration} was decoded with"
 
 
-def _read_summary(path: Path, n_dense: int) -> tuple[tuple[str, ...], Weights]:
-    """Return the dense names and the weights of ``summary.json``; dense ones first."""
+@contextmanager
+def _blame_summary(path: Path) -> Iterator[None]:
+    """Say what to do about a damaged ``summary.json``."""
     try:
-        return StoredSummary.read(path).weights(n_dense)
+        yield
     except DataError as error:
         raise DataError(
             f"{path} is not the summary of this run: remove it to use the last iteration's weights"

@@ -28,7 +28,7 @@ from mosesplug.reporting.analysis_tables import (
     tabulate_words,
 )
 from mosesplug.reporting.bars import BAR_STYLE, BarGroup, render_bars, render_legend
-from mosesplug.reporting.document import DARK_STYLE, render_document, render_section
+from mosesplug.reporting.document import render_document, render_section
 from mosesplug.reporting.tables import render_table
 
 __all__ = ["render_analysis"]
@@ -43,13 +43,9 @@ body { max-width: 78rem; }
 .chart svg { margin-bottom: .75rem; } .chart td:first-child { white-space: nowrap; }
 td:nth-child(2):not(.n) { min-width: 6rem; }
 h3 { font-size: 1rem; margin: 1.25rem 0 .4rem; overflow-wrap: anywhere; }
-dd mark { background: none; color: inherit; text-decoration: underline wavy #dc2626;
+dd mark { background: none; color: inherit; text-decoration: underline wavy #ef4444;
   text-underline-offset: .2em; }
-@media screen and (prefers-color-scheme: dark) {
-  dd mark { text-decoration-color: #f87171; }
-}
 """
-    + DARK_STYLE
     + BAR_STYLE
 )
 

@@ -15,6 +15,7 @@ __all__ = [
     "IterationFacts",
     "LatticeFacts",
     "LatticeLine",
+    "OutcomeFacts",
     "ReportData",
     "SentenceFacts",
     "WatchedScores",
@@ -50,6 +51,23 @@ class IterationFacts:
     seconds_decoding: float
     seconds_optimizing: float
     weights: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class OutcomeFacts:
+    """How a run went.
+
+    Attributes:
+        algorithm: its name.
+        reason: why the run ended; empty if it has not.
+        weights: what the resulting weights are, and their score.
+        warnings: signs that something is wrong, in sentences.
+    """
+
+    algorithm: str
+    reason: str
+    weights: str
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -197,6 +215,7 @@ class ReportData:
         sentence_metric: name of the metric of single sentences.
         signature: the metric's signature.
         facts: settings and other facts by name, in order.
+        outcome: None if it is unknown.
         iterations: all iterations.
         names: names of the dense columns.
         features: the dense features; empty if the lists are in other stores.
@@ -225,3 +244,4 @@ class ReportData:
     best: tuple[SentenceFacts, ...] = ()
     lattice: LatticeFacts | None = None
     watched_scores: tuple[WatchedScores, ...] = ()
+    outcome: OutcomeFacts | None = None

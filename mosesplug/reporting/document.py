@@ -1,65 +1,112 @@
 """The frame of a page: one self-contained HTML file.
 
-The page is for screens of any width and for paper.
+The page is for screens of any width and for paper, and light or dark as the reader prefers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from html import escape
 
-__all__ = ["DARK_STYLE", "render_document", "render_section"]
+from mosesplug.escapes import escape_controls
+
+__all__ = ["render_columns", "render_document", "render_facts", "render_section"]
 
 _STYLE = """
-:root { color-scheme: light; }
-body { font: 15px/1.5 system-ui, sans-serif; color: #0f172a; background: white;
-  max-width: 60rem; margin: 0 auto; padding: 1rem; }
-h1 { font-size: 1.5rem; margin: 0 0 .25rem; } h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; }
-p.note { color: #475569; margin: .25rem 0 .75rem; }
+:root { color-scheme: light; --paper: #ffffff; --ink: #0f172a; --faint: #475569; --rule: #94a3b8;
+  --stripe: #f8fafc; --edge: #cbd5e1; --link: #1d4ed8; --warning: #b45309; }
+@media screen and (prefers-color-scheme: dark) {
+  :root { color-scheme: dark; --paper: #0f172a; --ink: #e2e8f0; --faint: #94a3b8; --rule: #64748b;
+    --stripe: #1e293b; --edge: #475569; --link: #93c5fd; --warning: #fbbf24; }
+}
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
+  max-width: 64rem; margin: 0 auto; padding: 1rem; overflow-wrap: break-word; }
+h1 { font-size: 1.5rem; margin: 0 0 .25rem; overflow-wrap: anywhere; }
+h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; }
+a { color: var(--link); } nav { margin: 1rem 0; }
+nav a { margin-right: 1rem; display: inline-block; }
+p.note { color: var(--faint); margin: .25rem 0 .75rem; }
+p.warning { border-left: 3px solid var(--warning); padding-left: .75rem; margin: .5rem 0; }
 code { font-size: .85em; overflow-wrap: anywhere; }
-.wide { overflow-x: auto; } svg { max-width: 100%; height: auto; display: block; }
+.wide { overflow-x: auto; }
+svg { max-width: 100%; height: auto; display: block; } svg text { fill: currentColor; }
+.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(27rem, 100%), 1fr));
+  gap: 0 2rem; }
+.small { display: grid; grid-template-columns: repeat(auto-fill, minmax(10.5rem, 1fr));
+  gap: .5rem 1rem; }
+#lattice svg { max-width: none; margin-bottom: 1rem; }
+.graph { display: flex; flex-wrap: wrap; gap: 1rem 2rem; align-items: flex-start; }
+.graph figure { max-width: 100%; }
 table { border-collapse: collapse; font-size: .85rem; } th, td { padding: .2rem .6rem; }
-th { text-align: left; border-bottom: 1px solid #94a3b8; } td.n, th.n { text-align: right;
+th { text-align: left; border-bottom: 1px solid var(--rule); } td.n, th.n { text-align: right;
   white-space: nowrap; font-variant-numeric: tabular-nums; }
-tr:nth-child(even) td { background: #f8fafc; }
-td { overflow-wrap: anywhere; } dl { margin: .5rem 0 1rem; }
-dt { color: #475569; font-size: .8rem; }
-dd { margin: 0 0 .3rem; overflow-wrap: anywhere; } .sentence { border-left: 3px solid #cbd5e1;
+tr:nth-child(even) td { background: var(--stripe); }
+td + td { overflow-wrap: anywhere; } dl { margin: .5rem 0 1rem; }
+dt { color: var(--faint); font-size: .8rem; }
+dd { margin: 0 0 .3rem; overflow-wrap: anywhere; }
+dl.facts, dl.columns { display: grid; grid-template-columns: max-content minmax(0, 1fr);
+  gap: .1rem 1rem; } dl.facts dt, dl.columns dt { font-size: .85rem; }
+dl.facts dd, dl.columns dd { margin: 0; font-size: .85rem; }
+.sentence { border-left: 3px solid var(--edge);
   padding-left: .75rem; margin: 1rem 0; break-inside: avoid; }
+@media (max-width: 30rem) { body { padding: 1rem .75rem; } th, td { padding: .2rem .35rem; }
+  table { font-size: .8rem; } }
 @media print { body { max-width: none; font-size: 10pt; } h2 { break-after: avoid; }
-  figure { break-inside: avoid; } }
+  figure { break-inside: avoid; } nav { display: none; } }
 figure { margin: 0; }
 """
 
-DARK_STYLE = """
-@media screen and (prefers-color-scheme: dark) {
-  :root { color-scheme: dark; } body { color: #e2e8f0; background: #0f172a; }
-  p.note, dt { color: #94a3b8; } th { border-bottom-color: #64748b; }
-  tr:nth-child(even) td { background: #1e293b; } .sentence { border-left-color: #475569; }
-}
-"""
-"""CSS of pages without pictures of matplotlib, which are light."""
+_HEADING = re.compile('<h2 id="([^"]*)">(.*?)</h2>')
+
+_FEWEST = 4
+"""Number of sections from which a page has a list of its contents."""
 
 
 def render_document(title: str, sections: Iterable[str], style: str = "") -> str:
-    """Return a whole page.
+    """Return a whole page, with a list of its contents if it has many sections.
 
     Args:
         title: the title of the window.
-        sections: the HTML of the page, in order.
+        sections: the HTML of the page, in order; the first is its head.
         style: CSS beside that of all pages.
     """
-    body = "\n".join(sections)
+    head, *others = sections
+    body = "\n".join(others)
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<link rel="icon" href="data:,">\n'
-        f"<title>{escape(title)}</title>\n<style>{_STYLE}{style}</style>\n</head>\n<body>\n{body}\n"
-        "</body>\n</html>\n"
+        f"<title>{escape(title)}</title>\n<style>{_STYLE}{style}</style>\n</head>\n<body>\n"
+        f"{head}\n{_list_contents(body)}{body}\n</body>\n</html>\n"
     )
+
+
+def _list_contents(body: str) -> str:
+    links = [f'<a href="#{name}">{heading}</a>' for name, heading in _HEADING.findall(body)]
+    return f"<nav>{chr(10).join(links)}</nav>\n" if len(links) >= _FEWEST else ""
 
 
 def render_section(heading: str, note: str, content: str) -> str:
     """Return a section of a page; ``content`` is HTML."""
+    name = re.sub(r"\W+", "-", heading.lower()).strip("-")
     paragraph = f'<p class="note">{escape(note)}</p>\n' if note else ""
-    return f"<h2>{escape(heading)}</h2>\n{paragraph}{content}"
+    return f'<section>\n<h2 id="{name}">{escape(heading)}</h2>\n{paragraph}{content}\n</section>'
+
+
+def render_facts(facts: Mapping[str, str]) -> str:
+    """Return names and values, one below the other."""
+    return _render_terms("facts", facts)
+
+
+def render_columns(meanings: Mapping[str, str]) -> str:
+    """Return what the columns of a table mean."""
+    return _render_terms("columns", meanings)
+
+
+def _render_terms(kind: str, terms: Mapping[str, str]) -> str:
+    items = "".join(
+        f"<dt>{escape(escape_controls(name))}</dt><dd>{escape(escape_controls(text))}</dd>\n"
+        for name, text in terms.items()
+    )
+    return f'<dl class="{kind}">\n{items}</dl>\n'

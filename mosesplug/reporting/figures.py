@@ -7,14 +7,17 @@ that readers can search and copy it. The same data give the same bytes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mosesplug.errors import UsageError, suggest
+from mosesplug.evaluation.error_rates import is_error_rate
 from mosesplug.reporting.data import ErrorSurface, ReportData
 from mosesplug.reporting.lattice import draw_envelope, draw_lattice
+from mosesplug.reporting.palette import AMBER, BLUE, GRAY, RED, TEAL, follow_the_page
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,11 +32,19 @@ __all__ = [
     "draw_figure",
     "draw_with_style",
     "has_matplotlib",
+    "label_score",
     "render_png",
     "render_surface_png",
+    "render_surface_svgs",
     "render_svg",
     "require_matplotlib",
 ]
+
+_WIDTH = 4.8
+"""Inches. On a screen of 390 pixels, the text of a figure of this width is still readable."""
+
+_SMALL = (2.3, 1.6)
+"""Inches of one error surface on a page that has many."""
 
 _STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
@@ -54,6 +65,9 @@ _COLORED = 20
 """Number of features that have a color and a line of the legend: those with the largest weights.
 There are as many colors."""
 
+_LEGEND_COLUMNS = 3
+"""Columns of that legend."""
+
 
 def _draw_scores(figure: Figure, data: ReportData) -> None:
     """Draw scores over iterations: decoded, reached in the lists, held out, oracle."""
@@ -68,9 +82,9 @@ def _draw_scores(figure: Figure, data: ReportData) -> None:
         known = [(n, value) for n, value in zip(numbers, values, strict=True) if value is not None]
         if known:
             axes.plot(*zip(*known, strict=True), style, label=label, markersize=4)
-    axes.set_ylabel(data.metric)
+    axes.set_ylabel(label_score(data))
     _over_iterations(axes, numbers)
-    axes.legend()
+    _add_legend_above(axes)
 
 
 def _draw_weights(figure: Figure, data: ReportData) -> None:
@@ -83,7 +97,7 @@ def _draw_weights(figure: Figure, data: ReportData) -> None:
     heaviest = sorted(range(len(last)), key=lambda column: -last[column])
     colored = sorted(heaviest[:_COLORED])
     # The legend needs as much room as it has lines.
-    figure.set_size_inches(7.0, max(3.4, 0.6 + 0.16 * len(colored)))
+    figure.set_size_inches(_WIDTH, 3.0 + 0.16 * -(-len(colored) // _LEGEND_COLUMNS))
     axes = figure.subplots()
     numbers = [facts.number for facts in data.iterations]
 
@@ -94,7 +108,7 @@ def _draw_weights(figure: Figure, data: ReportData) -> None:
     colors = colormaps["tab20"]
     # The others first, so that they are behind.
     others = [
-        draw(column, color="#cbd5e1", linewidth=0.8)
+        draw(column, color=GRAY, linewidth=0.8, alpha=0.5)
         for column in range(len(last))
         if column not in colored
     ]
@@ -109,20 +123,25 @@ def _draw_weights(figure: Figure, data: ReportData) -> None:
     axes.set_ylabel("weight / L1 norm")
     _over_iterations(axes, numbers)
     # Explicit, since matplotlib leaves out labels that begin with an underscore.
-    axes.legend(lines, names, loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=7)
+    axes.legend(
+        lines,
+        names,
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.18),
+        ncols=_LEGEND_COLUMNS,
+        fontsize=7,
+    )
 
 
 def _draw_growth(figure: Figure, data: ReportData) -> None:
     """Draw the numbers of all and of new hypotheses of each iteration."""
     axes = figure.subplots()
     numbers = [facts.number for facts in data.iterations]
-    axes.bar(
-        numbers, [f.hypotheses for f in data.iterations], color="#cbd5e1", label="in the lists"
-    )
-    axes.bar(numbers, [f.new_hypotheses for f in data.iterations], color="#2563eb", label="new")
+    axes.bar(numbers, [f.hypotheses for f in data.iterations], color=GRAY, label="in the lists")
+    axes.bar(numbers, [f.new_hypotheses for f in data.iterations], color=BLUE, label="new")
     axes.set_ylabel("hypotheses")
     _over_iterations(axes, numbers)
-    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    _add_legend_above(axes)
 
 
 def _draw_times(figure: Figure, data: ReportData) -> None:
@@ -131,11 +150,11 @@ def _draw_times(figure: Figure, data: ReportData) -> None:
     numbers = [facts.number for facts in data.iterations]
     decoding = np.array([facts.seconds_decoding for facts in data.iterations])
     optimizing = np.array([facts.seconds_optimizing for facts in data.iterations])
-    axes.bar(numbers, decoding, color="#0f766e", label="decoding")
-    axes.bar(numbers, optimizing, bottom=decoding, color="#f59e0b", label="optimizing")
+    axes.bar(numbers, decoding, color=TEAL, label="decoding")
+    axes.bar(numbers, optimizing, bottom=decoding, color=AMBER, label="optimizing")
     axes.set_ylabel("seconds")
     _over_iterations(axes, numbers)
-    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    _add_legend_above(axes)
 
 
 def _draw_coverage(figure: Figure, data: ReportData) -> None:
@@ -149,8 +168,8 @@ def _draw_coverage(figure: Figure, data: ReportData) -> None:
     axes.set_xticks(data.coverage.ranks, [str(rank) for rank in data.coverage.ranks])
     axes.minorticks_off()
     axes.set_xlabel("hypotheses of each list")
-    axes.set_ylabel(data.metric)
-    axes.legend()
+    axes.set_ylabel(label_score(data))
+    _add_legend_above(axes)
 
 
 def _draw_surfaces(figure: Figure, data: ReportData) -> None:
@@ -161,31 +180,35 @@ def _draw_surfaces(figure: Figure, data: ReportData) -> None:
         )
     columns = min(3, len(data.surfaces))
     rows = -(-len(data.surfaces) // columns)
-    figure.set_size_inches(max(4.0, 8.0 / 3.0 * columns), max(2.2, 1.7 * rows))
+    figure.set_size_inches(_SMALL[0] * columns, max(2.2, _SMALL[1] * rows))
     grid = list(figure.subplots(rows, columns, squeeze=False, sharey=True).flat)
     for axes, surface in zip(grid, data.surfaces, strict=False):
-        axes.stairs(surface.scores, surface.ends, color="#2563eb", linewidth=0.9, baseline=None)
-        axes.axvline(surface.weight, color="#dc2626", linewidth=0.8)
-        axes.set_title(surface.name, fontsize=8)
-        axes.tick_params(labelsize=7)
+        _draw_surface(axes, surface)
     for axes in grid[len(data.surfaces) :]:
         axes.remove()
-    figure.supylabel(data.metric, fontsize=9)
+    figure.supylabel(label_score(data), fontsize=9)
+
+
+def _draw_surface(axes: Axes, surface: ErrorSurface) -> None:
+    axes.stairs(surface.scores, surface.ends, color=BLUE, linewidth=0.9, baseline=None)
+    axes.axvline(surface.weight, color=RED, linewidth=0.8)
+    axes.set_title(surface.name, fontsize=8)
+    axes.tick_params(labelsize=8)
 
 
 def _draw_features(figure: Figure, data: ReportData) -> None:
     """Draw weight times spread of each feature, and its correlation with the metric."""
     if not data.features:
         raise UsageError("there are no dense features or no lists in this store, so none to draw")
-    figure.set_size_inches(8.0, 0.6 + 0.24 * len(data.features))
+    figure.set_size_inches(_WIDTH, 0.8 + 0.22 * len(data.features))
     left, right = figure.subplots(1, 2, sharey=True)
     places = np.arange(len(data.features))
-    left.barh(places, [f.weight * f.spread for f in data.features], color="#2563eb")
-    right.barh(places, np.nan_to_num([f.correlation for f in data.features]), color="#0f766e")
+    left.barh(places, [f.weight * f.spread for f in data.features], color=BLUE)
+    right.barh(places, np.nan_to_num([f.correlation for f in data.features]), color=TEAL)
     left.set_yticks(places, [f.name for f in data.features], fontsize=7)
     left.invert_yaxis()
-    left.set_xlabel("weight × spread in a sentence")
-    right.set_xlabel(f"correlation with {data.sentence_metric} in a sentence")
+    left.set_xlabel("weight × spread", fontsize=8)
+    right.set_xlabel(f"correlation with {data.sentence_metric}", fontsize=8)
 
 
 FIGURES: Mapping[str, Callable[[Figure, ReportData], None]] = MappingProxyType(
@@ -202,6 +225,11 @@ FIGURES: Mapping[str, Callable[[Figure, ReportData], None]] = MappingProxyType(
     }
 )
 """The figures by name."""
+
+
+def label_score(data: ReportData) -> str:
+    """Return what the scores of a run are; of an error rate they are 1 minus the rate."""
+    return f"1 - {data.metric}" if is_error_rate(data.signature) else data.metric
 
 
 def has_matplotlib() -> bool:
@@ -245,13 +273,38 @@ def draw_figure(name: str, data: ReportData) -> Drawing:
 
 
 def render_svg(name: str, data: ReportData) -> str:
-    """Return a figure as an ``<svg>`` element, without an XML declaration.
+    """Return a figure as an ``<svg>`` element, in the colors of the page that it is on.
 
     Raises:
         UsageError: matplotlib is missing, or the run has no data for this figure.
     """
-    text = _render(name, data, format="svg", metadata={"Date": None}).decode()
-    return text[text.index("<svg") :]
+    return _save_svg(lambda figure: FIGURES[name](figure, data), name)
+
+
+def render_surface_svgs(data: ReportData) -> list[str]:
+    """Return each error surface as a small ``<svg>`` element; all have the same range of scores.
+
+    Raises:
+        UsageError: matplotlib is missing.
+    """
+    scores = [score for surface in data.surfaces for score in surface.scores.tolist()]
+    margin = 0.05 * (max(scores) - min(scores)) or 0.01
+
+    def draw(figure: Figure, surface: ErrorSurface) -> None:
+        figure.set_size_inches(*_SMALL)
+        axes = figure.subplots()
+        _draw_surface(axes, surface)
+        axes.set_ylim(min(scores) - margin, max(scores) + margin)
+
+    return [
+        _save_svg(partial(draw, surface=surface), f"surface {place}")
+        for place, surface in enumerate(data.surfaces)
+    ]
+
+
+def _save_svg(draw: Callable[[Figure], None], name: str) -> str:
+    text = _save(draw, name, format="svg", metadata={"Date": None}).decode()
+    return follow_the_page(text[text.index("<svg") :])
 
 
 def render_png(name: str, data: ReportData, dots_per_inch: int = 300) -> bytes:
@@ -272,8 +325,8 @@ def render_surface_png(surface: ErrorSurface, metric: str) -> bytes:
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
-        axes.stairs(surface.scores, surface.ends, color="#2563eb", linewidth=1.0, baseline=None)
-        axes.axvline(surface.weight, color="#dc2626", linewidth=0.8)
+        _draw_surface(axes, surface)
+        axes.set_title("")
         axes.set_xlabel(surface.name)
         axes.set_ylabel(metric)
 
@@ -302,9 +355,14 @@ def draw_with_style(draw: Callable[[Figure], None]) -> Drawing:
 
     style: Any = _STYLE
     with matplotlib.rc_context(style):
-        figure = Drawing(figsize=(7.0, 3.4))
+        figure = Drawing(figsize=(_WIDTH, 3.0))
         draw(figure)
     return figure
+
+
+def _add_legend_above(axes: Axes) -> None:
+    """Add a legend where it hides nothing."""
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, fontsize=8)
 
 
 def _over_iterations(axes: Axes, numbers: list[int]) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from mosesplug.errors import UsageError, suggest
 from mosesplug.reporting.data import ReportData
 from mosesplug.reporting.figures import FIGURES, draw_with_style, require_matplotlib
+from mosesplug.reporting.palette import BLUE, RED
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,16 +44,16 @@ class FitData:
 
 def _draw_weights(figure: Figure, data: FitData) -> None:
     """Draw the weights before and after learning."""
-    figure.set_size_inches(7.0, 1.0 + 0.24 * len(data.names))
+    figure.set_size_inches(4.8, 1.2 + 0.22 * len(data.names))
     axes = figure.subplots()
     places = np.arange(len(data.names))
-    axes.barh(places, data.learned_weights, height=0.75, color="#2563eb", label="learned")
-    axes.scatter(data.start, places, marker="|", s=90, color="#dc2626", label="start", zorder=3)
+    axes.barh(places, data.learned_weights, height=0.75, color=BLUE, label="learned")
+    axes.scatter(data.start, places, marker="|", s=90, color=RED, label="start", zorder=3)
     axes.axvline(0.0, color="black", linewidth=0.6)
     axes.set_yticks(places, data.names, fontsize=8)
     axes.invert_yaxis()
     axes.set_xlabel("weight / L1 norm")
-    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
 
 
 def _draw_history(figure: Figure, data: FitData) -> None:

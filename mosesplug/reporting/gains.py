@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from mosesplug.reporting.document import DARK_STYLE, render_document, render_section
+from mosesplug.reporting.document import render_document, render_section
 from mosesplug.reporting.scatter import SCATTER_STYLE, Axis, Mark, render_scatter
 from mosesplug.reporting.tables import TextTable, format_blocks, render_table
 
@@ -118,7 +118,7 @@ def render_gains(
         warnings: what a reader should check.
     """
     parts = [f"<h1>{escape(title)}</h1>", f'<p class="note">{escape(summary)}</p>']
-    parts += [f"<p><strong>warning:</strong> {escape(each)}</p>" for each in warnings]
+    parts += [f'<p class="warning"><b>Warning:</b> {escape(each)}</p>' for each in warnings]
     if gains:
         tables = "".join(map(render_gain, gains))
         parts.append(render_section("Gains", _TESTS, tables))
@@ -128,7 +128,7 @@ def render_gains(
     parts.append(
         render_section("Weights", "", render_table(("feature", "start", "learned"), rows, left=1))
     )
-    return render_document(title, parts, DARK_STYLE + SCATTER_STYLE)
+    return render_document(title, parts, SCATTER_STYLE)
 
 
 def _render_trade_offs(found: TradeOffs) -> str:
@@ -136,12 +136,12 @@ def _render_trade_offs(found: TradeOffs) -> str:
         f"Scores on {found.sentences}. Better is to the right and up. No weights shown are better "
         "by both metrics than Pareto-optimal ones."
     )
-    plots = "".join(
-        f"<h3>{escape(found.metrics[0])} and {escape(found.metrics[metric])}</h3>\n"
-        + _render_plot(found, metric)
+    plots = "\n".join(
+        f"<div><h3>{escape(found.metrics[0])} and {escape(found.metrics[metric])}</h3>\n"
+        f"{_render_plot(found, metric)}</div>"
         for metric in range(1, len(found.metrics))
     )
-    return render_section("Trade-offs", note, _LEGEND + plots)
+    return render_section("Trade-offs", note, f'{_LEGEND}<div class="figures">\n{plots}\n</div>')
 
 
 def _render_plot(found: TradeOffs, metric: int) -> str:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from unicodedata import east_asian_width
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
 from mosesplug.reporting.data import LatticeFacts, ReportData
+from mosesplug.reporting.palette import GRAY, SERIES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,22 +23,55 @@ if TYPE_CHECKING:
 __all__ = ["draw_envelope", "draw_lattice"]
 
 _LONGEST = 60
+"""Characters of a translation in the legend of its envelope."""
 
-_TIP = 0.95
-"""Position of an arc's head, as a share of its length."""
+_FONT = 8.0
+"""Points of the words on edges."""
 
-_SHARES = (0.5, 0.35, 0.65)
-"""Positions of the words on arcs that leave one node, different so that they do not overlap."""
+_PHRASE = 18
+"""Characters of a line of words; longer phrases have several lines."""
+
+_NARROW, _WIDE = 0.66, 1.05
+"""Width of a character as a share of the size of the font, and that of an East Asian one."""
+
+_GAP = 0.18
+"""Inches between boxes of words, and between a box and a node."""
+
+_POINT = 1 / 72
+"""Inches of a point."""
 
 _XY = tuple[float, float]
 
-_COLORS = ("#2563eb", "#dc2626", "#0f766e", "#f59e0b", "#7c3aed", "#db2777", "#0891b2", "#65a30d")
+
+@dataclass(frozen=True)
+class _Box:
+    """The words of an edge, and the room that they need.
+
+    Attributes:
+        start, end: the nodes of the edge.
+        text: the words, in lines.
+        width, height: in inches.
+    """
+
+    start: int
+    end: int
+    text: str
+    width: float
+    height: float
+
+    @classmethod
+    def of_edge(cls, start: int, end: int, words: str) -> _Box:
+        lines = textwrap.wrap(words, _PHRASE, break_long_words=False) or [""]
+        size = _FONT * _POINT
+        width = max(map(_measure, lines)) * size + 0.12
+        return cls(start, end, "\n".join(lines), width, 1.3 * len(lines) * size + 0.1)
 
 
 def draw_lattice(figure: Figure, data: ReportData) -> None:
-    """Draw nodes by their distance from the start, and an arc for each edge.
+    """Draw nodes by their distance from the start, which is at the top, and edges as words.
 
-    The start is on the left.
+    The words of edges that end at the same distance are beside each other, so that none covers
+    another, however long the sentence is.
     """
     facts = _require_lattice(data)
     if not facts.edges:
@@ -40,94 +79,118 @@ def draw_lattice(figure: Figure, data: ReportData) -> None:
             f"the search graph of sentence {facts.sentence} has edges with several tail nodes, "
             "which cannot be drawn: draw its envelope"
         )
-    places = _place_nodes(facts)
-    figure.set_size_inches(9.0, 1.4 + 0.75 * (1 + max(y for _, y in places.values())))
+    boxes = [_Box.of_edge(*edge) for edge in facts.edges]
+    nodes, places, height = _place(boxes)
+    reach = 0.2 + max(
+        *(abs(x) + 0.5 * box.width for box, (x, _) in zip(boxes, places, strict=True)),
+        *(abs(x) for x, _ in nodes.values()),
+    )
+    figure.set_size_inches(2.0 * reach, height + 0.5)
     axes = figure.subplots()
     axes.set_axis_off()
-    seen: dict[tuple[int, int], int] = {}
-    leaving: dict[int, int] = {}
-    for start, end, words in facts.edges:
-        parallel = seen[start, end] = seen.get((start, end), -1) + 1
-        turn = leaving[start] = leaving.get(start, -1) + 1
-        share = _SHARES[(turn + start) % len(_SHARES)]
-        # An arc that passes other nodes goes around them.
-        bend = 0.18 + 0.4 * parallel + (0.15 if places[end][0] - places[start][0] > 1 else 0.0)
-        _draw_arc(axes, places[start], places[end], words, bend, share)
-    x, y = zip(*places.values(), strict=True)
-    axes.scatter(x, y, s=90, color="white", edgecolor="black", zorder=3)
-    axes.scatter(*places[max(places)], s=30, color="black", zorder=4)
-    axes.set_xlim(-0.3, max(x for x, _ in places.values()) + 0.3)
-    axes.margins(y=0.25)
-    axes.autoscale_view(scalex=False)
+    axes.set_xlim(-reach, reach)
+    axes.set_ylim(height, 0.0)
+    for box, place in zip(boxes, places, strict=True):
+        _draw_edge(axes, box, place, nodes)
+    x, y = zip(*nodes.values(), strict=True)
+    axes.scatter(x, y, s=40, color="white", edgecolor="black", zorder=4)
+    axes.scatter(*nodes[max(nodes)], s=12, color="black", zorder=5)
     axes.set_title(
         f"sentence {facts.sentence}: the best {len(facts.edges)} of {facts.whole} edges", fontsize=9
     )
 
 
-def _draw_arc(axes: Axes, start: _XY, end: _XY, words: str, bend: float, share: float) -> None:
-    """Draw an arrow that is bent upwards, with words at a share of its length."""
-    from matplotlib.patches import FancyArrowPatch
-    from matplotlib.path import Path
-
-    middle = (0.5 * (start[0] + end[0]), 0.5 * (start[1] + end[1]) + bend * (end[0] - start[0]))
-    # The head ends at the circle of the node.
-    turn, tip = _interpolate(start, middle, _TIP), _find_on_curve(start, middle, end, _TIP)
-    curve = Path([start, turn, tip], [Path.MOVETO, Path.CURVE3, Path.CURVE3])
-    axes.add_patch(FancyArrowPatch(path=curve, arrowstyle="-|>", color="#64748b", mutation_scale=9))
+def _draw_edge(axes: Axes, box: _Box, place: _XY, nodes: Mapping[int, _XY]) -> None:
+    """Draw the words of an edge between a line from its tail and an arrow to its head."""
+    x, y = place
+    axes.plot([nodes[box.start][0], x], [nodes[box.start][1], y], color=GRAY, linewidth=0.9)
+    axes.annotate(
+        "",
+        nodes[box.end],
+        (x, y),
+        arrowprops={"arrowstyle": "-|>", "color": GRAY, "shrinkA": 0, "shrinkB": 3.5},
+    )
     axes.text(
-        *_find_on_curve(start, middle, end, share),
-        words,
-        fontsize=7.5,
+        x,
+        y,
+        box.text,
+        fontsize=_FONT,
         ha="center",
         va="center",
-        bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"},
+        zorder=3,
+        bbox={"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": GRAY},
     )
 
 
-def _interpolate(one: _XY, other: _XY, share: float) -> _XY:
-    return (one[0] + share * (other[0] - one[0]), one[1] + share * (other[1] - one[1]))
+def _place(boxes: Sequence[_Box]) -> tuple[dict[int, _XY], list[_XY], float]:
+    """Return the places of nodes and of boxes, and the height of all, in inches.
 
-
-def _find_on_curve(start: _XY, middle: _XY, end: _XY, share: float) -> _XY:
-    """Return a point of the quadratic Bezier curve."""
-    return _interpolate(_interpolate(start, middle, share), _interpolate(middle, end, share), share)
-
-
-def _place_nodes(facts: LatticeFacts) -> dict[int, _XY]:
-    """Place nodes: x by the longest path from the start, y near their predecessors."""
-    depth: dict[int, int] = {0: 0}
-    before: dict[int, list[int]] = {}
-    for start, end, _ in facts.edges:
-        depth[end] = max(depth.get(end, 0), depth.get(start, 0) + 1)
-        before.setdefault(end, []).append(start)
-    columns: dict[int, list[int]] = {}
-    for node in sorted(depth):
-        columns.setdefault(depth[node], []).append(node)
-    tallest = max(map(len, columns.values()))
+    x counts from the middle, y from the top. Nodes with the same longest path from the start are
+    in one row. The boxes of the edges that end there are in the row above.
+    """
+    depth = {box.start: 0 for box in boxes}
+    for box in sorted(boxes, key=lambda box: box.start):
+        depth[box.end] = max(depth.get(box.end, 0), depth[box.start] + 1)
+    rows = sorted(set(depth.values()))
+    nodes = _spread([node for node in sorted(depth) if depth[node] == 0], 0.12)
     places: dict[int, _XY] = {}
-    for column, nodes in sorted(columns.items()):
-        # In the order of their predecessors, so that fewer arrows cross.
-        nodes.sort(key=lambda node: _mean([places[each][1] for each in before.get(node, [])]))
-        for level, node in enumerate(nodes):
-            places[node] = (float(column), level + 0.5 * (tallest - len(nodes)))
-    return places
+    y = 0.12
+    for row in rows[1:]:
+        # In the order of their tails, so that fewer lines cross.
+        above = [number for number, box in enumerate(boxes) if depth[box.end] == row]
+        above.sort(key=lambda number: (nodes[boxes[number].start][0], boxes[number].end))
+        tallest = max(boxes[number].height for number in above)
+        y += _GAP + 0.5 * tallest
+        width = sum(boxes[number].width for number in above) + _GAP * (len(above) - 1)
+        left = -0.5 * width
+        for number in above:
+            places[number] = (left + 0.5 * boxes[number].width, y)
+            left += boxes[number].width + _GAP
+        y += _GAP + 0.5 * tallest
+        here = sorted({boxes[number].end for number in above})
+        middles = {
+            node: _mean([places[number][0] for number in above if boxes[number].end == node])
+            for node in here
+        }
+        nodes |= _keep_apart(middles, y)
+    return nodes, [places[number] for number in range(len(boxes))], y + 0.12
 
 
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values) if values else 0.0
+def _spread(nodes: Sequence[int], y: float) -> dict[int, _XY]:
+    return {node: (_GAP * (place - 0.5 * (len(nodes) - 1)), y) for place, node in enumerate(nodes)}
+
+
+def _keep_apart(middles: Mapping[int, float], y: float) -> dict[int, _XY]:
+    """Return places at these x, or to the right of them where two nodes would touch."""
+    placed: dict[int, _XY] = {}
+    least = -math.inf
+    for node in sorted(middles, key=middles.__getitem__):
+        x = max(middles[node], least)
+        placed[node] = (x, y)
+        least = x + _GAP
+    return placed
+
+
+def _measure(text: str) -> float:
+    """Return the width of a text, as a multiple of the size of its font."""
+    return sum(_WIDE if east_asian_width(letter) in "WF" else _NARROW for letter in text)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
 
 
 def draw_envelope(figure: Figure, data: ReportData) -> None:
     """Draw the model scores on the envelope, and below it the sentence scores."""
     facts = _require_lattice(data)
-    figure.set_size_inches(8.0, 4.6)
+    figure.set_size_inches(4.8, 3.8 + 0.15 * len(facts.lines))
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1])
     span = _find_span(facts)
     shown, labels = [], []
-    for number, line in enumerate(facts.lines):
+    for number, line in enumerate(facts.lines, start=1):
         if line.end < span[0] or line.start > span[1]:
             continue
-        color = _COLORS[number % len(_COLORS)]
+        color = SERIES[number % len(SERIES)]
         scores = line.intercept + line.slope * (span - facts.weight)
         label = line.text if len(line.text) <= _LONGEST else line.text[: _LONGEST - 3] + "..."
         upper.plot(span, scores, color=color, linewidth=0.6, alpha=0.5)
@@ -138,7 +201,7 @@ def draw_envelope(figure: Figure, data: ReportData) -> None:
             color=color,
             linewidth=2.2,
         )
-        labels.append(label)
+        labels.append(f"{number}: {label}")
         if line.score is not None:
             lower.plot(inside, [line.score, line.score], color=color, linewidth=2.2)
     for axes in (upper, lower):
@@ -147,7 +210,7 @@ def draw_envelope(figure: Figure, data: ReportData) -> None:
     lower.set_ylabel(data.sentence_metric)
     lower.set_xlabel(f"weight of {facts.feature} (dotted: the result)")
     # Explicit, since matplotlib leaves out labels that begin with an underscore.
-    upper.legend(shown, labels, fontsize=6.5)
+    lower.legend(shown, labels, fontsize=7.5, loc="upper left", bbox_to_anchor=(-0.1, -0.45))
     title = f"sentence {facts.sentence}: the upper envelope along {facts.feature}"
     upper.set_title(title, fontsize=9)
 

@@ -15,8 +15,13 @@ from mosesplug.errors import count_noun
 from mosesplug.evaluation.error_rates import display_score, is_error_rate
 from mosesplug.evaluation.trade_offs import find_front
 from mosesplug.reporting.data import ReportData, SentenceFacts, WatchedScores
-from mosesplug.reporting.document import render_document, render_section
-from mosesplug.reporting.figures import render_svg
+from mosesplug.reporting.document import (
+    render_columns,
+    render_document,
+    render_facts,
+    render_section,
+)
+from mosesplug.reporting.figures import label_score, render_surface_svgs, render_svg
 from mosesplug.reporting.scatter import SCATTER_STYLE, Axis, Mark, render_scatter
 from mosesplug.reporting.tables import format_score, render_table
 
@@ -25,22 +30,57 @@ __all__ = ["render_page"]
 _HELD_OUT = 4
 """Column of the held-out score in the table of iterations."""
 
-_FIGURES = (
-    ("Scores", "scores", "The oracle is found by a greedy search over all hypotheses so far."),
-    ("Weights", "weights", "Those that each iteration was decoded with, over their L1 norm."),
+_COLUMNS = {
+    "iteration": "Decoding of the tuning set, then optimizing; of an online run, an epoch.",
+    "in lists": "What the optimizer reached in the merged lists. It is optimistic: with the new "
+    "weights, the decoder finds other hypotheses.",
+    "oracle": "The best choice among all hypotheses so far, by greedy search: about what the best "
+    "conceivable weights could reach in the lists.",
+    "held out": "The best score of the held-out text in the iteration.",
+    "hypotheses": "In the n-best lists of the iteration.",
+    "new": "Hypotheses that no earlier iteration had. When hardly any is new, further iterations "
+    "change little.",
+    "decoding": "Wall time of the decoder.",
+    "optimizing": "Wall time of the optimizer.",
+}
+
+_FEATURE_COLUMNS = {
+    "weight": "In the result, divided by the sum of the absolute dense weights (L1 norm).",
+    "mean": "Mean value over all distinct hypotheses.",
+    "spread": "Standard deviation of the values in a sentence, mean over the sentences. A feature "
+    "matters as much as its weight times its spread.",
+    "active": "Share of the hypotheses whose value is not 0.",
+    "correlation": "Of the value with the sentence score of a hypothesis, within sentences, from "
+    "-1 to +1.",
+}
+
+_LATTICE_COLUMNS = {
+    "line": "Its number in the figure.",
+    "translation": "Of the drawn edges.",
+    "from weight, to weight": "The translation has the highest model score if the feature's weight "
+    "is between them, and all others stay.",
+}
+
+_SCORES = (
+    ("Scores", "scores", "Reached in the lists, decoded with the weights so found, and possible."),
     (
-        "Error surfaces",
-        "surfaces",
-        "The score of the merged lists as one weight changes and all others stay; red: the result.",
+        "Weights",
+        "weights",
+        "Those that each iteration was decoded with, divided by their L1 norm.",
     ),
-    ("Lists", "growth", ""),
+)
+
+_LISTS = (
+    ("Lists", "growth", "Hypotheses of each iteration, and those that no earlier one had."),
     (
         "Coverage",
         "coverage",
         "The best choice (greedy) among the first hypotheses of the last iteration's lists.",
     ),
-    ("Time", "times", ""),
+    ("Time", "times", "Wall time of decoder and optimizer."),
 )
+
+_FigureSections = Sequence[tuple[str, str, str]]
 
 
 def render_page(data: ReportData, title: str) -> str:
@@ -50,14 +90,12 @@ def render_page(data: ReportData, title: str) -> str:
         UsageError: matplotlib is missing.
     """
     sections = [_render_head(data, title), _render_iterations(data)]
-    left_out = set() if data.names else {"weights"}
-    left_out |= set() if data.features else {"surfaces"}
-    left_out |= set() if data.coverage is not None else {"coverage"}
     if data.watched_scores:
         sections.append(_render_watched(data))
-    for heading, name, note in _FIGURES:
-        if name not in left_out:
-            sections.append(render_section(heading, note, _render_figure(name, data)))
+    sections.append(_render_figures(_SCORES, data))
+    if data.surfaces:
+        sections.append(_render_surfaces(data))
+    sections.append(_render_figures(_LISTS, data))
     if data.features:
         sections.append(_render_features(data))
     if data.coverage is None:
@@ -77,26 +115,39 @@ def render_page(data: ReportData, title: str) -> str:
 
 
 def _render_head(data: ReportData, title: str) -> str:
-    last = data.iterations[-1]
-    best = max(facts.score for facts in data.iterations)
-    return (
-        f"<h1>{escape(title)}</h1>\n<p class=note>"
-        f"{count_noun(len(data.iterations), 'iteration')}, "
-        f"{data.metric} of the decoder's own translations from {data.iterations[0].score:.4f} to "
-        f"{last.score:.4f} (best {best:.4f})</p>\n<p class=note><code>{escape(data.signature)}"
-        "</code></p>"
-    )
+    scores = [_display(data, facts.score) for facts in data.iterations]
+    best = _display(data, max(facts.score for facts in data.iterations))
+    facts = {}
+    warnings: tuple[str, ...] = ()
+    if data.outcome is not None:
+        facts["algorithm"] = data.outcome.algorithm
+        facts["ended"] = data.outcome.reason or "not yet: the run goes on, or was interrupted"
+        facts["weights"] = data.outcome.weights
+        warnings = data.outcome.warnings
+    facts["metric"] = data.signature
+    shown = [
+        f"<h1>{escape(title)}</h1>",
+        f'<p class="note">{count_noun(len(data.iterations), "iteration")}, {escape(data.metric)} '
+        f"of the decoder's own translations from {scores[0]} to {scores[-1]} (best {best})</p>",
+        *(f'<p class="warning"><b>Warning:</b> {escape(each)}</p>' for each in warnings),
+        render_facts(facts),
+    ]
+    return "\n".join(shown)
+
+
+def _display(data: ReportData, score: float | None) -> str:
+    """Return a corpus score as people write it: an error rate as a rate."""
+    return format_score(None if score is None else display_score(data.signature, score))
 
 
 def _render_iterations(data: ReportData) -> str:
-    head = ("iteration", data.metric, "in lists", "oracle", "held out", "hypotheses", "new")
     rows: list[tuple[str, ...]] = [
         (
             str(facts.number),
-            f"{facts.score:.4f}",
-            format_score(facts.optimum),
-            format_score(facts.oracle),
-            format_score(facts.held_out),
+            *(
+                _display(data, score)
+                for score in (facts.score, facts.optimum, facts.oracle, facts.held_out)
+            ),
             str(facts.hypotheses),
             str(facts.new_hypotheses),
             f"{facts.seconds_decoding:.1f} s",
@@ -104,10 +155,40 @@ def _render_iterations(data: ReportData) -> str:
         )
         for facts in data.iterations
     ]
-    rows = [(*head, "decoding", "optimizing"), *rows]
+    iteration, *others = _COLUMNS
+    rows.insert(0, (iteration, data.metric, *others))
     if not any(row[_HELD_OUT] for row in rows[1:]):
         rows = [row[:_HELD_OUT] + row[_HELD_OUT + 1 :] for row in rows]
-    return render_section("Iterations", "", render_table(rows[0], rows[1:]))
+    less = "; less is better" if is_error_rate(data.signature) else ""
+    decoded = f"Of the decoder's own translations of the tuning set{less}."
+    meanings = {name: _COLUMNS.get(name, decoded) for name in rows[0]}
+    return render_section(
+        "Iterations", "", render_table(rows[0], rows[1:]) + render_columns(meanings)
+    )
+
+
+def _render_figures(figures: _FigureSections, data: ReportData) -> str:
+    """Return sections with a figure each, beside each other on wide screens."""
+    left_out = set() if data.names else {"weights"}
+    left_out |= set() if data.coverage is not None else {"coverage"}
+    parts = [
+        render_section(heading, note, _render_figure(name, data))
+        for heading, name, note in figures
+        if name not in left_out
+    ]
+    return f'<div class="figures">\n{chr(10).join(parts)}\n</div>'
+
+
+def _render_surfaces(data: ReportData) -> str:
+    note = (
+        f"{label_score(data)} of the merged lists as one weight changes and all others stay; red: "
+        "the result. A flat line: the weight does not matter. A narrow peak: the gain may not hold "
+        "on other text."
+    )
+    drawn = "\n".join(f'<figure class="wide">{svg}</figure>' for svg in render_surface_svgs(data))
+    return render_section(
+        "Error surfaces", note, f'<div class="small" id="surfaces">\n{drawn}\n</div>'
+    )
 
 
 def _render_watched(data: ReportData) -> str:
@@ -123,6 +204,7 @@ def _render_watched(data: ReportData) -> str:
         for facts, values in zip(data.iterations, zip(*columns, strict=True), strict=True)
     ]
     plots = "".join(_render_trade_off(data, each) for each in data.watched_scores)
+    plots = f'<div class="figures">\n{plots}</div>'
     return render_section("Metrics that were not optimized", note, render_table(head, rows) + plots)
 
 
@@ -151,15 +233,12 @@ def _render_trade_off(data: ReportData, watched: WatchedScores) -> str:
     ]
     axes = [Axis(each.metric, each.is_error_rate) for each in both]
     heading = f"<h3>{escape(objective.metric)} and {escape(watched.metric)}</h3>\n"
-    return heading + render_scatter(marks, axes[0], axes[1])
+    return f"<div>{heading}{render_scatter(marks, axes[0], axes[1])}</div>\n"
 
 
 def _render_features(data: ReportData) -> str:
-    note = (
-        "Over all distinct hypotheses. Spread: mean standard deviation in a sentence. Correlation: "
-        f"with {data.sentence_metric} of the hypothesis, in a sentence."
-    )
-    head = ("feature", "weight", "mean", "spread", "active", "correlation")
+    note = f"Over all distinct hypotheses. Sentence scores are {data.sentence_metric}."
+    head = ("feature", *_FEATURE_COLUMNS)
     rows = [
         (
             facts.name,
@@ -171,9 +250,8 @@ def _render_features(data: ReportData) -> str:
         )
         for facts in data.features
     ]
-    return render_section(
-        "Features", note, _render_figure("features", data) + render_table(head, rows, left=1)
-    )
+    content = _render_figure("features", data) + render_table(head, rows, left=1)
+    return render_section("Features", note, content + render_columns(_FEATURE_COLUMNS))
 
 
 def _render_sparse(data: ReportData) -> str:
@@ -186,20 +264,20 @@ def _render_lattice(data: ReportData) -> str:
     if (facts := data.lattice) is None:
         return ""
     note = (
-        f"Sentence {facts.sentence} (counted from 0): the best edges of its newest search graph, "
-        "and the translations that win among them as one weight changes."
+        f"Sentence {facts.sentence} (counted from 0): the best {len(facts.edges)} of {facts.whole} "
+        "edges of its newest search graph, to be read from the top, and the translations that win "
+        f"among them as the weight of {facts.feature} changes. Dotted: its weight in the result."
     )
     rows = [
-        (line.text, f"{line.start:.4g}", f"{line.end:.4g}", format_score(line.score))
-        for line in facts.lines
+        (str(number), line.text, f"{line.start:.4g}", f"{line.end:.4g}", format_score(line.score))
+        for number, line in enumerate(facts.lines, start=1)
     ]
-    head = ("translation", "from weight", "to weight", data.sentence_metric)
+    head = ("line", "translation", "from weight", "to weight", data.sentence_metric)
+    meanings = {**_LATTICE_COLUMNS, data.sentence_metric: "Sentence score, if it is in the lists."}
     drawn = _render_figure("lattice", data) if facts.edges else ""
-    return render_section(
-        "Search graph",
-        note,
-        drawn + _render_figure("envelope", data) + render_table(head, rows, 1),
-    )
+    figures = f'<div class="graph">\n{drawn}{_render_figure("envelope", data)}</div>\n'
+    table = render_table(head, rows, left=2)
+    return render_section("Search graph", note, figures + table + render_columns(meanings))
 
 
 def _render_sentences(heading: str, data: ReportData, sentences: Sequence[SentenceFacts]) -> str:
@@ -213,14 +291,11 @@ def _render_sentence(facts: SentenceFacts) -> str:
     parts.append((f"chosen, {facts.chosen_score:.4f}", facts.first_best))
     parts.append((f"best in its lists, {facts.oracle_score:.4f}", facts.oracle))
     terms = "".join(f"<dt>{escape(what)}</dt><dd>{escape(text)}</dd>" for what, text in parts)
-    return f'<div class="sentence"><b>{facts.number}</b><dl>{terms}</dl></div>'
+    return f'<div class="sentence"><b>sentence {facts.number}</b><dl>{terms}</dl></div>'
 
 
 def _render_configuration(data: ReportData) -> str:
-    facts = {"store": data.store, **data.facts}
-    return render_section(
-        "Configuration", "", render_table(("setting", "value"), facts.items(), left=2)
-    )
+    return render_section("Configuration", "", render_facts(data.facts))
 
 
 def _render_figure(name: str, data: ReportData) -> str:

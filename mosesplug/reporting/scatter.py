@@ -13,18 +13,18 @@ from html import escape
 
 __all__ = ["SCATTER_STYLE", "Axis", "Mark", "render_scatter"]
 
-_WIDTH, _HEIGHT = 640.0, 400.0
+_WIDTH, _HEIGHT = 440.0, 320.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 16.0, 12.0, 44.0
 _TICKS = 5
 
 SCATTER_STYLE = """
-.scatter { max-width: 44rem; } .scatter text { font-size: 12px; fill: currentColor; }
+.scatter { width: 100%; max-width: 30rem; } .scatter text { font-size: 12px; }
 .scatter .grid { stroke: currentColor; opacity: .15; } .scatter .front { fill: none;
   stroke: #ea580c; stroke-width: 1.5; } .scatter .between { fill: #64748b; }
-.scatter .changed { fill: #94a3b8; opacity: .7; } .scatter .start { fill: #dc2626; }
-.scatter .learned { fill: #2563eb; } .scatter .optimal { stroke: #ea580c; stroke-width: 1.5; }
+.scatter .changed { fill: #94a3b8; opacity: .7; } .scatter .start { fill: #ef4444; }
+.scatter .learned { fill: #3b82f6; } .scatter .optimal { stroke: #ea580c; stroke-width: 1.5; }
 .legend .start, .legend .learned, .legend .between, .legend .changed, .legend .front {
-  font-weight: bold; } .legend .start { color: #dc2626; } .legend .learned { color: #2563eb; }
+  font-weight: bold; } .legend .start { color: #ef4444; } .legend .learned { color: #3b82f6; }
 .legend .between { color: #64748b; } .legend .changed { color: #94a3b8; }
 .legend .front { color: #ea580c; } .legend span { display: inline-block; margin-right: 1rem; }
 """

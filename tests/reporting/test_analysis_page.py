@@ -48,10 +48,10 @@ def test_page_is_whole(page: str) -> None:
     check_whole(page)
     assert "<title>A &amp; B</title>" in page
     for heading in ("Scores", "Word accuracy by frequency", "Sentences by length", "N-grams"):
-        assert f"<h2>{heading}" in page
+        assert f">{heading}" in page
     assert page.count("<svg") == 4
     for better, worse in (("new&amp;", "&lt;base&gt;"), ("&lt;base&gt;", "new&amp;")):
-        assert f"<h2>Sentences where {better} is better than {worse}</h2>" in page
+        assert f">Sentences where {better} is better than {worse}</h2>" in page
 
 
 def test_texts_are_escaped(page: str) -> None:
@@ -68,7 +68,7 @@ def test_equal_systems_have_no_differences() -> None:
     page = render_analysis(analyze([SYSTEMS[0], SYSTEMS[2]]), "x")
     check_whole(page)
     assert page.count('<p class="note">none</p>') == 6
-    assert "<h2>Scores</h2>" not in page
+    assert ">Scores</h2>" not in page
 
 
 def test_same_data_same_bytes(page: str) -> None:

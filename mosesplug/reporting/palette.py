@@ -1,0 +1,16 @@
+"""Colors of figures that are readable on white and on dark paper."""
+
+from __future__ import annotations
+
+__all__ = ["AMBER", "BLUE", "GRAY", "RED", "SERIES", "TEAL", "follow_the_page"]
+
+BLUE, RED, TEAL, AMBER, GRAY = "#3b82f6", "#ef4444", "#0d9488", "#f59e0b", "#94a3b8"
+
+SERIES = (BLUE, RED, TEAL, AMBER, "#8b5cf6", "#ec4899", "#0891b2", "#65a30d")
+
+_INK, _PAPER = "#000000", "#ffffff"
+
+
+def follow_the_page(svg: str) -> str:
+    """Return a picture whose black is the page's text color, and whose white is its paper."""
+    return svg.replace(_INK, "currentColor").replace(_PAPER, "var(--paper)")
