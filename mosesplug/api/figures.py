@@ -17,6 +17,7 @@ from mosesplug.api.keywords import spell_argument
 from mosesplug.api.run import Run
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
+from mosesplug.inspection.importing import open_as_store
 from mosesplug.inspection.list_statistics import measure_features
 from mosesplug.inspection.lists import compute_error_surfaces
 from mosesplug.inspection.report import STEPS, gather_report_steps
@@ -170,18 +171,16 @@ def report(
     if figure is not None:
         check_figure(figure)
     require_matplotlib()
+    source_path = None if source is None else Path(source)
+    reference_path = None if references is None else Path(references)
     where, store = (run.path, run.store) if isinstance(run, Run) else (run, None)
     with (
-        open_run(Path(where), opened=store) as stored,
+        open_as_store(Path(where), reference_path, source_path) as place,
+        open_run(place, opened=store) as stored,
         open_progress(progress) as show_progress,
     ):
         with name_keywords(LearningSettings, spell_argument):
-            text = ParallelText.read(
-                None if source is None else Path(source),
-                None if references is None else Path(references),
-                stored.store.sentence_ids,
-                ids,
-            )
+            text = ParallelText.read(source_path, reference_path, stored.store.sentence_ids, ids)
         steps = gather_report_steps(stored, text, sentences, sentence, report_metrics)
         for done, data in enumerate(steps, start=1):  # noqa: B007 - the last one is complete
             show_progress(done, len(STEPS), "parts of the report")

@@ -18,7 +18,7 @@ from mosesplug.api.arrays import FeatureArrays
 from mosesplug.api.nbest import NBest, make_block
 from mosesplug.api.table import Column, ColumnType, NamedValues, Table
 from mosesplug.api.weights import WeightTable
-from mosesplug.errors import DataError, StoreError, StoreInUse, UsageError, count_noun
+from mosesplug.errors import DataError, StoreError, StoreInUse, count_noun
 from mosesplug.features import FeatureSpace
 from mosesplug.inspection.hypotheses import (
     HypothesisBatch,
@@ -32,7 +32,7 @@ from mosesplug.inspection.run import open_run as open_stored_run
 from mosesplug.inspection.weights.sources import arrange_by_group
 from mosesplug.metrics.protocol import score_sentences
 from mosesplug.store import NBestStore
-from mosesplug.tuning.repeats.files import find_run_directories, run_directory
+from mosesplug.tuning.workdir.stores import find_run
 from mosesplug.tuning.workdir.summary import StoredSummary
 from mosesplug.tuning.workdir.workspace import Workspace
 from mosesplug.tuning_set import SparseRows
@@ -91,7 +91,7 @@ def open_run(working_dir: str | PathLike[str], run: int | None = None) -> Run:
         >>> run.nbest(sentence=1).texts
         ['she sees one dog', 'she sees a small dog', 'she sees a small dog today']
     """
-    path = _find_directory(Path(working_dir), run)
+    path = find_run(Path(working_dir), run)
     try:
         return read_run(path)
     except StoreInUse as error:
@@ -113,26 +113,6 @@ def read_run(path: Path, store: NBestStore | None = None) -> Run:
     """
     with open_stored_run(path, opened=store) as stored:
         return Run(stored.path, store)
-
-
-def _find_directory(directory: Path, number: int | None) -> Path:
-    """Return the directory of one run."""
-    runs = find_run_directories(directory)
-    if number is not None:
-        if (wanted := run_directory(directory, number)) in runs:
-            return wanted
-        raise UsageError(f"{directory} has no run {number}: it holds {len(runs)} runs")
-    if not runs:
-        return directory
-    summary = Workspace(directory, 0).summary
-    if summary.is_file():
-        chosen = StoredSummary.read(summary).document["result"].get("run")
-        if chosen is not None:
-            return run_directory(directory, chosen)
-    raise UsageError(
-        f"{directory} holds {len(runs)} runs, and none of them is the result. Give the number of "
-        "one, as run=1"
-    )
 
 
 @dataclass(frozen=True, repr=False)

@@ -226,6 +226,7 @@ def minimize_risk(directory: Path, algorithms: Sequence[str]) -> None:
     from mosesplug.api.reranking import rerank
     from mosesplug.forest.mbr import Criterion
     from mosesplug.inspection.mbr import decide_translations, read_graph_tasks, read_list_tasks
+    from mosesplug.learning.weighted_graphs import read_weighted_graphs
     from mosesplug.metrics.linear_bleu import LinearBleu
     from mosesplug.settings.lists import NO_SETTINGS
 
@@ -236,7 +237,8 @@ def minimize_risk(directory: Path, algorithms: Sequence[str]) -> None:
         for beam in (None, 2.0):
             gains = LinearBleu.of_precisions(0.8, 0.6)
             criterion = Criterion(kind, 1.0, 100, beam, gains)
-            list(decide_translations(read_graph_tasks(place, weights), criterion, 1))
+            graphs = read_weighted_graphs([place], weights)
+            list(decide_translations(read_graph_tasks(graphs), criterion, 1))
         tasks = read_list_tasks(path, NO_SETTINGS, None)
         list(decide_translations(tasks, criterion, 1))
     rerank(path, "LM0=1 Distortion0=1 TM0_1=1 TM0_2=1", mbr=True)

@@ -81,9 +81,8 @@ def _find_decoding(directory: Path, decode: bool) -> RunDecoding:
         found = _read_output(run, iteration)
         if found is not None:
             why = "is not finished" if run.result is None else "was not decoded with its result"
-            note = (
-                f"the run in {directory} {why}: its system is the decoding of iteration {iteration}"
-            )
+            which = " with the starting weights" if iteration == 1 else ""
+            note = f"the run in {directory} {why}: this compares its iteration {iteration}{which}"
             remedy = "" if run.result is None else ". --decode decodes with the result"
             return RunDecoding(found, note + remedy)
     raise DataError(

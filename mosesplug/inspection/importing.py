@@ -8,8 +8,10 @@ from __future__ import annotations
 import itertools
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from formats.nbest.block import NBestList
 from formats.pipes import copy_pipes
@@ -20,6 +22,7 @@ from mosesplug.errors import DataError, StoreError
 from mosesplug.learning.lists.blocks import find_dense_features, read_list_blocks
 from mosesplug.learning.lists.references import check_reference_count, match_references
 from mosesplug.metrics.protocol import Metric, PreparedReferences, needs_outside
+from mosesplug.metrics.registry import metric as find_metric
 from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
 from mosesplug.store import NBestStore, fingerprint_files
@@ -34,7 +37,7 @@ from mosesplug.tuning.workdir.iteration_files import (
 from mosesplug.tuning.workdir.records import IterationResult, IterationStart
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["IterationSource", "find_iterations", "import_lists"]
+__all__ = ["IterationSource", "find_iterations", "import_lists", "open_as_store"]
 
 
 @dataclass(frozen=True)
@@ -148,6 +151,41 @@ def import_lists(
         if is_new:
             shutil.rmtree(target, ignore_errors=True)
         raise
+
+
+@contextmanager
+def open_as_store(
+    path: Path, references: Path | None, source: Path | None = None, threads: int = 1
+) -> Iterator[Path]:
+    """Yield a store or working directory, or a temporary store of lists of mert-moses.pl.
+
+    Args:
+        path: a store, or a working directory of mosesplug or mert-moses.pl.
+        references: the references of the tuning set; without them, lists of mert-moses.pl have no
+            scores, and ``find_store`` says how to import them.
+        source: the source sentences.
+        threads: threads of reading and scoring.
+
+    Raises:
+        StoreError, DataError, FormatError: as for ``import_lists``.
+    """
+    workspace = Workspace(path, 0)
+    is_known = not path.is_dir() or workspace.store.exists() or (path / "data.mdb").exists()
+    if is_known or references is None or not find_nbest_lists(path):
+        yield path
+        return
+    with TemporaryDirectory(prefix="mosesplug-") as directory:
+        target = Path(directory) / workspace.store.name
+        for _ in import_lists(
+            find_iterations([path]),
+            target,
+            metric=find_metric("BLEU"),
+            references=references,
+            source=source,
+            threads=threads,
+        ):
+            pass
+        yield target
 
 
 def _import_iteration(

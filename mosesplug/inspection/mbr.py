@@ -5,7 +5,7 @@ They come from search graphs, a store of search graphs, or n-best lists.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,14 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.errors import FormatError
-from formats.graphs.hypergraph import hypergraph_names
 from formats.pipes import copy_pipes
 from formats.text import StrPath
 from formats.utilities import UtilityReader
 from formats.weights.any_format import WeightFile
 from mosesplug.ahead import map_ahead
-from mosesplug.errors import DataError, UsageError
-from mosesplug.features import spelled_groups
+from mosesplug.errors import UsageError
 from mosesplug.forest.mbr import (
     Criterion,
     Decision,
@@ -30,7 +28,6 @@ from mosesplug.forest.mbr import (
     decide_in_graph,
     decide_in_list,
 )
-from mosesplug.forest.n_best import GraphFeatures
 from mosesplug.forest.oracles.hope_fear import name_sentence
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.learning.lengths import find_recorded_length
@@ -39,17 +36,11 @@ from mosesplug.learning.lists.made_features import check_derived_features
 from mosesplug.learning.lists.merging import select_dense_features
 from mosesplug.learning.lists.transforming import pair_transformed
 from mosesplug.learning.sparse_coverage import SparseCoverage
-from mosesplug.learning.weighted_graphs import GraphWeights, read_weighted_graphs
+from mosesplug.learning.weighted_graphs import WeightedGraph
 from mosesplug.learning.weights import score_hypotheses
 from mosesplug.metrics.protocol import Metric, needs_outside, needs_texts
 from mosesplug.settings.lists import ListSettings
 from mosesplug.settings.scores import ScoreSource
-from mosesplug.store import IterationRecord, NBestStore
-from mosesplug.tuning.graphs.decoder import find_graph_store
-from mosesplug.tuning.graphs.features import UNTUNED, read_configured_features
-from mosesplug.tuning.weights import Weights
-from mosesplug.tuning.workdir.records import read_start
-from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = [
     "MbrTask",
@@ -58,7 +49,6 @@ __all__ = [
     "pairwise_scores",
     "read_graph_tasks",
     "read_list_tasks",
-    "read_store_tasks",
 ]
 
 _AHEAD = 8
@@ -91,82 +81,10 @@ def decide_translations(
         yield from map_ahead(pool, decide, tasks, _AHEAD * threads)
 
 
-def read_graph_tasks(path: Path, weights: GraphWeights) -> Iterator[MbrTask]:
-    """Read the search graphs of a file or a directory.
-
-    Raises:
-        FormatError: a file is not a search graph.
-        DataError: a dense feature has no weight, or sentences are not in order.
-    """
-    for found in read_weighted_graphs([path], weights):
-        yield _graph_task(found.sentence, found.graph, found.weights)
-
-
-def read_store_tasks(
-    path: Path, iteration: int | None, weights: GraphWeights | None
-) -> Iterator[MbrTask]:
-    """Read the search graphs of one iteration of a tuning run.
-
-    Args:
-        path: the working directory, or the store in it.
-        iteration: the iteration; None for the newest that has graphs.
-        weights: the weights; None for those that the iteration was decoded with.
-
-    Raises:
-        UsageError: there is no store.
-        StoreError: it cannot be read.
-        DataError: the iteration does not exist or has no graphs, or a feature has no weight.
-    """
-    place = find_graph_store(path)
-    if place is None:
-        raise UsageError(f"there is no store in {path}")
-    with NBestStore.open(place) as store:
-        records = {record.iteration: record for record in store.iterations() if record.n_graphs}
-        chosen = max(records, default=0) if iteration is None else iteration
-        if chosen not in records:
-            which = "no iteration" if iteration is None else f"no iteration {iteration}"
-            raise DataError(f"{place} has {which} with search graphs: tune with --forest")
-        with store.graphs([chosen]) as graphs:
-            groups = graphs.space.groups
-            if weights is None:
-                own = _read_decoding_weights(records[chosen])
-                fixed = _read_fixed_weights(place, chosen)
-                weights = GraphWeights(groups, own.dense, own.sparse, fixed)
-            features = GraphFeatures(graphs.space, weights.fixed_weights)
-            vector = features.vector(_arrange(weights, groups, place), weights.sparse)
-            for sentence in range(graphs.n_sentences):
-                graph = graphs.graph(chosen, sentence)
-                if graph is not None:
-                    yield _graph_task(sentence, graph, vector)
-
-
-def _read_decoding_weights(record: IterationRecord) -> Weights:
-    """Return the weights that the decoder got; those of iteration 1 may be normalized."""
-    start = read_start(record)
-    if record.iteration == 1 and "-weight-overwrite" in start.command:
-        return start.weights.normalize()
-    return start.weights
-
-
-def _read_fixed_weights(store: Path, iteration: int) -> Mapping[str, float]:
-    """Return weights of untuned features from the configuration beside the store."""
-    config = Workspace(store.parent, 1).run(iteration, "moses.ini")
-    return read_configured_features(config).fixed_weights if config.is_file() else UNTUNED
-
-
-def _arrange(
-    weights: GraphWeights, groups: tuple[tuple[str, int], ...], place: Path
-) -> tuple[float, ...]:
-    """Return the dense weights in the order of a store's columns."""
-    known = dict(zip(hypergraph_names(weights.groups), weights.dense, strict=True))
-    names = hypergraph_names(groups)
-    missing = [name for name in names if name not in known]
-    if missing:
-        raise DataError(
-            f"the search graphs in {place} have the feature {missing[0]}, but the weights are for "
-            f"{spelled_groups(weights.groups)}: give one for each dense feature"
-        )
-    return tuple(known[name] for name in names)
+def read_graph_tasks(graphs: Iterable[WeightedGraph]) -> Iterator[MbrTask]:
+    """Yield the task of each search graph."""
+    for graph in graphs:
+        yield _graph_task(graph.sentence, graph.graph, graph.weights)
 
 
 def read_list_tasks(

@@ -15,6 +15,7 @@ from formats.text import StrPath
 from formats.weights.any_format import WeightFile
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
+from mosesplug.inspection.importing import open_as_store
 from mosesplug.inspection.run import open_run
 from mosesplug.learning.data import read_data
 from mosesplug.learning.lengths import find_recorded_length, make_length_scale
@@ -33,6 +34,7 @@ from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
 from mosesplug.settings.scores import parse_score_sources
 from mosesplug.store import NBestStore
+from mosesplug.tuning.workdir.stores import find_run
 from mosesplug.tuning_set import TuningSet
 
 __all__ = ["ListOracle", "OracleLists", "RankedLists", "open_oracle_lists", "rank_lists"]
@@ -107,25 +109,27 @@ def open_oracle_lists(
     if len(places) == 1 and Path(places[0]).is_dir():
         if (option := replace(settings, scores=(), ids=None).first_given) is not None:
             raise UsageError(f"--{option} requires n-best lists: a store has its own features")
-        learning = LearningSettings(
-            store=Path(places[0]),
-            metric=metric,
-            metric_settings=metric_settings,
-            references=references,
-            lists=settings,
-            threads=threads,
-        )
-        data = read_data(learning, progress)
-        lists = data.problem.tuning_set
-        with open_run(Path(places[0]), with_lists=True) as run:
-            if weights is not None:
-                model_scores = _score_lists(lists, weights, str(run.path))
-            else:
-                model_scores = lists.model_scores(run.vector)
-            measure, signature, ids = data.problem.metric, data.signature, run.store.sentence_ids
-            yield OracleLists(
-                run.store, lists, measure, signature, model_scores, ids, warnings=data.notes
+        with open_as_store(find_run(Path(places[0])), references, threads=threads) as place:
+            learning = LearningSettings(
+                store=place,
+                metric=metric,
+                metric_settings=metric_settings,
+                references=references,
+                lists=settings,
+                threads=threads,
             )
+            data = read_data(learning, progress)
+            lists = data.problem.tuning_set
+            with open_run(place, with_lists=True) as run:
+                if weights is not None:
+                    model_scores = _score_lists(lists, weights, str(run.path))
+                else:
+                    model_scores = lists.model_scores(run.vector)
+                measure, signature = data.problem.metric, data.signature
+                ids = run.store.sentence_ids
+                yield OracleLists(
+                    run.store, lists, measure, signature, model_scores, ids, warnings=data.notes
+                )
         return
     measure = find_metric_of(metric, metric_settings, parse_score_sources(settings.scores))
     if references is None and needs_texts(measure):

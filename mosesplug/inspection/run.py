@@ -18,7 +18,7 @@ from mosesplug.inspection.texts import mark_invalid_utf8
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import read_result, read_start
-from mosesplug.tuning.workdir.stores import open_run_store
+from mosesplug.tuning.workdir.stores import find_run, open_run_store
 from mosesplug.tuning.workdir.summary import StoredSummary
 from mosesplug.tuning.workdir.workspace import Workspace
 
@@ -156,16 +156,18 @@ def open_run(
     """Open a run for reading.
 
     Args:
-        path: the store, or the working directory that holds it.
+        path: the store, or the working directory that holds it. Of several runs, that whose weights
+            are the result is opened.
         with_lists: reject a store that holds no hypotheses.
         opened: the same store, if this process has it open: it is used, and stays open.
 
     Raises:
         StoreError: there is no store, or it cannot be read.
+        UsageError: none of several runs is the result.
         DataError: it has no finished iteration, or no hypotheses, or ``summary.json`` beside it is
             damaged.
     """
-    with open_run_store(path, with_lists=with_lists, opened=opened) as (place, store):
+    with open_run_store(find_run(path), with_lists=with_lists, opened=opened) as (place, store):
         records = store.iterations()
         summary = _find_summary(place)
         names, weights, origin = _read_result(records, place, summary)

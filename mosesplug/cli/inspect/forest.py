@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,15 +22,19 @@ from mosesplug.cli.shared.parameters import (
 from mosesplug.errors import UsageError, count_noun
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mosesplug.inspection.graphs import GraphOracleMethod
-    from mosesplug.learning.weighted_graphs import GraphWeights as WeightsOfGraphs
+    from mosesplug.learning.weighted_graphs import WeightedGraph
 
 __all__ = ["info", "nbest", "oracle"]
 
 Graphs = Annotated[
     list[Path],
     typer.Argument(
-        metavar="GRAPHS", help="Directories or files of search graphs.", show_default=False
+        metavar="GRAPHS|RUN",
+        help="Directories or files of search graphs, or a run with --forest.",
+        show_default=False,
     ),
 ]
 
@@ -85,7 +89,6 @@ def nbest(
     from mosesplug.cli.shared.output import check_output, open_output, progress_bar
     from mosesplug.forest.diverse import ORDER
     from mosesplug.inspection.graphs import GraphListSettings, make_list
-    from mosesplug.learning.weighted_graphs import read_weighted_graphs
 
     settings = GraphListSettings(
         k=k,
@@ -98,11 +101,11 @@ def nbest(
     )
     rng = np.random.default_rng(1 if seed is None else seed)
     check_output(output, inputs=_find_inputs(graphs, weights, sparse_weights))
-    known = _read_weights(weights, sparse_weights, graphs)
-    if known is None:
+    opened = _open_graphs(graphs, weights, sparse_weights)
+    if not opened.has_weights:
         raise UsageError("there are no weights: give --weights FILE")
     with open_output(output) as write, progress_bar(quiet) as progress:
-        for done, graph in enumerate(read_weighted_graphs(graphs, known), start=1):
+        for done, graph in enumerate(opened.graphs, start=1):
             for line in format_list(make_list(graph, settings, rng)):
                 write(line)
             progress(done, 0, "search graphs")
@@ -148,17 +151,16 @@ def oracle(
     from mosesplug.cli.shared.output import check_output, open_output, progress_bar
     from mosesplug.forest.oracles.corpus import model_oracles
     from mosesplug.inspection.graphs import find_graph_oracles, read_oracle_graphs
-    from mosesplug.learning.weighted_graphs import read_weighted_graphs
     from mosesplug.sentence_ids import arrange_lines
 
     method: GraphOracleMethod = "linear" if linear else "sentence" if sentence else "greedy"
     inputs = _find_inputs(graphs, weights, sparse_weights) + reference_files(refs)
     check_output(output, inputs=inputs)
     references = arrange_lines(read_references(refs), (), f"{refs}", ids)
-    known = _read_weights(weights, sparse_weights, graphs)
+    opened = _open_graphs(graphs, weights, sparse_weights)
     with progress_bar(quiet) as progress:
         prepared = []
-        for graph in read_oracle_graphs(read_weighted_graphs(graphs, known), references):
+        for graph in read_oracle_graphs(opened.graphs, references):
             prepared.append(graph)
             progress(len(prepared), 0, "search graphs")
         found = find_graph_oracles(prepared, method, beam=beam, seed=seed, progress=progress)
@@ -166,7 +168,7 @@ def oracle(
         for graph, each in zip(prepared, found.oracles, strict=True):
             write(b" ".join(graph.read_words(each.derivation.edges)) + b"\n")
     if not quiet:
-        if known is not None:
+        if opened.has_weights:
             _report("best by the model", model_oracles(prepared).score)
         _report("oracle", found.score)
 
@@ -184,13 +186,12 @@ def info(
     from mosesplug.cli.shared.output import print_json
     from mosesplug.cli.shared.tables import print_table
     from mosesplug.inspection.graphs import summarize_graph
-    from mosesplug.learning.weighted_graphs import read_weighted_graphs
 
-    known = _read_weights(weights, sparse_weights, graphs)
+    opened = _open_graphs(graphs, weights, sparse_weights)
     features: dict[str, None] = {}
     graphs_found = []
-    for graph in read_weighted_graphs(graphs, known):
-        found = summarize_graph(graph, has_weights=known is not None)
+    for graph in opened.graphs:
+        found = summarize_graph(graph, has_weights=opened.has_weights)
         graphs_found.append(found)
         features |= dict.fromkeys(found.features)
     if json:
@@ -252,18 +253,42 @@ def _check_nbest(
         raise UsageError(f"--scale {scale:g}: it must be more than 0")
 
 
-def _read_weights(
-    weights: str | None, sparse: Path | None, places: list[Path]
-) -> WeightsOfGraphs | None:
-    """Return the weights of graphs that options name, or that are beside the graphs."""
-    from mosesplug.inspection.weights.sources import read_weights_of
-    from mosesplug.learning.weighted_graphs import read_graph_weights
-    from mosesplug.learning.weights import find_graph_weights
+@dataclass(frozen=True)
+class _Input:
+    """Search graphs, and whether they have weights."""
 
+    graphs: Iterator[WeightedGraph]
+    has_weights: bool
+
+
+def _open_graphs(places: list[Path], weights: str | None, sparse: Path | None) -> _Input:
+    """Open graphs of files, or of the store of a run; weights are named, or beside the graphs."""
+    from mosesplug.inspection.stored_graphs import read_stored_graphs
+    from mosesplug.inspection.weights.sources import read_weights_of
+    from mosesplug.learning.weighted_graphs import read_graph_weights, read_weighted_graphs
+    from mosesplug.learning.weights import find_graph_weights
+    from mosesplug.tuning.graphs.decoder import find_graph_store
+    from mosesplug.tuning.workdir.stores import find_run
+    from mosesplug.tuning.workdir.workspace import Workspace
+
+    runs = [place for place in places if place.is_dir() and find_graph_store(find_run(place))]
+    if runs:
+        if len(places) > 1:
+            raise UsageError(f"{runs[0]} is a run: give it alone")
+        if sparse is not None and weights is None:
+            raise UsageError("--sparse-weights requires --weights for the graphs of a run")
+        file = read_weights_of(weights, sparse)
+        own = None if file is None else read_graph_weights(file, [])
+        return _Input(read_stored_graphs(runs[0], own), True)
+    # Working directories without a store are those of mert-moses.pl.
+    places = [
+        beneath if (beneath := Workspace(place, 0).graphs).is_dir() else place for place in places
+    ]
     name = weights
     if name is None and (beside := find_graph_weights(places)) is not None:
         name = str(beside)
-    return read_graph_weights(read_weights_of(name, sparse), places)
+    known = read_graph_weights(read_weights_of(name, sparse), places)
+    return _Input(read_weighted_graphs(places, known), known is not None)
 
 
 def _find_inputs(places: list[Path], weights: str | None, sparse: Path | None) -> list[Path]:

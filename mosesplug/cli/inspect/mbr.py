@@ -258,9 +258,10 @@ def _read_tasks(
     utility: ScoreSource | None,
     metric: Metric | None,
 ) -> Iterator[MbrTask]:
-    from mosesplug.inspection.mbr import read_graph_tasks, read_list_tasks, read_store_tasks
+    from mosesplug.inspection.mbr import read_graph_tasks, read_list_tasks
+    from mosesplug.inspection.stored_graphs import read_stored_graphs
     from mosesplug.inspection.weights.sources import read_weights_of
-    from mosesplug.learning.weighted_graphs import read_graph_weights
+    from mosesplug.learning.weighted_graphs import read_graph_weights, read_weighted_graphs
 
     if sparse is not None and weights is None:
         raise UsageError("--sparse-weights requires --weights")
@@ -268,14 +269,15 @@ def _read_tasks(
     if nbest is not None:
         return read_list_tasks(nbest, settings, file, utility, metric)
     if store is not None:
-        return read_store_tasks(store, iteration, read_graph_weights(file, []))
+        known = None if file is None else read_graph_weights(file, [])
+        return read_graph_tasks(read_stored_graphs(store, known, iteration))
     if graphs is None:
         raise UsageError("there is no input: give GRAPHS, --nbest FILE or --store DIR")
     known = read_graph_weights(file, [graphs])
     if known is None:
         place = graphs if graphs.is_dir() else graphs.parent
         raise UsageError(f"there is no file {place / 'weights'}: give --weights FILE")
-    return read_graph_tasks(graphs, known)
+    return read_graph_tasks(read_weighted_graphs([graphs], known))
 
 
 def _report(decisions: dict[int, Decision], seconds: float) -> None:

@@ -55,12 +55,20 @@ def show(
 
     Example: mosesplug weights show tuning
     """
-    from mosesplug.inspection.weights.sources import has_store, resolve_weights
+    from mosesplug.inspection.weights.sources import (
+        find_mean_file,
+        has_store,
+        resolve_weights,
+    )
+    from mosesplug.tuning.workdir.stores import find_run
 
     directory = Path(weights)
-    if not directory.is_dir():
+    if not directory.is_dir() or find_mean_file(directory) is not None:
         _show_weights(resolve_weights(weights), top, json)
         return
+    run_directory = find_run(directory)
+    if run_directory != directory:
+        directory, weights = run_directory, str(run_directory)
     from mosesplug.inspection.run import open_run
     from mosesplug.inspection.weights.history import (
         count_sparse_use,

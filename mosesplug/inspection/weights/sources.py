@@ -32,14 +32,17 @@ from mosesplug.features import FeatureSpace
 from mosesplug.inspection.run import StoredRun, open_run
 from mosesplug.learning.lengths import with_recorded_length
 from mosesplug.settings.paths import split_iteration
+from mosesplug.tuning.repeats.files import find_run_directories
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.iteration_files import read_decoding_weights
-from mosesplug.tuning.workdir.stores import find_store
+from mosesplug.tuning.workdir.stores import find_run, find_store
+from mosesplug.tuning.workdir.summary import StoredSummary
 from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = [
     "ResolvedWeights",
     "arrange_by_group",
+    "find_mean_file",
     "has_store",
     "read_iteration_files",
     "read_weights_of",
@@ -217,7 +220,13 @@ def _resolve_file(source: str, file: WeightFile) -> ResolvedWeights:
 
 
 def _resolve_run(source: str, directory: Path, iteration: int | None) -> ResolvedWeights:
-    """Return the result of a run, or the weights that an iteration was decoded with."""
+    """Return the result of a run, or the weights that an iteration was decoded with.
+
+    That of several runs may be the mean of their weights, of which there is a file only.
+    """
+    if iteration is None and (mean := find_mean_file(directory)) is not None:
+        return _resolve_file(source, read_named_weights(mean))
+    directory = find_run(directory)
     files = [] if has_store(directory) else read_iteration_files(directory)
     if files:
         return _resolve_iteration_files(source, directory, iteration, files)
@@ -242,6 +251,16 @@ def _resolve_iteration_files(
     if not 1 <= iteration <= len(files):
         raise DataError(f"there is no run{iteration}.dense in {directory}")
     return replace(files[iteration - 1], source=source)
+
+
+def find_mean_file(directory: Path) -> Path | None:
+    """Return the file with the mean of several runs' weights, if that is their result."""
+    workspace = Workspace(directory, 0)
+    if not find_run_directories(directory) or not workspace.summary.is_file():
+        return None
+    if StoredSummary.read(workspace.summary).document["result"].get("run") is not None:
+        return None
+    return next((path for path in workspace.results if path.is_file()), None)
 
 
 def has_store(directory: Path) -> bool:

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-from mosesplug.errors import DataError, StoreError
+from mosesplug.errors import DataError, StoreError, UsageError
 from mosesplug.store import NBestStore
-from mosesplug.tuning.repeats.files import find_run_directories
+from mosesplug.tuning.repeats.files import find_run_directories, run_directory
+from mosesplug.tuning.workdir.iteration_files import find_nbest_lists
+from mosesplug.tuning.workdir.summary import StoredSummary
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["find_store", "open_run_store"]
+__all__ = ["find_run", "find_store", "open_run_store"]
 
 _DATABASE = "data.mdb"
 
@@ -31,9 +33,43 @@ def find_store(path: Path) -> Path:
             f"{path} holds {len(runs)} runs, each with a store of its own: name one of them, as "
             f"{', '.join(map(str, runs))}"
         )
+    if path.is_dir() and find_nbest_lists(path):
+        raise StoreError(
+            f"{path} holds lists of mert-moses.pl, and no n-best store. Make one: mosesplug nbest"
+            f" import {path} {path.name}.lmdb --refs REFERENCES"
+        )
     raise StoreError(
         f"there is no n-best store at {path}: name a working directory of mosesplug, or the "
         f"{inside.name} in it"
+    )
+
+
+def find_run(path: Path, number: int | None = None) -> Path:
+    """Return the directory of a single run.
+
+    Args:
+        path: a store, or a working directory, which may hold several runs.
+        number: the number of one of several runs; None: the run whose weights are the result.
+
+    Raises:
+        UsageError: there is no such run, or none of several is the result.
+        DataError: the summary of several runs is damaged.
+    """
+    runs = find_run_directories(path)
+    if number is not None:
+        if (wanted := run_directory(path, number)) in runs:
+            return wanted
+        raise UsageError(f"{path} has no run {number}: it holds {len(runs)} runs")
+    if not runs:
+        return path
+    summary = Workspace(path, 0).summary
+    if summary.is_file():
+        chosen = StoredSummary.read(summary).document["result"].get("run")
+        if chosen is not None:
+            return run_directory(path, chosen)
+    raise UsageError(
+        f"{path} holds {len(runs)} runs, and none of them is the result. Name one of them, as "
+        f"{runs[0]} (in Python, run=1)"
     )
 
 
