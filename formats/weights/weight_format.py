@@ -30,7 +30,7 @@ from formats.weights.flat import is_pairs, is_tsv
 from formats.weights.json_file import is_json
 from formats.weights.yaml_file import is_yaml
 
-__all__ = ["FORMATS", "Format", "find_weight_format", "recognize_format"]
+__all__ = ["FORMATS", "Format", "find_named_format", "find_weight_format", "recognize_format"]
 
 Format = Literal[
     "moses.ini",
@@ -76,12 +76,17 @@ def find_weight_format(name: str | None, path: str | PathLike[str] = "") -> Form
         ValueError: there is no such format.
     """
     if name is None:
-        return _SUFFIXES.get(PurePath(path).suffix, "dense")
+        return find_named_format(path) or "dense"
     found = _OTHER_NAMES.get(name, name)
     if found not in FORMATS:
         known = ", ".join([*FORMATS, *_OTHER_NAMES])
         raise ValueError(f"unknown format {name!r} of weights; known: {known}")
     return found
+
+
+def find_named_format(path: str | PathLike[str]) -> Format | None:
+    """Return the format that the name of a file says; None if it says none."""
+    return _SUFFIXES.get(PurePath(path).suffix)
 
 
 def recognize_format(text: bytes, lines: Sequence[bytes]) -> Format | None:

@@ -18,6 +18,7 @@ from mosesplug.cli.shared.exits import TUNING_CONTINUES, exit_code
 from mosesplug.cli.shared.inputs import check_inputs
 from mosesplug.cli.shared.layouts import add_layout
 from mosesplug.cli.shared.panels import PanelCommand
+from mosesplug.cli.shared.stdout_files import route_stdout
 from mosesplug.errors import suggest
 
 __all__ = ["run"]
@@ -317,7 +318,8 @@ def _report_errors(function: Callable[..., None], entry: _Command) -> Callable[.
     def wrapped(**values: Any) -> None:
         def action() -> None:
             check_inputs(function, values)
-            function(**values)
+            with route_stdout(function, values) as routed:
+                function(**routed)
 
         raise typer.Exit(exit_code("mosesplug", action, after_interrupt=entry.after_interrupt))
 

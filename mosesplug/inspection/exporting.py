@@ -1,8 +1,11 @@
-"""Export the lists of a store as n-best lists, extractor files or NumPy arrays."""
+"""Export the lists of a store as n-best lists, rows, extractor files or NumPy arrays."""
 
 from __future__ import annotations
 
+import csv
 import io
+import json
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,11 +16,13 @@ from formats.extractor.data import SparseColumns, write_features, write_scores
 from formats.nbest.entry import NBestEntry, format_entry
 from formats.nbest.files import replace_id
 from formats.text import atomic_write, write_atomic
+from mosesplug.errors import UsageError
 from mosesplug.inspection.run import StoredRun
 from mosesplug.inspection.sentence import name_sparse_values
+from mosesplug.inspection.texts import mark_invalid_utf8
 from mosesplug.tuning_set import TuningSet
 
-__all__ = ["export_arrays", "export_extractor", "export_lists"]
+__all__ = ["export_arrays", "export_extractor", "export_lists", "export_rows"]
 
 
 def export_lists(
@@ -43,6 +48,75 @@ def export_lists(
                 line = format_entry(entry, digits=digits, named=named)
                 file.write(replace_id(line, ids[sentence]) if sentence < len(ids) else line)
             yield done
+
+
+def export_rows(
+    run: StoredRun,
+    path: Path,
+    layout: str,
+    iteration: int | None,
+    sentences: Sequence[int],
+    digits: int,
+) -> Iterator[int]:
+    """Write one hypothesis a line for other programs, and yield the number of sentences written.
+
+    Args:
+        run: the run.
+        path: the output; a path that ends in ``.gz`` is compressed.
+        layout: ``jsonl``, with dense and sparse features and the model score; or ``tsv`` or
+            ``csv``, with dense features. ``optimize`` reads all of them.
+        iteration, sentences, digits: as for ``export_lists``.
+
+    Raises:
+        UsageError: the layout cannot hold the lists.
+    """
+    names = [str(name) for name in run.space.labels[: run.space.n_dense]]
+    if layout != "jsonl" and run.space.n_sparse:
+        raise UsageError(
+            f"{layout} has no sparse features, of which the run has {run.space.n_sparse}:"
+            " use jsonl or parquet"
+        )
+    ids = run.store.sentence_ids
+    with atomic_write(path, compress="gz" if path.suffix == ".gz" else None) as file:
+        if layout != "jsonl":
+            file.write(_join_cells(["id", "hyp", *names], layout))
+        for done, sentence in enumerate(sentences, start=1):
+            name: str | int = ids[sentence] if sentence < len(ids) else sentence
+            for entry in _read_entries(run, iteration, sentence):
+                text = entry.text.decode("utf-8", "surrogateescape")
+                values = [f"{value:.{digits}g}" for _, group in entry.dense for value in group]
+                if layout == "jsonl":
+                    file.write(_format_json(name, text, names, values, entry, digits))
+                else:
+                    file.write(_join_cells([str(name), text, *values], layout))
+            yield done
+
+
+def _format_json(
+    name: str | int,
+    text: str,
+    names: Sequence[str],
+    values: Sequence[str],
+    entry: NBestEntry,
+    digits: int,
+) -> bytes:
+    scores = dict(zip(names, map(float, values), strict=True))
+    scores |= {feature: float(f"{value:.{digits}g}") for feature, value in entry.sparse}
+    record: dict[str, Any] = {"id": name, "hyp": text}
+    if math.isfinite(entry.score):
+        record["score"] = float(f"{entry.score:.{digits}g}")
+    line = json.dumps({**record, "scores": scores}, ensure_ascii=False)
+    return mark_invalid_utf8(line + "\n").encode()
+
+
+def _join_cells(cells: Sequence[str], layout: str) -> bytes:
+    if layout == "csv":
+        file = io.StringIO()
+        csv.writer(file, lineterminator="\n").writerow(cells)
+        return file.getvalue().encode("utf-8", "surrogateescape")
+    if any("\t" in cell for cell in cells):
+        raise UsageError(f"a tab is in {cells[1]!r}, which tsv cannot hold: use csv or jsonl")
+    return ("\t".join(cells) + "\n").encode("utf-8", "surrogateescape")
 
 
 def _must_name_values(run: StoredRun) -> bool:

@@ -48,7 +48,7 @@ CALLS = {
     "algorithms": "algorithms kbmira",
     "plugins": "plugins",
     "bench-optimizers": "bench-optimizers list --refs refs --algorithms kbmira --seeds 1",
-    "oracle": "oracle list --refs refs",
+    "oracle": "oracle list --refs refs -o -",
     "mbr": "mbr --nbest list",
     "rerank": "rerank --nbest list --weights weights",
     "nbest ls": "nbest ls store",
@@ -56,7 +56,7 @@ CALLS = {
     "nbest diff": "nbest diff store 0 1 2 --refs refs --source source",
     "nbest grep": "nbest grep store .",
     "nbest stats": "nbest stats store",
-    "nbest export": "nbest export store -o new",
+    "nbest export": "nbest export store -o -",
     "nbest import": "nbest import list new --refs refs",
     "nbest verify": "nbest verify store",
     "nbest compact": "nbest compact store",
@@ -81,6 +81,8 @@ CALLS = {
 """A call of each command that shows texts of data, if any command line of it does."""
 
 DATA = {
+    "oracle",
+    "nbest export",
     "optimize",
     "mbr",
     "rerank",
@@ -211,6 +213,7 @@ def list_table_commands() -> list[str]:
 
 TABLES = [name for name in list_table_commands() if "--help" not in CALLS[name]]
 CALLS_OF_TABLES = CALLS | {
+    "oracle": "oracle list --refs refs",
     "optimize": "optimize --nbest list --refs refs --algorithm kbmira --threads 1 -o new --folds 2",
     "algorithms": "algorithms",
     "bench-optimizers": CALLS["bench-optimizers"] + " --quiet",

@@ -30,7 +30,8 @@ from mosesplug.errors import DataError, UsageError, count_noun
 
 __all__ = ["compact", "copy", "drop", "export", "import_", "verify"]
 
-_FORMATS = ("nbest", "extractor", "npz", "parquet")
+_FORMATS = ("nbest", "jsonl", "tsv", "csv", "extractor", "npz", "parquet")
+_SUFFIXES = {f".{name}": name for name in _FORMATS if name not in ("nbest", "extractor")}
 _MAX_DIGITS = 9
 
 
@@ -44,13 +45,14 @@ def export(
         OUTPUT,
     ],
     layout: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--format",
-            metavar="nbest|extractor|npz|parquet",
-            help="Moses n-best lists, extractor files, NumPy arrays, or a table.",
+            metavar="NAME",
+            help=f"{', '.join(_FORMATS)} [by the name of FILE, or nbest].",
+            show_default=False,
         ),
-    ] = "nbest",
+    ] = None,
     iteration: IterationOption = "all",
     sentence: Annotated[
         list[str] | None, typer.Option(help="Export this sentence only; may be repeated.")
@@ -63,20 +65,26 @@ def export(
 ) -> None:
     """Write the lists of one iteration, or all merged lists.
 
-    Sentence ids that are texts are written as they were imported. The model scores of merged
-    n-best lists are those of the run's result. The extractor files are
-    FILE.features.dat and FILE.scores.dat. Parquet needs pyarrow: install mosesplug[frames].
+    nbest is the format of Moses, npz has NumPy arrays. Sentence ids that are texts are written as
+    they were imported. The model scores of merged n-best lists are those of the run's result.
+    Tables (tsv, csv) have the id, the text and dense features; jsonl also sparse features and the
+    model score. The extractor files are FILE.features.dat and FILE.scores.dat. Parquet needs
+    pyarrow: install mosesplug[frames].
 
     Example: mosesplug nbest export tuning --iteration 3 -o list3.gz
     """
     import numpy as np
 
     from mosesplug.cli.shared.output import progress_bar
-    from mosesplug.inspection.exporting import export_arrays, export_extractor, export_lists
+    from mosesplug.inspection.exporting import (
+        export_arrays,
+        export_extractor,
+        export_lists,
+        export_rows,
+    )
     from mosesplug.inspection.run import open_run
 
-    if layout not in _FORMATS:
-        raise UsageError(f"--format takes {', '.join(_FORMATS)}, not {layout!r}")
+    layout = _find_export_format(output, layout)
     selected = parse_iteration(iteration)
     chosen: list[int] | None = None
     if sentence:
@@ -96,12 +104,34 @@ def export(
                 for done in export_lists(run, output, selected, sentences, digits):
                     progress(done, len(sentences), "sentences")
             return
+        if layout in ("jsonl", "tsv", "csv"):
+            with progress_bar(quiet) as progress:
+                for done in export_rows(run, output, layout, selected, sentences, digits):
+                    progress(done, len(sentences), "sentences")
+            return
         lists = run.store.batch(np.array(sentences), selected)
         if layout == "npz":
             export_arrays(lists, run.signature, output, run.store.sentence_ids)
             return
         files = [output.with_name(f"{output.name}.{kind}.dat") for kind in ("features", "scores")]
         export_extractor(lists, run.metric.name, *files)
+
+
+def _find_export_format(output: Path, layout: str | None) -> str:
+    """Return the format of an export, which the name of its file may say.
+
+    Raises:
+        UsageError: an unknown format, or one that differs from that of the name.
+    """
+    if layout is not None and layout not in _FORMATS:
+        raise UsageError(f"--format takes {', '.join(_FORMATS)}, not {layout!r}")
+    name = output.name.removesuffix(".gz")
+    named = _SUFFIXES.get(Path(name).suffix)
+    if named in ("npz", "parquet") and name != output.name:
+        raise UsageError(f"{output}: {named} is compressed itself: leave .gz out")
+    if named is not None and layout not in (None, named):
+        raise UsageError(f"{output}: the name says {named}, but --format is {layout}")
+    return layout or named or "nbest"
 
 
 def _import(

@@ -50,6 +50,7 @@ def report(
     """
     from mosesplug.api.figures import report as write_report
     from mosesplug.cli.shared.output import progress_bar
+    from mosesplug.cli.shared.stdout_files import goes_to_stdout
 
     with progress_bar(quiet) as progress:
         path = write_report(
@@ -66,5 +67,5 @@ def report(
             report_metrics=report_metric or (),
             progress=progress,
         )
-    if not quiet:
+    if not (quiet or goes_to_stdout(output)):
         print(path)

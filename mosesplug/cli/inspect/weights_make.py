@@ -30,11 +30,15 @@ _FORMATS = (
 _Weights = Annotated[str, typer.Argument(metavar="WEIGHTS", help=WEIGHTS)]
 _To = Annotated[
     str | None,
-    typer.Option("--to", metavar="FORMAT", help=f"{_FORMATS} [that of the first]"),
+    typer.Option(
+        "--to",
+        metavar="FORMAT",
+        help=f"{_FORMATS} [by the name of the output, or that of the first]",
+    ),
 ]
 _Config = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="With --to moses.ini, the configuration to edit [WEIGHTS]."),
+    typer.Option(metavar="FILE", help="The moses.ini to edit [that of the run or file]."),
 ]
 _SparseOutput = Annotated[
     Path | None,
@@ -146,7 +150,10 @@ def normalize(
 
 def convert(
     weights: _Weights,
-    to: Annotated[str, typer.Option("--to", metavar="FORMAT", help=_FORMATS)],
+    to: Annotated[
+        str | None,
+        typer.Option("--to", metavar="FORMAT", help=f"{_FORMATS} [by the name of the output]"),
+    ] = None,
     config: _Config = None,
     names_from: _NamesFrom = None,
     sparse_output: _SparseOutput = None,
@@ -158,11 +165,16 @@ def convert(
     that are not tuned are reported on stderr. graph is the file "weights" beside search graphs,
     overwrite the value of the decoder's -weight-overwrite.
 
-    Example: mosesplug weights convert tuning:3 --to moses.ini --config moses.ini -o third.ini
+    Examples: mosesplug weights convert tuning -o tuned.json; mosesplug weights convert tuning:3
+    --to moses.ini -o third.ini
     """
+    from formats.weights.weight_format import find_named_format
     from mosesplug.inspection.weights.sources import resolve_weights
 
-    _write(resolve_weights(weights, names_from), to, config, sparse_output, output)
+    found = resolve_weights(weights, names_from)
+    if to is None and (output is None or find_named_format(output) is None):
+        raise UsageError("name a format with --to, or an output such as weights.json")
+    _write(found, to, config, sparse_output, output)
 
 
 def _resolve(names: list[str], names_from: Path | None) -> list[ResolvedWeights]:
@@ -192,12 +204,14 @@ def _write(
     from mosesplug.learning.weights import write_weights
 
     ini = weights.file.ini if weights.file is not None else None
+    form = _find_format(to, weights, output)
+    if config is None and ini is None and form == "moses.ini":
+        config = weights.config
     if config is not None:
         ini = read_moses_ini(config)
     check_output(output)
     check_output(sparse_output, "--sparse-output")
     check_two_outputs({"--output": output, "--sparse-output": sparse_output})
-    form = _parse_format(to, weights)
     beside = sparse_output
     if beside is None and output is not None:
         beside = sparse_companion(output)
@@ -216,11 +230,12 @@ def _write(
         _report(note)
 
 
-def _parse_format(name: str | None, weights: ResolvedWeights) -> Format:
-    from formats.weights.weight_format import find_weight_format
+def _find_format(name: str | None, weights: ResolvedWeights, output: Path | None) -> Format:
+    """Return the format that an option or the name of the output says, or that of the weights."""
+    from formats.weights.weight_format import find_named_format, find_weight_format
 
     if name is None:
-        return weights.format
+        return (None if output is None else find_named_format(output)) or weights.format
     try:
         return find_weight_format(name)
     except ValueError as error:

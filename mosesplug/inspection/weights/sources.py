@@ -65,6 +65,7 @@ class ResolvedWeights:
             graphs.
         file: the file; None for a run.
         changes: how the lists were changed that the weights were learned from.
+        directory: the directory of a run; None for a file.
     """
 
     source: str
@@ -74,6 +75,23 @@ class ResolvedWeights:
     fixed_weights: Mapping[str, float] = field(default_factory=dict)
     file: WeightFile | None = None
     changes: ListChanges = UNCHANGED
+    directory: Path | None = None
+
+    @property
+    def config(self) -> Path | None:
+        """The moses.ini of a run: that of its result, or of the last iteration; None without."""
+        if self.directory is None:
+            return None
+        directory = self.directory
+        if has_store(directory):
+            directory = find_store(directory).parent
+        numbered = {
+            int(path.name.split(".")[0].removeprefix("run")): path
+            for path in directory.glob("run[0-9]*.moses.ini")
+            if path.name.split(".")[0].removeprefix("run").isdecimal()
+        }
+        tuned = Workspace(directory, 0).tuned_config
+        return tuned if tuned.is_file() else numbered[max(numbered)] if numbered else None
 
     @property
     def is_named(self) -> bool:
@@ -229,11 +247,13 @@ def _resolve_run(source: str, directory: Path, iteration: int | None) -> Resolve
     directory = find_run(directory)
     files = [] if has_store(directory) else read_iteration_files(directory)
     if files:
-        return _resolve_iteration_files(source, directory, iteration, files)
+        found = _resolve_iteration_files(source, directory, iteration, files)
+        return replace(found, directory=directory)
     with open_run(directory) as run:
         show = arrange_by_group(run)
         weights = run.weights if iteration is None else run.decoding_weights(iteration)
-    return ResolvedWeights(source, "dense", show, run.weights).with_weights(weights, source)
+    found = ResolvedWeights(source, "dense", show, run.weights, directory=directory)
+    return found.with_weights(weights, source)
 
 
 def _resolve_iteration_files(

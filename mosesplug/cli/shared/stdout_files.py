@@ -1,0 +1,62 @@
+"""``-`` as the name of an output: stdout, for every option that names an output file."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from mosesplug.cli.shared.inputs import OUTPUT, find_files
+from mosesplug.cli.shared.output import print_bytes
+from mosesplug.cli.shared.parameters import Output
+from mosesplug.errors import UsageError
+
+__all__ = ["goes_to_stdout", "route_stdout"]
+
+_NAMES = (Path("-"), Path("/dev/stdout"))
+_PREFIX = "mosesplug-stdout-"
+
+
+@contextlib.contextmanager
+def route_stdout(
+    function: Callable[..., None], values: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """Yield the arguments of a command, without ``-`` as the name of an output.
+
+    ``Output`` means stdout without a name. Other outputs are written to a temporary file, and to
+    stdout when the command has ended; what it prints meanwhile goes to stderr.
+
+    Raises:
+        UsageError: two outputs are stdout.
+    """
+    parameters = inspect.signature(function, eval_str=True).parameters
+    changed = dict(values)
+    files: list[str] = []
+    for name, value in values.items():
+        if value not in _NAMES or find_files(parameters[name]) is not OUTPUT:
+            continue
+        if parameters[name].annotation == Output:
+            changed[name] = None
+        else:
+            files.append(name)
+    if len(files) > 1:
+        names = " and ".join(f"--{each.replace('_', '-')}" for each in files)
+        raise UsageError(f"{names} cannot both be stdout: give one of them a file")
+    if not files:
+        yield changed
+        return
+    with tempfile.TemporaryDirectory(prefix=_PREFIX) as directory:
+        path = Path(directory, "stdout")
+        with contextlib.redirect_stdout(sys.stderr):
+            yield changed | {files[0]: path}
+        if path.exists():
+            print_bytes(path.read_bytes())
+
+
+def goes_to_stdout(path: Path | None) -> bool:
+    """Return whether a file of a command is what ``-`` stands for."""
+    return path is not None and path.parent.name.startswith(_PREFIX)
