@@ -5,8 +5,9 @@ chooses. If none of them can be written, as in a read-only container, it is in a
 of the user under the temporary directory; if that is impossible, kernels are not cached. Kernels
 beside the modules are read even if nothing can be written there: whoever installs the package may
 compile for all users. Numba executes what it finds in its cache, so a directory elsewhere that
-belongs to another user, or that others can write, is not used. Damaged files of the cache are replaced, and a full disk costs time only.
-Processes that want the same kernel at the same time compile it once.
+belongs to another user, or that others can write, is not used. Damaged files of the cache are
+replaced, and a full disk costs time only. Processes that want the same kernel at the same time
+compile it once.
 """
 
 from __future__ import annotations
