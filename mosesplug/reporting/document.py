@@ -29,7 +29,11 @@ nav a { margin-right: 1rem; display: inline-block; }
 p.note { color: var(--faint); margin: .25rem 0 .75rem; }
 p.warning { border-left: 3px solid var(--warning); padding-left: .75rem; margin: .5rem 0; }
 code { font-size: .85em; overflow-wrap: anywhere; }
-.wide { overflow-x: auto; }
+.wide { overflow-x: auto; background:
+  linear-gradient(to right, var(--paper) 50%, transparent) left / 2rem 100% no-repeat local,
+  linear-gradient(to left, var(--paper) 50%, transparent) right / 2rem 100% no-repeat local,
+  linear-gradient(to right, var(--edge), transparent) left / .6rem 100% no-repeat scroll,
+  linear-gradient(to left, var(--edge), transparent) right / .6rem 100% no-repeat scroll; }
 svg { max-width: 100%; height: auto; display: block; } svg text { fill: currentColor; }
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(27rem, 100%), 1fr));
   gap: 0 2rem; }

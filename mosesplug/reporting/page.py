@@ -62,7 +62,7 @@ _LATTICE_COLUMNS = {
 }
 
 _SCORES = (
-    ("Scores", "scores", "Reached in the lists, decoded with the weights so found, and possible."),
+    ("Scores", "scores", "What the optimizer reached in the lists, and what was decoded then."),
     (
         "Weights",
         "weights",
