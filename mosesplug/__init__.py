@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mosesplug.api.analysis import Analysis, analyze
     from mosesplug.api.figures import report
     from mosesplug.api.fit import Fit
+    from mosesplug.api.mbr import mbr
     from mosesplug.api.nbest import NBest, read_nbest, write_nbest
     from mosesplug.api.optimize import algorithms, cross_validate, optimize
     from mosesplug.api.plugins import Plugin, list_plugins
@@ -62,6 +63,7 @@ __all__ = [
     "compare",
     "cross_validate",
     "list_plugins",
+    "mbr",
     "open_run",
     "optimize",
     "read_nbest",
@@ -97,6 +99,7 @@ _MODULES = {
     "compare": "mosesplug.api.scoring",
     "cross_validate": "mosesplug.api.optimize",
     "list_plugins": "mosesplug.api.plugins",
+    "mbr": "mosesplug.api.mbr",
     "open_run": "mosesplug.api.run",
     "optimize": "mosesplug.api.optimize",
     "read_nbest": "mosesplug.api.nbest",

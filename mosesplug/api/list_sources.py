@@ -20,7 +20,15 @@ from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.tuning_set import SparseRows
 
-__all__ = ["FRAME_IDS", "MODEL_SCORE", "Frame", "ListSource", "convert_lists", "is_frame"]
+__all__ = [
+    "FRAME_IDS",
+    "MODEL_SCORE",
+    "Frame",
+    "ListSource",
+    "convert_lists",
+    "convert_single",
+    "is_frame",
+]
 
 
 class Frame(Protocol):
@@ -87,6 +95,24 @@ def convert_lists(
         _convert_frame(each, names, f"{what}[{place}]") if is_frame(each) else each
         for place, each in enumerate(every)
     ]
+
+
+def convert_single(
+    lists: Any, columns: Sequence[str] | str | None = None
+) -> NBest | str | PathLike[str]:
+    """Return lists as an ``NBest`` or their file.
+
+    Raises:
+        UsageError: there are several files, or as ``convert_lists``.
+        DataError: as ``convert_lists``.
+    """
+    found = convert_lists(lists, columns)
+    if not isinstance(found, NBest | str | PathLike):
+        raise UsageError(
+            f"lists is a {type(lists).__name__}: give an NBest, a file, a data frame, or nested "
+            "lists, [sentence][hypothesis]"
+        )
+    return found
 
 
 def is_frame(value: Any) -> bool:

@@ -19,7 +19,7 @@ from formats.weights.any_format import WeightFile
 from mosesplug.api.arguments import check_number, name_keywords, spell_keyword
 from mosesplug.api.inputs import InitialWeights, make_weight_file, unknown_feature_error
 from mosesplug.api.keywords import check_lengths, make_list_keywords
-from mosesplug.api.list_sources import ListSource, convert_lists
+from mosesplug.api.list_sources import ListSource, convert_single
 from mosesplug.api.nbest import NBest
 from mosesplug.api.table import Table, Tabular
 from mosesplug.api.weights import WeightTable
@@ -32,7 +32,7 @@ from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.lengths import LengthRange
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
 
-__all__ = ["RerankedLists", "rerank", "rerank_blocks"]
+__all__ = ["RerankedLists", "load_weights", "rerank", "rerank_blocks"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -147,21 +147,9 @@ def rerank(
         >>> ranked.lists.names
         ('LM0', 'WordPenalty0', 'Length')
     """
-    lists = convert_lists(lists, columns)
-    if not isinstance(lists, NBest | str | PathLike):
-        raise UsageError(
-            f"lists is a {type(lists).__name__}: give an NBest, a file, a data frame, or nested "
-            "lists, [sentence][hypothesis]"
-        )
+    lists = convert_single(lists, columns)
     scale = check_number(scale, "scale", 0.0)
-    if isinstance(weights, str | PathLike):
-        named = read_weights_of(
-            fspath(weights), None if sparse_weights is None else Path(sparse_weights)
-        )
-    else:
-        if sparse_weights is not None:
-            raise UsageError("sparse_weights requires a file of weights")
-        named = make_weight_file(weights, "weights")
+    named = load_weights(weights, sparse_weights)
     is_mapping = isinstance(weights, Mapping) and not isinstance(weights, WeightTable)
     exponent = None if length_exponent is None else str(length_exponent)
     source = lists.block if isinstance(lists, NBest) else Path(lists)
@@ -199,6 +187,23 @@ def rerank(
     rows = [part.rows + begin for part, begin in zip(parts, begins, strict=False)]
     whole = concatenate([part.lists.block for part in parts])
     return RerankedLists(NBest.of_block(whole, ids.names), np.concatenate(rows))
+
+
+def load_weights(weights: InitialWeights, sparse_weights: str | PathLike[str] | None) -> WeightFile:
+    """Return weights as a file has them; see ``rerank``.
+
+    Raises:
+        UsageError: sparse weights without a file of weights, or something else than weights.
+        DataError: a weight is not finite.
+        FormatError: a file cannot be read.
+    """
+    if isinstance(weights, str | PathLike):
+        return read_weights_of(
+            fspath(weights), None if sparse_weights is None else Path(sparse_weights)
+        )
+    if sparse_weights is not None:
+        raise UsageError("sparse_weights requires a file of weights")
+    return make_weight_file(weights, "weights")
 
 
 def rerank_blocks(

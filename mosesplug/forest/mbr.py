@@ -45,10 +45,10 @@ __all__ = [
     "Decision",
     "best_linear_gain",
     "consensus_bleu",
-    "decide_by_utility",
     "decide_in_graph",
-    "decide_in_list",
     "expected_bleu",
+    "expected_gains",
+    "expected_utilities",
     "find_best",
     "linear_gain",
     "softmax",
@@ -296,52 +296,41 @@ def decide_in_graph(
     return Decision(chosen, chosen == best)
 
 
-def decide_in_list(
+def expected_gains(
     listed: Sequence[Sequence[bytes]], scores: NDArray[np.float64], criterion: Criterion
-) -> int:
-    """Choose a translation of an n-best list and return its index.
+) -> NDArray[np.float64]:
+    """Return the criterion of each translation of an n-best list, float64 ``[n]``.
 
     Args:
-        listed: the words of each translation, at least one; the first one wins ties.
+        listed: the words of each translation, at least one.
         scores: float64 ``[n]``, finite; model scores.
         criterion: the criterion of the choice; ``size`` and ``beam`` are ignored.
     """
     probabilities = softmax(criterion.scale * scores)
     found = count_bags(listed)
     if criterion.kind == "list":
-        gains = expected_bleu(found, probabilities)
-    elif criterion.kind == "consensus":
+        return expected_bleu(found, probabilities)
+    if criterion.kind == "consensus":
         length = float((probabilities * found.lengths).sum())
-        gains = consensus_bleu(found, found.expected_counts(probabilities), length)
-    else:
-        occurs = found.occurrence_probabilities(probabilities)
-        gains = linear_gain(found, occurs, criterion.gains)
-    return find_best(gains)
+        return consensus_bleu(found, found.expected_counts(probabilities), length)
+    return linear_gain(found, found.occurrence_probabilities(probabilities), criterion.gains)
 
 
-def decide_by_utility(
-    utilities: NDArray[np.float64],
-    scores: NDArray[np.float64],
-    scale: float,
-    order: NDArray[np.int64],
-) -> int:
-    """Choose the hypothesis of an n-best list with the highest expected utility.
+def expected_utilities(
+    utilities: NDArray[np.float64], scores: NDArray[np.float64], scale: float
+) -> NDArray[np.float64]:
+    """Return the expected utility of each hypothesis of an n-best list, float64 ``[n]``.
 
-    With one utility for each hypothesis, that is the highest utility. With a matrix, it is the mean
-    over the hypotheses that may be right, weighted by their probabilities (Kumar & Byrne 2004,
+    With one utility for each hypothesis, that is the utility. With a matrix, it is the mean over
+    the hypotheses that may be right, weighted by their probabilities (Kumar & Byrne 2004,
     equation 2; Fernandes et al. 2022 with learned metrics).
 
     Args:
         utilities: float64 ``[n]``, or ``[n, n]`` with the hypotheses that may be right as columns.
         scores: float64 ``[n]``, finite; model scores.
         scale: factor of the model scores; 0 gives all hypotheses the same probability.
-        order: int64 ``[n]``; the first in this order wins ties.
-
-    Returns:
-        The position in ``order``.
     """
-    gains = utilities if utilities.ndim == 1 else utilities @ softmax(scale * scores)
-    return find_best(gains[order])
+    return utilities if utilities.ndim == 1 else utilities @ softmax(scale * scores)
 
 
 def _choose_from_list(
@@ -350,7 +339,7 @@ def _choose_from_list(
     """Choose from a graph's best translations by their best derivations' probability."""
     derivations = k_best(graph, graph.edge_scores(weights), criterion.size, distinct=True)
     listed = [_strip_boundaries(words) for words in translations(graph, derivations)]
-    return listed[decide_in_list(listed, derivations.scores, criterion)]
+    return listed[find_best(expected_gains(listed, derivations.scores, criterion))]
 
 
 def _choose_by_ngrams(

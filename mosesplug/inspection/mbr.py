@@ -23,9 +23,10 @@ from mosesplug.errors import UsageError
 from mosesplug.forest.mbr import (
     Criterion,
     Decision,
-    decide_by_utility,
     decide_in_graph,
-    decide_in_list,
+    expected_gains,
+    expected_utilities,
+    find_best,
 )
 from mosesplug.forest.oracles.hope_fear import name_sentence
 from mosesplug.hypergraph import Hypergraph
@@ -46,6 +47,7 @@ __all__ = [
     "check_utility",
     "decide_translations",
     "pairwise_scores",
+    "rank_by_risk",
     "read_graph_tasks",
     "read_list_tasks",
 ]
@@ -177,18 +179,42 @@ def _list_task(
     """Return the task to choose one of ``texts`` by comparing those ``compared``."""
 
     def choose(criterion: Criterion) -> Decision:
-        # The first of equally good translations is chosen, so sort by model score.
-        order = np.argsort(-scores, kind="stable")
-        ranked = [texts[row] for row in order.tolist()]
-        if utilities is None:
-            others = [compared[row] for row in order.tolist()]
-            place = decide_in_list(others, scores[order], criterion)
-        else:
-            place = decide_by_utility(utilities(), scores, criterion.scale, order)
-        chosen = ranked[place]
-        return Decision(tuple(chosen), chosen == ranked[0])
+        order, _ = rank_by_risk(compared, scores, utilities, criterion)
+        best = int(np.argmax(scores))
+        return Decision(tuple(texts[order[0]]), texts[order[0]] == texts[best])
 
     return MbrTask(sentence, choose)
+
+
+def rank_by_risk(
+    texts: Sequence[Sequence[bytes]],
+    scores: NDArray[np.float64],
+    utilities: Callable[[], NDArray[np.float64]] | None,
+    criterion: Criterion,
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Rank the hypotheses of a sentence by their expected gain.
+
+    Args:
+        texts: the words of each hypothesis, at least one.
+        scores: float64 ``[n]``, finite; model scores.
+        utilities: returns utilities, as for ``expected_utilities``; None: those of the criterion.
+        criterion: the criterion of the choice.
+
+    Returns:
+        int64 ``[n]``, the hypotheses by descending gain, of equal ones the highest score first; and
+        float64 ``[n]``, the gain of each hypothesis.
+    """
+    by_score = np.argsort(-scores, kind="stable")
+    if utilities is None:
+        gains = np.empty(len(scores))
+        ranked = [texts[row] for row in by_score.tolist()]
+        gains[by_score] = expected_gains(ranked, scores[by_score], criterion)
+    else:
+        gains = expected_utilities(utilities(), scores, criterion.scale)
+    # The first of equally good translations is chosen, also up to rounding.
+    best = by_score[find_best(gains[by_score])]
+    order = by_score[np.argsort(-gains[by_score], kind="stable")]
+    return np.append(best, order[order != best]), gains
 
 
 def check_utility(metric: Metric) -> None:
