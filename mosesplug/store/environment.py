@@ -35,6 +35,7 @@ from mosesplug.store.opening import (
     no_locks_error,
     no_room_error,
     open_files,
+    reject_links,
 )
 from mosesplug.store.replacement import keep_files, remove_drafts, replace_data
 from mosesplug.store.truncation import count_missing_pages
@@ -68,6 +69,7 @@ class Environment:
         self._pid = os.getpid()
         self._lock: FileLock | None = None
         self._handle: Handle | None = None
+        reject_links(self.path, writable=writable)
         if writable:
             self._make_directory()
         elif not (self.path / "data.mdb").is_file():

@@ -23,6 +23,7 @@ __all__ = [
     "no_locks_error",
     "no_room_error",
     "open_files",
+    "reject_links",
 ]
 
 DATABASES = ("meta", "iterations", "kbest", "statistics", "forest")
@@ -33,6 +34,29 @@ NO_LOCKS = tuple(map(os.strerror, (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 _FORBIDDEN = tuple(map(os.strerror, (errno.EACCES, errno.EPERM, errno.EROFS)))
 _NO_ROOM = os.strerror(errno.ENOMEM)
 _SMALLEST_MAP = 1 << 20
+
+
+def reject_links(path: Path, *, writable: bool) -> None:
+    """Reject pipes and links in the place of the files that LMDB writes.
+
+    Opening a pipe waits for its other end. Behind a link is a file of somebody else: even a reader
+    writes the table of readers.
+
+    Args:
+        path: the directory of the store.
+        writable: whether the data file is written, too.
+
+    Raises:
+        StoreError: there is one.
+    """
+    written = {"data.mdb": writable, "writer.lock": writable, "lock.mdb": True}
+    for name, is_written in written.items():
+        file = path / name
+        if (file.is_symlink() and is_written) or (file.exists() and not file.is_file()):
+            raise StoreError(
+                f"{file} is a link or a pipe, not a regular file. Put the file of the store in its"
+                " place"
+            )
 
 
 def open_files(path: Path, *, writable: bool, map_size: int) -> tuple[Any, bool]:

@@ -49,17 +49,20 @@ def check_earlier_run(
 
     Raises:
         UsageError: there is one, and the settings neither continue nor replace it.
+        DataError: a link is in the place of a file that the run will write.
     """
+    earlier: EarlierRun = "continued" if configuration.existing == "continue" else "replaced"
     if not has_earlier_run(workspace):
         if configuration.existing == "continue":
             watch(Note(f"no run to continue in {workspace.directory}: starting from the beginning"))
-        return "none"
-    if configuration.existing == "refuse":
+        earlier = "none"
+    elif configuration.existing == "refuse":
         raise UsageError(
             f"{workspace.directory} holds an earlier run: continue it with --continue, replace it"
             " with --overwrite, or name another --working-dir"
         )
-    return "continued" if configuration.existing == "continue" else "replaced"
+    workspace.reject_links(replacing=earlier == "replaced")
+    return earlier
 
 
 def has_earlier_run(workspace: Workspace) -> bool:

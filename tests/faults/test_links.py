@@ -1,13 +1,24 @@
-"""Links within a working directory: what is cleared away are they, and never what they lead to."""
+"""Links and pipes within a working directory: no link's target is changed, no command waits."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import signal
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from mosesplug.errors import MosesplugError
+from mosesplug.store import NBestStore
+from mosesplug.tuning import tune
 from mosesplug.tuning.repeats import runs as several_runs
 from mosesplug.tuning.workdir.workspace import Workspace
+from tests.tuning.conftest import decoder_in_process, make_toy
+
+__all__ = ["decoder_in_process"]
 
 
 @pytest.fixture
@@ -69,3 +80,62 @@ def test_several_runs(outside: Path, tmp_path: Path) -> None:
     several_runs._clear(work, 1)
     assert contents(outside) == before
     assert not place.is_symlink()
+
+
+@pytest.fixture
+def impatient() -> Iterator[None]:
+    """Fail instead of waiting for the other end of a pipe."""
+
+    def fail(*_: object) -> None:
+        raise AssertionError("it waits")
+
+    earlier = signal.signal(signal.SIGALRM, fail)
+    signal.alarm(60)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, earlier)
+
+
+@pytest.mark.usefixtures("decoder_in_process", "impatient")
+@pytest.mark.parametrize("kind", ["pipe", "link"])
+def test_every_file_of_a_run_that_continues(kind: str, tmp_path: Path) -> None:
+    toy = make_toy(tmp_path, 5)
+    made = toy.configuration(maximum_iterations=1)
+    tune(made)
+    work, precious = made.working_directory, tmp_path / "precious"
+    shutil.copytree(work, tmp_path / "kept")
+    files = [path.relative_to(work) for path in work.rglob("*") if path.is_file()]
+    assert len(files) > 12
+    for name in files:
+        if kind == "link" and name.name in ("run1.best15.out.gz", "run1.out"):
+            continue  # a run may begin with a list that is there
+        shutil.rmtree(work)
+        shutil.copytree(tmp_path / "kept", work)
+        shutil.copy(work / name, precious)
+        before = precious.read_bytes()
+        (work / name).unlink()
+        if kind == "pipe":
+            os.mkfifo(work / name)
+        else:
+            (work / name).symlink_to(precious)
+        with pytest.raises(MosesplugError, match=name.name):
+            tune(replace(made, maximum_iterations=2, existing="continue"))
+        assert precious.read_bytes() == before
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("kind", ["pipe", "link"])
+def test_the_table_of_readers_of_a_store(kind: str, tmp_path: Path) -> None:
+    """Even a reader writes it."""
+    with NBestStore.open(tmp_path / "store", writable=True):
+        pass
+    table, precious = tmp_path / "store" / "lock.mdb", tmp_path / "precious"
+    table.rename(precious)
+    if kind == "pipe":
+        os.mkfifo(table)
+    else:
+        table.symlink_to(precious)
+    before = precious.read_bytes()
+    with pytest.raises(MosesplugError, match=r"lock\.mdb is a link or a pipe"):
+        NBestStore.open(tmp_path / "store")
+    assert precious.read_bytes() == before

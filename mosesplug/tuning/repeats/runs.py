@@ -104,6 +104,7 @@ def tune_several(
         for left in workspace.directory.glob(f".{path.name}.*"):  # of a process that was killed
             left.unlink()
         plan, anew = _make_plan(configuration, workspace, path, count, watch)
+        workspace.reject_links(replacing=anew)
         runs = []
         for number in range(1, count + 1):
             directory, seed = run_directory(workspace.directory, number), plan.seed + number - 1

@@ -15,6 +15,7 @@ import fcntl
 import os
 import re
 import socket
+import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,7 +42,8 @@ def lock_directory(path: Path) -> Iterator[None]:
         path: the lock file, which is not removed. Its directory exists.
 
     Raises:
-        DataError: another run has locked it; the message names process and machine.
+        DataError: another run has locked it, whose process and machine the message names; or it is
+            not a regular file.
         OSError: the file cannot be written.
     """
     owner = os.getpid()
@@ -65,7 +67,7 @@ def lock_directory(path: Path) -> Iterator[None]:
 
 def _open_locked(path: Path) -> BinaryIO:
     while True:
-        file = path.open("a+b")
+        file = _open_unlinked(path)
         try:
             _lock(file, path)
             with contextlib.suppress(FileNotFoundError):
@@ -76,6 +78,25 @@ def _open_locked(path: Path) -> BinaryIO:
             raise
         # The last holder removed the file, so this lock is on a file without a name.
         file.close()
+
+
+def _open_unlinked(path: Path) -> BinaryIO:
+    """Open or create the file, but not the target of a link, and without waiting for a pipe."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        descriptor = os.open(path, flags, 0o666)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise _irregular_error(path) from None
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _irregular_error(path)
+    return os.fdopen(descriptor, "a+b")
+
+
+def _irregular_error(path: Path) -> DataError:
+    return DataError(f"{path} is a link or a pipe, not a regular file. Remove it")
 
 
 def _lock(file: BinaryIO, path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from formats.graphs.parsed import ParsedGraphs
 from mosesplug.decoders.command import WEIGHT_FILES
-from mosesplug.errors import DecoderError, UsageError
+from mosesplug.errors import DataError, DecoderError, UsageError
 from mosesplug.settings.toml import SETTINGS_FILE
 from mosesplug.store.replacement import remove_discarded, remove_store
 from mosesplug.tuning.workdir.lock import lock_directory
@@ -35,6 +35,7 @@ _SCRATCH = re.compile(
 _BEFORE = re.compile(
     r"(features\.list|cache-model)(\..+)?|tuning\.lock|settings\.toml|start\.weights|references\d+"
 )
+_SEVERAL = re.compile(r"runs\.json")
 _SHARD = re.compile(r"shard\.\d+")
 # What decoders write into a directory of search graphs, finished or not.
 _GRAPH_FILE = re.compile(r"\d+(\.(txt|gz|bz2))?|weights|\.(\d+\.|weights\.).+")
@@ -173,6 +174,45 @@ class Workspace:
             self.settings,
         )
 
+    def reject_links(self, *, replacing: bool) -> None:
+        """Reject links in the place of files that a run writes: it would change their targets.
+
+        A list or search graphs of the first iteration may be links, since a run may begin with
+        those that are there.
+
+        Args:
+            replacing: whether ``clear`` is called next, which removes links of its own accord.
+
+        Raises:
+            DataError: there is such a link.
+        """
+        allowed = {self.packed_nbest(1), self.run(1, "out")}
+        for path in self._own_files():
+            is_cleared = path in self._results or _RUN_FILE.fullmatch(path.name) is not None
+            if path.is_symlink() and path not in allowed and not (replacing and is_cleared):
+                raise DataError(
+                    f"{path} is a link, and a run in this directory would change the file that it"
+                    " leads to. Put a copy of that file in its place, or choose another"
+                    " --working-dir"
+                )
+
+    def _reject_pipes(self) -> None:
+        """Reject pipes and devices in the place of files that a run reads or writes."""
+        for path in self._own_files():
+            if path.exists() and not path.is_file() and not path.is_dir():
+                raise DataError(
+                    f"{path} is not a regular file, and a run in this directory would read or"
+                    " write it. Remove it, or choose another --working-dir"
+                )
+
+    def _own_files(self) -> Iterator[Path]:
+        """Yield the paths in the directory that have names of files of a run."""
+        results = {path.name for path in self._results}
+        for path in sorted(self.directory.iterdir()):
+            patterns = (_RUN_FILE, _SCRATCH, _BEFORE, _SEVERAL)
+            if path.name in results or any(each.fullmatch(path.name) for each in patterns):
+                yield path
+
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
         """Create and lock the directory, and remove temporary files of a killed run.
@@ -181,7 +221,7 @@ class Workspace:
         missing is so again; but the messages of a decoder that failed stay.
 
         Raises:
-            DataError: another run has locked it.
+            DataError: another run has locked it, or a pipe is in the place of a file.
             UsageError: the path is a file.
         """
         made = [path for path in (self.directory, *self.directory.parents) if not path.exists()]
@@ -198,6 +238,7 @@ class Workspace:
                 if _UNFINISHED.fullmatch(path.name):
                     path.unlink()
             try:
+                self._reject_pipes()
                 yield
             except Exception as error:
                 begun = any(self.directory.glob("run*")) or self.filtered_model.exists()
