@@ -222,7 +222,7 @@ class IterationSummary:
         change: largest difference between the weights that it was decoded with and those that it
             found, as the stopping rule computes it; None without a result.
         score: score of the decoder's translations.
-        oracle: score of the greedy corpus oracle of its lists; None if it was not computed.
+        oracle: score of the greedy corpus oracle of all lists so far; None if it was not computed.
         optimum: score that the optimizer reached; None if it has not run.
         date: when its lists were stored, in UTC (ISO 8601); None in stores of version 0.1.
     """
@@ -245,8 +245,13 @@ def summarize_iterations(run: StoredRun, *, oracles: bool = True) -> Iterator[It
 
     Args:
         run: the run.
-        oracles: compute the oracle of each iteration, which reads all hypotheses.
+        oracles: find the oracle up to each iteration, which reads all hypotheses the first time.
     """
+    growth: Iterator[float] = iter(())
+    if oracles and run.has_lists:
+        from mosesplug.inspection.lists import measure_oracle_growth
+
+        growth = measure_oracle_growth(run)
     for record in run.records:
         result = None if record.result is None else read_result(record)
         shards = None if result is None else result.shards
@@ -259,13 +264,7 @@ def summarize_iterations(run: StoredRun, *, oracles: bool = True) -> Iterator[It
             stored_bytes=run.store.stored_bytes(record.iteration),
             change=None if result is None else result.largest_change,
             score=shards.first_best_score if shards else record.first_best_score,
-            oracle=_score_oracle(run, record.iteration) if oracles and record.n_lists else None,
+            oracle=next(growth, None),
             optimum=None if result is None else result.optimum,
             date=record.date,
         )
-
-
-def _score_oracle(run: StoredRun, iteration: int) -> float:
-    from mosesplug.inspection.lists import score_oracle
-
-    return score_oracle(run.store.iteration_set(iteration).tuning_set, run.metric)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.inspection.oracle_cache import OracleCache
 from mosesplug.inspection.run import StoredRun
 from mosesplug.metrics.protocol import Metric
 from mosesplug.optimizers.line_search.shards import search_space
@@ -50,23 +51,41 @@ def score_oracle(tuning_set: TuningSet, metric: Metric) -> float:
     return corpus_oracles(tuning_set, metric, np.random.default_rng(_SEED)).score
 
 
-def measure_oracle_growth(run: StoredRun, merged: TuningSet) -> list[float]:
-    """Return the oracle's score among all hypotheses up to each iteration.
+def measure_oracle_growth(run: StoredRun, merged: TuningSet | None = None) -> Iterator[float]:
+    """Yield the oracle's score among all hypotheses up to each iteration.
+
+    Scores that were computed before are read from the cache.
 
     Args:
         run: the run.
-        merged: its merged lists, whose hypotheses are in the order of their first appearance.
+        merged: its merged lists, whose hypotheses are in the order of their first appearance; None
+            reads them if they are needed.
     """
+    cache = OracleCache(run.path, run.records, dict(run.store.fingerprints))
     known = np.zeros(run.n_sentences, dtype=np.int64)
-    scores = []
-    for record in run.records:
-        lists = run.store.iteration_set(record.iteration)
-        new = lists.home_iterations == record.iteration
-        owners = np.repeat(np.arange(run.n_sentences), np.diff(lists.tuning_set.offsets))
-        rows = np.stack([owners[new], lists.home_rows[new]], axis=1)
-        known += np.bincount(np.unique(rows, axis=0)[:, 0], minlength=run.n_sentences)
-        scores.append(score_oracle(_truncate(merged, known), run.metric))
-    return scores
+    counted = 0
+    try:
+        for record in run.records:
+            score = cache.find(record.iteration)
+            if score is None:
+                merged = run.store.tuning_set() if merged is None else merged
+                for iteration in range(counted + 1, record.iteration + 1):
+                    known += _count_new(run, iteration)
+                counted = record.iteration
+                score = score_oracle(_truncate(merged, known), run.metric)
+                cache.add(record.iteration, score)
+            yield score
+    finally:
+        cache.write()
+
+
+def _count_new(run: StoredRun, iteration: int) -> NDArray[np.int64]:
+    """Return the number of new hypotheses of an iteration, int64 ``[n_sentences]``."""
+    lists = run.store.iteration_set(iteration)
+    new = lists.home_iterations == iteration
+    owners = np.repeat(np.arange(run.n_sentences), np.diff(lists.tuning_set.offsets))
+    rows = np.stack([owners[new], lists.home_rows[new]], axis=1)
+    return np.bincount(np.unique(rows, axis=0)[:, 0], minlength=run.n_sentences)
 
 
 def measure_coverage(run: StoredRun, iteration: int) -> Coverage:

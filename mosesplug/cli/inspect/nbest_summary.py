@@ -39,15 +39,16 @@ def ls(
     store: Store,
     oracle: Annotated[
         bool,
-        typer.Option("--oracle/--no-oracle", help="Score the oracle, which reads all lists."),
+        typer.Option("--oracle/--no-oracle", help="Score the oracle, which reads all lists once."),
     ] = True,
     json: Json = False,
 ) -> None:
     """List the iterations of a store: their lists, size and scores.
 
-    The date is when the lists were stored, in local time (UTC with --json). The oracle is found
-    by a greedy search for the corpus. Change is the largest difference between the weights that an
-    iteration was decoded with and those that it found, whose score in the merged lists follows.
+    The date is when the lists were stored, in local time (UTC with --json). The oracle of all lists
+    so far is found by a greedy search for the corpus, and its score is kept in the store. Change is
+    the largest difference between the weights that an iteration was decoded with and those that it
+    found, whose score in the merged lists follows.
 
     Example: mosesplug nbest ls tuning
     """
