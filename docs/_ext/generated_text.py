@@ -49,13 +49,14 @@ def list_commands(words: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
     return found
 
 
-def show_help(words: tuple[str, ...]) -> str:
-    """Return what ``mosesplug WORDS --help`` prints, 80 columns wide."""
+def show_help(words: tuple[str, ...], option: str = "--help") -> str:
+    """Return what ``mosesplug WORDS --help`` prints, 80 columns wide, with all options."""
     printed = io.StringIO()
     os.environ["COLUMNS"] = "80"
     with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
-        main([*words, "--help"])
-    return printed.getvalue()
+        main([*words, option])
+    text = printed.getvalue()
+    return show_help(words, "--help-all") if text.rstrip().endswith("--help-all") else text
 
 
 def read_marks(pages: Path, generator: str) -> dict[str, str]:

@@ -75,8 +75,8 @@ _COMMANDS: _Table = {
         "mosesplug ask continues the run, and prints the weights whose list is missing.",
     ),
     "mert-moses": _Command(
-        "mosesplug.cli.run.mert_moses",
-        "main",
+        "mosesplug.cli.run.mert_completion",
+        "mert_moses",
         "Tune with the command line of mert-moses.pl.",
     ),
     "settings": _Command(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mosesplug.cli.shared.completion import complete_metrics
 from mosesplug.cli.shared.inputs import SCORES, WEIGHTS
 from mosesplug.cli.shared.parameters import (
     THREADS,
@@ -71,7 +72,11 @@ def _mbr(
     ] = None,
     metric: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="With --nbest: maximize a metric, such as WER."),
+        typer.Option(
+            metavar="NAME",
+            help="With --nbest: maximize a metric, such as WER.",
+            autocompletion=complete_metrics,
+        ),
     ] = None,
     metric_settings: MetricSettings = "",
     list_mbr: Annotated[

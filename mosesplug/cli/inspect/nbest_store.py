@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mosesplug.cli.shared.completion import complete_metrics, offer
 from mosesplug.cli.shared.inputs import OUTPUT, Files
 from mosesplug.cli.shared.parameters import (
     THREADS,
@@ -50,6 +51,7 @@ def export(
             "--format",
             metavar="NAME",
             help=f"{', '.join(_FORMATS)} [by the name of FILE, or nbest].",
+            autocompletion=offer(_FORMATS),
             show_default=False,
         ),
     ] = None,
@@ -146,7 +148,11 @@ def _import(
     refs: References = None,
     source: Source = None,
     metric: Annotated[
-        str | None, typer.Option(help="The metric: BLEU, TER, ... [the first of --scores, or BLEU]")
+        str | None,
+        typer.Option(
+            help="The metric: BLEU, TER, ... [the first of --scores, or BLEU]",
+            autocompletion=complete_metrics,
+        ),
     ] = None,
     metric_settings: Annotated[
         str, typer.Option(help="Metric settings, as reflen:closest,case:true.")

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from mosesplug.cli.shared.completion import complete_metrics
 from mosesplug.cli.shared.inputs import OUTPUT
 from mosesplug.cli.shared.parameters import Quiet, References, SentenceIdsOfLines, Source, Store
 
@@ -36,7 +37,11 @@ def report(
     dpi: Annotated[int, typer.Option(min=50, help="Dots per inch of a PNG.")] = 300,
     report_metric: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Show a metric that was not optimized; repeatable."),
+        typer.Option(
+            metavar="NAME",
+            help="Show a metric that was not optimized; repeatable.",
+            autocompletion=complete_metrics,
+        ),
     ] = None,
     title: Annotated[str | None, typer.Option(help="Title of the page [the store's path].")] = None,
     quiet: Quiet = False,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mosesplug.cli.inspect.weights import WEIGHTS
+from mosesplug.cli.shared.completion import complete_weight_formats
 from mosesplug.cli.shared.inputs import OUTPUT
 from mosesplug.cli.shared.output import check_output, check_two_outputs, write_output
 from mosesplug.cli.shared.parameters import Output
@@ -34,6 +35,7 @@ _To = Annotated[
         "--to",
         metavar="FORMAT",
         help=f"{_FORMATS} [by the name of the output, or that of the first]",
+        autocompletion=complete_weight_formats,
     ),
 ]
 _Config = Annotated[
@@ -152,7 +154,12 @@ def convert(
     weights: _Weights,
     to: Annotated[
         str | None,
-        typer.Option("--to", metavar="FORMAT", help=f"{_FORMATS} [by the name of the output]"),
+        typer.Option(
+            "--to",
+            metavar="FORMAT",
+            help=f"{_FORMATS} [by the name of the output]",
+            autocompletion=complete_weight_formats,
+        ),
     ] = None,
     config: _Config = None,
     names_from: _NamesFrom = None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mosesplug.cli.shared.completion import complete_algorithms
 from mosesplug.cli.shared.output import print_json
 from mosesplug.cli.shared.parameters import Json
 from mosesplug.errors import UsageError
@@ -24,7 +25,12 @@ _ABILITIES = ("graphs", "sparse", "online", "bounds")
 
 def list_algorithms(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="An algorithm, to show its settings.")
+        str | None,
+        typer.Argument(
+            metavar="NAME",
+            help="An algorithm, to show its settings.",
+            autocompletion=complete_algorithms,
+        ),
     ] = None,
     every: Annotated[
         bool, typer.Option("--all", help="List all algorithms, not only the recommended ones.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mosesplug.cli.shared.completion import complete_algorithms
 from mosesplug.cli.shared.parameters import Json, Lists, Quiet
 from mosesplug.cli.shared.setting_options import (
     add_parameters,
@@ -57,6 +58,7 @@ def _bench_optimizers(
             "--algorithms",
             metavar="NAME,...",
             help="The algorithms to run [all]",
+            autocompletion=complete_algorithms,
             rich_help_panel="Learning",
         ),
     ] = None,

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from mosesplug.cli.learn.setting_flags import SettingFlagsCommand
+from mosesplug.cli.shared.completion import complete_weight_formats
 from mosesplug.cli.shared.inputs import OUTPUT
 from mosesplug.cli.shared.layouts import Layout, current_layout
 from mosesplug.cli.shared.output import (
@@ -62,6 +63,7 @@ def _optimize(
             "--weights-format",
             metavar="NAME",
             help="Format of the result: json, yaml, lines, ... [by the name of FILE]",
+            autocompletion=complete_weight_formats,
         ),
     ] = None,
     html: Annotated[

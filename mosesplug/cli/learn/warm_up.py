@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from mosesplug.cli.shared.completion import complete_algorithms
 from mosesplug.cli.shared.parameters import Json
 
 __all__ = ["warm_up"]
@@ -20,7 +21,12 @@ def warm_up(
     ] = None,
     algorithms: Annotated[
         list[str] | None,
-        typer.Option("--algorithm", metavar="NAME", help="An algorithm to run [mert, kbmira]."),
+        typer.Option(
+            "--algorithm",
+            metavar="NAME",
+            help="An algorithm to run [mert, kbmira].",
+            autocompletion=complete_algorithms,
+        ),
     ] = None,
     json: Json = False,
 ) -> None:

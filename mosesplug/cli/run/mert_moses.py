@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -19,6 +20,13 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     words = sys.argv[1:] if arguments is None else arguments
     action = partial(_run, words)
     with EndOnInterrupt("mert-moses"):
+        if "_MERT_MOSES_COMPLETE" in os.environ or words[:1] in (
+            ["--install-completion"],
+            ["--show-completion"],
+        ):
+            from mosesplug.cli.run.mert_completion import complete
+
+            complete(list(words))
         sys.exit(exit_code("mert-moses", action, after_interrupt=TUNING_CONTINUES))
 
 

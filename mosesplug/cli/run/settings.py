@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from mosesplug.cli.shared.completion import complete_setting_names
 from mosesplug.errors import UsageError, suggest
 from mosesplug.settings.configuration import RunPlan
 from mosesplug.settings.declare import list_settings
@@ -19,7 +20,12 @@ __all__ = ["settings"]
 def settings(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", help="A setting to explain.", show_default=False),
+        typer.Argument(
+            metavar="[NAME]",
+            help="A setting to explain.",
+            show_default=False,
+            autocompletion=complete_setting_names,
+        ),
     ] = None,
     schema: Annotated[
         bool, typer.Option("--schema", help="Print the JSON schema of a settings file.")

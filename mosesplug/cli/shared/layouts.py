@@ -21,6 +21,7 @@ from typing import Annotated, Any, TextIO, cast
 import typer
 from typer.models import ParameterInfo
 
+from mosesplug.cli.shared.completion import offer
 from mosesplug.cli.shared.parameters import Json
 from mosesplug.errors import UsageError
 
@@ -90,6 +91,7 @@ def add_layout(function: Callable[..., None]) -> Callable[..., None]:
         metavar="NAME",
         help=f"Format of tables: {', '.join(Layout)}.",
         show_default=False,
+        autocompletion=offer(Layout),
     )
     parameter = inspect.Parameter(
         _NAME,

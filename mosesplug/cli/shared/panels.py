@@ -33,12 +33,14 @@ class PanelCommand(typer.core.TyperCommand):
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
         own = {name for each in self.params for name in (*each.opts, *each.secondary_opts)}
+        self._documented = frozenset(own)
         for each in self.params:
             if each.param_type_name == "option":
                 each.opts += _respell(each.opts, own)
                 each.secondary_opts += _respell(each.secondary_opts, own)
         if self.common:
             self.params.append(_make_help_all())
+            self._documented |= {"--help-all"}
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse a command line; an option of two numbers takes them as a range, too."""
@@ -50,6 +52,11 @@ class PanelCommand(typer.core.TyperCommand):
             words += ends if is_pair else [word]
         parsed: list[str] = super().parse_args(ctx, words)
         return parsed
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """Offer the options in the spelling that is documented."""
+        found: list[Any] = super().shell_complete(ctx, incomplete)
+        return [each for each in found if each.value in self._documented or each.value[:2] != "--"]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write arguments and options."""

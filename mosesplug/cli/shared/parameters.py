@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from mosesplug.cli.shared.completion import complete_metrics
 from mosesplug.cli.shared.inputs import OUTPUT, REFERENCES, SCORES, WEIGHTS
 from mosesplug.cores import usable_cores
 from mosesplug.errors import UsageError
@@ -100,6 +101,7 @@ MetricName = Annotated[
         metavar="NAME",
         help="BLEU, CDER, CER, CHRF, MER, PER, TER, TER-SACREBLEU, WER, or a sum. [BLEU; of a "
         "store, the metric of its run]",
+        autocompletion=complete_metrics,
     ),
 ]
 OutsideScores = Annotated[
@@ -120,6 +122,7 @@ Metrics = Annotated[
         "--metric",
         metavar="'NAME [SETTINGS]'",
         help="A metric, as 'CHRF beta:2'; may be repeated [BLEU, TER-SACREBLEU, CHRF beta:2].",
+        autocompletion=complete_metrics,
     ),
 ]
 SentenceIdsOfLines = Annotated[

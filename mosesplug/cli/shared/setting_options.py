@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from formats.text import StrPath
+from mosesplug.cli.shared.completion import find_completion
 from mosesplug.cli.shared.inputs import Files
 from mosesplug.settings.declare import Kind, Setting, list_settings
 from mosesplug.settings.lists import ListSettings, make_list_settings
@@ -112,6 +113,7 @@ def _parameter(setting: Setting, has_panel: bool, second: Setting | None) -> ins
         rich_help_panel=setting.panel if has_panel else None,
         show_default=False,
         hidden=setting.is_argument,
+        autocompletion=find_completion(setting),
     )
     kind = tuple[Path, Path] if setting.second else _TYPES.get(setting.kind, str)
     kind = str if setting.is_joined else kind

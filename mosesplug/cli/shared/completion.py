@@ -1,0 +1,127 @@
+"""Values that a shell offers for an option: algorithms, metrics, formats, settings, choices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import typer
+
+from mosesplug.settings.declare import Setting
+
+__all__ = [
+    "Complete",
+    "complete_algorithms",
+    "complete_list_formats",
+    "complete_metrics",
+    "complete_setting_names",
+    "complete_weight_formats",
+    "find_completion",
+    "offer",
+]
+
+Value = str | tuple[str, str]
+"""A value, or a value and what it means."""
+
+Complete = Callable[[typer.Context, str], Sequence[Value]]
+"""Returns values that may follow what is typed; Typer drops those that do not."""
+
+
+def offer(values: Iterable[str]) -> Complete:
+    """Return a function that offers these values."""
+    known = tuple(values)
+
+    def complete(ctx: typer.Context, incomplete: str) -> Sequence[Value]:
+        return known
+
+    return complete
+
+
+def complete_algorithms(ctx: typer.Context, incomplete: str) -> Sequence[Value]:
+    """Offer the algorithms, also as the next of several with commas."""
+    from mosesplug.optimizers import algorithms
+
+    before = _before_last(incomplete, ",")
+    return [(f"{before}{name}", each.summary) for name, each in algorithms().items()]
+
+
+def complete_metrics(ctx: typer.Context, incomplete: str) -> Sequence[Value]:
+    """Offer the metrics, also as the next part of a weighted sum."""
+    from mosesplug.metrics.registry import metric_names
+
+    before = max(_before_last(incomplete, ","), _before_last(incomplete, "+"), key=len)
+    return [f"{before}{name}" for name in metric_names()]
+
+
+def complete_list_formats(ctx: typer.Context, incomplete: str) -> Sequence[Value]:
+    """Offer the formats of n-best lists."""
+    from formats.nbest.list_format import list_formats
+
+    return ["auto", *list_formats()]
+
+
+def complete_weight_formats(ctx: typer.Context, incomplete: str) -> Sequence[Value]:
+    """Offer the formats of files of weights."""
+    from formats.weights.weight_format import FORMATS
+
+    return [*FORMATS, "lines"]
+
+
+def complete_setting_names(ctx: typer.Context, incomplete: str) -> Sequence[Value]:
+    """Offer the settings of a run and of ``optimize``."""
+    from mosesplug.settings.configuration import RunPlan
+    from mosesplug.settings.declare import list_settings
+    from mosesplug.settings.learning import LearningSettings
+
+    settings = (*list_settings(RunPlan), *list_settings(LearningSettings))
+    return [*{each.name: (each.name, each.help) for each in settings}.values()]
+
+
+def _complete_options(ctx: typer.Context, incomplete: str) -> Sequence[Value]:
+    """Offer ``NAME=`` for each setting of the algorithm, then its values."""
+    from mosesplug.optimizers import algorithms
+    from mosesplug.settings.algorithm_options import describe_options
+
+    known = algorithms()
+    chosen = known.get(str(_find_algorithm(ctx)))
+    described = {
+        each["name"]: each
+        for algorithm in (known.values() if chosen is None else [chosen])
+        for each in describe_options(algorithm)
+    }
+    name, equals, _ = incomplete.partition("=")
+    if not equals:
+        return [(f"{each}=", str(described[each]["help"])) for each in described]
+    setting = described.get(name, {"choices": None, "type": ""})
+    values = ["true", "false"] if setting["type"] == "bool" else setting["choices"] or ()
+    return [f"{name}={value}" for value in values]
+
+
+def _find_algorithm(ctx: typer.Context) -> object:
+    """Return the algorithm that the typed words name, or the default of the command."""
+    return next((value for name, value in ctx.params.items() if _is_algorithm(name, value)), None)
+
+
+def _is_algorithm(name: str, value: object) -> bool:
+    return name.startswith("algorithm") and isinstance(value, str)
+
+
+def _before_last(text: str, separator: str) -> str:
+    """Return a text up to the last separator, inclusive; empty without any."""
+    return text[: text.rfind(separator) + 1]
+
+
+_BY_NAME: dict[str, Complete] = {
+    "algorithm": complete_algorithms,
+    "metric": complete_metrics,
+    "report-metric": complete_metrics,
+    "format": complete_list_formats,
+    "list-format": complete_list_formats,
+    "option": _complete_options,
+}
+
+
+def find_completion(setting: Setting) -> Complete | None:
+    """Return what offers the values of a setting; None if there are none to offer."""
+    if setting.choices:
+        return offer(setting.choices)
+    return _BY_NAME.get(setting.name)
