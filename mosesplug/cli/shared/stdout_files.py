@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from mosesplug.cli.shared.inputs import OUTPUT, find_files
-from mosesplug.cli.shared.output import print_bytes
 from mosesplug.cli.shared.parameters import Output
 from mosesplug.errors import UsageError
 
@@ -54,6 +53,9 @@ def route_stdout(
         with contextlib.redirect_stdout(sys.stderr):
             yield changed | {files[0]: path}
         if path.exists():
+            # Loads NumPy, which --help does not need.
+            from mosesplug.cli.shared.output import print_bytes
+
             print_bytes(path.read_bytes())
 
 
