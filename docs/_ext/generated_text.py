@@ -130,11 +130,12 @@ def _algorithm(name: str) -> Iterator[str]:
         if setting["tune_default"] != setting["default"]:
             default = f"{default}`, of `tune` `{setting['tune_default']}"
         values = ", ".join(f"`{choice}`" for choice in setting["choices"] or [])
-        minimum = "" if setting["minimum"] is None else f", at least {setting['minimum']:g}"
+        bounds = (("at least", setting["minimum"]), ("at most", setting["maximum"]))
+        limits = "".join(f", {word} {bound:g}" for word, bound in bounds if bound is not None)
         condition = f" Only with `{setting['only_with']}`." if setting["only_with"] else ""
         details = f" {setting['details']}" if setting["details"] else ""
         yield f"`{setting['name']}`"
-        yield f": {values or setting['type']}{minimum}; default `{default}`."
+        yield f": {values or setting['type']}{limits}; default `{default}`."
         yield f"  {_sentence(setting['help'])}{details}{condition} ({setting['source']})\n"
     yield "</details>\n"
 

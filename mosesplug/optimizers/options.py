@@ -1,14 +1,18 @@
-"""Declare one setting of an algorithm as a dataclass field."""
+"""Declare one setting of an algorithm as a dataclass field, with the range of its values."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import Field, field
 from typing import Any, TypeVar
 
-__all__ = ["option"]
+__all__ = ["find_range", "option"]
 
 T = TypeVar("T")
+
+_LARGEST_COUNT = 10**6
+_LARGEST_REAL = 1e9
+"""Far beyond useful values, and small enough that products of a few settings are finite."""
 
 
 def option(
@@ -18,6 +22,7 @@ def option(
     source: str,
     details: str = "",
     minimum: float | None = None,
+    maximum: float | None = None,
     only_with: str | None = None,
     presets: Mapping[str, Mapping[str, object]] | None = None,
 ) -> T:
@@ -28,7 +33,7 @@ def option(
         help: what the setting does, in at most 12 words.
         source: the paper or program that the setting comes from.
         details: the meaning of the values, in full sentences.
-        minimum: least valid value; None: any.
+        minimum, maximum: bounds of a number; None: those that ``find_range`` has for its type.
         only_with: the condition under which the setting has an effect: ``name=value|value`` or
             ``name>other``, where ``other`` is a number or another setting.
         presets: for some values, what other settings are then, unless they are given. They apply
@@ -40,7 +45,20 @@ def option(
         metadata["only_with"] = only_with
     if minimum is not None:
         metadata["minimum"] = minimum
+    if maximum is not None:
+        metadata["maximum"] = maximum
     if presets is not None:
         metadata["presets"] = presets
     made: T = field(default=default, metadata=metadata)
     return made
+
+
+def find_range(setting: Field[Any], kind: type[int] | type[float]) -> tuple[float, float]:
+    """Return the least and the largest value of a numeric option.
+
+    Args:
+        setting: the field of the option.
+        kind: its type.
+    """
+    largest = _LARGEST_COUNT if kind is int else _LARGEST_REAL
+    return setting.metadata.get("minimum", -largest), setting.metadata.get("maximum", largest)

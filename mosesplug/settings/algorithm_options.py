@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import Field, asdict, fields
 from typing import Any, Literal, get_args, get_origin
 
 from mosesplug.errors import UsageError, suggest
 from mosesplug.optimizers import Algorithm, Optimizer, registry
+from mosesplug.optimizers.options import find_range
 from mosesplug.settings.declare import find_field_types
 
 __all__ = [
     "add_tune_options",
     "describe_options",
+    "enable_option",
     "find_idle_options",
     "make_options",
     "unknown_option",
 ]
 
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-
-_LARGEST = 2**31 - 1
-"""Largest integer value: kernels count in 32 bits."""
 
 
 def make_options(algorithm: Algorithm, values: Mapping[str, object]) -> object:
@@ -43,9 +42,8 @@ def make_options(algorithm: Algorithm, values: Mapping[str, object]) -> object:
         if name not in known:
             raise unknown_option(given, [algorithm])
         found[name] = _value(types[name], value, f"option {given} of {algorithm.name}")
-        minimum = known[name].metadata.get("minimum")
-        if minimum is not None and not _as_number(found[name]) >= minimum:
-            raise UsageError(f"option {given} of {algorithm.name} must be at least {minimum}")
+        if types[name] in (int, float):
+            _check_range(known[name], types[name], found[name], f"{given} of {algorithm.name}")
     for name, field in known.items():
         preset = field.metadata.get("presets", {}).get(found.get(name), {})
         found |= {key: preset[key] for key in preset if key in known and key not in found}
@@ -74,8 +72,9 @@ def describe_options(algorithm: Algorithm) -> list[dict[str, Any]]:
     """Return the settings of an algorithm as plain data.
 
     Each has ``name``, ``type`` (``int``, ``float``, ``bool`` or ``str``), ``choices`` (or None),
-    ``minimum`` (or None), ``default``, ``tune_default`` (that of ``mosesplug tune``),
-    ``help``, ``details``, ``source`` and ``only_with`` (a condition, or None).
+    ``minimum`` and ``maximum`` (each None unless it is declared), ``default``, ``tune_default``
+    (that of ``mosesplug tune``), ``help``, ``details``, ``source`` and ``only_with`` (a condition,
+    or None).
     """
     types = find_field_types(algorithm.options)
     defaults = asdict(algorithm.options())
@@ -90,6 +89,7 @@ def describe_options(algorithm: Algorithm) -> list[dict[str, Any]]:
                 "type": "str" if choices else kind.__name__,
                 "choices": choices,
                 "minimum": setting.metadata.get("minimum"),
+                "maximum": setting.metadata.get("maximum"),
                 "default": default,
                 "tune_default": algorithm.tune_options.get(setting.name, default),
                 "help": setting.metadata["help"],
@@ -145,6 +145,30 @@ def find_idle_options(optimizer: Optimizer, names: Iterable[str]) -> list[str]:
     return found
 
 
+def enable_option(algorithm: Algorithm, values: Mapping[str, object], name: str) -> dict[str, Any]:
+    """Return options with those under which an option has an effect.
+
+    Args:
+        algorithm: from the registry.
+        values: options by name; they stay as they are.
+        name: the option.
+    """
+    types = find_field_types(algorithm.options)
+    known = {each.name: each for each in fields(algorithm.options)}
+    condition = known[name].metadata.get("only_with")
+    if condition is None:
+        return dict(values)
+    other, equal, choices = condition.partition("=")
+    if equal:
+        enabling = _value(types[other], choices.split("|")[0], other)
+    else:
+        other, _, least = condition.partition(">")
+        default = known[least].default if least in known else float(least)
+        limit: Any = values.get(least, default)
+        enabling = types[other](limit + 1)
+    return enable_option(algorithm, {other: enabling, **values}, other)
+
+
 def _holds(condition: str, values: Mapping[str, Any]) -> bool:
     """Return whether the condition of an ``only_with`` holds for some values."""
     name, equal, choices = condition.partition("=")
@@ -179,10 +203,13 @@ def _number(kind: type[int] | type[float], text: str, what: str) -> int | float:
         raise UsageError(f"{what} must be {noun}, not {text}") from error
     if not math.isfinite(number):
         raise UsageError(f"{what} must be finite, not {text}")
-    if kind is int and number > _LARGEST:
-        raise UsageError(f"{what} must be at most {_LARGEST}")
     return number
 
 
-def _as_number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else float("nan")
+def _check_range(setting: Field[Any], kind: Any, value: Any, what: str) -> None:
+    """Raise ``UsageError`` if the number is not one that the algorithm survives."""
+    least, largest = find_range(setting, kind)
+    if value < least:
+        raise UsageError(f"option {what} must be at least {least:g}")
+    if value > largest:
+        raise UsageError(f"option {what} must be at most {largest:.10g}")

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
-from mosesplug.errors import OptimizerError
+from mosesplug.errors import MosesplugError, OptimizerError
+from mosesplug.optimizers.options import find_range
 from mosesplug.optimizers.problem import Problem, corpus_score, no_progress
 from mosesplug.optimizers.registry import Algorithm
+from mosesplug.settings.algorithm_options import enable_option
+from mosesplug.settings.declare import find_field_types
 from mosesplug.testing.checks import require, require_error, run_checks, unaligned
 from mosesplug.testing.problems import planted_for, tuning_set
 from mosesplug.tuning_set import SparseRows
@@ -161,9 +165,53 @@ def _settings(tuner: Algorithm) -> None:
             )
 
 
+class _Stopped(Exception):
+    """The search went on for long enough; nothing failed."""
+
+
+def _stop_soon(done: int, total: int, what: str) -> None:
+    if done > 1:
+        raise _Stopped
+
+
+def list_ends(tuner: Algorithm) -> Iterator[dict[str, Any]]:
+    """Yield options with one number at an end of its range, and those that enable it."""
+    types = find_field_types(tuner.options)
+    for setting in fields(tuner.options):
+        kind = types[setting.name]
+        if kind in (int, float):
+            for end in find_range(setting, kind):
+                yield enable_option(tuner, {setting.name: kind(end)}, setting.name)
+
+
+def check_end(tuner: Algorithm, problem: Problem, options: Mapping[str, Any]) -> None:
+    """Check that an algorithm finds usable weights with these options, or says why not.
+
+    Raises:
+        AssertionError: it gives weights that are not usable, or another error.
+    """
+    try:
+        made = tuner.options(**options)
+        start = np.full(len(problem.tuning_set.space.names), 0.2)
+        solution = tuner.optimize(problem, start, np.random.default_rng(0), made, _stop_soon)
+    except (MosesplugError, _Stopped):
+        return
+    except Exception as error:
+        raise AssertionError(f"{dict(options)} raises {error!r}") from error
+    usable = np.isfinite(solution.weights).all() and solution.weights.any()
+    require(bool(usable), f"{dict(options)} gives the weights {solution.weights}")
+
+
+def _ends_of_ranges(tuner: Algorithm) -> None:
+    problem = planted_for(tuner, 17, noise=1.0, n_sentences=3, n_hyps=4)
+    for options in list_ends(tuner):
+        check_end(tuner, problem, options)
+
+
 ALGORITHM_CHECKS: Mapping[str, Callable[[Algorithm], None]] = MappingProxyType(
     {
         "declared settings": _settings,
+        "ends of ranges": _ends_of_ranges,
         "planted weights": _planted_weights,
         "seeds and threads": _seeds_and_threads,
         "unaligned arrays": _odd_arrays,

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from mosesplug.errors import UsageError
+from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgramTree
+from mosesplug.forest.oracles.hope_fear import GraphSearch
+from mosesplug.forest.search_graph import search_graph
 from mosesplug.optimizers.registry import Algorithm, algorithm, algorithms
 from mosesplug.testing import ALGORITHM_CHECKS
+from mosesplug.testing.algorithms import check_end, list_ends
+from tests.optimizers.batch.mert.test_graphs import problem_of
 
 pytestmark = [
     pytest.mark.parametrize("tuner", algorithms().values(), ids=lambda each: each.name),
@@ -20,6 +26,17 @@ pytestmark = [
 @pytest.mark.parametrize("check", ALGORITHM_CHECKS.values(), ids=ALGORITHM_CHECKS.keys())
 def test_conformance(tuner: Algorithm, check: Callable[[Algorithm], None]) -> None:
     check(tuner)
+
+
+def test_ends_of_ranges_on_graphs(tuner: Algorithm) -> None:
+    problem = problem_of(1)
+    if tuner.graphs == "search":
+        graphs = problem.derivations
+        pairs = zip(graphs.graphs, graphs.references, strict=True)
+        found = [search_graph(graph, ReferenceNgramTree.of(words)) for graph, words in pairs]
+        problem = replace(problem, source=None, derivations=None, search=GraphSearch(found))
+    for options in list_ends(tuner) if tuner.graphs else ():
+        check_end(tuner, problem, options)
 
 
 def test_is_found_by_name(tuner: Algorithm) -> None:

@@ -195,8 +195,9 @@ def _page(algorithm: Algorithm, settings: list[dict[str, Any]]) -> Iterator[str]
 def _kind(setting: dict[str, Any]) -> str:
     if setting["choices"]:
         return "|".join(setting["choices"])
-    minimum = setting["minimum"]
-    return str(setting["type"]) + ("" if minimum is None else f" >= {minimum:g}")
+    bounds = ((" >= ", setting["minimum"]), (" <= ", setting["maximum"]))
+    shown = "".join(f"{sign}{bound:g}" for sign, bound in bounds if bound is not None)
+    return f"{setting['type']}{shown}"
 
 
 def _spell(value: object) -> str:

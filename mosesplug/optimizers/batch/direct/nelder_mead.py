@@ -57,6 +57,7 @@ class NelderMeadOptions:
         help="number of random starting points, drawn from the box of the ranges",
         source="Zhao & Chen 2009 restart at random; the number: mosesplug's",
         minimum=0,
+        maximum=10_000,
     )
     simplex_size: float = option(
         0.2,

@@ -51,6 +51,7 @@ class PsoOptions:
         ),
         source="Clerc 2012, standard particle swarm",
         minimum=2,
+        maximum=10_000,
     )
     moves: int = option(
         100,

@@ -119,6 +119,7 @@ class XbleuMertOptions:
         details="Their dense weights are drawn from the box of the ranges.",
         source="Och 2003; the number: mosesplug's, for the time of a run",
         minimum=0,
+        maximum=10_000,
     )
     axes: bool = option(
         True,
@@ -134,6 +135,7 @@ class XbleuMertOptions:
         ),
         source="after Galley et al. 2013, who scale L2; this scaling is mosesplug's",
         minimum=0.0,
+        maximum=1000.0,
     )
     l0: float = option(
         0.0,

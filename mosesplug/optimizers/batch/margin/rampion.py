@@ -84,6 +84,7 @@ class RampionOptions(GainOptions):
         help="number of passes of sub-gradient steps in a round",
         source="Gimpel & Smith 2012, T''",
         minimum=1,
+        maximum=10_000,
     )
     step: float = option(
         1e-3,

@@ -39,6 +39,7 @@ class MertOptions:
         details="With random-direction: stop after this many in a row without a gain (0: 50).",
         source="mert -m; Cer et al. 2008",
         minimum=0,
+        maximum=1000,
     )
     directions: Literal["box", "symmetric"] = option(
         "box",
