@@ -23,6 +23,7 @@ from mosesplug.decoders import leash
 from mosesplug.errors import DecoderError
 
 __all__ = [
+    "MESSAGES",
     "FinishedProcess",
     "LineCounter",
     "describe_exit",
@@ -37,6 +38,9 @@ __all__ = [
 _GRACE_SECONDS = 5.0
 _PROGRESS_SECONDS = 0.2
 _SHELLS_SIGNALS = 128
+MESSAGES = "last messages:\n"
+"""What stands in an error before the messages of a child."""
+
 _LITTLE_ROOM = 1 << 16
 _TAIL_LINES, _TAIL_BYTES = 10, 4096
 
@@ -189,7 +193,7 @@ def leash_command(command: Sequence[str]) -> list[str]:
 def make_error(problem: str, command: Sequence[str], stderr: Path) -> DecoderError:
     """Return the error of a failed child, with its command and its last messages."""
     words = read_tail(stderr)
-    messages = f"last messages:\n{words}" if words else "it wrote no messages"
+    messages = f"{MESSAGES}{words}" if words else "it wrote no messages"
     text = f"{problem}\ncommand: {shlex.join(command)}\n{messages}\n(in {stderr})"
     with contextlib.suppress(OSError):
         if shutil.disk_usage(stderr.parent).free < _LITTLE_ROOM:

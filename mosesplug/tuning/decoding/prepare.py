@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from formats.errors import FormatError, quote
@@ -13,7 +15,7 @@ from formats.text import write_atomic
 from formats.weights.any_format import read_weights
 from formats.weights.files import ShowWeights, format_show_weights, read_show_weights
 from mosesplug.decoders.moses import MosesDecoder
-from mosesplug.decoders.process import make_error, run_command
+from mosesplug.decoders.process import MESSAGES, make_error, run_command
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.learning.lengths import require_undivided
 from mosesplug.settings.configuration import Configuration
@@ -24,7 +26,13 @@ from mosesplug.tuning.workdir import caches
 from mosesplug.tuning.workdir.iteration_files import writes_moses_ini
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["announce_features", "prepare_config", "read_features", "require_constraints"]
+__all__ = [
+    "announce_features",
+    "explain_lost_models",
+    "prepare_config",
+    "read_features",
+    "require_constraints",
+]
 
 
 def prepare_config(configuration: Configuration, workspace: Workspace, watch: Watcher) -> Path:
@@ -66,10 +74,8 @@ def announce_features(
         watch(PhaseStarted(0, "features"))
         caches.forget(path)
         answer = path.with_name("features.list.new")
-        try:
+        with explain_lost_models(config, workspace):
             _execute(decoder, workspace, command, answer, "decoder", watch, decoder.timeout)
-        except DecoderError as error:
-            raise _with_hint(error, config, workspace) from error
         answer.replace(path)
         caches.remember(path, made_from)
     try:
@@ -146,15 +152,26 @@ def read_features(configuration: Configuration, workspace: Workspace) -> ShowWei
     return file.show
 
 
-def _with_hint(error: DecoderError, config: Path, workspace: Workspace) -> DecoderError:
-    """Add the usual cause to the error of a decoder that could not load its model."""
-    lost = caches.find_lost_models(config, workspace.directory)
-    if not lost:
-        return error
-    return DecoderError(
-        f"{error}\nhint: the decoder runs in {workspace.directory} and looks for {lost[0]} there,"
-        f" as {config} says: write absolute paths in it"
-    )
+@contextmanager
+def explain_lost_models(config: Path, workspace: Workspace) -> Iterator[None]:
+    """Add the usual cause to the error of a decoder that cannot load its model.
+
+    A decoder that says that something else is wrong is believed.
+    """
+    try:
+        yield
+    except DecoderError as error:
+        messages = str(error).partition(MESSAGES)[2]
+        for name in caches.find_lost_models(config, workspace.directory):
+            place = re.escape(f"{workspace.directory}/")
+            if not messages or re.search(
+                rf"(?:{place}|(?<![\w./-])(?:\./)?){re.escape(name)}", messages
+            ):
+                raise DecoderError(
+                    f"{error}\nhint: the decoder runs in {workspace.directory} and looks for {name}"
+                    f" there, as {config} says: write absolute paths in it"
+                ) from error
+        raise
 
 
 def _filter_tables(

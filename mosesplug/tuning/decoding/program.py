@@ -29,6 +29,7 @@ from mosesplug.tuning.decoding.lists import (
     merge_samples,
     pack,
 )
+from mosesplug.tuning.decoding.prepare import explain_lost_models
 from mosesplug.tuning.events import CommandStarted, DecodingProgress, Note, PhaseStarted, Watcher
 from mosesplug.tuning.online.decoder import ProgramRecipe
 from mosesplug.tuning.workdir.workspace import Workspace
@@ -210,15 +211,16 @@ class ProgramDecoder:
             self.watch(DecodingProgress(iteration, min(lines, total), total, clock.seconds()))
 
         self.watch(CommandStarted(command))
-        return run_command(
-            command,
-            directory=workspace.directory,
-            stdout=workspace.run(iteration, f"{prefix}out"),
-            stderr=workspace.run(iteration, f"{prefix}decoder.err"),
-            on_lines=report,
-            timeout=self.program.timeout,
-            signs=[workspace.nbest(iteration), workspace.graphs],
-        )
+        with explain_lost_models(self.config, workspace):
+            return run_command(
+                command,
+                directory=workspace.directory,
+                stdout=workspace.run(iteration, f"{prefix}out"),
+                stderr=workspace.run(iteration, f"{prefix}decoder.err"),
+                on_lines=report,
+                timeout=self.program.timeout,
+                signs=[workspace.nbest(iteration), workspace.graphs],
+            )
 
     def _process(self, prefix: str) -> ProcessDecoder:
         return ProcessDecoder(

@@ -168,6 +168,8 @@ def main(arguments=None, directory="", out=None, err=None):
     if "show-weights" in given:
         if fault == "no-weights":
             sys.exit("cannot load the model")
+        if fault.startswith("no-table"):
+            sys.exit(1 if fault == "no-table-silent" else "Exception: Could not open table.gz.")
         for name, values in weights.items():
             if name == "UnknownWordPenalty0":
                 print(name, "UNTUNEABLE", file=out)

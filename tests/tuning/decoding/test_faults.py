@@ -77,8 +77,13 @@ def test_relative_model_paths_are_hinted_at(toy: Toy) -> None:
     (toy.directory / "table.gz").write_text("x")
     config = toy.directory / "moses.ini"
     config.write_text(config.read_text().replace("[feature]", "[feature]\nT path=table"))
-    with pytest.raises(DecoderError, match="looks for table there"):
+    for fault in ("no-table", "no-table-silent"):
+        with pytest.raises(DecoderError, match="looks for table there"):
+            tune(toy.configuration(flags=f"-fault {fault}"))
+    # A decoder that names another cause is believed.
+    with pytest.raises(DecoderError) as caught:
         tune(toy.configuration(flags="-fault no-weights"))
+    assert "hint" not in str(caught.value)
 
 
 def test_decoder_with_nothing_to_tune(toy: Toy) -> None:
