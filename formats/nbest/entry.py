@@ -30,6 +30,7 @@ __all__ = [
     "NBestEntry",
     "Place",
     "format_entry",
+    "is_alignment",
     "is_not_finite",
     "names_every_value",
     "order_error",
@@ -46,6 +47,8 @@ FLOAT32_LIMIT = 3.4028235677973366e38
 _WORD_SCORES = b"WordScores="
 
 _REMEDY = "Weights cannot be tuned on it: find the decoder's feature that writes it"
+
+_ALIGNMENT = re.compile(rb"[0-9]+[-,:.][-0-9.,:e]*")
 
 _TOKEN = re.compile(rb"[^\x00-\x20]+")
 
@@ -171,6 +174,18 @@ def parse_entry(line: bytes, layout: Layout, place: Place) -> NBestEntry:
     Raises:
         FormatError: the line does not have this layout.
     """
+    try:
+        return _parse_fields(line, layout, place)
+    except FormatError as error:
+        if layout.n_skipped:
+            error.remedy = (
+                f"{error.remedy}. The first line has a field between text and features: see "
+                "whether that is part of a text with |||"
+            )
+        raise
+
+
+def _parse_fields(line: bytes, layout: Layout, place: Place) -> NBestEntry:
     sentence_id, text, features, score, extra = _fields(
         line, place, layout.n_skipped, layout.score_first
     )
@@ -249,13 +264,20 @@ def names_every_value(line: bytes) -> bool:
     return bool(tokens) and all(b"=" in token[1:-1] for token in tokens)
 
 
+def is_alignment(tokens: Sequence[bytes]) -> bool:
+    """Return whether tokens are those of a word alignment, hard (``0-0``) or soft (``0.9,0.1``).
+
+    Other words in the place of an alignment are part of a text with ``|||``.
+    """
+    return all(map(_ALIGNMENT.fullmatch, tokens))
+
+
 def _count_skipped_fields(line: bytes) -> int:
     """Count the fields between text and features: Marian's alignment, word scores."""
     fields = [field.split() for field in line.split(b"|||")[2:-1]]
     skipped = 0
     for field, behind in pairwise(fields):
-        is_alignment = bool(field) and b"=" not in field[0] and math.isnan(parse_number(field[0]))
-        if not (is_alignment or field[:1] == [_WORD_SCORES]):
+        if not ((field and is_alignment(field)) or field[:1] == [_WORD_SCORES]):
             break
         if not behind or not behind[0].endswith(b"="):
             break
@@ -334,7 +356,8 @@ def _groups(tokens: Sequence[bytes], place: Place) -> list[tuple[str, list[float
         else:
             raise place.error(
                 f"the features begin with {quote(token)}, which is not a label",
-                "A features field has the form: Name= value value Name= value",
+                "A features field has the form: Name= value value Name= value. See whether the "
+                "text contains |||, which separates fields",
             )
     for name, values in groups:
         if not values:

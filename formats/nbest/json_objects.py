@@ -23,6 +23,7 @@ from 1, with costs, whose signs are changed.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -57,6 +58,8 @@ _SOCKEYE = frozenset(("sentence_id", "translation", "score"))
 """The keys of every object that Sockeye writes."""
 
 LARGEST_ID = 10**18
+
+_ONE_KIND = "Write all ids of a list alike: integers from 0 without quotes, or strings"
 
 _EXAMPLE = 'A line has the form: {"id": "utt-1", "hyp": "a b", "scores": {"lm": -3.5}}'
 
@@ -288,13 +291,17 @@ def _sentence(found: Mapping[str, Any], form: ListForm, place: Place) -> str | i
         if isinstance(value, str):
             _encode(value, "the id", place)
             return value
-        expected = "a string, as in the first line"
     else:
         if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < LARGEST_ID:
             return value
-        expected = "an integer from 0 or a string"
-    shown = "missing" if form.id_key not in found else quote(str(value)[:100])
-    raise place.error(f"the id is {shown}, not {expected}", _EXAMPLE)
+    shown = "missing" if form.id_key not in found else quote(json.dumps(value)[:100])[1:-1]
+    if isinstance(value, str):
+        raise place.error(
+            f"the id is the string {shown}, but ids of earlier lines are integers", _ONE_KIND
+        )
+    if form.is_named:
+        raise place.error(f"the id is {shown}, but ids of earlier lines are strings", _ONE_KIND)
+    raise place.error(f"the id is {shown}, not an integer from 0 or a string", _EXAMPLE)
 
 
 def _hypotheses(

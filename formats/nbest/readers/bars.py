@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from os import fspath
 
@@ -17,6 +18,9 @@ from formats.nbest.list_format import (
 from formats.text import StrPath
 
 __all__ = ["Rewrite", "field_of", "read_bar_blocks", "read_bar_list"]
+
+_TEXT_ID = re.compile(rb"[a-zA-Z\x80-\xff]|[0-9][-_/:]")
+"""A letter, or a mark behind a digit, as in ``1089-134686-0000``."""
 
 Rewrite = Callable[[bytes, Place], bytes]
 """Returns another line in the place of one without its line end."""
@@ -40,7 +44,8 @@ def read_bar_blocks(
 ) -> Iterator[NBestList]:
     """Read a list whose fields stand between ``|||``.
 
-    If the first id has a letter, all ids are texts and numbered by ``ids``.
+    If the first id has a letter, or a mark as ``1089-134686``, all ids are texts and numbered by
+    ``ids``.
 
     Args:
         path, options, ids: as for ``ListFormat.read_blocks``.
@@ -104,4 +109,4 @@ def read_bar_list(
 def _has_text_ids(path: StrPath) -> bool:
     first = (read_first_lines(path) or [b""])[0]
     identifier = first.partition(b"|||")[0].strip(BLANKS)
-    return b"|||" in first and any(chr(byte).isalpha() or byte > 127 for byte in identifier)
+    return b"|||" in first and _TEXT_ID.search(identifier) is not None

@@ -18,7 +18,7 @@ from os import fspath
 from formats.decimals import parse_number
 from formats.errors import quote
 from formats.nbest.block import NBestList
-from formats.nbest.entry import Place, names_every_value
+from formats.nbest.entry import Place, is_alignment, names_every_value
 from formats.nbest.list_format import ListFormat, ListOptions, SentenceIds, read_first_lines
 from formats.nbest.readers.bars import field_of, read_bar_blocks
 from formats.text import StrPath
@@ -56,11 +56,23 @@ def _find_features(fields: Sequence[bytes], place: Place) -> int:
     """Return the number of the field with the features."""
     for number, field in enumerate(fields[2:], start=2):
         if any(token.startswith(_FEATURES) for token in field.split()):
+            for other in fields[2:number]:
+                _check_skipped(other, place)
             return number
     raise place.error(
         "no field has F0=, the first feature of Marian",
         "Marian writes: id ||| text ||| F0= -1.5 ||| score. Name the format of another program",
     )
+
+
+def _check_skipped(field: bytes, place: Place) -> None:
+    """Check that a field between text and features is none of a text with bars."""
+    tokens = field.split()
+    if not (is_alignment(tokens) or tokens[0].startswith(_WORD_SCORES)):
+        raise place.error(
+            f"the field {quote(field.strip())} is neither an alignment nor the features",
+            "See whether the text contains |||, which separates fields",
+        )
 
 
 def _cut_word_scores(field: bytes) -> tuple[bytes, list[bytes]]:
