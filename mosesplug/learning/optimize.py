@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,6 +20,8 @@ from mosesplug.learning.data import read_data, read_held_out_lists
 from mosesplug.learning.domains import DomainScore, score_domains
 from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData, HeldOutLists, LearningData
 from mosesplug.learning.length_exponent import learn_exponent
+from mosesplug.metrics import Metric
+from mosesplug.metrics.protocol import score_sentences
 from mosesplug.optimizers import Optimizer, Problem, Progress, Solution, corpus_score
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.optimizers.problem import no_progress, normalize
@@ -188,7 +191,7 @@ def optimize(
         [
             *data.notes,
             *(() if held_out is None else held_out.notes),
-            *find_warnings(data.problem.tuning_set, result),
+            *find_warnings(data.problem.tuning_set, data.problem.metric, result, data.notes),
         ],
         (*result.solution.notes, *_explain_untuned(data.problem, optimizer)),
         loaded - began,
@@ -347,8 +350,17 @@ def _explain_untuned(problem: Problem, optimizer: Optimizer) -> list[str]:
     return [] if note is None else [note]
 
 
-def find_warnings(lists: TuningSet, result: LearningResult) -> list[str]:
-    """Return what to check about n-best lists and the weights learned from them."""
+def find_warnings(
+    lists: TuningSet, metric: Metric, result: LearningResult, notes: Sequence[str] = ()
+) -> list[str]:
+    """Return what to check about n-best lists and the weights learned from them.
+
+    Args:
+        lists: the lists.
+        metric: scores them.
+        result: the weights.
+        notes: what is known to be wrong with the data, which may explain the rest.
+    """
     weights, score = result.solution.weights, result.solution.score
     findings = [
         *find_list_signs(lists),
@@ -356,11 +368,15 @@ def find_warnings(lists: TuningSet, result: LearningResult) -> list[str]:
     ]
     messages = [finding.message for finding in findings if not finding.is_fatal]
     if result.is_start and score < 1.0:  # no score of a metric is higher
-        messages.insert(
-            0,
-            "the learned weights are the starting weights: the algorithm found none that score "
-            "higher on this data. Use more sentences or longer lists, or start elsewhere (--init)",
-        )
+        if not _has_choice(lists, metric):
+            why = f"{metric.name} scores all hypotheses of each sentence alike"
+            remedy = "See whether these are the references of the lists"
+        else:
+            why = "the algorithm found none that score higher on this data"
+            remedy = "Use more sentences or longer lists, or start elsewhere (--init)"
+        if notes:
+            remedy = "See the warnings about the data first"
+        messages.insert(0, f"the learned weights are the starting weights: {why}. {remedy}")
     if unfinished := [step for step in result.solution.history if step.get("converged") is False]:
         gaps = [step["gap"] for step in unfinished if "gap" in step]
         times = "once" if len(unfinished) == 1 else f"{len(unfinished)} times"
@@ -376,6 +392,15 @@ def find_warnings(lists: TuningSet, result: LearningResult) -> list[str]:
             "options do not suit these lists"
         )
     return messages
+
+
+def _has_choice(lists: TuningSet, metric: Metric) -> bool:
+    """Return whether some sentence has hypotheses with different scores; True without lists."""
+    if not lists.n_hyps:
+        return True
+    scores = score_sentences(metric, lists.stats)
+    starts = lists.offsets[:-1][np.diff(lists.offsets) > 0]
+    return bool((np.maximum.reduceat(scores, starts) > np.minimum.reduceat(scores, starts)).any())
 
 
 def _score(data: LearningData, problem: Problem | None, solution: Solution) -> float | None:

@@ -9,7 +9,7 @@ signs follow from the store and the input files, so a resumed run reports the sa
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import count
 from typing import Any
 
@@ -132,7 +132,7 @@ def guard_decoded(
     found = _first_list_signs(context, start or {}) if number == 1 else []
     if number == 1 and (note := _explain_untuned(context)) is not None:
         context.files.watch(Note(note))
-    found += find_score_signs(scores, context.data.configuration.max_drop)
+    found += _find_score_signs(context, scores)
     known = {each.name for each in _score_signs(context, scores[:-1])}
     new = [each for each in found if each.name not in known]
     _report(
@@ -309,9 +309,13 @@ def _scores(store: NBestStore) -> list[float]:
 
 
 def _score_signs(context: Context, scores: Sequence[float]) -> list[WarningSign]:
-    drop = context.data.configuration.max_drop
     ends = range(1, len(scores) + 1)
-    return [each for end in ends for each in find_score_signs(scores[:end], drop)]
+    return [each for end in ends for each in _find_score_signs(context, scores[:end])]
+
+
+def _find_score_signs(context: Context, scores: Sequence[float]) -> list[WarningSign]:
+    options = [each.name for each in fields(context.optimizer.algorithm.options)]
+    return find_score_signs(scores, context.data.configuration.max_drop, options)
 
 
 def _earlier_weights(store: NBestStore) -> list[Weights]:

@@ -8,7 +8,7 @@ norm), or zeros with a score of 0 (lists of empty hypotheses), which other tools
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +25,17 @@ __all__ = [
 
 NOTHING = 1e-30
 """Smaller weights count as 0: decoders compute in float32, where their products vanish."""
+
+_SLOWER = (
+    ("rate", "a lower learning rate"),
+    ("step_cap", "smaller steps"),
+    ("step", "smaller steps"),
+    ("l2", "a larger penalty"),
+    ("regularization", "more regularization"),
+    ("prior_precision", "more regularization"),
+    ("slack", "smaller steps"),
+)
+"""Options that keep weights near the ones before, and what to do with them."""
 
 ALMOST_ALL = 0.999
 """Share of the L1 norm that no single weight of a sound system has."""
@@ -79,14 +90,18 @@ def find_weight_signs(
     return []
 
 
-def find_score_signs(scores: Sequence[float], max_drop: float) -> list[WarningSign]:
+def find_score_signs(
+    scores: Sequence[float], max_drop: float, options: Collection[str] = ()
+) -> list[WarningSign]:
     """Find scores of the decoder's 1-best that are 0, or have become worse.
 
     Args:
         scores: the scores of all iterations so far.
         max_drop: how far the newest may be below the first.
+        options: names of the options of the algorithm, of which one may slow it.
     """
     found = []
+    slower = next((f"{how} (--option {name}=X), " for name, how in _SLOWER if name in options), "")
     if scores and scores[0] == 0:
         found.append(
             WarningSign(
@@ -101,8 +116,8 @@ def find_score_signs(scores: Sequence[float], max_drop: float) -> list[WarningSi
             WarningSign(
                 "worse",
                 f"iteration {len(scores)} scores {scores[-1]:.4f}, which is more than {max_drop:g}"
-                f" below the {scores[0]:.4f} of the first. The weights have become worse: a lower"
-                " learning rate, longer lists or another algorithm may help",
+                f" below the {scores[0]:.4f} of the first. The weights have become worse:"
+                f" {slower}longer lists or another algorithm may help",
             )
         )
     return found

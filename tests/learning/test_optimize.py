@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -101,7 +102,7 @@ def test_a_minimum_that_was_not_reached() -> None:
     def said(*history: dict[str, object]) -> list[str]:
         solution = Solution(hidden, 0.5, history)
         found = LearningResult(solution, None, 0.5, None, (60, 0), ALL, NONE, (), None, None)
-        return find_warnings(problem.tuning_set, found)
+        return find_warnings(problem.tuning_set, problem.metric, found)
 
     assert said({"converged": True}, {"without_mistakes": False}, {}) == []
     (text,) = said({"converged": False, "gap": 0.25}, {"converged": True})
@@ -115,8 +116,17 @@ def test_weights_that_are_the_start() -> None:
 
     result = learn_weights(data(), stay, 0)
     assert result.is_start
-    said = find_warnings(data().problem.tuning_set, result)
-    assert [each for each in said if "are the starting weights" in each]
+    problem = data().problem
+    lists, metric = problem.tuning_set, problem.metric
+    (said,) = find_warnings(lists, metric, result)
+    assert "the learned weights are the starting weights: the algorithm found none that" in said
+    assert "Use more sentences or longer lists" in said
+    (said,) = find_warnings(lists, metric, result, ["the references are empty"])
+    assert said.endswith("See the warnings about the data first")
+    assert "more sentences" not in said
+    alike = replace(lists, stats=np.zeros_like(lists.stats))
+    (said,) = find_warnings(alike, metric, result)
+    assert f"{metric.name} scores all hypotheses of each sentence alike. See whether" in said
     assert not learn_weights(data(), learn, 0).is_start
 
 
@@ -128,7 +138,7 @@ def test_weights_that_are_worse_than_the_start() -> None:
         solution = Solution(hidden, score)
         return LearningResult(solution, None, 0.5, None, (60, 0), ALL, NONE, (), None, None)
 
-    assert find_warnings(lists, found(0.5)) == []
-    (said,) = find_warnings(lists, found(0.4))
+    assert find_warnings(lists, problem.metric, found(0.5)) == []
+    (said,) = find_warnings(lists, problem.metric, found(0.4))
     assert "(0.400000)" in said
     assert "starting weights (0.500000)" in said

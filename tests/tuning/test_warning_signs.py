@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 
 from mosesplug.errors import DataError
 from mosesplug.features import FeatureSpace
-from mosesplug.optimizers import Problem, algorithm
+from mosesplug.optimizers import Problem, algorithm, algorithms
 from mosesplug.optimizers.problem import no_progress
 from mosesplug.tuning import tune
 from mosesplug.tuning.events import Note
@@ -74,6 +75,17 @@ def test_scores() -> None:
     assert names(find_score_signs([0.3, 0.24], 0.05)) == ["worse"]
     assert not find_score_signs([0.3, 0.24], 0.07)
     assert names(find_score_signs([0.0], 0.05)) == ["no score"]
+
+
+def test_remedies_are_those_of_the_algorithm() -> None:
+    for each in algorithms().values():
+        options = [option.name for option in fields(each.options)]
+        (sign,) = find_score_signs([0.3, 0.24], 0.05, options)
+        assert ("learning rate" in sign.message) == ("rate" in options)
+        for name in re.findall(r"--option (\w+)=", sign.message):
+            assert name in options
+    (sign,) = find_score_signs([0.3, 0.24], 0.05, ["restarts", "l2"])
+    assert "become worse: a larger penalty (--option l2=X), longer lists or another" in sign.message
 
 
 def with_constant(constant: float) -> Problem:
