@@ -119,9 +119,13 @@ def open_processes(count: int) -> Iterator[Executor]:
     """
     context = multiprocessing.get_context("spawn")
     others = set(multiprocessing.active_children())
-    executor = ProcessPoolExecutor(
-        count, mp_context=context, initializer=_start_worker, initargs=(_count_warnings(),)
-    )
+    with _safe_path() as was_safe:
+        arguments = (_count_warnings(), was_safe)
+        executor = ProcessPoolExecutor(
+            count, mp_context=context, initializer=_start_worker, initargs=arguments
+        )
+        for _ in range(count):  # a task starts a process where none is idle
+            executor.submit(_do_nothing)
     try:
         yield executor
     except BrokenExecutor as error:
@@ -234,9 +238,34 @@ def _count_warnings() -> Semaphore:
     return semaphore
 
 
-def _start_worker(warnings_left: Semaphore) -> None:
+_SAFE_PATH = "PYTHONSAFEPATH"
+
+
+@contextmanager
+def _safe_path() -> Iterator[bool]:
+    """Let new Python processes import nothing from the current directory.
+
+    Without it, they would import a file ``multiprocessing.py`` that lies where the user stands.
+    Yields whether that was so before.
+    """
+    was_safe = _SAFE_PATH in os.environ
+    os.environ.setdefault(_SAFE_PATH, "1")
+    try:
+        yield was_safe
+    finally:
+        if not was_safe:
+            del os.environ[_SAFE_PATH]
+
+
+def _do_nothing() -> None:
+    """Start a worker."""
+
+
+def _start_worker(warnings_left: Semaphore, was_safe: bool) -> None:
     """In a worker, share warnings, ignore Ctrl-C, and end when the parent is gone."""
     share_warning(warnings_left)
+    if not was_safe:  # a decoder that is a Python program may need the files beside it
+        os.environ.pop(_SAFE_PATH, None)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:

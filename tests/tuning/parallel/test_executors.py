@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import threading
 import time
 from concurrent.futures import CancelledError
+from pathlib import Path
 
 import pytest
 
@@ -52,6 +54,27 @@ def test_processes_are_others_and_end_with_the_block() -> None:
 def test_a_process_that_dies_is_one_clear_error() -> None:
     with pytest.raises(DataError, match="a worker process died"), open_processes(1) as executor:
         executor.submit(os._exit, 1).result()
+
+
+def test_nothing_is_imported_from_the_current_directory(tmp_path: Path) -> None:
+    """Neither by workers nor by the process that tracks their semaphores."""
+    script, here = tmp_path / "bin" / "program.py", tmp_path / "here"
+    script.parent.mkdir()
+    here.mkdir()
+    script.write_text(
+        "import os\nfrom mosesplug.tuning.parallel.executors import open_processes\n"
+        "if __name__ == '__main__':\n"
+        "    with open_processes(2) as executor:\n"
+        "        print(executor.submit(os.getenv, 'PYTHONSAFEPATH').result())\n"
+    )
+    for name in ("multiprocessing", "concurrent", "numpy", "mosesplug"):
+        (here / f"{name}.py").write_text(f"open({str(tmp_path / name)!r}, 'w')\n")
+    environment = {name: value for name, value in os.environ.items() if "SAFEPATH" not in name}
+    ended = subprocess.run(
+        [sys.executable, script], cwd=here, env=environment, capture_output=True, text=True
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "None\n", "")
+    assert {path.name for path in tmp_path.iterdir()} == {"bin", "here"}
 
 
 @pytest.mark.parametrize("parent_is_first", [False, True])
