@@ -22,6 +22,10 @@ from mosesplug.tuning.workdir.workspace import Workspace
 __all__ = ["RunDecoding", "find_decodings"]
 
 
+_SAME = 1e-5
+"""Weights that change less count as unchanged where runs stop; files have six digits."""
+
+
 @dataclass(frozen=True)
 class RunDecoding:
     """A translation of the tuning set of one run.
@@ -138,7 +142,7 @@ def _find_equal(run: _Run) -> int:
     if run.result is None:
         return 0
     places = range(len(run.decoded_with), 0, -1)
-    equal = (i for i in places if run.decoded_with[i - 1].has_direction(run.result))
+    equal = (i for i in places if run.decoded_with[i - 1].has_direction(run.result, _SAME))
     return run.chosen or next(equal, 0)
 
 

@@ -19,9 +19,6 @@ from mosesplug.settings.spellings import spell_bounds
 __all__ = ["Weights", "average_weights", "parse_ranges", "to_model_weights"]
 
 
-_ROUNDING = 1e-9
-"""Smaller changes of normalized weights come from rounding."""
-
 NO_WEIGHTS: Mapping[str, float] = MappingProxyType({})
 
 
@@ -114,9 +111,9 @@ class Weights:
             },
         )
 
-    def has_direction(self, other: Weights) -> bool:
+    def has_direction(self, other: Weights, tolerance: float = 1e-9) -> bool:
         """Return whether these are other weights times a factor, up to rounding."""
-        return self.normalize().largest_change(other.normalize()) < _ROUNDING
+        return self.normalize().largest_change(other.normalize()) < tolerance
 
     def largest_change(self, earlier: Weights) -> float:
         """Return the largest absolute difference of one weight."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,7 @@ from mosesplug.cli.shared.layouts import output_stream
 from mosesplug.cli.shared.output import is_terminal, print_json, progress_bar
 from mosesplug.cli.shared.parameters import Json
 from mosesplug.cli.shared.tables import format_sparkline, print_table
+from mosesplug.errors import UsageError
 from mosesplug.inspection.texts import mark_invalid_utf8
 
 if TYPE_CHECKING:
@@ -41,6 +43,10 @@ def show(
             "--use/--no-use", help="Of a run, count active sparse features, which reads all lists."
         ),
     ] = True,
+    importance: Annotated[
+        bool,
+        typer.Option("--importance", help="Of a run, show which features matter, and how much."),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Show the weights of a file or of a run's iterations.
@@ -53,8 +59,15 @@ def show(
     Sparse features of a run are listed twice: those with the largest weights, and those that are
     active (not 0) in the largest share of the distinct hypotheses.
 
+    --importance sorts the features of a run by absolute weight times spread, the standard deviation
+    of values within a list. It also shows the score of the merged lists that is lost without each
+    one: with the other weights kept, and with the dense ones learned again by MERT.
+
     Example: mosesplug weights show tuning
     """
+    if importance:
+        _show_importance(weights, top, json)
+        return
     from mosesplug.inspection.weights.sources import (
         find_mean_file,
         has_store,
@@ -87,6 +100,52 @@ def show(
                 for sparse_use in count_sparse_use(run):
                     progress(sparse_use.sentences, run.n_sentences, "lists")
     _show_history(history, sparse_use, top, json)
+
+
+def _show_importance(name: str, top: int, json: bool) -> None:
+    from mosesplug.cli.shared.parameters import THREADS
+    from mosesplug.inspection.importance import measure_importance
+    from mosesplug.inspection.run import open_run
+    from mosesplug.settings.paths import split_iteration
+
+    directory, iteration = split_iteration(name) or (Path(name), None)
+    if not directory.is_dir():
+        raise UsageError(
+            f"--importance requires a run or a store, whose lists tell how features vary: {name} is"
+            " none"
+        )
+    with open_run(directory, with_lists=True) as run, progress_bar(json) as progress:
+        weights = None if iteration is None else run.decoding_weights(iteration)
+        steps = measure_importance(run, weights, top=top or run.space.n_sparse, threads=THREADS)
+        for done, found in enumerate(steps):
+            progress(done, len(found.features), "features")
+        origin = f"those of iteration {iteration}" if iteration else run.weights_origin
+    if json:
+        print_json({"weights": name, "weights_are": origin, **asdict(found)})
+        return
+    print(
+        f"{found.metric} of the merged lists: {found.score:.4f} at the weights ({origin}), "
+        f"{found.learned_score:.4f} with dense weights learned again (mert)"
+    )
+    rows = [
+        (
+            each.feature,
+            "" if each.weight is None else f"{each.weight:.4f}",
+            f"{each.spread:.4g}",
+            f"{each.influence:.4f}",
+            f"{each.kept_loss:+.4f}",
+            "" if each.learned_loss is None else f"{each.learned_loss:+.4f}",
+        )
+        for each in found.features
+    ]
+    head = ("feature", "weight", "spread", "weight x spread", "loss, kept", "loss, learned")
+    print_table(head, rows, left=1)
+    if found.untried:
+        print(f"({found.untried} more sparse features: --top 0 shows all)")
+    print(
+        f"loss: {found.metric} that is lost without the feature, with the weights of the others "
+        "kept, and with those of the dense ones learned again"
+    )
 
 
 def _show_weights(weights: ResolvedWeights, top: int, json: bool) -> None:

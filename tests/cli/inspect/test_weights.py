@@ -206,3 +206,18 @@ def test_a_run_is_read_without_numba(weights: Run, tmp_path: Path) -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, env=environment
     )
     assert "LM0_0    811 " in found.stdout
+
+
+def test_importance_is_of_a_run(weights: Run, tmp_path: Path) -> None:
+    make_run(tmp_path / "work")
+    code, out, _ = weights("show", "work", "--importance")
+    assert code == 0
+    head, *rows = (line.split() for line in out.splitlines()[1:4])
+    assert head[:2] == ["feature", "weight"]
+    assert [row[0] for row in rows] == ["LM0_0", "TM0_0"]
+    document = json.loads(weights("show", "work:1", "--importance", "--json")[1])
+    assert document["weights_are"] == "those of iteration 1"
+    assert [each["weight"] for each in document["features"]] == [0.5, 0.5]
+    code, _, error = weights("show", "a", "--importance")
+    assert code == 2
+    assert "--importance requires a run" in error
