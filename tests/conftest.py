@@ -23,6 +23,8 @@ def pytest_configure() -> None:
     Signals arrive even where the suite runs in the background: a shell has background jobs ignore
     interrupts, and what is ignored stays so in all children.
     """
+    # No test reads or writes the files that a developer's own commands keep.
+    os.environ["MOSESPLUG_CACHE_DIR"] = ""
     # A first call compiles, and machines are shared: time tells nothing about an example.
     settings.register_profile(
         "untimed", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow]

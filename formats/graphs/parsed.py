@@ -1,16 +1,17 @@
 """Keep parsed search graphs as arrays, found again by the content of their files.
 
-The arrays of a graph are in one file that is named by a digest of the bytes of the graph's file, so
-they never outlive a change. The directory may be removed at any time. Nothing is kept, and no error
-is raised, where it cannot be written. What others than the owner of the graphs could write there is
-not read: an array is not checked as a parsed file is.
+The arrays of a graph are in one file that is named by a digest of the bytes of the graph's file,
+so they never outlive a change. The files lie in sixteen folders by the first digit of their names,
+each of which holds a sixteenth of the bytes that are allowed: so every file that is added is
+within the bound, without a look at all others. The directory may be removed at any time. Nothing
+is kept, and no error is raised, where it cannot be written. What others could write there is not
+read: an array is not checked as a parsed file is.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import math
 import os
 import re
 import stat
@@ -34,6 +35,10 @@ __all__ = ["ParsedGraphs"]
 _MAGIC = b"graph-1\n"
 _ENDING = ".graph"
 _KEPT = re.compile(r"[0-9a-f]{32}(\.graph|(\.[0-9]+){2})")  # complete, or left by a kill
+_FOLDERS = "0123456789abcdef"
+_LIMIT = 4 << 30
+_ROUNDING = 2.0
+"""Seconds: file systems may round times down to whole ones."""
 _TYPES = {
     "edge_offsets": np.int64,
     "tail_offsets": np.int64,
@@ -55,17 +60,19 @@ class ParsedGraphs:
     """Parsed graphs in a directory.
 
     Attributes:
-        directory: the directory of the files; created when it is needed.
-        since: time of the first use, in seconds.
+        directory: the directory of the folders; created when it is needed. None: nothing is kept.
+        since: time of the first use, in seconds. What was used since then is not removed.
+        limit: most bytes of all files.
     """
 
-    directory: Path
+    directory: Path | None
     since: float
+    limit: int = _LIMIT
 
     @classmethod
-    def beside(cls, graphs: str | PathLike[str]) -> ParsedGraphs:
-        """Return those beside a directory of graphs: ``DIR.parsed``."""
-        return cls(Path(f"{Path(graphs).resolve()}.parsed"), time.time())
+    def open(cls, directory: Path | None) -> ParsedGraphs:
+        """Return those in a directory, used from now on."""
+        return cls(directory, time.time())
 
     def read(
         self, path: str | PathLike[str], parse: Callable[[], HypergraphFile]
@@ -76,39 +83,35 @@ class ParsedGraphs:
             path: the file.
             parse: reads it; its errors are raised.
         """
+        if self.directory is None:
+            return parse()
         try:
             with Path(path).open("rb") as file:
                 before = os.fstat(file.fileno())
                 digest = hashlib.file_digest(file, "blake2b").hexdigest()[:32]
+            folder = self.directory / digest[0]
+            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, exist_ok=True)
+            if not (_is_private(self.directory) and _is_private(folder)):
+                return parse()
         except OSError:
             return parse()
-        if not self._is_safe(before.st_uid):
-            return parse()
-        place = self.directory / f"{digest}{_ENDING}"
-        if (found := _load(place, fspath(path))) is not None:
+        place = folder / f"{digest}{_ENDING}"
+        if (graph := _load(place, fspath(path))) is not None:
             with contextlib.suppress(OSError):
-                os.utime(place)  # for forget_unused
-            return found
+                os.utime(place)  # the least recently used are removed first
+            return graph
         graph = parse()
         with contextlib.suppress(OSError):
             if _state(Path(path).stat()) == _state(before):  # else it was written meanwhile
                 self._keep(place, [*_dump(graph)])
         return graph
 
-    def _is_safe(self, owner: int) -> bool:
-        """Return whether only this user or the graphs' owner can write the directory."""
-        try:
-            status = self.directory.stat()
-        except FileNotFoundError:
-            return True
-        except OSError:
-            return False
-        is_ours = status.st_uid in (os.geteuid(), owner)
-        return is_ours and not status.st_mode & stat.S_IWOTH
-
     def _keep(self, place: Path, parts: Sequence[bytes | memoryview]) -> None:
         """Write a file at once; its checksum tells if a crash of the machine spoils it."""
-        self.directory.mkdir(exist_ok=True)
+        size = len(_MAGIC) + _WORD + sum(len(part) for part in parts)
+        if not self._make_room(place.parent, size):
+            return
         checksum = reduce(lambda before, part: zlib.crc32(part, before), parts, 0)
         unfinished = place.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
         try:
@@ -120,21 +123,40 @@ class ParsedGraphs:
             unfinished.unlink(missing_ok=True)
             raise
 
-    @classmethod
-    def remove(cls, graphs: str | PathLike[str]) -> None:
-        """Remove what is kept beside a directory of graphs."""
-        found = cls.beside(graphs).directory
-        cls(found, math.inf).forget_unused()
-        with contextlib.suppress(OSError):
-            found.rmdir()
+    def _make_room(self, folder: Path, size: int) -> bool:
+        """Remove unused files of a folder until so many bytes fit; return whether they do."""
+        room = self.limit // len(_FOLDERS) - size
+        files = [(path.stat(), path) for path in _list_kept(folder)]
+        room -= sum(status.st_size for status, _ in files)
+        if room >= 0:
+            return True
+        for status, path in sorted(files, key=lambda each: (each[0].st_mtime, each[1])):
+            if status.st_mtime >= self.since - _ROUNDING:
+                return False
+            path.unlink(missing_ok=True)
+            room += status.st_size
+            if room >= 0:
+                return True
+        return False
 
-    def forget_unused(self) -> None:
-        """Remove the arrays of graphs that were not read since the first use."""
-        with contextlib.suppress(OSError):
-            for place in self.directory.iterdir():
-                # File systems may round times down to seconds.
-                if _KEPT.fullmatch(place.name) and place.stat().st_mtime < self.since - 2.0:
-                    place.unlink()
+    def list_files(self) -> Iterator[Path]:
+        """Yield the files that are kept, and those that a killed process left."""
+        if self.directory is not None:
+            for name in _FOLDERS:
+                yield from _list_kept(self.directory / name)
+
+
+def _list_kept(folder: Path) -> list[Path]:
+    with contextlib.suppress(OSError):
+        return [path for path in folder.iterdir() if _KEPT.fullmatch(path.name)]
+    return []
+
+
+def _is_private(directory: Path) -> bool:
+    """Return whether a directory is this user's, and nobody else can write to it."""
+    status = directory.lstat()
+    own = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
+    return own and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def _state(status: os.stat_result) -> tuple[int, int, int]:

@@ -94,6 +94,11 @@ _COMMANDS: _Table = {
         "list_algorithms",
         "List the algorithms, or explain one and its settings.",
     ),
+    "cache": _Command(
+        "mosesplug.cli.learn.cache",
+        "cache",
+        "List or remove files that only save time.",
+    ),
     "plugins": _Command(
         "mosesplug.cli.learn.plugins",
         "plugins",

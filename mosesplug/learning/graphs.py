@@ -44,6 +44,7 @@ from mosesplug.tuning.graphs.features import UNKNOWN_WORD
 from mosesplug.tuning.graphs.problem import add_graphs
 from mosesplug.tuning.graphs.reading import start_reading
 from mosesplug.tuning_set import TuningSet
+from mosesplug.user_cache import open_parsed_graphs
 
 __all__ = [
     "TuningGraphs",
@@ -240,11 +241,10 @@ def _open_graphs(
     if not place.is_dir():
         yield read_graphs(place, core_names=core)
         return
-    paths, parsed = list_hypergraph_files(place), ParsedGraphs.beside(place)
+    paths, parsed = list_hypergraph_files(place), open_parsed_graphs()
     keep_freed_memory()  # in the other processes, too
     with start_reading(partial(_read_graph, core, parsed), [*paths.values()], threads) as files:
         yield zip(paths, files, strict=True)
-    parsed.forget_unused()
 
 
 def _read_graph(

@@ -110,7 +110,7 @@ def read_graphs(
     """
     lines = _references(references)
     paths = _paths(directory, len(lines), references[0])
-    with _files(paths, directory) as files:
+    with _files(paths) as files:
         import numpy as np
 
         from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgramTree
@@ -197,20 +197,19 @@ def _paths(directory: str, n_sentences: int, reference: str) -> list[Path]:
 
 
 @contextmanager
-def _files(paths: Sequence[Path], directory: str) -> Iterator[Iterator[HypergraphFile]]:
+def _files(paths: Sequence[Path]) -> Iterator[Iterator[HypergraphFile]]:
     """Read the graphs ahead, in threads or other processes."""
-    from formats.graphs.parsed import ParsedGraphs
     from mosesplug.large_arrays import keep_freed_memory
     from mosesplug.tuning.graphs.reading import start_reading
+    from mosesplug.user_cache import open_parsed_graphs
 
-    parsed = ParsedGraphs.beside(directory)
+    parsed = open_parsed_graphs()
     keep_freed_memory()  # in the other processes, too
     with start_reading(partial(_read, parsed), paths, usable_cores()) as files:
         from mosesplug.kernels import load_compiler
 
         load_compiler()
         yield files
-    parsed.forget_unused()
 
 
 def _read(parsed: ParsedGraphs, path: Path, scan: Scan | None) -> HypergraphFile:

@@ -35,6 +35,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from mosesplug.cli.moses.install import write_launchers
+from mosesplug.user_cache import clear_cache
 from tests.benchmarks.synthetic import make
 
 GNU_TIME = Path("/usr/bin/time")
@@ -265,7 +266,7 @@ def graph_tasks(data: Data, shared: Path) -> list[Task]:
 
     def forget(side: str) -> None:
         if side == "ours":
-            shutil.rmtree(f"{graphs}.parsed", ignore_errors=True)
+            clear_cache()
 
     def find_result(_: Path, said: str) -> str:
         return last(r"Best BLEU = (\S+)", said)
@@ -370,6 +371,7 @@ def main() -> None:
         parser.error(f"{given.moses_bin} has no extractor: name the bin folder of a Moses build")
     with tempfile.TemporaryDirectory(prefix="mosesplug-compare-") as name:
         directory = Path(name)
+        os.environ["MOSESPLUG_CACHE_DIR"] = str(directory / "cache")
         write_launchers(directory / "tools")
         sides = [Side("ours", directory / "tools", directory / "ours")]
         if moses is not None:

@@ -7,7 +7,6 @@
   and the durations; of the checksums over these records, which ones there are. The reader table
   ``lock.mdb`` is left out.
 - Compressed files: the date in the header.
-- Parsed graphs (``DIR.parsed``): their names, digests of compressed files with dates.
 - Pages (``*.html``): the figures, of which one shows durations.
 - What decoders print to stderr (``*.err``): only that the file is there.
 - The last mini-batch of each worker (``worker1.in``, ...): which worker decodes it is chance.
@@ -48,10 +47,7 @@ def collect(directory: Path, inputs: frozenset[str]) -> dict[str, bytes]:
         if path.is_symlink():
             left[name] = b"link to " + bytes(path.readlink())
         elif path.is_file() and name not in inputs and not _IGNORED.match(path.name):
-            content = _content(path)
-            if path.parent.suffix == ".parsed":
-                name = f"{path.parent.name}/{hashlib.sha256(content).hexdigest()}"
-            left[name] = content
+            left[name] = _content(path)
         elif path.is_dir() and not any(path.iterdir()):
             left[f"{name}/"] = b""
     return left

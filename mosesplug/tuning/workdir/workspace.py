@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from formats.graphs.parsed import ParsedGraphs
 from mosesplug.decoders.command import WEIGHT_FILES
 from mosesplug.errors import DataError, DecoderError, UsageError
 from mosesplug.settings.toml import SETTINGS_FILE
@@ -74,7 +73,6 @@ class Workspace:
         """Remove the search graphs, but no other files beside them and no link target."""
         if self.graphs.is_symlink():
             self.graphs.unlink()
-        ParsedGraphs.remove(self.graphs)
         if not self.graphs.is_dir():
             return
         for path in self.graphs.iterdir():

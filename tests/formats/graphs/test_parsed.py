@@ -1,9 +1,9 @@
-"""Parsed graphs beside their files: the same arrays, never those of another content."""
+"""Parsed graphs in a cache directory: the same arrays, never those of another content."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +35,7 @@ def test_the_arrays_are_those_of_the_file(name: str, tmp_path: Path) -> None:
     path = tmp_path / "graphs" / "0"
     path.parent.mkdir()
     path.write_text(TEXTS[name])
-    parsed = ParsedGraphs.beside(path.parent)
+    parsed = ParsedGraphs.open(tmp_path / "cache")
     first = parsed.read(path, lambda: read_hypergraph(path))
     again = parsed.read(path, fail)
     for each in fields(HypergraphFile):
@@ -56,9 +56,9 @@ def test_the_arrays_are_those_of_the_file(name: str, tmp_path: Path) -> None:
 def test_damaged_arrays_are_parsed_again(damage: object, tmp_path: Path) -> None:
     path = tmp_path / "0"
     path.write_text(ALIKE)
-    parsed = ParsedGraphs.beside(tmp_path / "graphs")
+    parsed = ParsedGraphs.open(tmp_path / "cache")
     parsed.read(path, lambda: read_hypergraph(path))
-    [kept] = parsed.directory.iterdir()
+    [kept] = parsed.list_files()
     data = kept.read_bytes()
     assert callable(damage)
     kept.write_bytes(damage(data))
@@ -66,56 +66,80 @@ def test_damaged_arrays_are_parsed_again(damage: object, tmp_path: Path) -> None
     assert kept.read_bytes() == data
 
 
-def test_unused_arrays_are_removed_and_other_files_are_kept(tmp_path: Path) -> None:
+def test_the_least_recently_used_make_room(tmp_path: Path) -> None:
+    """Each of sixteen folders has its share, so that no file is added beyond the bound."""
+    path, many = tmp_path / "0", ParsedGraphs(tmp_path / "cache", 1e12)
+
+    def read(number: int, parsed: ParsedGraphs) -> None:
+        path.write_text(ALIKE.replace("a b", f"a{number}"))
+        parsed.read(path, lambda: read_hypergraph(path))
+
+    for number in range(64):
+        read(number, many)
+    (tmp_path / "cache" / "0" / "notes").write_text("")
+    sizes = {file: file.stat().st_size for file in many.list_files()}
+    assert len(sizes) == 64
+    largest = max(sizes.values())
+    few = replace(many, limit=16 * 2 * largest)
+    for age, file in enumerate(sorted(sizes)):
+        os.utime(file, (age, age))
+    for number in range(64, 128):
+        read(number, few)
+    left = set(few.list_files())
+    assert sum(file.stat().st_size for file in left) <= few.limit
+    for folder in (tmp_path / "cache").iterdir():
+        # Those of the second pass have today's time, so all that is left of the first is newest.
+        old = sorted(file for file in sizes if file.parent == folder)
+        kept = [file for file in old if file in left]
+        assert kept == old[len(old) - len(kept) :]
+    assert (tmp_path / "cache" / "0" / "notes").exists()
+
+
+def test_what_this_command_uses_is_not_removed(tmp_path: Path) -> None:
+    """Else a set of graphs beyond the bound would be written each time and never read."""
     path = tmp_path / "0"
-    parsed = ParsedGraphs.beside(tmp_path / "graphs")
-    for text in (ALIKE, TEXTS["sparse"]):
+    parsed = replace(ParsedGraphs.open(tmp_path / "cache"), limit=16 * 700)
+    texts = [ALIKE.replace("a b", f"a{number}") for number in range(64)]
+    for text in texts:
         path.write_text(text)
         parsed.read(path, lambda: read_hypergraph(path))
-    (parsed.directory / "notes").write_text("")
-    for each in parsed.directory.iterdir():
-        os.utime(each, (0, 0))
-    parsed.read(path, fail)
-    parsed.forget_unused()
-    assert len(list(parsed.directory.iterdir())) == 2
-    ParsedGraphs.remove(tmp_path / "graphs")
-    assert [each.name for each in parsed.directory.iterdir()] == ["notes"]
+    first = set(parsed.list_files())
+    assert 0 < len(first) <= 16
+    for text in texts:
+        path.write_text(text)
+        parsed.read(path, lambda: read_hypergraph(path))
+    assert set(parsed.list_files()) == first
 
 
-def test_nothing_is_kept_where_nothing_can_be_written(tmp_path: Path) -> None:
+@pytest.mark.parametrize("where", ["nowhere", "file"])
+def test_nothing_is_kept_where_nothing_can_be_written(where: str, tmp_path: Path) -> None:
     path = tmp_path / "0"
     path.write_text(ALIKE)
-    (tmp_path / "graphs.parsed").write_text("a file\n")
-    parsed = ParsedGraphs.beside(tmp_path / "graphs")
-    assert parsed.read(path, lambda: read_hypergraph(path)).names == ("LM", "TM")
-    parsed.forget_unused()
-    assert (tmp_path / "graphs.parsed").read_text() == "a file\n"
+    (tmp_path / "file").write_text("a file\n")
+    parsed = ParsedGraphs.open(None if where == "nowhere" else tmp_path / "file")
+    for _ in range(2):
+        assert parsed.read(path, lambda: read_hypergraph(path)).names == ("LM", "TM")
+    assert not list(parsed.list_files())
+    assert {file.name for file in tmp_path.iterdir()} == {"0", "file"}
 
 
+@pytest.mark.parametrize("change", ["mode", "link", "owner"])
 def test_a_directory_that_others_write_to_is_not_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "0"
     path.write_text(ALIKE)
-    parsed = ParsedGraphs.beside(tmp_path / "graphs")
+    parsed = ParsedGraphs.open(tmp_path / "cache")
     parsed.read(path, lambda: read_hypergraph(path))
     parsed.read(path, fail)
-    parsed.directory.chmod(0o777)
-    with pytest.raises(AssertionError, match="parsed again"):
-        parsed.read(path, fail)
-    parsed.directory.chmod(0o755)
-    parsed.read(path, fail)
-    other = path.stat().st_uid + 1
-    monkeypatch.setattr(os, "geteuid", lambda: other)
-    parsed.read(path, fail)  # of the owner of the graphs
-    stat = Path.stat
-
-    def of_another(self: Path, **options: bool) -> os.stat_result:
-        found = list(stat(self, **options))
-        found[4] += 2 * (self == parsed.directory)
-        return os.stat_result(found)
-
-    monkeypatch.setattr(Path, "stat", of_another)
+    if change == "mode":
+        (tmp_path / "cache").chmod(0o770)
+    elif change == "link":
+        (tmp_path / "cache").rename(tmp_path / "other")
+        (tmp_path / "cache").symlink_to(tmp_path / "other")
+    else:
+        user = os.geteuid()
+        monkeypatch.setattr(os, "geteuid", lambda: user + 1)
     with pytest.raises(AssertionError, match="parsed again"):
         parsed.read(path, fail)
 
@@ -123,7 +147,7 @@ def test_a_directory_that_others_write_to_is_not_read(
 def test_a_graph_that_changes_while_it_is_parsed_is_not_kept(tmp_path: Path) -> None:
     path = tmp_path / "0"
     path.write_text(ALIKE)
-    parsed = ParsedGraphs.beside(tmp_path / "graphs")
+    parsed = ParsedGraphs.open(tmp_path / "cache")
 
     def change_and_parse() -> HypergraphFile:
         path.write_text(ALIKE.replace("a b", "changed"))
