@@ -206,6 +206,20 @@ class Environment:
         """Handle of a named database."""
         return self._open_handle().databases[name]
 
+    def make_database(self, name: str) -> Any:
+        """Return the handle of another named database, which is created if it is missing.
+
+        Raises:
+            StoreError: it cannot be created.
+        """
+        self.check()
+        handle = self._open_handle()
+        if name not in handle.databases:
+            handle.databases[name] = self.write(
+                lambda transaction: handle.environment.open_db(name.encode(), transaction)
+            )
+        return handle.databases[name]
+
     @property
     def is_open(self) -> bool:
         """Whether it can be used by this process."""

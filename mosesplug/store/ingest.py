@@ -26,6 +26,7 @@ from mosesplug.store import dedupe
 from mosesplug.store.claims import MOST_SENTENCES
 from mosesplug.store.columns import Column, Homes, make_columns
 from mosesplug.store.dedupe import Rows
+from mosesplug.store.hash_index import HashIndex
 from mosesplug.store.merge import Reader
 from mosesplug.store.records import corruption_error, encode_record, report_damage
 from mosesplug.store.state import StatisticsKind, kbest_key, statistics_key
@@ -50,6 +51,7 @@ class Ingest:
         groups: dense groups of the store; None before the first hypothesis.
         sparse: columns of the known sparse features; new ones are added.
         path: the store, for messages.
+        index: which earlier iterations may have a hypothesis.
         threads: threads of the metric.
         kbest: key and record of each list that is not stored yet.
         statistics: key and rows of the same lists.
@@ -72,6 +74,7 @@ class Ingest:
     groups: tuple[tuple[str, int], ...] | None
     sparse: dict[str, int]
     path: object
+    index: HashIndex = field(default_factory=HashIndex)
     threads: int = 1
     kbest: dict[bytes, bytes] = field(default_factory=dict)
     statistics: dict[bytes, bytes] = field(default_factory=dict)
@@ -178,7 +181,8 @@ class Ingest:
         home_rows = np.zeros(len(hashes), dtype=np.int32)
         for i, sentence in enumerate(sentences.tolist()):
             table = tables[table_bounds[i] : table_bounds[i + 1]]
-            for earlier in range(1, self.iteration):
+            own = hashes[bounds[i] : bounds[i + 1]]
+            for earlier in self.index.select(reader.transaction, sentence, own, self.iteration):
                 record = reader.record(earlier, sentence)
                 if record is None or not record.n_new:
                     continue

@@ -52,6 +52,7 @@ class Reader:
     """Records of a read transaction; their arrays are valid until it ends."""
 
     def __init__(self, transaction: Any, environment: Environment) -> None:
+        self.transaction = transaction
         self._get = transaction.get
         self._cursor = transaction.cursor
         self._iterations = environment["iterations"]

@@ -18,9 +18,10 @@ from mosesplug.errors import StoreError
 from mosesplug.store import writing
 from mosesplug.store.environment import Environment
 from mosesplug.store.fingerprints import check_fingerprints
+from mosesplug.store.hash_index import HashIndex, prepare_index
 from mosesplug.store.reading import StoreReader
 from mosesplug.store.records import encode_value
-from mosesplug.store.state import put_meta
+from mosesplug.store.state import StatisticsKind, put_meta
 from mosesplug.store.views import GraphReport, IngestReport
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class NBestStore(StoreReader):
         # Columns of the sparse features, including the open iteration's; None: to be built from the
         # state. They are cached since there may be a million, and a part adds few.
         self._columns: dict[str, int] | None = None
+        self._index = HashIndex()
+        self._scored = ("", ""), 1
 
     @classmethod
     def open(
@@ -349,12 +352,15 @@ class NBestStore(StoreReader):
         writing.check_next(self._environment, state, iteration, n_sentences, references)
         if state.open_lists is None:
             writing.remove_interrupted_lists(self._environment, iteration, len(state.kinds))
-            kind = self._ensure(metric, references, tuple(range(1, iteration)), threads)
+            kind = self._ensure_earlier(iteration, metric, references, threads)
             state = self._load()
         else:
             kind = writing.read_kind_of_parts(
                 self._environment, state, state.open_lists, references
             )
+        self._index = prepare_index(
+            self._environment, self._index, len(state.iterations), state.n_sentences
+        )
         space = state.open_lists or state.open_graphs or state
         columns, self._columns = self._columns, None
         if columns is None:
@@ -368,12 +374,24 @@ class NBestStore(StoreReader):
             groups=space.groups,
             sparse=columns,
             path=self._environment.path,
+            index=self._index,
             threads=threads,
         )
         with ReadAhead(lists) if threads > 1 else nullcontext(lists) as read:
             blocks = ingest.check_ahead(read, ahead_bytes)
             writing.ingest_blocks(self._environment, ingest, blocks, most_bytes)
         return ingest
+
+    def _ensure_earlier(
+        self, iteration: int, metric: Metric, references: PreparedReferences, threads: int
+    ) -> StatisticsKind:
+        """Return the kind of statistics, complete for all earlier iterations."""
+        wanted = (references.signature, references.fingerprint)
+        begin = self._scored[1] if self._scored[0] == wanted else 1
+        kind = self._ensure(metric, references, tuple(range(begin, iteration)), threads)
+        # Iterations are not looked up again, which would take longer with every one.
+        self._scored = wanted, iteration
+        return kind
 
     def record_result(self, iteration: int, result: Mapping[str, Any]) -> None:
         """Add the optimizer's result to an iteration's record, in its own transaction.
@@ -382,8 +400,11 @@ class NBestStore(StoreReader):
             StoreError: the iteration does not exist.
             TypeError: ``result`` holds something that cannot be stored.
         """
-        self._load().select(iteration, self._environment.path)
+        state = self._load()
+        state.select(iteration, self._environment.path)
         value = encode_value(dict(result))
+        if iteration != len(state.iterations):
+            self._forget_state()
         self._environment.write(
             lambda transaction: writing.put_result(transaction, self._environment, iteration, value)
         )
@@ -404,10 +425,11 @@ class NBestStore(StoreReader):
                 f"iteration {iteration} cannot be dropped from the n-best store at "
                 f"{self._environment.path}: {newest}"
             )
-        self._columns = None
+        self._columns, self._index, self._scored = None, HashIndex(), (("", ""), 1)
 
         def write(transaction: Any) -> None:
             for number in (iteration, iteration + 1):
                 writing.delete_iteration(transaction, self._environment, number, len(state.kinds))
 
+        self._forget_state()
         self._environment.write(write)

@@ -27,7 +27,8 @@ __all__ = [
 ]
 
 DATABASES = ("meta", "iterations", "kbest", "statistics", "forest")
-"""The named databases of a store."""
+"""The named databases of every store."""
+_MOST_DATABASES = 8
 
 MORE_FILES = f"{os.strerror(errno.EMFILE)}. Allow more (ulimit -n); finished iterations are kept"
 NO_LOCKS = tuple(map(os.strerror, (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)))
@@ -125,7 +126,7 @@ def _open(path: Path, writable: bool, map_size: int, *, lock: bool) -> Any:
         try:
             return lmdb.open(
                 str(path),
-                max_dbs=len(DATABASES),
+                max_dbs=_MOST_DATABASES,
                 map_size=size,
                 readonly=not writable,
                 readahead=True,

@@ -348,9 +348,15 @@ class StoreReader:
     def _reading(self) -> Iterator[tuple[Reader, StoreState]]:
         with self._environment.reading() as transaction:
             if (identifier := transaction.id()) != self._state_id:
-                self._state = load_state(transaction, self._environment)
+                # Nobody else writes what this process has open for writing.
+                known = self._state if self._environment.writable else None
+                self._state = load_state(transaction, self._environment, known)
                 self._state_id = identifier
             yield Reader(transaction, self._environment), self._state
+
+    def _forget_state(self) -> None:
+        """Read all iterations again, since one before the last has changed."""
+        self._state, self._state_id = StoreState(), -1
 
     def _load(self) -> StoreState:
         with self._reading() as (_, state):

@@ -15,6 +15,7 @@ Keys are fixed-width and big-endian, so that an iteration is one sorted range, a
     kbest       iteration, sentence             ``records``
     statistics  kind, iteration, sentence       raw rows, one for each hypothesis of the record
     forest      iteration, sentence             ``graph_records``
+    homes       level, number, sentence         ``hash_index``, after 16 iterations
 
 An iteration is finished if it has a commit record. At most one, the newest, may be open: it has
 some of its lists, or only search graphs.
@@ -258,8 +259,16 @@ class StoreState:
         return tuple(sorted(int(i) for i in wanted))
 
 
-def load_state(transaction: Any, environment: Environment) -> StoreState:
+def load_state(
+    transaction: Any, environment: Environment, known: StoreState | None = None
+) -> StoreState:
     """Read the state of a store.
+
+    Args:
+        transaction: the transaction to read in.
+        environment: the store's environment.
+        known: an earlier state, of which at most the last finished iteration has changed since:
+            those before it are not read again, which would take longer with every iteration.
 
     Raises:
         StoreError: the store is damaged, or a newer version of the software wrote it.
@@ -286,9 +295,13 @@ def load_state(transaction: Any, environment: Environment) -> StoreState:
         check_names(
             ids := decode_value(transaction.get(b"sentence_ids", encode_value([]), db=meta))
         )
+    known = known or StoreState()
+    n_known = len(known.iterations)
     parts: dict[int, dict[int, Any]] = {}
     names: list[str] = []
-    for key, value in transaction.cursor(environment["iterations"]):
+    cursor = transaction.cursor(environment["iterations"])
+    cursor.set_range(iteration_key(n_known, 0))
+    for key, value in cursor:
         with _report_damage(environment, "a key of its iterations"):
             iteration, part = struct.unpack_from(">IB", key)
         with _report_damage(environment, f"a record of iteration {iteration}"):
@@ -297,10 +310,9 @@ def load_state(transaction: Any, environment: Environment) -> StoreState:
                 names += brought
             elif part not in (PROGRESS, CHECKSUMS):
                 parts.setdefault(iteration, {})[part] = decode_value(value)
-    groups: tuple[tuple[str, int], ...] | None = None
-    sparse: list[str] = []
-    records: list[IterationRecord] = []
-    newest_kind = None
+    groups, newest_kind = known.groups, known.newest_kind
+    sparse = list(known.sparse)
+    records = list(known.iterations[:-1])
     open_lists = open_graphs = None
     for iteration, values in parts.items():
         with _report_damage(environment, f"a record of iteration {iteration}"):
@@ -322,7 +334,8 @@ def load_state(transaction: Any, environment: Environment) -> StoreState:
             newest_kind = commit["kind"]
             groups = spelled if groups is None else groups
             check_names(values[SPARSE])
-            sparse += values[SPARSE]
+            if iteration != n_known:
+                sparse += values[SPARSE]
             records.append(
                 IterationRecord(
                     iteration=iteration,

@@ -52,6 +52,7 @@ __all__ = [
     "TRANSACTION_BYTES",
     "check_next",
     "delete_iteration",
+    "delete_prefix",
     "enlarge",
     "ingest_blocks",
     "put_finished",
@@ -224,10 +225,12 @@ def put_finished(
 ) -> None:
     """Store the commit record of an iteration whose lists are stored."""
     checksums = load_checksums(transaction, environment, grown.iteration)
-    _delete(transaction, environment["iterations"], iteration_key(grown.iteration, COMMIT)[:4])
+    delete_prefix(
+        transaction, environment["iterations"], iteration_key(grown.iteration, COMMIT)[:4]
+    )
     if not grown.n_graphs:
         # Graphs of an interrupted run.
-        _delete(transaction, environment["forest"], kbest_key(grown.iteration, 0)[:4])
+        delete_prefix(transaction, environment["forest"], kbest_key(grown.iteration, 0)[:4])
         checksums.pop(("forest", 0), None)
     parts = {
         COMMIT: encode_value(_sums(grown) | {"date": _now()}),
@@ -270,11 +273,13 @@ def delete_iteration(
     transaction: Any, environment: Environment, iteration: int, n_kinds: int
 ) -> None:
     """Remove everything of one iteration, finished or not."""
-    _delete(transaction, environment["iterations"], iteration_key(iteration, COMMIT)[:4])
+    delete_prefix(transaction, environment["iterations"], iteration_key(iteration, COMMIT)[:4])
     for name in ("kbest", "forest"):
-        _delete(transaction, environment[name], kbest_key(iteration, 0)[:4])
+        delete_prefix(transaction, environment[name], kbest_key(iteration, 0)[:4])
     for kind in range(n_kinds):
-        _delete(transaction, environment["statistics"], statistics_key(kind, iteration, 0)[:8])
+        delete_prefix(
+            transaction, environment["statistics"], statistics_key(kind, iteration, 0)[:8]
+        )
 
 
 def _delete_unfinished_lists(
@@ -282,12 +287,15 @@ def _delete_unfinished_lists(
 ) -> None:
     """Remove the lists of an iteration and their statistics, unless it is finished."""
     if transaction.get(iteration_key(iteration, COMMIT), db=environment["iterations"]) is None:
-        _delete(transaction, environment["kbest"], kbest_key(iteration, 0)[:4])
+        delete_prefix(transaction, environment["kbest"], kbest_key(iteration, 0)[:4])
         for kind in range(n_kinds):
-            _delete(transaction, environment["statistics"], statistics_key(kind, iteration, 0)[:8])
+            delete_prefix(
+                transaction, environment["statistics"], statistics_key(kind, iteration, 0)[:8]
+            )
 
 
-def _delete(transaction: Any, database: Any, prefix: bytes) -> None:
+def delete_prefix(transaction: Any, database: Any, prefix: bytes) -> None:
+    """Delete all records of a database whose keys have a prefix."""
     cursor = transaction.cursor(database)
     found = cursor.set_range(prefix)
     while found and bytes(cursor.key()).startswith(prefix):
