@@ -112,7 +112,7 @@ def mbr(
         >>> import mosesplug
         >>> lists = [["a small house", "the small house", "the house"], ["yes", "yes yes"]]
         >>> mosesplug.mbr(lists, utility="CHRF").texts
-        ['the small house', 'yes']
+        ['the small house', 'yes yes']
         >>> def overlap(hypotheses, references):
         ...     pairs = zip(hypotheses, references)
         ...     return [len({*one.split()} & {*other.split()}) for one, other in pairs]
