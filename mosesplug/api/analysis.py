@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from formats.text import write_atomic
-from mosesplug.api.arguments import Progress, check_integer, name_keywords, open_progress
+from mosesplug.api.arguments import Progress, check_integer, open_progress
 from mosesplug.api.arrays import encode_texts
 from mosesplug.api.inputs import load_references, name_references
 from mosesplug.api.keywords import spell_argument
 from mosesplug.api.scoring import list_metrics, load_systems
 from mosesplug.api.table import Column, ColumnType, Table
+from mosesplug.api.wording import name_keywords
 from mosesplug.errors import UsageError
 from mosesplug.evaluation.analysis import (
     Example,
@@ -135,6 +136,7 @@ def _show(value: str | bytes | tuple[bytes, ...] | None) -> str | None:
     return decode_text(value) if isinstance(value, bytes) else value
 
 
+@name_keywords(LearningSettings, spell_argument)
 def analyze(
     systems: Mapping[str, Any],
     references: Any,
@@ -187,8 +189,7 @@ def analyze(
     ngrams, examples = check_integer(ngrams, "ngrams", 0), check_integer(examples, "examples", 0)
     lines = load_references(references)
     compared = load_systems(systems, len(lines[0]))
-    with name_keywords(LearningSettings, spell_argument):
-        compared, arranged = arrange_systems(compared, lines, ids, what=name_references(references))
+    compared, arranged = arrange_systems(compared, lines, ids, what=name_references(references))
     with open_progress(progress) as report:
         return analyze_all(
             compared,

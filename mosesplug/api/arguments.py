@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,9 +11,8 @@ from os import PathLike, fspath
 from threading import Lock
 from typing import Any
 
-from formats.errors import FormatError
 from mosesplug.cores import usable_cores
-from mosesplug.errors import DecoderError, MosesplugError, UsageError, suggest
+from mosesplug.errors import UsageError, suggest
 from mosesplug.optimizers import algorithm
 from mosesplug.optimizers.recommended import ONLINE
 from mosesplug.settings.algorithm_options import add_tune_options
@@ -30,7 +28,6 @@ __all__ = [
     "check_number",
     "collect_keywords",
     "fill_defaults",
-    "name_keywords",
     "open_progress",
     "spell_keyword",
 ]
@@ -171,9 +168,6 @@ Progress = bool | ProgressFunction | None
 
 _WIDTH = 30
 
-_OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])(?:( )([a-z-]+\b))?")
-"""An option of the command line, and the word after it."""
-
 
 @contextmanager
 def open_progress(progress: Progress) -> Iterator[Callable[[int, int, str], None]]:
@@ -203,43 +197,6 @@ def open_progress(progress: Progress) -> Iterator[Callable[[int, int, str], None
         yield report
     else:
         raise UsageError(f"progress is {progress!r}: give None, True, or a function")
-
-
-@contextmanager
-def name_keywords(cls: type, spelled: Callable[[str], str]) -> Iterator[None]:
-    """Name settings as keywords in the errors of the block.
-
-    ``--overwrite`` becomes ``overwrite=True``. Messages of other rooms name settings as the command
-    line does. Those of decoders are left as they are: they quote command lines.
-
-    Args:
-        cls: the class of the settings.
-        spelled: returns the keyword of a setting.
-    """
-    try:
-        yield
-    except DecoderError:
-        raise
-    except (MosesplugError, FormatError) as error:
-        settings = {spelling: each for each in list_settings(cls) for spelling in each.spellings}
-
-        def rename(found: re.Match[str]) -> str:
-            name, space, word = found.groups(default="")
-            setting = settings.get(name) or settings.get(name.removeprefix("no-"))
-            if setting is None:
-                return found[0]
-            keyword = spelled(setting.name)
-            if setting.kind == "flag":
-                return f"{keyword}={name in settings}{space}{word}"
-            if word in setting.choices:
-                return f"{keyword}={word!r}"
-            return f"{keyword}{space}{word}"
-
-        for attribute in ("message", "remedy"):
-            if isinstance(text := getattr(error, attribute, None), str):
-                setattr(error, attribute, _OPTION.sub(rename, text))
-        error.args = tuple(_OPTION.sub(rename, str(each)) for each in error.args)
-        raise
 
 
 class _Bar:

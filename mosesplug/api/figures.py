@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.text import write_atomic
-from mosesplug.api.arguments import Progress, name_keywords, open_progress
+from mosesplug.api.arguments import Progress, open_progress
 from mosesplug.api.keywords import spell_argument
 from mosesplug.api.run import Run
+from mosesplug.api.wording import name_keywords
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.inspection.importing import open_as_store
@@ -119,6 +120,7 @@ def _find_steps(result: OptimizeResult) -> tuple[tuple[float, ...], str]:
     return (), ""
 
 
+@name_keywords(LearningSettings, spell_argument)
 def report(
     run: Run | str | PathLike[str],
     output: str | PathLike[str] | None = None,
@@ -179,8 +181,7 @@ def report(
         open_run(place, opened=store) as stored,
         open_progress(progress) as show_progress,
     ):
-        with name_keywords(LearningSettings, spell_argument):
-            text = ParallelText.read(source_path, reference_path, stored.store.sentence_ids, ids)
+        text = ParallelText.read(source_path, reference_path, stored.store.sentence_ids, ids)
         steps = gather_report_steps(stored, text, sentences, sentence, report_metrics)
         for done, data in enumerate(steps, start=1):  # noqa: B007 - the last one is complete
             show_progress(done, len(STEPS), "parts of the report")

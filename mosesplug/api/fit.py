@@ -17,10 +17,12 @@ from formats.moses.ini import MosesIni
 from formats.text import write_atomic
 from mosesplug.api.arrays import FeatureArrays, convert_features, number_sentences
 from mosesplug.api.gains import Gains
+from mosesplug.api.keywords import spell_argument
 from mosesplug.api.nbest import NBest
 from mosesplug.api.table import ColumnType, Table
 from mosesplug.api.validation import ValidationTable
 from mosesplug.api.weights import WeightTable, find_format
+from mosesplug.api.wording import name_keywords
 from mosesplug.errors import UsageError, count_noun
 from mosesplug.evaluation.error_rates import is_error_rate
 from mosesplug.evaluation.trade_offs import measure_trade_offs
@@ -216,6 +218,7 @@ class Fit:
         """The metric with its settings, the number of references and the version."""
         return self.result.data.signature
 
+    @name_keywords(LearningSettings, spell_argument)
     def save(
         self,
         path: str | PathLike[str],
@@ -255,6 +258,7 @@ class Fit:
         write_atomic(path, mark_invalid_utf8(page).encode())
         return Path(path)
 
+    @name_keywords(LearningSettings, spell_argument)
     def choose(self, features: Any, sentence_ids: Any = None) -> NDArray[np.int64]:
         """Return the row of the 1-best hypothesis of each sentence.
 
@@ -333,6 +337,7 @@ class Fit:
         dense = [name for name, _ in space.groups] if is_sparse else None
         return convert_features(features, names.tolist(), dense)
 
+    @name_keywords(LearningSettings, spell_argument)
     def plot(self, figure: str = "weights") -> Figure:
         """Return a matplotlib figure; notebooks show it.
 

@@ -18,7 +18,6 @@ from formats.nbest.list_format import SentenceIds
 from mosesplug.api.arguments import (
     Progress,
     check_number,
-    name_keywords,
     open_progress,
     spell_keyword,
 )
@@ -26,8 +25,10 @@ from mosesplug.api.arrays import convert_numbers
 from mosesplug.api.inputs import InitialWeights
 from mosesplug.api.keywords import check_lengths, make_list_keywords
 from mosesplug.api.list_sources import ListSource, convert_single
+from mosesplug.api.logs import log_formats
 from mosesplug.api.nbest import NBest
 from mosesplug.api.reranking import RerankedLists, load_weights
+from mosesplug.api.wording import name_keywords
 from mosesplug.errors import DataError, UsageError
 from mosesplug.forest.mbr import Criterion
 from mosesplug.forest.oracles.linear_bleu import LinearBleu
@@ -51,6 +52,7 @@ Utility = str | Metric | UtilityFunction | Sequence[Any] | NDArray[Any]
 _METHODS = ("consensus", "list", "lattice")
 
 
+@name_keywords(LearningSettings, spell_keyword)
 def mbr(
     lists: ListSource,
     weights: InitialWeights | None = None,
@@ -132,7 +134,7 @@ def mbr(
     if weights is None and sparse_weights is not None:
         raise UsageError("sparse_weights requires weights")
     parts: list[NBestList] = []
-    with name_keywords(LearningSettings, spell_keyword), open_progress(progress) as report:
+    with open_progress(progress) as report:
         settings = make_list_keywords(
             names=names,
             dense=dense,
@@ -145,6 +147,7 @@ def mbr(
             rename=rename,
             word_scores=word_scores,
         )
+        log_formats([source], settings)
         own = replace(settings, transform=None)
         if named is None:
             blocks = _read_blocks(source, own, ids)

@@ -18,7 +18,7 @@ from formats.nbest.files import format_list
 from formats.nbest.list_format import SentenceIds
 from formats.pipes import copy_pipes
 from formats.text import atomic_write
-from mosesplug.api.arguments import check_integer, name_keywords, spell_keyword
+from mosesplug.api.arguments import check_integer, spell_keyword
 from mosesplug.api.arrays import (
     FeatureArrays,
     check_column,
@@ -27,7 +27,9 @@ from mosesplug.api.arrays import (
     number_sentences,
 )
 from mosesplug.api.keywords import make_list_keywords
+from mosesplug.api.logs import log_formats
 from mosesplug.api.table import Column, ColumnType, NamedValues, Table, Tabular
+from mosesplug.api.wording import name_keywords
 from mosesplug.errors import DataError, UsageError, count_noun
 from mosesplug.features import FeatureSpace
 from mosesplug.inspection.texts import mark_invalid_utf8
@@ -358,11 +360,13 @@ def read_nbest(
         )
         ids = SentenceIds()
         (file,) = copy_pipes([Path(path)])
+        log_formats([file], settings)
         chosen = find_dense_features([file], settings)
         block = read_list(file, settings, dense=chosen, ids=ids, threads=threads)
         return NBest.of_block(block, ids.names)
 
 
+@name_keywords(LearningSettings, spell_keyword)
 def write_nbest(path: str | PathLike[str], lists: NBest, *, digits: int = _EXACT_DIGITS) -> None:
     """Write n-best lists in the Moses format.
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formats.moses.ini import MosesIni
-from mosesplug.api.arguments import Progress, name_keywords, open_progress
+from mosesplug.api.arguments import Progress, open_progress
 from mosesplug.api.fit import Fit
 from mosesplug.api.gains import Gains
 from mosesplug.api.inputs import InitialWeights
 from mosesplug.api.keywords import spell_argument
+from mosesplug.api.logs import log_formats, log_lines, log_warnings
 from mosesplug.api.task import ListSource, StrPath, make_task
 from mosesplug.api.validation import ValidationTable
+from mosesplug.api.wording import name_keywords, spell_options
 from mosesplug.evaluation.gains import find_gaming, measure_fold_gains, measure_gains
 from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData
 from mosesplug.learning.optimize import bind_optimizer, validate
@@ -23,6 +26,7 @@ from mosesplug.learning.optimize import optimize as learn
 from mosesplug.metrics import Metric
 from mosesplug.optimizers.problem import Progress as ReportWork
 from mosesplug.optimizers.problem import no_progress
+from mosesplug.reporting.learning_report import list_result
 from mosesplug.settings.algorithm_options import find_idle_options
 from mosesplug.settings.learning import LearningSettings
 
@@ -198,9 +202,18 @@ def optimize(
     progressing = open_progress(keywords.pop("progress"))
     with name_keywords(LearningSettings, spell_argument), progressing as report:
         task = make_task(**keywords)
-        return fit_settings(
+        log_formats(task.data.lists, task.settings.lists)
+        fit = fit_settings(
             task.settings, task.data, report, columns=task.columns, config=task.config
         )
+    warnings = tuple(spell_options(warning, spell_argument) for warning in fit.warnings)
+    log_warnings(warnings)
+    report_lines = list_result(fit.result, fit.settings, fit.gains)
+    log_lines(
+        spell_options(block, spell_argument) if isinstance(block, str) else block
+        for block in report_lines
+    )
+    return replace(fit, warnings=warnings)
 
 
 def cross_validate(
@@ -284,6 +297,7 @@ def cross_validate(
     progressing = open_progress(keywords.pop("progress"))
     with name_keywords(LearningSettings, spell_argument), progressing as report:
         task = make_task(**keywords)
+        log_formats(task.data.lists, task.settings.lists)
         data, found = validate(task.settings, folds, report, task.data)
         return ValidationTable.of_result(found, measure_fold_gains(data, found))
 

@@ -16,13 +16,15 @@ from formats.nbest.block import NBestList, concatenate
 from formats.nbest.list_format import SentenceIds
 from formats.text import StrPath
 from formats.weights.any_format import WeightFile
-from mosesplug.api.arguments import check_number, name_keywords, spell_keyword
+from mosesplug.api.arguments import check_number, spell_keyword
 from mosesplug.api.inputs import InitialWeights, make_weight_file, unknown_feature_error
 from mosesplug.api.keywords import check_lengths, make_list_keywords
 from mosesplug.api.list_sources import ListSource, convert_single
+from mosesplug.api.logs import log_formats
 from mosesplug.api.nbest import NBest
 from mosesplug.api.table import Table, Tabular
 from mosesplug.api.weights import WeightTable
+from mosesplug.api.wording import name_keywords
 from mosesplug.errors import UsageError
 from mosesplug.inspection.rerank import choose_least_risk, rank_sentences, score_again
 from mosesplug.inspection.weights.sources import read_weights_of
@@ -82,6 +84,7 @@ class RerankedLists(Tabular):
         return {sentence: self.lists.block.text(row) for sentence, row in rows}
 
 
+@name_keywords(LearningSettings, spell_keyword)
 def rerank(
     lists: ListSource,
     weights: InitialWeights,
@@ -155,34 +158,34 @@ def rerank(
     source = lists.block if isinstance(lists, NBest) else Path(lists)
     if isinstance(lists, NBest):
         check_lengths(add_features, len(lists))
-    with name_keywords(LearningSettings, spell_keyword):
-        lengths = find_length_range(named, exponent, length_by)
-        parts: list[RerankedLists] = []
-        ids = SentenceIds(lists.ids if isinstance(lists, NBest) else ())
-        settings = make_list_keywords(
-            names=names,
-            dense=dense,
-            add_features=add_features,
-            derive=derive,
-            transform=transform,
-            format=format,
-            columns=columns,
-            drop_feature=drop_feature,
-            rename=rename,
-            word_scores=word_scores,
-        )
-        for part in rerank_blocks(
-            source,
-            named,
-            settings,
-            scale=scale if mbr else None,
-            ids=ids,
-            lengths=lengths,
-            uses_all=not is_mapping,
-        ):
-            if not parts and is_mapping and isinstance(weights, Mapping):
-                _check_known(weights, named, part.lists)
-            parts.append(part)
+    lengths = find_length_range(named, exponent, length_by)
+    parts: list[RerankedLists] = []
+    ids = SentenceIds(lists.ids if isinstance(lists, NBest) else ())
+    settings = make_list_keywords(
+        names=names,
+        dense=dense,
+        add_features=add_features,
+        derive=derive,
+        transform=transform,
+        format=format,
+        columns=columns,
+        drop_feature=drop_feature,
+        rename=rename,
+        word_scores=word_scores,
+    )
+    log_formats([source], settings)
+    for part in rerank_blocks(
+        source,
+        named,
+        settings,
+        scale=scale if mbr else None,
+        ids=ids,
+        lengths=lengths,
+        uses_all=not is_mapping,
+    ):
+        if not parts and is_mapping and isinstance(weights, Mapping):
+            _check_known(weights, named, part.lists)
+        parts.append(part)
     begins = np.cumsum([0, *(len(part.lists) for part in parts)])
     rows = [part.rows + begin for part, begin in zip(parts, begins, strict=False)]
     whole = concatenate([part.lists.block for part in parts])

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from formats.moses.ini import read_moses_ini
-from mosesplug.api.arguments import Progress
+from mosesplug.api.arguments import Progress, spell_keyword
 from mosesplug.api.arrays import FeatureArrays
 from mosesplug.api.nbest import NBest, make_block
 from mosesplug.api.table import Column, ColumnType, NamedValues, Table
 from mosesplug.api.weights import WeightTable
+from mosesplug.api.wording import name_keywords
 from mosesplug.errors import DataError, StoreError, StoreInUse, count_noun
 from mosesplug.features import FeatureSpace
 from mosesplug.inspection.hypotheses import (
@@ -31,6 +32,7 @@ from mosesplug.inspection.run import StoredRun
 from mosesplug.inspection.run import open_run as open_stored_run
 from mosesplug.inspection.weights.sources import arrange_by_group
 from mosesplug.metrics.protocol import score_sentences
+from mosesplug.settings.configuration import RunPlan
 from mosesplug.store import NBestStore
 from mosesplug.tuning.workdir.stores import find_run
 from mosesplug.tuning.workdir.summary import StoredSummary
@@ -68,6 +70,7 @@ _SCORE_TYPES: dict[str, ColumnType] = {
 }
 
 
+@name_keywords(RunPlan, spell_keyword)
 def open_run(working_dir: str | PathLike[str], run: int | None = None) -> Run:
     """Open a run for reading, also while another process is running it.
 
@@ -188,6 +191,7 @@ class Run:
         """The row of ``iterations`` with the highest score; of equal ones, the first."""
         return max(self.iterations, key=lambda row: row["score"])
 
+    @name_keywords(RunPlan, spell_keyword)
     def weights(self, iteration: int | None = None) -> WeightTable:
         """Return weights, not normalized.
 
@@ -209,6 +213,7 @@ class Run:
             config = read_moses_ini(tuned)
         return WeightTable(space, weights.vector(space), config=config)
 
+    @name_keywords(RunPlan, spell_keyword)
     def nbest(self, sentence: int | None = None, iteration: int | None = None) -> NBest:
         """Return n-best lists as arrays, in memory.
 
@@ -231,6 +236,7 @@ class Run:
             make_block(batch.sentences, batch.texts, features, batch.model_scores)
         )
 
+    @name_keywords(RunPlan, spell_keyword)
     def scores(self, *, oracles: bool = True) -> Table:
         """Return the scores and times of the iterations, as the report shows them.
 
@@ -252,6 +258,7 @@ class Run:
             )
         return Table.of_records(rows, _SCORE_TYPES, iteration="number")
 
+    @name_keywords(RunPlan, spell_keyword)
     def hypotheses(
         self, iteration: int | None = None, sentences: Sequence[int] | None = None
     ) -> Table:
@@ -282,6 +289,7 @@ class Run:
         read = _StoredHypotheses(self, tuple(parts), iteration, n_iterations, types)
         return Table(types, n_rows, read)
 
+    @name_keywords(RunPlan, spell_keyword)
     def plot(self, figure: str = "scores", *, sentence: int | None = None) -> Figure:
         """Return a matplotlib figure of the report; notebooks show it.
 

@@ -14,14 +14,16 @@ import numpy as np
 
 from formats.nbest.block import NBestList
 from formats.pipes import copy_pipes
-from mosesplug.api.arguments import Progress, check_integer, name_keywords, open_progress
+from mosesplug.api.arguments import Progress, check_integer, open_progress
 from mosesplug.api.arrays import encode_texts
 from mosesplug.api.inputs import load_references, name_references
 from mosesplug.api.keywords import make_list_keywords, spell_argument
+from mosesplug.api.logs import log_warnings
 from mosesplug.api.nbest import NBest
 from mosesplug.api.sentence_scores import attach_named_scores, attach_to_block, read_columns
 from mosesplug.api.statistics import convert_named_scores
 from mosesplug.api.table import Column, ColumnType, Table, Tabular
+from mosesplug.api.wording import name_keywords, spell_options
 from mosesplug.errors import UsageError
 from mosesplug.evaluation.comparison import (
     System,
@@ -44,7 +46,7 @@ from mosesplug.metrics import Metric
 from mosesplug.metrics.outside import OutsideMetric
 from mosesplug.settings.learning import LearningSettings
 
-__all__ = ["Scores", "compare", "compare_all", "list_metrics", "load_systems", "score"]
+__all__ = ["Scores", "compare", "compare_all", "list_metrics", "load_systems", "score", "score_all"]
 
 Score = TypeVar("Score", MetricScore, SystemScore)
 StrPath = str | PathLike[str]
@@ -167,6 +169,52 @@ def score(
         >>> len(found)
         2
     """
+    with name_keywords(LearningSettings, spell_argument):
+        found = score_all(
+            hypotheses,
+            references,
+            metrics,
+            scores=scores,
+            select=select,
+            names=names,
+            format=format,
+            columns=columns,
+            word_scores=word_scores,
+            transform=transform,
+            ids=ids,
+            samples=samples,
+            seed=seed,
+        )
+    return _tell_warnings(found)
+
+
+def _tell_warnings(found: Scores[Score]) -> Scores[Score]:
+    """Log the warnings of scores, and return the scores with keywords in them."""
+    warnings = [spell_options(warning, spell_argument) for warning in found.warnings]
+    log_warnings(warnings)
+    return Scores(found, warnings)
+
+
+def score_all(
+    hypotheses: NBest | StrPath | Sequence[str] | Sequence[bytes],
+    references: Any,
+    metrics: Sequence[str | Metric] | str | None,
+    *,
+    scores: Mapping[str, Any] | None,
+    select: int | Literal["oracle"] | None,
+    names: Sequence[str] | None,
+    format: str,
+    columns: Sequence[str] | None,
+    word_scores: Literal["drop", "sum"],
+    transform: str | None,
+    ids: bool | None,
+    samples: int,
+    seed: int,
+) -> Scores[MetricScore]:
+    """Return the scores of translations by all metrics.
+
+    Arguments and errors are as for ``score``; messages have options.
+    """
     samples, seed = check_integer(samples, "samples", 0), check_integer(seed, "seed", 0)
     if select is not None and select != "oracle" and not isinstance(select, int):
         raise UsageError(f"select is {select!r}: give a rank from 1, or 'oracle'")
@@ -200,14 +248,13 @@ def score(
         outside = read_columns(sources, source)
     elif sources:
         settings = replace(settings, scores=sources)
-    with name_keywords(LearningSettings, spell_argument):
-        if is_listed and isinstance(source, NBestList | PathLike):
-            matched = match_references([source], replace(settings, ids=ids), lines, what)
-            lines, known_ids = matched.lines, matched.ids.names
-        elif not is_listed:
-            arranged = arrange_by_ids([source], lines, ids, what=what)
-            (source,), (order,), lines = arranged.translations, arranged.orders, arranged.references
-            known_ids = arranged.ids
+    if is_listed and isinstance(source, NBestList | PathLike):
+        matched = match_references([source], replace(settings, ids=ids), lines, what)
+        lines, known_ids = matched.lines, matched.ids.names
+    elif not is_listed:
+        arranged = arrange_by_ids([source], lines, ids, what=what)
+        (source,), (order,), lines = arranged.translations, arranged.orders, arranged.references
+        known_ids = arranged.ids
     if not is_listed:
         outside = outside if outside is None or order is None else outside[order]
     known = make_outside_metrics(sources)
@@ -229,6 +276,7 @@ def score(
     return Scores(found.scores, found.warnings)
 
 
+@name_keywords(LearningSettings, spell_argument)
 def compare(
     systems: Mapping[str, Any],
     references: Any = None,
@@ -287,21 +335,22 @@ def compare(
     outside: Sequence[OutsideMetric] = ()
     if scores:
         compared, outside = attach_named_scores(compared, scores)
-    with name_keywords(LearningSettings, spell_argument):
-        compared, lines = arrange_systems(compared, lines, ids, what=name_references(references))
+    compared, lines = arrange_systems(compared, lines, ids, what=name_references(references))
     chosen = list_metrics(metrics)
     if metrics is None:
         chosen = [*(chosen if lines else ()), *(each.name for each in outside)]
     with open_progress(progress) as report:
-        return compare_all(
-            compared,
-            lines,
-            chosen,
-            outside,
-            samples=samples,
-            trials=trials,
-            seed=seed,
-            progress=report,
+        return _tell_warnings(
+            compare_all(
+                compared,
+                lines,
+                chosen,
+                outside,
+                samples=samples,
+                trials=trials,
+                seed=seed,
+                progress=report,
+            )
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,14 +13,15 @@ from mosesplug.api.arguments import (
     Progress,
     collect_keywords,
     fill_defaults,
-    name_keywords,
     open_progress,
     spell_keyword,
 )
+from mosesplug.api.logs import RunLog
+from mosesplug.api.wording import name_keywords, spell_options
 from mosesplug.settings.build import make_plan
 from mosesplug.settings.configuration import RunPlan
 from mosesplug.settings.toml import overlay_settings, read_settings
-from mosesplug.tuning.events import DecodingProgress, Event, OptimizerProgress
+from mosesplug.tuning.events import DecodingProgress, Event, Note, OptimizerProgress
 from mosesplug.tuning.loop import tune as tune_once
 from mosesplug.tuning.repeats.files import check_single
 from mosesplug.tuning.repeats.result import SeveralResult
@@ -99,12 +101,17 @@ def tune(
         "working_dir": working_dir,
         **more,
     }
-    with name_keywords(RunPlan, spell_keyword), follow(watch, progress) as receive:
+    with name_keywords(RunPlan, spell_keyword), follow(watch, progress, log=True) as receive:
         values = collect_keywords(keywords)
         if settings is not None:
             values = overlay_settings(read_settings(Path(settings)), values)
         plan = make_plan(fill_defaults(values), spell_keyword)
-        run_plan(plan, receive)
+        count = plan.repeats.runs
+
+        def began(run: int, seed: int) -> None:
+            receive(Note(f"run {run} of {count}, seed {seed}"))
+
+        run_plan(plan, receive, began)
     return open_run(plan.configuration.working_directory)
 
 
@@ -139,19 +146,23 @@ def run_plan(
 
 @contextmanager
 def follow(
-    watch: Callable[[Event], object] | None, progress: Progress
+    watch: Callable[[Event], object] | None, progress: Progress, *, log: bool = False
 ) -> Iterator[Callable[[Event], None]]:
-    """Yield a function that passes events of a run to a watcher and to progress.
+    """Yield a function that passes events of a run to a watcher, to progress and to the log.
 
     Args:
         watch: called with each event, or None.
         progress: see ``Progress``.
+        log: whether to log the events.
     """
+    logger = RunLog(partial(spell_options, spelled=spell_keyword, cls=RunPlan)) if log else None
     with open_progress(progress) as report:
 
         def receive(event: Event) -> None:
             if watch is not None:
                 watch(event)
+            if logger is not None:
+                logger(event)
             match event:
                 case DecodingProgress(iteration, sentences, total):
                     report(sentences, total, f"sentences of iteration {iteration}")

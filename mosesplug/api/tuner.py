@@ -17,7 +17,6 @@ from mosesplug.api.arguments import (
     Progress,
     collect_keywords,
     fill_defaults,
-    name_keywords,
     spell_keyword,
 )
 from mosesplug.api.hypotheses import parse_lists
@@ -25,6 +24,7 @@ from mosesplug.api.inputs import place_references, place_start
 from mosesplug.api.run import Run, open_run, read_run
 from mosesplug.api.tune import follow
 from mosesplug.api.weights import WeightTable
+from mosesplug.api.wording import name_keywords
 from mosesplug.decoders.description import ASK
 from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.errors import UsageError
@@ -192,6 +192,7 @@ class Tuner:
                 overwrite=overwrite,
                 watch=watch,
                 progress=progress,
+                log=True,
             )
 
     def ask(self) -> Request | None:
@@ -379,6 +380,7 @@ def open_tuner(
     overwrite: bool = False,
     watch: Callable[[Event], object] | None = None,
     progress: Progress = None,
+    log: bool = False,
     spelled: Callable[[str], str] = spell_keyword,
 ) -> Tuner:
     """Open a tuner as ``Tuner.open``, with other settings by name.
@@ -387,6 +389,7 @@ def open_tuner(
         directory: the working directory.
         given: values by the names of settings.
         references, features, initial, overwrite, watch, progress: as for ``Tuner.open``.
+        log: whether to log the events of the run.
         spelled: how messages call a setting.
 
     Raises:
@@ -394,7 +397,7 @@ def open_tuner(
     """
     directory = directory.absolute()
     with ExitStack() as stack:
-        receive = stack.enter_context(follow(watch, progress))
+        receive = stack.enter_context(follow(watch, progress, log=log))
         workspace = Workspace(directory, int(given.get("nbest", _DEFAULT_NBEST)))
         stack.enter_context(workspace.lock())
         earlier: EarlierRun = "none"

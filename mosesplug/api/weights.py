@@ -18,11 +18,14 @@ from formats.weights.files import ShowWeights, WeightGroup
 from formats.weights.list_changes import UNCHANGED, ListChanges, format_list_changes
 from formats.weights.named import read_named_weights, sparse_companion
 from formats.weights.weight_format import Format, find_weight_format
+from mosesplug.api.keywords import spell_argument
 from mosesplug.api.table import Table, Tabular
+from mosesplug.api.wording import name_keywords
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.inspection.texts import mark_invalid_utf8
 from mosesplug.reporting.tables import format_table, render_table
+from mosesplug.settings.learning import LearningSettings
 
 if TYPE_CHECKING:
     from mosesplug.api.fit import Fit
@@ -117,6 +120,7 @@ class WeightTable(Mapping[str, float | tuple[float, ...]], Tabular):
         return cls(space, np.array(numbers, dtype=np.float64))
 
     @classmethod
+    @name_keywords(LearningSettings, spell_argument)
     def read(cls, path: str | PathLike[str]) -> WeightTable:
         """Read weights with names from a file of any format.
 
@@ -181,6 +185,7 @@ class WeightTable(Mapping[str, float | tuple[float, ...]], Tabular):
         rest = "".join(f"<p>{line}</p>" for line in self._rest())
         return render_table(_HEAD, self._rows(), left=1) + rest
 
+    @name_keywords(LearningSettings, spell_argument)
     def save(
         self,
         path: str | PathLike[str],

@@ -5,19 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import TYPE_CHECKING
 
 from mosesplug.escapes import escape_controls
+
+if TYPE_CHECKING:
+    from mosesplug.tuning.repeats.scores import Spread
 
 __all__ = [
     "Block",
     "TextTable",
     "find_text_columns",
     "format_blocks",
+    "format_change",
     "format_row",
     "format_score",
     "format_table",
     "render_table",
+    "tabulate_spreads",
 ]
+
+_ROUNDING = 1e-12
+"""Largest difference of normalized weights that the order of additions causes."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +61,13 @@ def format_blocks(blocks: Iterable[Block]) -> str:
 def format_score(value: float | None) -> str:
     """Return a score with 4 decimals, empty if unknown."""
     return "" if value is None else f"{value:.4f}"
+
+
+def format_change(value: float | None) -> str:
+    """Return a weight difference in 2 digits; empty if unknown, 0 if from rounding."""
+    if value is None:
+        return ""
+    return f"{value:.2g}" if abs(value) > _ROUNDING else "0"
 
 
 def format_row(cells: Sequence[str], widths: Sequence[int], left: int = 0, last: int = 0) -> str:
@@ -102,3 +118,12 @@ def render_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int =
 
     body = "\n".join(f"<tr>{row(cells, 'td')}</tr>" for cells in rows)
     return f'<div class="wide"><table>\n<tr>{row(head, "th")}</tr>\n{body}\n</table></div>\n'
+
+
+def tabulate_spreads(spreads: Sequence[tuple[str, Spread]]) -> TextTable:
+    """Return a table with a row for each score with its spread over several runs."""
+    rows: list[tuple[str, ...]] = [("", "runs", "mean", "s_opt", "min", "median", "max")]
+    for name, spread in spreads:
+        values = (spread.mean, spread.optimizer, spread.low, spread.median, spread.high)
+        rows.append((name, str(spread.runs), *map(format_score, values)))
+    return TextTable(rows, left=1)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from formats.errors import FormatError
-from mosesplug.api.arguments import fill_defaults, name_keywords, open_progress, spell_keyword
+from mosesplug.api.arguments import fill_defaults, open_progress, spell_keyword
+from mosesplug.api.wording import name_keywords
 from mosesplug.errors import DataError, DecoderError, UsageError
 from mosesplug.settings.configuration import RunPlan
 

@@ -76,7 +76,8 @@ def ls(
 
 def _print_iterations(summaries: Sequence[IterationSummary], metric: str) -> None:
     """Print a table without columns that are empty or 0 in all iterations."""
-    from mosesplug.cli.shared.tables import format_change, format_score, print_table
+    from mosesplug.cli.shared.tables import format_score, print_table
+    from mosesplug.reporting.tables import format_change
 
     head = ["iteration", "date", "sentences", "hypotheses", "new", "graphs", "size", "change"]
     head += [metric, "oracle", "in lists"]

@@ -83,7 +83,7 @@ def _score(
     Example: mosesplug score output.en dev.en --metric 'BLEU tokenize:13a' --metric 'CHRF beta:2'
     """
     from formats.pipes import copy_pipes
-    from mosesplug.api.scoring import score as score_translation
+    from mosesplug.api.scoring import score_all
     from mosesplug.cli.shared.output import print_json, print_warnings
     from mosesplug.settings.lists import parse_column_names, split_names
     from mosesplug.settings.scores import parse_score_sources
@@ -108,7 +108,7 @@ def _score(
         references = [refs]
     if not references and not sources:
         raise UsageError("there are no references: give REF..., or --scores NAME=FILE")
-    found = score_translation(
+    found = score_all(
         lists or translation,
         references or None,
         metric,

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from mosesplug.api.tune import run_plan
 from mosesplug.cli.run.progress import Reporter, list_iterations
 from mosesplug.cli.shared.output import print_json
-from mosesplug.cli.shared.tables import format_score, print_blocks, tabulate_spreads
+from mosesplug.cli.shared.tables import format_score, print_blocks
 from mosesplug.evaluation.error_rates import explain_signature
-from mosesplug.reporting.tables import Block, TextTable
+from mosesplug.reporting.tables import Block, TextTable, tabulate_spreads
 from mosesplug.settings.configuration import RunPlan
 from mosesplug.tuning.events import Note
 from mosesplug.tuning.repeats.result import SeveralResult

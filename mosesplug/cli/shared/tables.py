@@ -12,20 +12,18 @@ from mosesplug.cli.shared.streams import control_stream
 from mosesplug.escapes import escape_controls
 from mosesplug.reporting.tables import (
     Block,
-    TextTable,
     find_text_columns,
     format_score,
     format_table,
 )
 
 if TYPE_CHECKING:
-    from mosesplug.tuning.repeats.scores import Spread
+    pass
 
 __all__ = [
     "Cell",
     "escape_latex",
     "escape_markdown",
-    "format_change",
     "format_latex",
     "format_markdown",
     "format_markdown_row",
@@ -34,21 +32,11 @@ __all__ = [
     "print_blocks",
     "print_lines",
     "print_table",
-    "tabulate_spreads",
 ]
 
-_ROUNDING = 1e-12
-"""Largest difference of normalized weights that the order of additions causes."""
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _DIGITS = "12345678"
-
-
-def format_change(value: float | None) -> str:
-    """Return a weight difference in 2 digits; empty if unknown, 0 if from rounding."""
-    if value is None:
-        return ""
-    return f"{value:.2g}" if abs(value) > _ROUNDING else "0"
 
 
 def print_table(
@@ -177,15 +165,6 @@ def escape_latex(text: str) -> str:
     special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
     special |= {character: "\\" + character for character in "&%$#_{}"}
     return "".join(special.get(character, character) for character in escape_controls(text))
-
-
-def tabulate_spreads(spreads: Sequence[tuple[str, Spread]]) -> TextTable:
-    """Return a table with a row for each score with its spread over several runs."""
-    rows: list[tuple[str, ...]] = [("", "runs", "mean", "s_opt", "min", "median", "max")]
-    for name, spread in spreads:
-        values = (spread.mean, spread.optimizer, spread.low, spread.median, spread.high)
-        rows.append((name, str(spread.runs), *map(format_score, values)))
-    return TextTable(rows, left=1)
 
 
 def format_sparkline(values: Sequence[float | None], encoding: str) -> str:

@@ -182,7 +182,7 @@ def test_table_of_an_online_run() -> None:
 
 def test_lines_of_long_searches_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("mosesplug.cli.run.progress.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("mosesplug.reporting.run_lines.time.monotonic", lambda: now[0])
     stream = io.StringIO()
     reporter = Reporter(stream)
     reporter(PhaseStarted(1, "optimize"))
