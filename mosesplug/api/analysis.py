@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from formats.text import write_atomic
-from mosesplug.api.arguments import Progress, check_integer, open_progress
+from mosesplug.api.arguments import check_integer
 from mosesplug.api.arrays import encode_texts
 from mosesplug.api.inputs import load_references, name_references
 from mosesplug.api.keywords import spell_argument
+from mosesplug.api.progress import Progress, open_progress
 from mosesplug.api.scoring import list_metrics, load_systems
 from mosesplug.api.table import Column, ColumnType, Table
 from mosesplug.api.wording import name_keywords

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.text import write_atomic
-from mosesplug.api.arguments import Progress, open_progress
 from mosesplug.api.keywords import spell_argument
+from mosesplug.api.progress import Progress, open_progress
 from mosesplug.api.run import Run
 from mosesplug.api.wording import name_keywords
 from mosesplug.errors import UsageError
@@ -151,7 +151,7 @@ def report(
         title: title of the page; None names the working directory.
         report_metrics: names of metrics that the run did not optimize. The page has their scores
             of each iteration, which need ``references``, and plots of the trade-offs.
-        progress: None, True for a bar on stderr, or a function that is called with the parts done,
+        progress: None, True for a bar, or a function that is called with the parts done,
             the number of parts, and a description.
 
     Returns:

@@ -15,18 +15,14 @@ from numpy.typing import NDArray
 
 from formats.nbest.block import NBestList, concatenate
 from formats.nbest.list_format import SentenceIds
-from mosesplug.api.arguments import (
-    Progress,
-    check_number,
-    open_progress,
-    spell_keyword,
-)
+from mosesplug.api.arguments import check_number, spell_keyword
 from mosesplug.api.arrays import convert_numbers
 from mosesplug.api.inputs import InitialWeights
 from mosesplug.api.keywords import check_lengths, make_list_keywords
 from mosesplug.api.list_sources import ListSource, convert_single
 from mosesplug.api.logs import log_formats
 from mosesplug.api.nbest import NBest
+from mosesplug.api.progress import Progress, open_progress
 from mosesplug.api.reranking import RerankedLists, load_weights
 from mosesplug.api.wording import name_keywords
 from mosesplug.errors import DataError, UsageError

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.moses.ini import MosesIni
-from mosesplug.api.arguments import Progress, open_progress
 from mosesplug.api.fit import Fit
 from mosesplug.api.gains import Gains
 from mosesplug.api.inputs import InitialWeights
 from mosesplug.api.keywords import spell_argument
 from mosesplug.api.logs import log_formats, log_lines, log_warnings
+from mosesplug.api.progress import Progress, open_progress
 from mosesplug.api.task import ListSource, StrPath, make_task
 from mosesplug.api.validation import ValidationTable
 from mosesplug.api.wording import name_keywords, spell_options
@@ -171,7 +171,7 @@ def optimize(
         sharding: parallel learning, as ``{"shards": 4}``; the other settings are ``workers``,
             ``scheduler`` and ``directory``, and for online algorithms ``mixing``, ``keep``,
             ``asynchronous`` and ``async_order``.
-        progress: None; True for a bar on stderr; or a function of (done, total, what).
+        progress: None; True for a bar; or a function of (done, total, what).
 
     Returns:
         The weights with their scores.

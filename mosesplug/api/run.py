@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from formats.moses.ini import read_moses_ini
-from mosesplug.api.arguments import Progress, spell_keyword
+from mosesplug.api.arguments import spell_keyword
 from mosesplug.api.arrays import FeatureArrays
 from mosesplug.api.nbest import NBest, make_block
+from mosesplug.api.progress import Progress
 from mosesplug.api.table import Column, ColumnType, NamedValues, Table
 from mosesplug.api.weights import WeightTable
 from mosesplug.api.wording import name_keywords

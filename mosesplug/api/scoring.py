@@ -14,12 +14,13 @@ import numpy as np
 
 from formats.nbest.block import NBestList
 from formats.pipes import copy_pipes
-from mosesplug.api.arguments import Progress, check_integer, open_progress
+from mosesplug.api.arguments import check_integer
 from mosesplug.api.arrays import encode_texts
 from mosesplug.api.inputs import load_references, name_references
 from mosesplug.api.keywords import make_list_keywords, spell_argument
 from mosesplug.api.logs import log_warnings
 from mosesplug.api.nbest import NBest
+from mosesplug.api.progress import Progress, open_progress
 from mosesplug.api.sentence_scores import attach_named_scores, attach_to_block, read_columns
 from mosesplug.api.statistics import convert_named_scores
 from mosesplug.api.table import Column, ColumnType, Table, Tabular

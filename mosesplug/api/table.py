@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.text import atomic_write
-from mosesplug.api.arguments import Progress, open_progress
+from mosesplug.api.progress import Progress, open_progress
 from mosesplug.errors import UsageError
 from mosesplug.reporting.tables import format_table, render_table
 from mosesplug.tuning_set import SparseRows
@@ -251,7 +251,7 @@ class Table:
 
         Args:
             path: the file.
-            progress: None, True for a bar on stderr, or a function that is called with the rows
+            progress: None, True for a bar, or a function that is called with the rows
                 written, the number of rows, and ``"rows"``.
 
         Raises:

@@ -9,14 +9,9 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mosesplug.api.arguments import (
-    Progress,
-    collect_keywords,
-    fill_defaults,
-    open_progress,
-    spell_keyword,
-)
+from mosesplug.api.arguments import collect_keywords, fill_defaults, spell_keyword
 from mosesplug.api.logs import RunLog
+from mosesplug.api.progress import Progress, open_progress
 from mosesplug.api.wording import name_keywords, spell_options
 from mosesplug.settings.build import make_plan
 from mosesplug.settings.configuration import RunPlan
@@ -64,7 +59,7 @@ def tune(
         settings: a settings file, as each run leaves in ``settings.toml``; keywords win.
         watch: called with each event, an object of ``mosesplug.tuning.events`` (such as
             ``IterationFinished``), from any thread.
-        progress: None, True for a bar on stderr, or a function that is called with (done, total,
+        progress: None, True for a bar, or a function that is called with (done, total,
             what).
         more: any other setting of ``mosesplug tune``, with underscores: ``algorithm="kbmira"``,
             ``nbest=200``, ``max_iterations=10``, ``seed=1``, ``runs=5``. ``options`` is the mapping

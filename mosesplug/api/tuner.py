@@ -13,14 +13,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.api.arguments import (
-    Progress,
-    collect_keywords,
-    fill_defaults,
-    spell_keyword,
-)
+from mosesplug.api.arguments import collect_keywords, fill_defaults, spell_keyword
 from mosesplug.api.hypotheses import parse_lists
 from mosesplug.api.inputs import place_references, place_start
+from mosesplug.api.progress import Progress
 from mosesplug.api.run import Run, open_run, read_run
 from mosesplug.api.tune import follow
 from mosesplug.api.weights import WeightTable
@@ -160,7 +156,7 @@ class Tuner:
             seed: the seed of all random choices; drawn if it is not given, and kept.
             overwrite: replace an earlier run instead of continuing it.
             watch: called with each event, an object of ``mosesplug.tuning.events``.
-            progress: None, True for a bar on stderr, or a function called with (done, total, what).
+            progress: None, True for a bar, or a function called with (done, total, what).
             more: other settings of ``mosesplug tune``, with underscores: ``nbest``,
                 ``max_iterations``, ``min_change``, ``weights_format``, ``input`` (the source
                 sentences; used for warnings only), ``active``, ``threads``, ... Those that need a

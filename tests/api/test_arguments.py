@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from formats.errors import FormatError
-from mosesplug.api.arguments import fill_defaults, open_progress, spell_keyword
+from mosesplug.api.arguments import fill_defaults, spell_keyword
 from mosesplug.api.wording import name_keywords
-from mosesplug.errors import DataError, DecoderError, UsageError
+from mosesplug.errors import DataError, DecoderError
 from mosesplug.settings.configuration import RunPlan
 
 
@@ -39,39 +39,6 @@ def test_command_lines_of_decoders_stay_as_they_are() -> None:
     error = DecoderError("moses --threads 2 died")
     with pytest.raises(DecoderError, match="--threads 2"), name_keywords(RunPlan, spell_keyword):
         raise error
-
-
-@pytest.mark.parametrize("silent", [None, False])
-def test_nothing_is_printed_by_default(
-    silent: bool | None, capfd: pytest.CaptureFixture[str]
-) -> None:
-    with open_progress(silent) as report:
-        report(1, 2, "lists")
-    assert capfd.readouterr() == ("", "")
-
-
-def test_bar_on_stderr(capfd: pytest.CaptureFixture[str]) -> None:
-    with open_progress(True) as report:
-        report(1, 2, "lists")
-        report(1, 2, "lists")
-        report(2, 2, "lists")
-    out, err = capfd.readouterr()
-    assert out == ""
-    shown = err.split("\r")
-    assert shown[1:3] == ["###############............... 1/2 lists", f"{'#' * 30} 2/2 lists"]
-    assert not shown[3].strip()
-
-
-def test_function() -> None:
-    seen: list[tuple[int, int, str]] = []
-    with open_progress(lambda *work: seen.append(work)) as report:
-        report(1, 2, "lists")
-    assert seen == [(1, 2, "lists")]
-
-
-def test_other_values_are_rejected() -> None:
-    with pytest.raises(UsageError, match="progress is 'yes'"), open_progress("yes"):  # type: ignore[arg-type]
-        pass
 
 
 def test_the_algorithm_depends_on_what_a_run_learns_from() -> None:

@@ -1,0 +1,118 @@
+"""Report progress to a function, on stderr, or in a notebook."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from html import escape
+from importlib import import_module
+from threading import Lock
+from typing import Any
+
+from mosesplug.errors import UsageError
+
+__all__ = ["Progress", "ProgressFunction", "open_progress"]
+
+ProgressFunction = Callable[[int, int, str], object]
+
+Progress = bool | ProgressFunction | None
+"""None: report nothing; True: a bar; a function: called with (done, total, what)."""
+
+_WIDTH = 30
+_SECONDS_BETWEEN_UPDATES = 0.1
+"""A notebook gets a message for each."""
+
+
+@contextmanager
+def open_progress(progress: Progress) -> Iterator[Callable[[int, int, str], None]]:
+    """Yield the function that a computation calls with the work done.
+
+    Args:
+        progress: see ``Progress``. The bar is on stderr, or in a notebook the output of its cell,
+            and disappears at the end. A function may be called from any thread, and an exception
+            that it raises ends the computation.
+
+    Raises:
+        UsageError: it is something else.
+    """
+    if progress is None or progress is False:
+        yield lambda done, total, what: None
+    elif progress is True:
+        bar = _NotebookBar() if _is_notebook() else _Bar()
+        try:
+            yield bar
+        finally:
+            bar.clear()
+    elif callable(progress):
+        function = progress
+
+        def report(done: int, total: int, what: str) -> None:
+            function(done, total, what)
+
+        yield report
+    else:
+        raise UsageError(f"progress is {progress!r}: give None, True, or a function")
+
+
+class _Bar:
+    """One line on stderr, overwritten as the work proceeds."""
+
+    def __init__(self) -> None:
+        self._shown = ""
+        self._lock = Lock()
+
+    def __call__(self, done: int, total: int, what: str) -> None:
+        full = _WIDTH * done // total if total > 0 else 0
+        line = f"{'#' * full:.<{_WIDTH}} {done}/{total} {what}"
+        with self._lock:
+            if line != self._shown:
+                sys.stderr.write(f"\r{line:<{len(self._shown)}}")
+                sys.stderr.flush()
+                self._shown = line
+
+    def clear(self) -> None:
+        if self._shown:
+            sys.stderr.write(f"\r{'':{len(self._shown)}}\r")
+            sys.stderr.flush()
+
+
+def _is_notebook() -> bool:
+    """Return whether this program is a notebook: IPython with a kernel, which has no terminal."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return getattr(shell, "kernel", None) is not None
+
+
+class _NotebookBar:
+    """A bar in the output of a notebook's cell, with the time that is left."""
+
+    def __init__(self) -> None:
+        display = import_module("IPython.display")
+        self._html: Callable[[str], Any] = display.HTML
+        self._handle: Any = display.display(self._html(""), display_id=True)
+        self._lock = Lock()
+        self._what = ""
+        self._began = self._last = 0.0
+
+    def __call__(self, done: int, total: int, what: str) -> None:
+        now = time.monotonic()
+        with self._lock:
+            if what != self._what:
+                self._what, self._began, self._last = what, now, -math.inf
+            if done < total and now - self._last < _SECONDS_BETWEEN_UPDATES:
+                return
+            self._last = now
+            left = (now - self._began) * (total - done) / done if done > 0 else 0.0
+            rest = f", {left:.0f} s left" if left >= 1.0 else ""
+            self._handle.update(
+                self._html(
+                    f'<progress value="{done}" max="{max(total, 1)}"></progress> '
+                    f"{done}/{total} {escape(what)}{rest}"
+                )
+            )
+
+    def clear(self) -> None:
+        self._handle.update(self._html(""))
