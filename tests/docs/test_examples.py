@@ -72,6 +72,17 @@ def test_blocks_and_marks_are_known(name: Path) -> None:
 
 
 @pytest.mark.parametrize("name", PAGES, ids=str)
+def test_page_says_which_files_it_needs(name: Path) -> None:
+    text = (ROOT / name).read_text()
+    blocks = [b for b in find_blocks(text) if b.language in EXECUTABLE and b.excepted is None]
+    using = [block for block in blocks if "/path/to/mosesplug" in block.text]
+    if using and name.parts[1:2] in (("howto",), ("concepts",), ("reference",)):
+        before = "\n".join(text.splitlines()[: using[0].line])
+        assert "**Before you start**" in before or "## Example files" in before
+        assert using[0] is blocks[0], "files are made after an example has begun"
+
+
+@pytest.mark.parametrize("name", PAGES, ids=str)
 def test_code_is_fenced(name: Path) -> None:
     # An indented block would be neither tested nor excepted.
     paragraphs = re.split(r"\n\n+", FENCE.sub("", (ROOT / name).read_text("utf-8")))
