@@ -205,10 +205,18 @@ def _parse_fields(line: bytes, layout: Layout, place: Place) -> NBestEntry:
         dense = _parse_unlabeled(tokens, layout.groups, place)
     groups = tuple((name, len(values)) for name, values in dense)
     if groups != layout.groups:
+        remedy = (
+            "A list must come from one decoder run with one configuration; a feature of some lines "
+            "only needs an underscore in its name"
+        )
+        if _WORD_SCORES[:-1].decode() in dict(groups):
+            remedy = (
+                "WordScores has a score of each word, whose number varies: decode without them, or "
+                "read the list with --format marian"
+            )
         raise place.error(
             f"the features are {_spell(groups)}, but the first line has {_spell(layout.groups)}",
-            "A list must come from one decoder run with one configuration; a feature of some lines "
-            "only needs an underscore in its name",
+            remedy,
         )
     return NBestEntry(
         sentence_id=int(identifier),
