@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from mosesplug.errors import count_noun
 from mosesplug.reporting.document import render_document, render_section
 from mosesplug.reporting.scatter import SCATTER_STYLE, Axis, Mark, render_scatter
 from mosesplug.reporting.tables import TextTable, format_blocks, render_table
@@ -57,9 +58,10 @@ def render_gain(gain: Gain) -> str:
 def _describe_sentences(gain: Gain) -> str:
     """Return the heading of a table."""
     which = {
-        "learned from": f"on the {gain.sentences} sentences learned from",
-        "held out": f"on {gain.sentences} held-out sentences",
-        "folds": f"on {gain.sentences} sentences, each with weights of the other folds",
+        "learned from": f"on the {count_noun(gain.sentences, 'sentence')} learned from",
+        "held out": f"on {count_noun(gain.sentences, 'held-out sentence')}",
+        "folds": f"on {count_noun(gain.sentences, 'sentence')}, each with weights of the other "
+        "folds",
     }[gain.data]
     return f"gain {which}:"
 
