@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 __all__ = [
+    "COMPILING",
     "Semaphore",
     "has_home",
     "is_own_cache",
@@ -36,6 +37,9 @@ __all__ = [
     "share_warning",
     "use_private_cache",
 ]
+
+COMPILING = "mosesplug.compiling"
+"""Name of the logger of kernels whose compilation begins and ends; silent by default."""
 
 
 @cache
@@ -223,12 +227,15 @@ def _take_turns(dispatcher: Any) -> None:
     kept, compile_kernel = dispatcher._cache, dispatcher.compile
     load, byte = kept.load_overload, zlib.crc32(kept._impl.filename_base.encode())
     held: list[int] = []
+    logger, name = logging.getLogger(COMPILING), dispatcher.py_func.__name__
 
     def load_overload(signature: Any, context: Any) -> Any:
         found = load(signature, context)
         if found is None and (file := _lock(kept, byte)) is not None:
             held.append(file)
             found = load(signature, context)
+        if found is None:
+            logger.debug("compiling %s", name)
         return found
 
     def compile_alone(signature: Any) -> Any:
@@ -236,6 +243,7 @@ def _take_turns(dispatcher: Any) -> None:
             try:
                 return compile_kernel(signature)
             finally:
+                logger.debug("compiled %s", name)
                 while held:
                     with contextlib.suppress(OSError):
                         fcntl.lockf(held.pop(), fcntl.LOCK_UN, 1, byte)

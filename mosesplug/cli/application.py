@@ -14,6 +14,7 @@ import typer.core
 import typer.main
 
 from mosesplug import __version__
+from mosesplug.cli.shared.compiling import note_compiling
 from mosesplug.cli.shared.exits import TUNING_CONTINUES, exit_code
 from mosesplug.cli.shared.inputs import check_inputs
 from mosesplug.cli.shared.layouts import add_layout
@@ -323,7 +324,8 @@ def _report_errors(function: Callable[..., None], entry: _Command) -> Callable[.
     def wrapped(**values: Any) -> None:
         def action() -> None:
             check_inputs(function, values)
-            with route_stdout(function, values) as routed:
+            quiet = any(values.get(name) for name in ("quiet", "quiet_setting", "json"))
+            with note_compiling(quiet), route_stdout(function, values) as routed:
                 function(**routed)
 
         raise typer.Exit(exit_code("mosesplug", action, after_interrupt=entry.after_interrupt))

@@ -7,6 +7,7 @@ import threading
 import time
 
 from mosesplug.reporting.tables import format_change
+from mosesplug.reporting.time_left import RunClock, format_left
 from mosesplug.tuning.events import (
     CommandStarted,
     DecodingProgress,
@@ -45,9 +46,12 @@ class RunLines:
     Args:
         verbose: write the commands that are run, too.
         is_live: whether ``set_status`` shows progress, so that it needs no lines.
+        most_iterations: how many there are at most, to tell how long the run may take; 0: unknown.
     """
 
-    def __init__(self, *, verbose: bool = False, is_live: bool = False) -> None:
+    def __init__(
+        self, *, verbose: bool = False, is_live: bool = False, most_iterations: int = 0
+    ) -> None:
         self._verbose = verbose
         self._is_live = is_live
         self._lock = threading.Lock()
@@ -56,6 +60,7 @@ class RunLines:
         self._next_line = _SECONDS_BETWEEN_LINES
         self._next_learning = _SECONDS_BETWEEN_LINES
         self._last_step = time.monotonic()
+        self._clock = RunClock(most_iterations)
 
     def write_line(self, text: str, *, is_warning: bool = False) -> None:
         """Write a line."""
@@ -80,6 +85,7 @@ class RunLines:
                     self.write_line(f"running: {shlex.join(command)}")
             case PhaseStarted(iteration, phase):
                 self._last_step = time.monotonic()
+                self._clock.begin(iteration)
                 self.set_status(f"{_label(iteration)}{_PHASES[phase]} ...")
             case DecodingProgress():
                 self._decoded = event
@@ -90,7 +96,9 @@ class RunLines:
             case GraphsRead(iteration, done, total):
                 self._step(f"{_label(iteration)}reading search graphs: {done} of {total}")
             case OptimizerProgress(iteration, done, total, what):
-                self._step(f"[{iteration}] optimizing: {done} of {total} {what}{self._score}")
+                left = format_left(time.monotonic() - self._clock.phase, done, total)
+                text = f"[{iteration}] optimizing: {done} of {total} {what}{left}"
+                self._step(f"{text}{self._score}")
             case IterationFinished():
                 self._score = f", {event.metric} so far {event.first_best_score:.4f}"
                 where = "in the graphs" if event.uses_graphs else "in the merged lists"
@@ -98,6 +106,7 @@ class RunLines:
                     f"[{event.iteration}] {event.metric} {event.first_best_score:.4f} decoded"
                     f" ({event.hypotheses} hypotheses), {event.optimum:.4f} {where};"
                     f" largest change of a weight {format_change(event.largest_change)}"
+                    f"{self._clock.finish(event.iteration)}"
                 )
             case EpochProgress():
                 text = _describe_progress(event)
@@ -106,7 +115,7 @@ class RunLines:
                     self.write_line(text)
                     self._next_learning = event.seconds + _SECONDS_BETWEEN_LINES
             case EpochLearned():
-                self.write_line(_describe_epoch(event))
+                self.write_line(f"{_describe_epoch(event)}{self._clock.finish(event.iteration)}")
                 self._next_learning = _SECONDS_BETWEEN_LINES
             case HeldOutScored():
                 self.write_line(_describe_score(event))
@@ -134,12 +143,15 @@ def _label(iteration: int) -> str:
 
 def _describe_decoding(event: DecodingProgress) -> str:
     rate = f", {event.sentences / event.seconds:.1f}/s" if event.seconds > 0 else ""
-    return f"[{event.iteration}] decoding: {event.sentences} of {event.total} sentences{rate}"
+    left = format_left(event.seconds, event.sentences, event.total)
+    text = f"[{event.iteration}] decoding: {event.sentences} of {event.total} sentences"
+    return f"{text}{rate}{left}"
 
 
 def _describe_progress(event: EpochProgress) -> str:
+    left = format_left(event.seconds, event.batches, event.total)
     return (
-        f"[{event.iteration}] learning: {event.batches} of {event.total} batches,"
+        f"[{event.iteration}] learning: {event.batches} of {event.total} batches{left},"
         f" {event.metric} so far {event.score:.4f}"
     )
 

@@ -9,6 +9,7 @@ from functools import partial
 from typing import NoReturn
 
 from mosesplug.cli.run.mert_options import format_usage, read_command_line
+from mosesplug.cli.shared.compiling import note_compiling
 from mosesplug.cli.shared.exits import TUNING_CONTINUES, exit_code
 from mosesplug.cli.shared.interrupts import EndOnInterrupt
 
@@ -39,4 +40,5 @@ def _run(words: Sequence[str]) -> None:
     from mosesplug.cli.run.mert_settings import make_script_plan
     from mosesplug.cli.run.running import run
 
-    run(*make_script_plan(parsed))
+    with note_compiling(bool(parsed.values.get("quiet"))):
+        run(*make_script_plan(parsed))

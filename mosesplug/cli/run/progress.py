@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TextIO
 
+from mosesplug.cli.shared.compiling import COMPILING_ONCE
 from mosesplug.cli.shared.streams import control_stream
 from mosesplug.evaluation.error_rates import explain_signature
 from mosesplug.reporting.run_lines import RunLines
@@ -19,8 +20,15 @@ _CLEAR_LINE = "\r\x1b[K"
 class Reporter(RunLines):
     """Writes the events of a run to a stream; can be called from any thread."""
 
-    def __init__(self, stream: TextIO, *, quiet: bool = False, verbose: bool = False) -> None:
-        super().__init__(verbose=verbose, is_live=stream.isatty())
+    def __init__(
+        self,
+        stream: TextIO,
+        *,
+        quiet: bool = False,
+        verbose: bool = False,
+        most_iterations: int = 0,
+    ) -> None:
+        super().__init__(verbose=verbose, is_live=stream.isatty(), most_iterations=most_iterations)
         self._stream = stream
         self._controls = control_stream(stream)
         self._quiet = quiet
@@ -38,6 +46,12 @@ class Reporter(RunLines):
                 self._clear()
                 self._stream.flush()
                 self._status = ""
+
+    def show_compiling(self, is_compiling: bool) -> None:
+        """Show in the changing line that the run waits for compiling."""
+        if is_compiling and not self._quiet:
+            with self._lock:
+                self.set_status(f"{COMPILING_ONCE} ...")
 
     def write_line(self, text: str, *, is_warning: bool = False) -> None:
         """Write a line in the place of the status."""

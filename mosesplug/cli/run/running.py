@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from mosesplug.api.tune import run_plan
 from mosesplug.cli.run.progress import Reporter, list_iterations
+from mosesplug.cli.shared.compiling import watch_compiling
 from mosesplug.cli.shared.output import print_json
 from mosesplug.cli.shared.tables import format_score, print_blocks
 from mosesplug.evaluation.error_rates import explain_signature
@@ -91,7 +92,12 @@ def run(plan: RunPlan, notes: Sequence[str] = (), *, as_json: bool = False) -> N
     """
     configuration, is_quiet = plan.configuration, plan.output.quiet
     count = plan.repeats.runs
-    reporter = Reporter(sys.stderr, quiet=is_quiet, verbose=plan.output.verbose)
+    reporter = Reporter(
+        sys.stderr,
+        quiet=is_quiet,
+        verbose=plan.output.verbose,
+        most_iterations=configuration.maximum_iterations,
+    )
 
     def began(run: int, seed: int) -> None:
         reporter(Note(f"run {run} of {count}, seed {seed}"))
@@ -102,7 +108,8 @@ def run(plan: RunPlan, notes: Sequence[str] = (), *, as_json: bool = False) -> N
     for note in notes:
         reporter(Note(note))
     try:
-        result = run_plan(plan, reporter, began, ended)
+        with watch_compiling(reporter.show_compiling):
+            result = run_plan(plan, reporter, began, ended)
     finally:
         reporter.close()
     workspace = Workspace(configuration.working_directory, 0)

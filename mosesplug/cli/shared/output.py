@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from formats.text import atomic_write, write_atomic
+from mosesplug.cli.shared.compiling import COMPILING_ONCE, watch_compiling
 from mosesplug.cli.shared.layouts import Layout, current_layout, output_stream
 from mosesplug.cli.shared.streams import control_stream
 from mosesplug.errors import UsageError
@@ -154,9 +155,18 @@ def progress_bar(quiet: bool) -> Iterator[Callable[[int, int, str], None]]:
     console = Console(file=control_stream(sys.stderr))
     with Progress(console=console, transient=True) as progress:
         task = progress.add_task("")
-        yield lambda done, total, description: progress.update(
-            task, completed=done, total=total, description=escape(escape_controls(description))
-        )
+        shown = ""
+
+        def update(done: int, total: int, description: str) -> None:
+            nonlocal shown
+            shown = escape(escape_controls(description))
+            progress.update(task, completed=done, total=total, description=shown)
+
+        def show_compiling(is_compiling: bool) -> None:
+            progress.update(task, description=COMPILING_ONCE if is_compiling else shown)
+
+        with watch_compiling(show_compiling):
+            yield update
 
 
 class _Lines:

@@ -8,6 +8,7 @@ import pytest
 
 from mosesplug.cli.run.progress import Reporter, list_iterations
 from mosesplug.reporting.tables import format_blocks
+from mosesplug.reporting.time_left import format_duration
 from mosesplug.tuning.events import (
     CommandStarted,
     DecodingProgress,
@@ -153,7 +154,7 @@ def test_learning() -> None:
         reporter(event)
     assert stream.getvalue().splitlines() == [
         "[1] held out before learning: BLEU 0.3000",
-        "[1] learning: 12 of 13 batches, BLEU so far 0.2500",
+        "[1] learning: 12 of 13 batches, 6 s left, BLEU so far 0.2500",
         "[1] BLEU 0.2600 while learning, 13 updates, loss 0.25, norm 1.5, 14 weights that are not"
         " 0",
         "[1] held out: BLEU 0.4000, the best so far (before: 0.3000)",
@@ -190,6 +191,47 @@ def test_lines_of_long_searches_without_a_terminal(monkeypatch: pytest.MonkeyPat
         now[0] += 10.0
         reporter(OptimizerProgress(1, step, 20, "climbs"))
     assert stream.getvalue().splitlines() == [
-        "[1] optimizing: 3 of 20 climbs",
-        "[1] optimizing: 6 of 20 climbs",
+        "[1] optimizing: 3 of 20 climbs, 3 min left",
+        "[1] optimizing: 6 of 20 climbs, 3 min left",
     ]
+
+
+def test_time_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr("mosesplug.reporting.run_lines.time.monotonic", lambda: clock[0])
+    stream = io.StringIO()
+    reporter = Reporter(stream, most_iterations=4)
+    for number in (1, 2, 4):
+        reporter(PhaseStarted(number, "decode"))
+        reporter(DecodingProgress(number, 10, 100, 60.0))  # a sign of life
+        clock[0] += 200.0
+        reporter(DecodingProgress(number, 100, 100, 200.0))
+        reporter(PhaseStarted(number, "optimize"))
+        clock[0] += 40.0
+        reporter(OptimizerProgress(number, 1, 20, "starts"))
+        reporter(IterationFinished(number, "BLEU", 0.25, 0.5, 0.125, 1000))
+    lines = stream.getvalue().splitlines()
+    assert lines[0] == "[1] decoding: 10 of 100 sentences, 0.2/s, 9 min left"
+    assert lines[1] == "[1] decoding: 100 of 100 sentences, 0.5/s"
+    assert lines[3] == "[1] optimizing: 1 of 20 starts, 13 min left"
+    ends = [line.rpartition("; ")[2] for line in lines if "decoded" in line]
+    assert ends == [
+        "at most 12 min left",
+        "at most 8 min left",
+        "largest change of a weight 0.12",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.2, "1 s"), (99.0, "99 s"), (100.0, "2 min"), (5940.0, "99 min"), (6000.0, "2 h")],
+)
+def test_durations(seconds: float, text: str) -> None:
+    assert format_duration(seconds) == text
+
+
+def test_waiting_for_compilation() -> None:
+    for stream, text in ((Terminal(), "compiling (once) ..."), (io.StringIO(), "")):
+        Reporter(stream).show_compiling(True)
+        assert stream.getvalue().endswith(text)
+        assert bool(stream.getvalue()) == bool(text)
