@@ -134,6 +134,7 @@ def _decide_beside_numbers(text: TextLines, listed: ListedIds) -> bool:
             text,
             f"which looks like a sentence id, but {listed.what} have none: they number sentences "
             "from 0",
+            "Remove the ids",
         )
     return False
 
@@ -183,10 +184,11 @@ def _decide_equal_words(texts: Sequence[TextLines]) -> bool:
     raise _refuse(first, "and all lines of both sides begin with the same distinct words")
 
 
-def _refuse(text: TextLines, why: str) -> DataError:
+def _refuse(
+    text: TextLines, why: str, remedy: str = "Give both sides with ids, or both without"
+) -> DataError:
     begins = "has the id" if text.is_json else "begins with"
     return DataError(
-        f"{text.name}:1: the line {begins} {quote(text.ids[0])}, {why}. Give both sides with ids, "
-        "or both without; --no-ids takes the lines in their order and first words as words, --ids "
-        "first words as ids"
+        f"{text.name}:1: the line {begins} {quote(text.ids[0])}, {why}. {remedy}; --no-ids takes "
+        "the lines in their order and first words as words, --ids first words as ids"
     )

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from mosesplug.errors import UsageError
-from mosesplug.settings.declare import describe, group, parts, setting
+from mosesplug.settings.declare import describe, group, parts, same_as, setting
 from mosesplug.settings.decoding import DecodingSettings
+from mosesplug.settings.lists import ListSettings
 from mosesplug.settings.online import HeldOutSet, OnlineSettings
 from mosesplug.settings.optimizer import OptimizerSettings
 
@@ -255,6 +256,15 @@ class Configuration:
         ),
     )
     held_out: HeldOutSet | None = field(default=None, metadata=group(on="heldout"))
+    ids: bool | None = field(
+        default=None,
+        metadata=same_as(
+            ListSettings,
+            "ids",
+            details="The ids are removed: sentences are the lines of the input. What looks like "
+            "ids is an error without this option. --no-ids takes first words as words.",
+        ),
+    )
     sparse_weights: Path | None = setting(
         None,
         help="Starting weights of sparse features",

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from formats.nbest.files import NBestList
-from formats.references import read_references
 from formats.text import read_lines
 from mosesplug.errors import DataError, OptimizerError
 from mosesplug.settings.configuration import Configuration
@@ -24,6 +23,7 @@ from mosesplug.store import NBestStore
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.events import Note, Watcher
 from mosesplug.tuning.online.source import is_same_start
+from mosesplug.tuning.references import read_run_references
 from mosesplug.tuning.text_signs.comparison import find_source_signs, find_text_signs
 from mosesplug.tuning.text_signs.view import views_of_signatures
 from mosesplug.tuning.warning_signs import (
@@ -290,9 +290,7 @@ def _text_signs(context: Context, outputs: Mapping[int, bytes]) -> list[WarningS
     if not views:
         return []
     numbers = sorted(outputs)
-    references = [
-        [lines[i] for i in numbers] for lines in read_references(configuration.references)
-    ]
+    references = [[lines[i] for i in numbers] for lines in read_run_references(configuration)]
     texts = [outputs[i] for i in numbers]
     if not _is_text(configuration):
         return find_text_signs(references, texts, views, rewriting="lists")

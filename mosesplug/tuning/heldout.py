@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 
 from formats.nbest.files import NBestList
-from formats.references import read_references
 from formats.text import read_lines
 from formats.weights.files import ShowWeights
 from mosesplug.decoders.batch import BatchDecoder
@@ -30,6 +29,7 @@ from mosesplug.settings.online import HeldOutSet
 from mosesplug.tuning.events import CommandStarted, HeldOutScored, PhaseStarted, Watcher
 from mosesplug.tuning.graphs.files import DecodedText
 from mosesplug.tuning.graphs.forest import open_forest
+from mosesplug.tuning.references import read_held_out_references
 from mosesplug.tuning.weights import Weights, to_model_weights
 from mosesplug.tuning.workdir.records import Evaluation
 
@@ -158,7 +158,7 @@ def open_held_out_scorer(
         )
     metric, optimization = configuration.metric, configuration.optimization
     references = metric.prepare(
-        read_references(held_out.references, len(texts), input_path=held_out.input)
+        read_held_out_references(configuration, held_out.references, held_out.input, len(texts))
     )
     text = DecodedText(held_out.input, texts, metric, references)
     decoder = _open_decoder(configuration, held_out, config, text, watch)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from formats.moses.ini import read_moses_ini
-from formats.references import read_references, reference_files
+from formats.references import reference_files
 from formats.text import read_lines, require_regular_file
 from formats.weights.any_format import read_weights
 from formats.weights.files import ShowWeights, read_sparse
@@ -50,6 +50,7 @@ from mosesplug.tuning.guarding import guard_input
 from mosesplug.tuning.heldout import HeldOutScorer, open_held_out_scorer
 from mosesplug.tuning.online.decoder import check_online
 from mosesplug.tuning.parallel.shards import split_into_shards
+from mosesplug.tuning.references import read_run_references
 from mosesplug.tuning.resume import (
     EarlierRun,
     adopt_files,
@@ -180,7 +181,7 @@ def prepare_run(
         optimizer.require_lists()
     _report_idle_settings(optimization, optimizer, watch)
     prefix = configuration.references
-    lines = read_references(prefix, _input_lines(configuration), input_path=configuration.input)
+    lines = read_run_references(configuration, _input_lines(configuration))
     guard_input(configuration, lines, watch)
     references = configuration.metric.prepare(lines)
     # Reject unusable settings and too many shards before anything is decoded or replaced.

@@ -338,4 +338,6 @@ def _of_setting(setting: Setting, name: str) -> ScriptOption:
 
 
 def _kind(setting: Setting) -> Kind:
+    if setting.kind == "flag" and setting.default is None:
+        return Kind.NEGATABLE  # neither is a third answer
     return Kind.STRING if setting.is_joined else _KINDS.get(setting.kind, Kind.STRING)

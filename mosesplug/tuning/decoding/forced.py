@@ -12,7 +12,6 @@ from pathlib import Path
 
 from formats.errors import FormatError
 from formats.moses.ini import MosesIni, read_moses_ini
-from formats.references import read_references
 from formats.text import atomic_write, open_text, write_atomic
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.process import FinishedProcess, make_error
@@ -20,6 +19,7 @@ from mosesplug.errors import DecoderError
 from mosesplug.settings.configuration import Configuration
 from mosesplug.tuning.decoding.lists import merge_samples, pack
 from mosesplug.tuning.events import Note, Watcher
+from mosesplug.tuning.references import read_run_references
 from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = [
@@ -84,7 +84,7 @@ def add_forced_derivations(
             " decoder must be Moses, which knows ConstrainedDecoding; or leave out"
             " --forced-decoding"
         )
-    references = read_references(configuration.references, n_sentences)
+    references = read_run_references(configuration, n_sentences)
     try:
         derived = _keep_references(found, references)
     except ValueError as error:
@@ -125,7 +125,7 @@ def prepare_forced(
     Raises:
         FormatError: the configuration cannot be constrained.
     """
-    lines: Sequence[Sequence[bytes]] = read_references(configuration.references, n_sentences)
+    lines = read_run_references(configuration, n_sentences)
     names = []
     for number, reference in enumerate(lines):
         path = workspace.directory / f"forced.references{number}"

@@ -17,7 +17,6 @@ from formats.graphs.any_graph import Scan, read_graph
 from formats.graphs.hypergraph import GraphColumns, list_hypergraph_files
 from formats.graphs.hypergraph_reader import HypergraphFile
 from formats.nbest.files import format_list
-from formats.references import read_references
 from formats.text import atomic_write
 from mosesplug.cores import usable_cores
 from mosesplug.decoders.protocol import DecodedInput
@@ -34,6 +33,7 @@ from mosesplug.tuning.events import GraphsRead
 from mosesplug.tuning.graphs.features import read_configured_features
 from mosesplug.tuning.graphs.reading import choose_scan
 from mosesplug.tuning.parallel.ordered_map import start_in_order
+from mosesplug.tuning.references import read_run_references
 from mosesplug.tuning.weights import Weights
 
 __all__ = ["GraphFiles", "PrunedGraph", "read_sentence_references", "store_graphs"]
@@ -194,7 +194,7 @@ def read_sentence_references(
     configuration: Configuration, n_sentences: int
 ) -> list[list[list[bytes]]]:
     """Return the words of the references, ``[sentence][reference][word]``."""
-    lines = read_references(configuration.references, n_sentences, input_path=configuration.input)
+    lines = read_run_references(configuration, n_sentences)
     return [
         [[word for word in line.split(b" ") if word] for line in sentence]
         for sentence in zip(*lines, strict=True)

@@ -76,6 +76,11 @@ def test_docs_have_the_table() -> None:
     assert table.strip() == format_markdown_table().strip()
 
 
+def test_a_flag_without_default_can_be_denied() -> None:
+    assert read_command_line(["--no-ids"]).values == {"ids": False}
+    assert read_command_line(["--ids"]).values == {"ids": True}
+
+
 def test_abbreviations_of_the_script_still_work() -> None:
     parsed = read_command_line(["--work", "w", "--nb", "5", "--max", "3", "--nofilter"])
     assert parsed.values == {
