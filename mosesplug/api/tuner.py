@@ -32,6 +32,7 @@ from mosesplug.tuning.clock import Clock
 from mosesplug.tuning.conclude import conclude
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.decoding.outside import check_answer
+from mosesplug.tuning.decoding.repeated import reject_repeated_lists
 from mosesplug.tuning.events import Event
 from mosesplug.tuning.iteration import decoded_weights
 from mosesplug.tuning.loop import open_loop
@@ -220,7 +221,7 @@ class Tuner:
             self._clock = Clock()
         return self._asked[1]
 
-    def tell(self, request: Request, lists: Any) -> None:
+    def tell(self, request: Request, lists: Any, *, may_repeat: bool = True) -> None:
         """Score, store and learn from the lists of a request.
 
         If the lists cannot be used, nothing of them is stored, and the request is still open. If
@@ -236,10 +237,12 @@ class Tuner:
                   labels are those of the features in their order;
                 - an iterable of hypotheses: tuples of sentence id (from 0), text, and feature
                   values, which are a sequence in the order of the features, or a mapping.
+            may_repeat: whether the lists may be those of an earlier iteration.
 
         Raises:
             UsageError: the request is not the open one, as it has been answered or is of another
-                run; or ``lists`` is something else.
+                run; the lists may not repeat those of an earlier iteration, and do; or ``lists`` is
+                something else.
             DataError: lists are missing, have other features, or values that are not finite; or the
                 run is strict, and there is a sign that it goes wrong: then they are stored.
             FormatError: the file cannot be read.
@@ -266,6 +269,8 @@ class Tuner:
         workspace = context.files.workspace
         out, err = (workspace.run(own.iteration, each) for each in ("out", "decoder.err"))
         checked = check_answer(blocks, space.groups, references.n_sentences, what)
+        if not may_repeat:
+            checked = reject_repeated_lists(checked, context.files.store, what)
         answer = DecodedInput(Path(what), (), out, err, self._clock.seconds(), lists=checked)
         try:
             tell(context, None, asked, answer)

@@ -101,7 +101,10 @@ def tell(
     iteration: Annotated[
         int | None,
         typer.Option(
-            "--iteration", metavar="N", min=1, help="Fail unless the open request is this one."
+            "--iteration",
+            metavar="N",
+            min=1,
+            help="Fail unless the open request is this one; accept lists told before.",
         ),
     ] = None,
     quiet: _Quiet = False,
@@ -109,7 +112,8 @@ def tell(
     """Store and learn from the n-best list that answers `mosesplug ask`.
 
     If the list cannot be used, nothing is stored, and the request is still open. A list is told
-    once: without an open request, this is an error.
+    once: without an open request, this is an error, and so is the list of an earlier request,
+    unless --iteration says that the decoder wrote it again.
 
     Example: mosesplug tell tuning run1.nbest
     """
@@ -125,7 +129,7 @@ def tell(
                 f"the open request in {directory} is of iteration {request.iteration}, not"
                 f" {iteration}"
             )
-        tuner.tell(request, lists)
+        tuner.tell(request, lists, may_repeat=iteration is not None)
 
 
 def _open(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import subprocess
@@ -96,3 +97,26 @@ def test_errors(capsys: pytest.CaptureFixture[str]) -> None:
     fails(BEGIN, 1, "configuration")
     fails(["tune", "--settings", "asked/settings.toml"], 2, "mosesplug ask and mosesplug tell")
     assert run(["ask", "asked"], capsys)[0] == 1
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_an_old_list(packed: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is refused in whatever file it is, and accepted if the iteration is named."""
+    decode(run(BEGIN, capsys)[1].strip())
+    assert run(["tell", "asked", "nbest"], capsys)[0] == 0
+    assert run(["ask", "asked"], capsys)[0] == 0
+    if packed:
+        Path("nbest.gz").write_bytes(gzip.compress(Path("nbest").read_bytes()))
+    old = "nbest.gz" if packed else "nbest"
+    code, out, err = run(["tell", "asked", old], capsys)
+    assert (code, out) == (2, "")
+    assert f"{old} has the lists of iteration 1, which were told before" in err
+    assert "the open request is of iteration 2" in err
+    if packed:  # one word differs
+        lines = Path("nbest").read_text().splitlines(keepends=True)
+        fields = lines[-1].split(" ||| ")
+        lines[-1] = " ||| ".join([fields[0], f"{fields[1]} more", *fields[2:]])
+        Path("nbest").write_text("".join(lines))
+        assert run(["tell", "asked", "nbest"], capsys)[0] == 0
+    else:
+        assert run(["tell", "asked", "nbest", "--iteration", "2"], capsys)[0] == 0
