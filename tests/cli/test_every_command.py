@@ -77,6 +77,7 @@ CALLS = {
     "forest info": "forest info graphs",
     "install-tools": "install-tools new",
     "warm-up": "warm-up --help",
+    "cache": "cache",
 }
 """A call of each command that shows texts of data, if any command line of it does."""
 
