@@ -129,6 +129,15 @@ def _find_names(frame: Any) -> list[str] | None:
     return None
 
 
+def _check_names(frame: Any, what: str) -> list[str]:
+    """Return the names of the columns, which are distinct texts."""
+    names = _find_names(frame) or []
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"{what} has several columns {name!r}: rename them")
+    return names
+
+
 def _split(columns: Sequence[str] | str | None) -> list[str] | None:
     if columns is None:
         return None
@@ -137,7 +146,7 @@ def _split(columns: Sequence[str] | str | None) -> list[str] | None:
 
 def _convert_frame(frame: Any, wanted: Sequence[str] | None, what: str) -> NBest:
     """Return the lists of a data frame, one hypothesis a row."""
-    names = _find_names(frame) or []
+    names = _check_names(frame, what)
     if wanted is not None:
         if missing := [name for name in wanted if name != _SKIPPED and name not in names]:
             raise UsageError(
@@ -174,19 +183,21 @@ def _find_column(names: Sequence[str], known: Sequence[str], what: str) -> str |
 
 
 def _read(frame: Any, name: str) -> NDArray[Any]:
-    return np.asarray(frame[name])
+    """Return a column; names may be numbers in the frame."""
+    columns = getattr(frame, "column_names", None)
+    labels = frame.columns if columns is None else columns
+    return np.asarray(frame[next(label for label in labels if str(label) == name)])
 
 
 def _number_rows(values: NDArray[Any], what: str) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Return the sentence of each row, and the ids if they are texts."""
+    known = SentenceIds()
     if values.dtype.kind in "iu":
         numbers = values.astype(np.int64)
         if len(numbers) and numbers.min() < 0:
             row = int(np.argmin(numbers))
             raise DataError(f"{what} is {numbers[row]} in row {row}: give lines from 0, or texts")
-        known = SentenceIds()
     else:
-        known = SentenceIds()
         for row, value in enumerate(values.tolist()):
             if not isinstance(value, str):
                 raise DataError(f"{what} is {value!r} in row {row}: give integers, or texts")

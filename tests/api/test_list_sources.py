@@ -185,3 +185,7 @@ def test_pandas() -> None:
     again = convert_lists(fit.rerank(frame).lists.to_pandas())
     assert again.ids == ("u", "v")
     assert mosesplug.rerank(frame.set_index(frame["lm"]), [-1.0]).texts == REFERENCES
+    numbered = convert_lists(frame.rename(columns={"lm": 7}))
+    assert numbered.names == ("7",)
+    with pytest.raises(mosesplug.UsageError, match="lists has several columns 'lm'"):
+        convert_lists(pandas.concat([frame, frame[["lm"]]], axis=1))

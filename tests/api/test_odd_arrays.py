@@ -148,7 +148,7 @@ def test_lists_and_numbers_of_other_types(tmp_path: Path) -> None:
     other: Any = [1]
     with pytest.raises(mosesplug.UsageError, match="scale is '1': give a number of at least 0"):
         mosesplug.rerank(lists, {"A": 1.0}, mbr=True, scale="1")  # type: ignore[arg-type]
-    with pytest.raises(mosesplug.UsageError, match="lists is a list: give an NBest or a file"):
+    with pytest.raises(mosesplug.UsageError, match="lists is a list: give an NBest, a file"):
         mosesplug.rerank(other, {"A": 1.0})
     with pytest.raises(mosesplug.UsageError, match=r"lists is a list: give an NBest$"):
         mosesplug.write_nbest(tmp_path / "lists", other)
