@@ -136,7 +136,7 @@ def measure_importance(
 
 
 def _learn(problem: Problem, vector: NDArray[np.float64], dropped: NDArray[np.int64]) -> float:
-    """Return the best score that a search from the weights finds without some features."""
+    """Return the score that a search from the weights finds without features."""
     n_dense = problem.tuning_set.space.n_dense
     start, active = vector.copy(), np.arange(len(vector)) < n_dense
     start[dropped], active[dropped] = 0.0, False
@@ -163,7 +163,7 @@ def _list_dense(
 def _list_sparse(
     run: StoredRun, merged: TuningSet, vector: NDArray[np.float64], top: int
 ) -> Iterator[tuple[NDArray[np.int64], FeatureImportance]]:
-    """Yield the columns of all sparse features with a weight, and of those that matter most."""
+    """Yield the same of all sparse features together, and of the largest ones."""
     n_dense, sparse = run.space.n_dense, merged.sparse
     weights = vector[n_dense:]
     active = np.flatnonzero(weights)

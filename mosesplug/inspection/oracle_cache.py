@@ -1,4 +1,4 @@
-"""Keep the scores of oracles in the directory of a store, since their search takes long.
+"""Keep the scores of oracles, whose search takes long, beside a store's data.
 
 The file only saves time. A reader that may not write there, or finds a damaged file, computes the
 scores anew.
@@ -54,7 +54,7 @@ class OracleCache:
             self._is_new = True
 
     def write(self) -> None:
-        """Write the scores of the finished iterations, if there are new ones and it is allowed."""
+        """Write the scores if there are new ones, and if this is allowed."""
         if self._is_new and not self._path.is_symlink():
             text = json.dumps(self._scores, indent=1) + "\n"
             with suppress(OSError):
