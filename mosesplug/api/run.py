@@ -20,6 +20,7 @@ from mosesplug.api.progress import Progress
 from mosesplug.api.table import Column, ColumnType, NamedValues, Table
 from mosesplug.api.weights import WeightTable
 from mosesplug.api.wording import name_keywords
+from mosesplug.cores import usable_cores
 from mosesplug.errors import DataError, StoreError, StoreInUse, count_noun
 from mosesplug.features import FeatureSpace
 from mosesplug.inspection.hypotheses import (
@@ -68,6 +69,16 @@ _SCORE_TYPES: dict[str, ColumnType] = {
     "new_hypotheses": "int64",
     "seconds_decoding": "float64",
     "seconds_optimizing": "float64",
+}
+
+
+_IMPORTANCE_TYPES: dict[str, ColumnType] = {
+    "feature": "text",
+    "weight": "float64",
+    "spread": "float64",
+    "influence": "float64",
+    "kept_loss": "float64",
+    "learned_loss": "float64",
 }
 
 
@@ -260,6 +271,27 @@ class Run:
         return Table.of_records(rows, _SCORE_TYPES, iteration="number")
 
     @name_keywords(RunPlan, spell_keyword)
+    def importance(self, *, top: int = 20, threads: int | None = None) -> Table:
+        """Return how much each feature matters, the largest influence first.
+
+        Columns: feature; weight, over the L1 norm of the dense ones; spread, the mean standard
+        deviation of its values within a list; influence, absolute weight times spread; kept_loss,
+        the score of the merged lists that is lost without the feature if the other weights are
+        kept; learned_loss, the same if MERT learns the weights of the dense ones again.
+
+        Args:
+            top: number of sparse features that have a row of their own, besides one of all.
+            threads: threads of learning; None: one for each core.
+
+        Raises:
+            DataError: the run has no lists or no weights.
+        """
+        from mosesplug.inspection.importance import measure_importance
+
+        with self._open(with_lists=True) as stored:
+            *_, found = measure_importance(stored, top=top, threads=threads or usable_cores())
+        return Table.of_records(found.features, _IMPORTANCE_TYPES)
+
     def hypotheses(
         self, iteration: int | None = None, sentences: Sequence[int] | None = None
     ) -> Table:

@@ -285,6 +285,7 @@ def compare(
     *,
     scores: Mapping[str, Mapping[str, Any]] | None = None,
     ids: bool | None = None,
+    decode: bool = False,
     samples: int = 1000,
     trials: int = 10_000,
     seed: int = 1,
@@ -302,6 +303,8 @@ def compare(
             numbers, "new": numbers}}``, a number for each sentence, or a file of them; of several
             runs, a list of these. Names are as for ``optimize``.
         ids: as for ``score``.
+        decode: decode the tuning sets of working directories with the weights of their results,
+            where no iteration did; otherwise the last decoding counts, and a note is logged.
         samples: bootstrap samples.
         trials: trials of approximate randomization.
         seed: seed of all draws.
@@ -332,7 +335,7 @@ def compare(
     if references is None and not scores:
         raise UsageError("references is missing: give references, or scores")
     lines: Sequence[Sequence[bytes]] = [] if references is None else load_references(references)
-    compared = load_systems(systems, len(lines[0]) if lines else None)
+    compared = load_systems(systems, len(lines[0]) if lines else None, decode=decode)
     outside: Sequence[OutsideMetric] = ()
     if scores:
         compared, outside = attach_named_scores(compared, scores)
@@ -400,7 +403,9 @@ def list_metrics(metrics: Sequence[str | Metric] | str | None) -> Sequence[str |
     return metrics
 
 
-def load_systems(systems: Mapping[str, Any], n_sentences: int | None) -> list[System]:
+def load_systems(
+    systems: Mapping[str, Any], n_sentences: int | None, *, decode: bool = False
+) -> list[System]:
     """Return the systems of ``compare``.
 
     Raises:
@@ -411,26 +416,31 @@ def load_systems(systems: Mapping[str, Any], n_sentences: int | None) -> list[Sy
     if len(systems) < 2:
         raise UsageError("systems: give two systems or more, the baseline first")
     return [
-        System(name, tuple(_find_translations(value, f"systems[{name!r}]", n_sentences)))
+        System(name, tuple(_find_translations(value, f"systems[{name!r}]", n_sentences, decode)))
         for name, value in systems.items()
     ]
 
 
-def _find_translations(value: Any, what: str, n_sentences: int | None) -> list[Translation]:
+def _find_translations(
+    value: Any, what: str, n_sentences: int | None, decode: bool
+) -> list[Translation]:
     """Return the translations of each run of a system."""
     if isinstance(value, str | PathLike):
         path = Path(value)
         if not path.is_dir():
             return [*copy_pipes([value])]
-        decodings = find_decodings(path)
-        for note in (each.note for each in decodings if each.note):
-            logging.getLogger("mosesplug").warning("note: %s", note)
+        decodings = find_decodings(path, decode=decode)
+        for each in decodings:
+            if each.note:
+                remedy = ". decode=True decodes with the result" if each.has_result else ""
+                logging.getLogger("mosesplug").warning("note: %s%s", each.note, remedy)
         return [each.translation for each in decodings]
     if isinstance(value, Mapping) or not hasattr(value, "__len__") or not len(value):
         raise UsageError(f"{what} must be a file, a text for each sentence, or several of these")
     if isinstance(next(iter(value)), str | bytes):
         return [encode_texts(value, what, n_sentences)]
     runs = (
-        _find_translations(run, f"{what}[{place}]", n_sentences) for place, run in enumerate(value)
+        _find_translations(run, f"{what}[{place}]", n_sentences, decode)
+        for place, run in enumerate(value)
     )
     return [translation for run in runs for translation in run]

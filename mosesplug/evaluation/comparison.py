@@ -83,7 +83,11 @@ def parse_systems(words: Sequence[str], *, decode: bool = False) -> list[System]
                 if is_run
                 else map(RunDecoding, copy_pipes([path]))
             )
-        notes = tuple(each.note for each in found if each.note)
+        notes = tuple(
+            f"{each.note}. --decode decodes with the result" if each.has_result else each.note
+            for each in found
+            if each.note
+        )
         systems.append(System(name, tuple(each.translation for each in found), notes=notes))
     names = [system.name for system in systems]
     if len(set(names)) < len(names):

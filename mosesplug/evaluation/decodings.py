@@ -33,10 +33,12 @@ class RunDecoding:
     Attributes:
         translation: its file or its lines.
         note: what a reader of its score must know; empty if it has the weights of the result.
+        has_result: whether the run has a result, which ``decode`` decodes with.
     """
 
     translation: Translation
     note: str = ""
+    has_result: bool = True
 
 
 @dataclass(frozen=True)
@@ -87,8 +89,7 @@ def _find_decoding(directory: Path, decode: bool) -> RunDecoding:
             why = "is not finished" if run.result is None else "was not decoded with its result"
             which = " with the starting weights" if iteration == 1 else ""
             note = f"the run in {directory} {why}: this compares its iteration {iteration}{which}"
-            remedy = "" if run.result is None else ". --decode decodes with the result"
-            return RunDecoding(found, note + remedy)
+            return RunDecoding(found, note, run.result is not None)
     raise DataError(
         f"{directory} has no translations of its tuning set, such as run1.out: name files of "
         "translations instead"

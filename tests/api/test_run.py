@@ -282,3 +282,10 @@ def test_several_views_at_once(work: Path) -> None:
     one, other = mosesplug.open_run(work), mosesplug.open_run(work)
     for row in one.hypotheses():
         assert row["text"] in other.nbest(sentence=row["sentence"]).texts
+
+
+def test_importance_of_features(work: Path) -> None:
+    table = mosesplug.open_run(work).importance(threads=1)
+    assert sorted(table["feature"]) == ["LM0_0", "TM0_0"]
+    assert (table["influence"] == table["weight"] * table["spread"]).all()
+    assert (table["learned_loss"] >= 0.0).all()

@@ -9,7 +9,7 @@ import pytest
 from formats.moses.ini import read_moses_ini
 from formats.weights.files import read_sparse
 from mosesplug.tuning import tune
-from mosesplug.tuning.events import CommandStarted
+from mosesplug.tuning.events import CommandStarted, Note
 
 pytestmark = pytest.mark.usefixtures("decoder_in_process")
 
@@ -40,6 +40,10 @@ def test_sparse_starting_weights_keep_their_scale(toy: Toy, log: Log) -> None:
     assert [value.text for value in tuned] == [str(work / "run3.sparse-weights")]
 
 
-def test_no_sparse_file_without_sparse_weights(toy: Toy) -> None:
-    tune(toy.configuration(flags="-sparse", maximum_iterations=1))
+def test_no_sparse_file_without_sparse_weights(toy: Toy, log: Log) -> None:
+    tune(toy.configuration(flags="-sparse", maximum_iterations=2), log)
+    # Once, and not as a warning, which would end a strict run.
+    (note,) = [note for note in log.of(Note) if "sparse" in note.text]
+    assert "mert tunes dense features only: the weights of" in note.text
+    assert not note.is_warning
     assert not list((toy.directory / "work").glob("*sparse-weights"))
