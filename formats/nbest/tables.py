@@ -29,7 +29,7 @@ from formats.words import (
     strip_blanks,
 )
 
-__all__ = ["SKIPPED", "TableForm", "parse_rows", "parse_table", "split_line"]
+__all__ = ["SKIPPED", "TableForm", "parse_at_once", "parse_rows", "parse_table", "split_line"]
 
 SKIPPED = "-"
 """The name of a column that is not read."""
@@ -102,16 +102,19 @@ def parse_table(
     Raises:
         FormatError: with file and line.
     """
-    block = _parse_fast(text, form, path, first_line, ids, n_before)
+    block = parse_at_once(text, form, path, first_line, ids, n_before)
     if block is None:
         return _parse_slowly(text, form, path, first_line, ids, n_before)
     return block
 
 
-def _parse_fast(
-    text: bytes, form: TableForm, path: str, first_line: int, ids: SentenceIds, n_before: int
+def parse_at_once(
+    text: bytes, form: TableForm, path: str, first_line: int, ids: SentenceIds, n_before: int = 0
 ) -> NBestList | None:
-    """Parse whole lines at once; None if a line has anything unusual."""
+    """Parse whole lines at once; None if a line has anything unusual.
+
+    Arguments are those of ``parse_table``.
+    """
     padded = pad_with_newlines(text)
     newlines = np.flatnonzero(padded[PAD - 1 : -PAD] == ord("\n")) + (PAD - 1)
     line_starts, line_ends = newlines[:-1] + 1, newlines[1:]

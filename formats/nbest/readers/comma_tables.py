@@ -12,12 +12,14 @@ from dataclasses import replace
 from itertools import islice
 from os import fspath
 
+import numpy as np
+
 from formats.nbest.block import NBestList
 from formats.nbest.entry import BLANKS, Place
 from formats.nbest.list_format import ID_NAMES, ListFormat, ListOptions, SentenceIds
 from formats.nbest.regroup import iter_line_blocks, join_sentences
 from formats.nbest.table_columns import explain_columns, find_columns, find_form, has_id_column
-from formats.nbest.tables import parse_rows
+from formats.nbest.tables import TableForm, parse_at_once, parse_rows
 from formats.text import StrPath
 
 __all__ = ["LIST_FORMAT"]
@@ -73,8 +75,22 @@ def _parse(path: StrPath, options: ListOptions, ids: SentenceIds) -> Iterator[NB
     )
     waiting = [row, *islice(rows, BLOCK_ROWS - 1)]
     while waiting:
-        yield parse_rows(waiting, form, name, ids)
+        yield _parse_block(waiting, form, name, ids)
         waiting = list(islice(rows, BLOCK_ROWS))
+
+
+def _parse_block(
+    rows: Sequence[tuple[int, Sequence[bytes]]], form: TableForm, path: str, ids: SentenceIds
+) -> NBestList:
+    """Parse rows at once as a table with tabs, or one by one if a text has a tab."""
+    n_tabs = len(rows) * (len(form.columns) - 1)
+    if all(len(cells) == len(form.columns) for _, cells in rows):
+        text = b"".join(b"%b\n" % b"\t".join(cells) for _, cells in rows)
+        if text.count(b"\t") == n_tabs:
+            block = parse_at_once(text, form, path, 1, ids)
+            if block is not None:
+                return replace(block, lines=np.array([number for number, _ in rows]))
+    return parse_rows(rows, form, path, ids)
 
 
 class _Lines:

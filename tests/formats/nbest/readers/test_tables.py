@@ -44,7 +44,7 @@ def test_blocks_are_parsed_like_lines(form: TableForm, rows: list[list[str]]) ->
     text = "".join("\t".join(row) + "\n" for row in rows).encode()
     slow_ids, fast_ids = SentenceIds(), SentenceIds()
     slow = _try(text, form, "list", 5, slow_ids, 4)
-    fast = tables._parse_fast(text, form, "list", 5, fast_ids, 4)
+    fast = tables.parse_at_once(text, form, "list", 5, fast_ids, 4)
     if fast is None:
         return
     assert isinstance(slow, NBestList)
