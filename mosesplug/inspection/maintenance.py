@@ -62,10 +62,13 @@ def verify_store(path: Path) -> Iterator[Verification]:
         path: the store.
 
     Raises:
-        StoreError: there is no store, or its list of iterations cannot be read.
+        StoreError: there is no store, a page of it is damaged, or its list of iterations cannot be
+            read.
         DataError: it has no finished iteration.
     """
-    with NBestStore.open(path) as store:
+    # Without comparison, since all faults are to be found.
+    with NBestStore.open(path, compare=False) as store:
+        store.verify_pages()
         iterations = store.iterations()
         if not iterations:
             raise DataError(f"the n-best store at {path} has no finished iteration yet")

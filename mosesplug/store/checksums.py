@@ -4,69 +4,57 @@ Damaged bytes may be valid numbers or text.
 
 They are stored beside the commit record of their iteration, not in the records: stores without
 checksums remain usable, older software reads stores that have them, and dropping an iteration drops
-its checksums. A value holds the checksums of records that were written together, as
-``(number, CRC-32)`` pairs of uint32 followed by a CRC-32 of these pairs, under the key::
-
-    iteration, CHECKSUMS, kind of record, kind of statistics, first number
-
-The number is the sentence of a record, or the part of an iteration's own record. CRC-32 detects
-every burst of up to 32 changed bits, at the speed of memory.
+its checksums. Their keys begin with the iteration and ``CHECKSUMS``; ``sums`` describes the rest.
+CRC-32 detects every burst of up to 32 changed bits, at the speed of memory, so a record is compared
+when a process first reads it.
 """
 
 from __future__ import annotations
 
 import itertools
-import struct
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from mosesplug.errors import StoreError
 from mosesplug.store.environment import Environment
-from mosesplug.store.records import decode_value, encode_value
+from mosesplug.store.records import corruption_error
 from mosesplug.store.state import (
     CHECKSUMS,
     COMMIT,
-    RECORD,
-    RESULT,
-    SPARSE,
+    OWN_NAMES,
     iteration_key,
     kbest_key,
     statistics_key,
 )
+from mosesplug.store.sums import (
+    OWN,
+    ComparedSums,
+    Known,
+    decode_sums,
+    encode_place,
+    encode_sums,
+    parse_place,
+)
 
 __all__ = [
-    "OWN",
     "ChecksumReport",
-    "Known",
     "check_iteration",
+    "compare_record",
+    "delete_checksums",
     "keep_checksums",
     "load_checksums",
+    "note_written",
     "put_checksums",
 ]
 
-OWN = "iterations"
-_AREAS = (OWN, "kbest", "statistics", "forest")
 _NAMES = {
     "kbest": "the record of its list",
     "statistics": "the record of its statistics",
     "forest": "the record of its search graph",
 }
-_OWN_NAMES = {
-    COMMIT: "its commit record",
-    RECORD: "its record of weights and settings",
-    RESULT: "its record of the optimizer's result",
-    SPARSE: "its record of sparse features",
-}
-_place = struct.Struct(">BII")
-_CHECKSUM = struct.Struct("<I")
-
-Known = dict[tuple[str, int], dict[int, int]]
-"""Checksums by number, for each database and kind of statistics (0 for the others)."""
+_WHAT = {"kbest": "the list", "statistics": "the statistics", "forest": "the search graph"}
 
 
 @dataclass(frozen=True)
@@ -117,11 +105,14 @@ def keep_checksums(
     for (area, kind), sums in known.items():
         if not sums:
             continue
-        pairs = np.array(sorted(sums.items()), dtype="<u4").tobytes()
-        place = _place.pack(_AREAS.index(area), kind, min(sums))
-        value = encode_value(_CHECKSUM.pack(zlib.crc32(pairs)) + pairs)
-        key = iteration_key(iteration, CHECKSUMS) + place
-        transaction.put(key, value, db=environment["iterations"])
+        key = iteration_key(iteration, CHECKSUMS) + encode_place(area, kind, min(sums))
+        transaction.put(key, encode_sums(sums), db=environment["iterations"])
+
+
+def delete_checksums(transaction: Any, environment: Environment, iteration: int, part: int) -> None:
+    """Remove the checksum of one of an open iteration's own records, if it has one."""
+    key = iteration_key(iteration, CHECKSUMS) + encode_place(OWN, 0, part)
+    transaction.delete(key, db=environment["iterations"])
 
 
 def load_checksums(transaction: Any, environment: Environment, iteration: int) -> Known:
@@ -136,39 +127,61 @@ def load_checksums(transaction: Any, environment: Environment, iteration: int) -
     if not cursor.set_range(prefix):
         return known
     for key, value in itertools.takewhile(lambda item: bytes(item[0]).startswith(prefix), cursor):
-        place = _parse_key(bytes(key)[len(prefix) :])
-        pairs = _decode(value)
-        if place is None or pairs is None:
+        place = parse_place(bytes(key)[len(prefix) :])
+        sums = decode_sums(value)
+        if place is None or sums is None:
             raise StoreError(
                 f"the n-best store at {environment.path} is damaged: the checksums of iteration "
                 f"{iteration} cannot be read. Use a copy, or start in an empty directory"
             )
-        for number, checksum in pairs:
-            known.setdefault(place, {})[number] = checksum
+        known.setdefault(place, {}).update(sums)
     return known
 
 
-def _parse_key(key: bytes) -> tuple[str, int] | None:
-    """Return database and kind of statistics, or None if the key is damaged."""
-    if len(key) != _place.size:
-        return None
-    area, kind, _ = _place.unpack(key)
-    return (_AREAS[area], kind) if area < len(_AREAS) else None
+def compare_record(
+    transaction: Any,
+    environment: Environment,
+    place: tuple[str, int],
+    iteration: int,
+    sentence: int,
+    value: Any,
+) -> None:
+    """Compare a record with its checksum, if it has one and this was not done before.
+
+    Args:
+        transaction: the read transaction.
+        environment: the store's environment.
+        place: database and kind of statistics of the record.
+        iteration: its iteration.
+        sentence: its sentence.
+        value: its bytes, or None if there is none.
+
+    Raises:
+        StoreError: the record is damaged or missing.
+    """
+    compared = environment.compared.get(iteration)
+    if compared is not None:
+        agrees = compared.compare(place, sentence, value)
+        if agrees or (agrees is None and value is None):
+            return
+    # The record may be younger than the checksums that are known, or of an iteration that was
+    # dropped and added again.
+    if compared is None or compared.transaction != transaction.id():
+        compared = ComparedSums(transaction.id())
+        compared.add(load_checksums(transaction, environment, iteration))
+        environment.compared[iteration] = compared
+        agrees = compared.compare(place, sentence, value)
+    if agrees is False:
+        why = "its record is missing" if value is None else "its checksum differs"
+        raise corruption_error(iteration, sentence, why, _WHAT[place[0]])
 
 
-def _decode(value: Any) -> list[tuple[int, int]] | None:
-    """Return numbers and checksums, or None if they are damaged."""
-    try:
-        data = decode_value(value)
-    except (ValueError, TypeError, KeyError):
-        return None
-    if not isinstance(data, bytes) or len(data) % 8 != _CHECKSUM.size:
-        return None
-    pairs = data[_CHECKSUM.size :]
-    if _CHECKSUM.pack(zlib.crc32(pairs)) != data[: _CHECKSUM.size]:
-        return None
-    found: NDArray[np.uint32] = np.frombuffer(pairs, "<u4").reshape(-1, 2)
-    return [(number, checksum) for number, checksum in found.tolist()]
+def note_written(environment: Environment, iteration: int, known: Known) -> None:
+    """Note the checksums of records that this process has just written.
+
+    Else all those of an iteration that grows would be read again after each of its parts.
+    """
+    environment.compared.setdefault(iteration, ComparedSums(-1)).add(known, compared=True)
 
 
 def check_iteration(
@@ -207,7 +220,7 @@ def check_iteration(
 def _describe_fault(place: tuple[str, int], number: int, what: str) -> tuple[int | None, str]:
     area, _ = place
     if area == OWN:
-        return None, f"{_OWN_NAMES.get(number, 'a record')} {what}"
+        return None, f"{OWN_NAMES.get(number, 'a record')} {what}"
     return number, f"{_NAMES[area]} {what}"
 
 
@@ -221,7 +234,7 @@ def _records(
         (
             (number, value)
             for number, value in _iterate_keys(transaction, environment[OWN], own, OWN)
-            if number in _OWN_NAMES
+            if number in OWN_NAMES
         ),
     )
     for area in ("kbest", "forest"):

@@ -37,8 +37,15 @@ from mosesplug.store.opening import (
     open_files,
     reject_links,
 )
+from mosesplug.store.pages import (
+    HAS_KNOWN_LAYOUT,
+    DamagedPages,
+    MissingPages,
+    check_pages,
+    read_meta,
+)
 from mosesplug.store.replacement import keep_files, remove_drafts, replace_data
-from mosesplug.store.truncation import count_missing_pages
+from mosesplug.store.sums import ComparedSums
 
 __all__ = ["Environment", "PinnedTransaction"]
 
@@ -58,6 +65,9 @@ class Environment:
         writable: whether to write; one process at a time may.
         map_size: initial address space in bytes (not disk space); it grows.
 
+    Attributes:
+        compared: checksums of iterations, and which records were compared with them.
+
     Raises:
         StoreInUse: this process has it open already.
         StoreError: there is no store, it cannot be opened, or another process writes it.
@@ -70,6 +80,7 @@ class Environment:
         self._lock: FileLock | None = None
         self._handle: Handle | None = None
         reject_links(self.path, writable=writable)
+        self.compared: dict[int, ComparedSums] = {}
         if writable:
             self._make_directory()
         elif not (self.path / "data.mdb").is_file():
@@ -82,7 +93,8 @@ class Environment:
             self._handle = share_handle(
                 self.path / "data.mdb", writable=writable, open_new=lambda: self._open(map_size)
             )
-            self._check_length(self._handle)
+            if not self._handle.databases:
+                self.check_pages(large=writable)
             self._handle.databases = self._open_databases(self._handle)
         except BaseException:
             self.close()
@@ -91,9 +103,12 @@ class Environment:
     def _open(self, map_size: int) -> Handle:
         try:
             with keep_files(self.path):
+                self._check_meta()
                 environment, is_locked = open_files(
                     self.path, writable=self.writable, map_size=map_size
                 )
+                guard = guard_table(self.path / "lock.mdb") if is_locked else None
+                key = find_key(self.path / "data.mdb")
         except (lmdb.Error, OSError) as error:
             if any(reason in str(error) for reason in _FULL):
                 raise self._translated(error) from None
@@ -103,9 +118,20 @@ class Environment:
                 f"{self.path} cannot hold an n-best store: LMDB requires a path that is text in"
                 " this locale. Use another directory"
             ) from None
-        guard = guard_table(self.path / "lock.mdb") if is_locked else None
-        key = find_key(self.path / "data.mdb")
         return Handle(environment, self.writable, guard, key, is_locked=is_locked)
+
+    def _check_meta(self) -> None:
+        """Check what LMDB believes when it opens the file."""
+        file = self.path / "data.mdb"
+        if not HAS_KNOWN_LAYOUT:
+            return
+        try:
+            with self._report_pages():
+                meta = read_meta(file)
+        except OSError:
+            return  # LMDB makes the file, or says what is wrong
+        if meta is None and not self.writable:
+            raise StoreError(f"there is no n-best store at {self.path}, or it is being created")
 
     def _make_directory(self) -> None:
         """Create the directory and LMDB's reader table in it.
@@ -138,21 +164,54 @@ class Environment:
                 f"cannot make the n-best store at {self.path}: {error.strerror}"
             ) from None
 
-    def _check_length(self, handle: Handle) -> None:
-        """Check that the data file is complete: reading past its end kills the process."""
+    def check_pages(self, *, large: bool) -> None:
+        """Check the pages of the data file, which LMDB would trust.
+
+        Args:
+            large: whether to look at the pages of large values, too: before they are copied or
+                deleted.
+
+        Raises:
+            StoreError: a page is damaged or missing.
+        """
+        while HAS_KNOWN_LAYOUT and not self._check_snapshot(large=large):
+            pass
+
+    def _check_snapshot(self, *, large: bool) -> bool:
+        """Check what is committed now; return False if it was overwritten meanwhile."""
         file = self.path / "data.mdb"
-        page_size = handle.environment.stat()["psize"]
-        pages = handle.environment.info()["last_pgno"] + 1
-        if file.stat().st_size >= pages * page_size:
-            return
-        missing = count_missing_pages(file, page_size)
-        if missing:
+        with self.reading() as transaction, self._report_pages():
+            try:
+                meta = read_meta(file, transaction.id())
+                if meta is not None:
+                    check_pages(file, meta, DATABASES, large=large)
+            except OSError as error:
+                raise StoreError(
+                    f"the n-best store at {self.path} cannot be read: {error.strerror}"
+                ) from None
+            return meta is not None
+
+    @contextmanager
+    def _report_pages(self) -> Iterator[None]:
+        """Convert the error of a damaged page.
+
+        Raises:
+            StoreError: a page is damaged or missing.
+        """
+        try:
+            yield
+        except MissingPages as error:
+            size = (self.path / "data.mdb").stat().st_size
             raise StoreError(
-                f"the n-best store at {self.path} is truncated: data.mdb has "
-                f"{file.stat().st_size} bytes, and {missing} of its {pages} pages are beyond them. "
-                "Copy it again (mosesplug nbest copy makes complete copies), or start in an empty "
-                "directory"
-            )
+                f"the n-best store at {self.path} is truncated: data.mdb has {size} bytes, and "
+                f"{error.missing} of its {error.pages} pages are beyond them. Copy it again "
+                "(mosesplug nbest copy makes complete copies), or start in an empty directory"
+            ) from None
+        except DamagedPages as error:
+            raise StoreError(
+                f"the n-best store at {self.path} is damaged: {error}. Use a copy, or start in an "
+                "empty directory"
+            ) from None
 
     def _lock_for_writing(self) -> FileLock:
         """Take the writer's lock, and write into its file who has it."""

@@ -37,8 +37,9 @@ from formats.graphs.hypergraph_reader import TAIL, HypergraphFile
 from mosesplug.errors import DataError, StoreError
 from mosesplug.features import FeatureSpace
 from mosesplug.hypergraph import Hypergraph
+from mosesplug.store.checksums import compare_record
 from mosesplug.store.environment import Environment, PinnedTransaction
-from mosesplug.store.records import align, encode_record, read_header
+from mosesplug.store.records import align, corruption_error, encode_record, read_header
 from mosesplug.store.state import OpenGraphs, OpenLists, StoreState, kbest_key
 
 __all__ = [
@@ -259,16 +260,15 @@ class StoredGraphs:
         value = self._pinned.transaction.get(
             kbest_key(iteration, sentence), db=self._environment["forest"]
         )
+        compare_record(
+            self._pinned.transaction, self._environment, ("forest", 0), iteration, sentence, value
+        )
         if value is None:
             return None
         try:
             return decode_sound_graph(self._pinned.view(value), len(self.space))
         except ValueError as error:
-            raise StoreError(
-                f"the n-best store at {self._environment.path} is damaged: the search graph of "
-                f"sentence {sentence} in iteration {iteration} is corrupt: {error}. Start in an "
-                "empty directory"
-            ) from None
+            raise corruption_error(iteration, sentence, str(error), "the search graph") from None
 
     def of_sentence(self, sentence: int) -> list[Hypergraph]:
         """Return all graphs of a sentence, the oldest first.

@@ -19,21 +19,20 @@ from formats.graphs.hypergraph_reader import HypergraphFile
 from mosesplug.errors import StoreError, StoreMismatch
 from mosesplug.features import spelled_groups
 from mosesplug.store import writing
-from mosesplug.store.checksums import keep_checksums
+from mosesplug.store.checksums import keep_checksums, put_checksums
 from mosesplug.store.claims import MOST_SENTENCES
 from mosesplug.store.environment import Environment
 from mosesplug.store.graph_records import encode_graph
 from mosesplug.store.records import encode_value
 from mosesplug.store.state import (
     GRAPHS,
-    NAMES,
     StoreState,
     iteration_key,
     kbest_key,
-    names_key,
     put_meta,
     put_sorted,
 )
+from mosesplug.store.sums import OWN
 from mosesplug.store.views import GraphReport
 
 __all__ = ["add_graphs"]
@@ -199,8 +198,7 @@ def _end(transaction: Any, environment: Environment, state: StoreState, encoder:
         "last_sentence": max(encoder.seen, default=-1),
     }
     values = {iteration_key(iteration, GRAPHS): encode_value(record)}
-    if len(sparse) > len(state.sparse):
-        key = names_key(iteration, NAMES, len(state.sparse))
-        values[key] = encode_value(sparse[len(state.sparse) :])
     put_sorted(transaction, environment["iterations"], values)
+    put_checksums(transaction, environment, iteration, OWN, values)
+    writing.put_names(transaction, environment, iteration, len(state.sparse), sparse)
     keep_checksums(transaction, environment, iteration, {("forest", 0): encoder.checksums})

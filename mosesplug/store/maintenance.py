@@ -252,6 +252,7 @@ def _iterate_records(environment: Environment) -> Iterator[tuple[str, bytes, byt
 
 def _write(environment: Environment, directory: Path) -> None:
     """Write a compact copy and sync it."""
+    environment.check_pages(large=True)
     try:
         environment.copy_to(directory)
         with (directory / _DATA).open("rb+") as file:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from mosesplug.errors import StoreError
 from mosesplug.features import FeatureSpace
 from mosesplug.large_arrays import concatenate, take_rows
+from mosesplug.store.checksums import compare_record
 from mosesplug.store.environment import Environment
 from mosesplug.store.records import (
     KbestRecord,
@@ -49,10 +50,17 @@ __all__ = [
 
 
 class Reader:
-    """Records of a read transaction; their arrays are valid until it ends."""
+    """Records of a read transaction; their arrays are valid until it ends.
 
-    def __init__(self, transaction: Any, environment: Environment) -> None:
+    Args:
+        transaction: the read transaction.
+        environment: the store's environment.
+        compare: whether to compare records with their checksums when they are first read.
+    """
+
+    def __init__(self, transaction: Any, environment: Environment, *, compare: bool = True) -> None:
         self.transaction = transaction
+        self._environment = environment if compare else None
         self._get = transaction.get
         self._cursor = transaction.cursor
         self._iterations = environment["iterations"]
@@ -61,19 +69,37 @@ class Reader:
         self._forest = environment["forest"]
 
     def record(self, iteration: int, sentence: int) -> KbestRecord | None:
-        """Return one sentence's list of one iteration, or None if there is none."""
+        """Return one sentence's list of one iteration, or None if there is none.
+
+        Raises:
+            StoreError: the record is damaged.
+        """
         buffer = self.list_bytes(iteration, sentence)
         return None if buffer is None else read_record(buffer, iteration, sentence)
 
     def list_bytes(self, iteration: int, sentence: int) -> NDArray[np.uint8] | None:
-        """Return the bytes of a sentence's list of an iteration, or None without one."""
+        """Return the bytes of a sentence's list of an iteration, or None without one.
+
+        Raises:
+            StoreError: its checksum differs.
+        """
         value = self._get(kbest_key(iteration, sentence), db=self._kbest)
+        self._compare(("kbest", 0), iteration, sentence, value)
         return None if value is None else np.frombuffer(value, np.uint8)
 
     def graph(self, iteration: int, sentence: int) -> NDArray[np.uint8] | None:
-        """Return the bytes of one sentence's search graph of one iteration, or None."""
+        """Return the bytes of one sentence's search graph of one iteration, or None.
+
+        Raises:
+            StoreError: its checksum differs.
+        """
         value = self._get(kbest_key(iteration, sentence), db=self._forest)
+        self._compare(("forest", 0), iteration, sentence, value)
         return None if value is None else np.frombuffer(value, np.uint8)
+
+    def _compare(self, place: tuple[str, int], iteration: int, sentence: int, value: Any) -> None:
+        if self._environment is not None:
+            compare_record(self.transaction, self._environment, place, iteration, sentence, value)
 
     def has(self, iteration: int, sentence: int) -> bool:
         """Return whether an iteration has a list of that sentence."""
@@ -127,6 +153,7 @@ class Reader:
             StoreError: statistics are missing or damaged.
         """
         value = self._get(statistics_key(kind.number, iteration, sentence), db=self._statistics)
+        self._compare(("statistics", kind.number), iteration, sentence, value)
         if value is None:
             raise StoreError(
                 f"the n-best store has no statistics of {kind.signature} for sentence {sentence} "

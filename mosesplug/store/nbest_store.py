@@ -16,6 +16,7 @@ from formats.graphs.hypergraph_reader import HypergraphFile
 from formats.nbest.files import NBestList
 from mosesplug.errors import StoreError
 from mosesplug.store import writing
+from mosesplug.store.checksums import note_written
 from mosesplug.store.environment import Environment
 from mosesplug.store.fingerprints import check_fingerprints
 from mosesplug.store.hash_index import HashIndex, prepare_index
@@ -42,8 +43,8 @@ class NBestStore(StoreReader):
     ``StoreError`` if the store is closed, was opened before a fork, or cannot be read.
     """
 
-    def __init__(self, environment: Environment) -> None:
-        super().__init__(environment)
+    def __init__(self, environment: Environment, *, compare: bool = True) -> None:
+        super().__init__(environment, compare=compare)
         # Columns of the sparse features, including the open iteration's; None: to be built from the
         # state. They are cached since there may be a million, and a part adds few.
         self._columns: dict[str, int] | None = None
@@ -52,7 +53,12 @@ class NBestStore(StoreReader):
 
     @classmethod
     def open(
-        cls, path: str | PathLike[str], *, writable: bool = False, map_size: int = _MAP_SIZE
+        cls,
+        path: str | PathLike[str],
+        *,
+        writable: bool = False,
+        map_size: int = _MAP_SIZE,
+        compare: bool = True,
     ) -> Self:
         """Open the store in a directory; create it if missing and ``writable``.
 
@@ -60,6 +66,8 @@ class NBestStore(StoreReader):
             path: the directory.
             writable: whether to write; one process at a time may.
             map_size: initial address space in bytes (not disk space); it grows.
+            compare: whether to compare each record with its checksum when it is first read;
+                otherwise, damaged records are read as far as they can be decoded.
 
         Raises:
             StoreError: there is no store, or it is damaged, of a newer version, already open in
@@ -67,7 +75,7 @@ class NBestStore(StoreReader):
             StoreFull: the disk is full.
         """
         environment = Environment(path, writable=writable, map_size=map_size)
-        store = cls(environment)
+        store = cls(environment, compare=compare)
         try:
             if writable:
                 with store._reading() as (_, state):
@@ -249,6 +257,7 @@ class NBestStore(StoreReader):
         # part would take time for every iteration and feature of the store.
         self._state, self._state_id = replace(state, open_lists=grown), identifier
         self._columns = ingest.sparse
+        note_written(environment, iteration, writing.collect_checksums(ingest))
         return IngestReport(
             iteration=iteration,
             sentences=ingest.n_lists,

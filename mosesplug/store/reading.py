@@ -51,8 +51,9 @@ class StoreReader:
     the newest iteration's metric.
     """
 
-    def __init__(self, environment: Environment) -> None:
+    def __init__(self, environment: Environment, *, compare: bool = True) -> None:
         self._environment = environment
+        self._compare = compare
         self._state = StoreState()
         self._state_id = -1
 
@@ -329,6 +330,14 @@ class StoreReader:
             state.select(iteration, self._environment.path)
             return list_faults(reader, state, iteration, sentence)
 
+    def verify_pages(self) -> None:
+        """Check all pages of the data file.
+
+        Raises:
+            StoreError: a page is damaged or missing.
+        """
+        self._environment.check_pages(large=True)
+
     def verify_iteration(self, iteration: int) -> ChecksumReport:
         """Compare every record of an iteration with its stored checksum.
 
@@ -336,7 +345,7 @@ class StoreReader:
             StoreError: the iteration is not in the store.
         """
         with self._environment.reading() as transaction:
-            state = load_state(transaction, self._environment)
+            state = load_state(transaction, self._environment, compare=self._compare)
             state.select(iteration, self._environment.path)
             return check_iteration(transaction, self._environment, iteration, len(state.kinds))
 
@@ -350,9 +359,11 @@ class StoreReader:
             if (identifier := transaction.id()) != self._state_id:
                 # Nobody else writes what this process has open for writing.
                 known = self._state if self._environment.writable else None
-                self._state = load_state(transaction, self._environment, known)
+                self._state = load_state(
+                    transaction, self._environment, known, compare=self._compare
+                )
                 self._state_id = identifier
-            yield Reader(transaction, self._environment), self._state
+            yield Reader(transaction, self._environment, compare=self._compare), self._state
 
     def _forget_state(self) -> None:
         """Read all iterations again, since one before the last has changed."""

@@ -243,10 +243,10 @@ def report_damage(iteration: int, sentence: int) -> Iterator[None]:
         raise corruption_error(iteration, sentence, str(error)) from None
 
 
-def corruption_error(iteration: int, sentence: int, why: str) -> StoreError:
-    """Return the error for a corrupt record."""
+def corruption_error(iteration: int, sentence: int, why: str, what: str = "the list") -> StoreError:
+    """Return the error for a corrupt record of a list, or of something else."""
     return StoreError(
-        f"the n-best store is damaged: the list of sentence {sentence} in iteration {iteration}"
+        f"the n-best store is damaged: {what} of sentence {sentence} in iteration {iteration}"
         f" is corrupt: {why}. Check the others (mosesplug nbest verify), use a copy, or start "
         "in an empty directory"
     )

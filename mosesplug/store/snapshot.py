@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 from mosesplug.errors import StoreError
+from mosesplug.store.checksums import compare_record
 from mosesplug.store.environment import Environment, PinnedTransaction
 from mosesplug.store.records import KbestRecord, read_record
 from mosesplug.store.state import COMMIT, iteration_key, kbest_key
@@ -28,15 +29,17 @@ class Snapshot:
         """Return one sentence's list of one finished iteration, or None if there is none.
 
         Raises:
-            StoreError: the snapshot is closed.
+            StoreError: the snapshot is closed, or the record is damaged.
         """
         if self._pinned is None:
             raise StoreError("the snapshot is closed")
         self._environment.check()
-        get = self._pinned.transaction.get
-        if get(iteration_key(iteration, COMMIT), db=self._environment["iterations"]) is None:
+        transaction = self._pinned.transaction
+        iterations = self._environment["iterations"]
+        if transaction.get(iteration_key(iteration, COMMIT), db=iterations) is None:
             return None
-        value = get(kbest_key(iteration, sentence), db=self._environment["kbest"])
+        value = transaction.get(kbest_key(iteration, sentence), db=self._environment["kbest"])
+        compare_record(transaction, self._environment, ("kbest", 0), iteration, sentence, value)
         if value is None:
             return None
         return read_record(self._pinned.view(value), iteration, sentence)

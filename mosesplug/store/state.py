@@ -5,13 +5,13 @@ It has iterations, feature names and fingerprints.
 Keys are fixed-width and big-endian, so that an iteration is one sorted range, appended once::
 
     meta        a name                          schema, fingerprints, kinds of statistics,
-                                                sentence ids that are texts
+                                                sentence ids that are texts, checksums of these
     iterations  iteration, part                 0 commit record, 1 caller's record, 2 its result,
                                                 3 new sparse features;
                                                 of an open iteration: 4 its sums, 5 progress,
                                                 6 and first column: new names of a part,
                                                 7 facts about its search graphs, before its lists;
-                                                8 and a place: ``checksums``
+                                                8 and a place: ``sums``
     kbest       iteration, sentence             ``records``
     statistics  kind, iteration, sentence       raw rows, one for each hypothesis of the record
     forest      iteration, sentence             ``graph_records``
@@ -24,6 +24,7 @@ some of its lists, or only search graphs.
 from __future__ import annotations
 
 import struct
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -44,6 +45,7 @@ from mosesplug.store.claims import (
 )
 from mosesplug.store.environment import Environment
 from mosesplug.store.records import decode_value, encode_value
+from mosesplug.store.sums import OWN, decode_sums, parse_place
 
 __all__ = [
     "CHECKSUMS",
@@ -51,6 +53,7 @@ __all__ = [
     "GRAPHS",
     "GROWING",
     "NAMES",
+    "OWN_NAMES",
     "PROGRESS",
     "RECORD",
     "RESULT",
@@ -80,6 +83,16 @@ checksums and dates, which they did not write.
 _PLAIN, _WITH_GRAPHS, _WITH_DOUBLES = 2, 3, 4
 
 COMMIT, RECORD, RESULT, SPARSE, GROWING, PROGRESS, NAMES, GRAPHS, CHECKSUMS = range(9)
+
+_META_SUMS = "checksums"
+
+OWN_NAMES = {
+    COMMIT: "its commit record",
+    RECORD: "its record of weights and settings",
+    RESULT: "its record of the optimizer's result",
+    SPARSE: "its record of sparse features",
+}
+"""The own records of a finished iteration, in words."""
 
 iteration_key = struct.Struct(">IB").pack
 names_key = struct.Struct(">IBI").pack
@@ -260,7 +273,11 @@ class StoreState:
 
 
 def load_state(
-    transaction: Any, environment: Environment, known: StoreState | None = None
+    transaction: Any,
+    environment: Environment,
+    known: StoreState | None = None,
+    *,
+    compare: bool = True,
 ) -> StoreState:
     """Read the state of a store.
 
@@ -269,6 +286,7 @@ def load_state(
         environment: the store's environment.
         known: an earlier state, of which at most the last finished iteration has changed since:
             those before it are not read again, which would take longer with every iteration.
+        compare: whether to compare what it reads with checksums.
 
     Raises:
         StoreError: the store is damaged, or a newer version of the software wrote it.
@@ -286,25 +304,25 @@ def load_state(
             "empty directory"
         )
     with _report_damage(environment, "its list of statistics or its fingerprints"):
-        stored = decode_value(transaction.get(b"statistics", encode_value([]), db=meta))
-        kinds = tuple(StatisticsKind(*fields) for fields in read_kinds(stored))
-        fingerprints = dict(
-            decode_value(transaction.get(b"fingerprints", encode_value({}), db=meta))
+        stored = _read_meta(transaction, environment, compare=compare)
+        kinds = tuple(
+            StatisticsKind(*fields) for fields in read_kinds(stored.get("statistics", []))
         )
+        fingerprints = dict(stored.get("fingerprints", {}))
     with _report_damage(environment, "its sentence ids"):
-        check_names(
-            ids := decode_value(transaction.get(b"sentence_ids", encode_value([]), db=meta))
-        )
+        check_names(ids := stored.get("sentence_ids", []))
     known = known or StoreState()
     n_known = len(known.iterations)
     parts: dict[int, dict[int, Any]] = {}
     names: list[str] = []
+    own = _OwnSums()
     cursor = transaction.cursor(environment["iterations"])
     cursor.set_range(iteration_key(n_known, 0))
     for key, value in cursor:
         with _report_damage(environment, "a key of its iterations"):
             iteration, part = struct.unpack_from(">IB", key)
         with _report_damage(environment, f"a record of iteration {iteration}"):
+            own.add(iteration, part, bytes(key)[5:], value)
             if part == NAMES:
                 check_names(brought := decode_value(value))
                 names += brought
@@ -316,6 +334,8 @@ def load_state(
     open_lists = open_graphs = None
     for iteration, values in parts.items():
         with _report_damage(environment, f"a record of iteration {iteration}"):
+            if compare:
+                own.compare(iteration)
             if iteration != len(records) + 1 or open_lists or open_graphs:
                 raise ValueError(f"iteration {len(records) + 1} has no record")
             if GRAPHS in values:
@@ -364,6 +384,48 @@ def load_state(
     )
 
 
+def _read_meta(transaction: Any, environment: Environment, *, compare: bool) -> dict[str, Any]:
+    """Return the values of ``meta`` by name.
+
+    Raises:
+        ValueError: one cannot be read, or its checksum differs.
+    """
+    items = {
+        bytes(key).decode(): bytes(value) for key, value in transaction.cursor(environment["meta"])
+    }
+    for name, checksum in decode_value(items.pop(_META_SUMS, encode_value({}))).items():
+        if compare and zlib.crc32(items.get(name, b"")) != checksum:
+            raise ValueError(f"the checksum of {name} differs")
+    return {name: decode_value(value) for name, value in items.items()}
+
+
+@dataclass
+class _OwnSums:
+    """Checksums of iterations' own records: those stored, and those of what is there.
+
+    They are by iteration, then by kind (the first column of names, else 0) and part.
+    """
+
+    stored: dict[int, dict[tuple[int, int], int]] = field(default_factory=dict)
+    found: dict[int, dict[tuple[int, int], int]] = field(default_factory=dict)
+
+    def add(self, iteration: int, part: int, rest: bytes, value: Any) -> None:
+        """Add a record, or checksums; ``rest`` is the end of its key."""
+        if part != CHECKSUMS:
+            kind = int.from_bytes(rest)
+            self.found.setdefault(iteration, {})[kind, part] = zlib.crc32(value)
+        elif (place := parse_place(rest)) is not None and place[0] == OWN:
+            for number, checksum in (decode_sums(value) or {}).items():
+                self.stored.setdefault(iteration, {})[place[1], number] = checksum
+
+    def compare(self, iteration: int) -> None:
+        """Raise ValueError if a record of an iteration is damaged or missing."""
+        found = self.found.get(iteration, {})
+        for (kind, part), checksum in self.stored.get(iteration, {}).items():
+            if found.get((kind, part)) != checksum:
+                raise ValueError(f"{OWN_NAMES.get(part, 'a record')} has another checksum")
+
+
 @contextmanager
 def _report_damage(environment: Environment, what: str) -> Iterator[None]:
     """Errors of decoding what a store holds, as one message."""
@@ -399,8 +461,12 @@ def put_meta(
     stored = decode_value(transaction.get(b"schema", encode_value(0), db=meta))
     needed = _WITH_DOUBLES if doubles else _WITH_GRAPHS if graphs else _PLAIN
     schema = max(stored, needed)
+    sums = decode_value(transaction.get(_META_SUMS.encode(), encode_value({}), db=meta))
     for name, value in {"schema": schema, **values}.items():
-        transaction.put(name.encode(), encode_value(value), db=meta)
+        encoded = encode_value(value)
+        sums[name] = zlib.crc32(encoded)
+        transaction.put(name.encode(), encoded, db=meta)
+    transaction.put(_META_SUMS.encode(), encode_value(sums), db=meta)
 
 
 def put_sorted(transaction: Any, database: Any, items: Mapping[bytes, bytes]) -> None:

@@ -10,14 +10,20 @@ the next lists are added.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from formats.nbest.files import NBestList
 from mosesplug.errors import DataError, StoreError, StoreMismatch
-from mosesplug.store.checksums import OWN, keep_checksums, load_checksums, put_checksums
+from mosesplug.store.checksums import (
+    delete_checksums,
+    keep_checksums,
+    load_checksums,
+    put_checksums,
+)
 from mosesplug.store.claims import MOST_SENTENCES
 from mosesplug.store.environment import Environment
 from mosesplug.store.merge import Reader
@@ -41,6 +47,7 @@ from mosesplug.store.state import (
     put_sorted,
     statistics_key,
 )
+from mosesplug.store.sums import OWN, Known
 
 if TYPE_CHECKING:
     # Loads Numba, which reading a store does not need.
@@ -51,12 +58,14 @@ __all__ = [
     "AHEAD_BYTES",
     "TRANSACTION_BYTES",
     "check_next",
+    "collect_checksums",
     "delete_iteration",
     "delete_prefix",
     "enlarge",
     "ingest_blocks",
     "put_finished",
     "put_lists",
+    "put_names",
     "put_part",
     "put_result",
     "read_kind_of_parts",
@@ -191,11 +200,15 @@ def _put_records(transaction: Any, environment: Environment, ingest: Ingest) -> 
 def put_lists(transaction: Any, environment: Environment, ingest: Ingest) -> None:
     """Store the records that ``ingest`` holds, and the checksums of all of its lists."""
     _put_records(transaction, environment, ingest)
-    checksums = {
+    keep_checksums(transaction, environment, ingest.iteration, collect_checksums(ingest))
+
+
+def collect_checksums(ingest: Ingest) -> Known:
+    """Return the checksums of the records of all lists of ``ingest``."""
+    return {
         ("kbest", 0): ingest.checksums,
         ("statistics", ingest.kind.number): ingest.checksums_of_statistics,
     }
-    keep_checksums(transaction, environment, ingest.iteration, checksums)
 
 
 def put_part(
@@ -207,6 +220,7 @@ def put_part(
     if state.open_graphs:
         key = iteration_key(grown.iteration, GRAPHS)
         transaction.delete(key, db=environment["iterations"])
+        delete_checksums(transaction, environment, grown.iteration, GRAPHS)
     n_before = len((state.open_lists or state.open_graphs or state).sparse)
     values = {
         iteration_key(grown.iteration, GROWING): encode_value(
@@ -214,10 +228,21 @@ def put_part(
         ),
         iteration_key(grown.iteration, PROGRESS): progress,
     }
-    if len(grown.sparse) > n_before:
-        names = list(grown.sparse[n_before:])
-        values[names_key(grown.iteration, NAMES, n_before)] = encode_value(names)
     put_sorted(transaction, environment["iterations"], values)
+    put_checksums(transaction, environment, grown.iteration, OWN, values)
+    put_names(transaction, environment, grown.iteration, n_before, grown.sparse)
+
+
+def put_names(
+    transaction: Any, environment: Environment, iteration: int, n_before: int, names: Sequence[str]
+) -> None:
+    """Store the names of sparse features after the first ``n_before``, if there are any."""
+    if len(names) > n_before:
+        value = encode_value(list(names[n_before:]))
+        key = names_key(iteration, NAMES, n_before)
+        transaction.put(key, value, db=environment["iterations"])
+        sums: Known = {(OWN, n_before): {NAMES: zlib.crc32(value)}}
+        keep_checksums(transaction, environment, iteration, sums)
 
 
 def put_finished(
@@ -232,6 +257,7 @@ def put_finished(
         # Graphs of an interrupted run.
         delete_prefix(transaction, environment["forest"], kbest_key(grown.iteration, 0)[:4])
         checksums.pop(("forest", 0), None)
+    checksums = {place: sums for place, sums in checksums.items() if place[0] != OWN}
     parts = {
         COMMIT: encode_value(_sums(grown) | {"date": _now()}),
         RECORD: record,

@@ -87,7 +87,7 @@ def owner(name: str, key: bytes) -> tuple[int, int | None]:
 
 
 def checked(path: Path) -> dict[int, ChecksumReport]:
-    with NBestStore.open(path) as store:
+    with NBestStore.open(path, compare=False) as store:
         return {number: store.verify_iteration(number) for number in (1, 2)}
 
 

@@ -307,7 +307,7 @@ def test_a_newer_store_is_rejected(tmp_path: Path) -> None:
 def test_other_files_are_rejected(tmp_path: Path) -> None:
     tmp_path.joinpath("data.mdb").write_bytes(b"not a database" * 1000)
     for writable in (False, True):
-        with pytest.raises(StoreError, match="cannot be opened"):
+        with pytest.raises(StoreError, match="not an LMDB file"):
             NBestStore.open(tmp_path, writable=writable)
     tmp_path.joinpath("file").touch()
     with pytest.raises(StoreError, match="cannot make the n-best store"):

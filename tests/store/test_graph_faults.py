@@ -147,9 +147,9 @@ def test_faults_of_graphs(tmp_path: Path) -> None:
         write_value(
             tmp_path, b"forest", key, whole[: at[name]] + new + whole[at[name] + len(new) :]
         )
-        with NBestStore.open(tmp_path) as store:
+        with NBestStore.open(tmp_path, compare=False) as store:
             (said,) = store.faults(1, 2)
             assert fault in said
     write_value(tmp_path, b"forest", key, whole[:-40])
-    with NBestStore.open(tmp_path) as store:
+    with NBestStore.open(tmp_path, compare=False) as store:
         assert store.faults(1, 2)[0].startswith("its search graph cannot be read")

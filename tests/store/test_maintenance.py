@@ -13,6 +13,7 @@ import pytest
 
 from mosesplug.store import NBestStore
 from mosesplug.store.records import KbestRecord, encode_record
+from mosesplug.store.state import CHECKSUMS
 from tests.store.toys import Hypothesis, ToyMetric, make_list
 
 REFERENCES = ((b"a b", b"c"),)
@@ -39,6 +40,8 @@ def make(path: Path, *metrics: ToyMetric) -> Path:
 
 
 def changed(path: Path, name: str, key: bytes, change: Callable[[bytes], bytes | None]) -> None:
+    """Change a record of a store without checksums, as version 0.1 wrote it."""
+    forget_checksums(path)
     with lmdb.open(str(path), max_dbs=8, sync=False) as raw:
         database = raw.open_db(name.encode(), create=False)
         with raw.begin(write=True) as transaction:
@@ -47,6 +50,14 @@ def changed(path: Path, name: str, key: bytes, change: Callable[[bytes], bytes |
                 transaction.delete(key, db=database)
             else:
                 transaction.put(key, value, db=database)
+
+
+def forget_checksums(path: Path) -> None:
+    with lmdb.open(str(path), max_dbs=8, sync=False) as raw, raw.begin(write=True) as transaction:
+        iterations = raw.open_db(b"iterations", transaction, create=False)
+        for key in [key for key, _ in transaction.cursor(iterations) if key[4] == CHECKSUMS]:
+            transaction.delete(key, db=iterations)
+        transaction.delete(b"checksums", db=raw.open_db(b"meta", transaction, create=False))
 
 
 def edited(**arrays: Any) -> Callable[[bytes], bytes]:

@@ -13,6 +13,7 @@ import pytest
 
 from mosesplug.errors import StoreError
 from mosesplug.store import NBestStore
+from tests.store.test_maintenance import forget_checksums
 from tests.store.toys import Hypothesis, ToyMetric, make_list
 
 DATE = "2020-02-02T20:20:02+00:00"
@@ -123,6 +124,7 @@ def test_invalid_references_are_reported(tmp_path: Path) -> None:
     with lmdb.open(str(tmp_path), max_dbs=8) as raw, raw.begin(write=True) as transaction:
         kbest = raw.open_db(b"kbest", transaction, create=False)
         assert transaction.delete(struct.pack(">II", 1, 1), db=kbest)
+    forget_checksums(tmp_path)
     with (
         NBestStore.open(tmp_path) as store,
         pytest.raises(StoreError, match="sentence 1 refers to iteration 1"),
@@ -158,7 +160,9 @@ def test_an_open_iteration_on_disk(tmp_path: Path) -> None:
     iterations = before[b"iterations"]
     keys = [key[4:] for key in iterations if key.startswith(struct.pack(">I", 2))]
     assert keys[:4] == [b"\4", b"\5", b"\6" + struct.pack(">I", 1), b"\6" + struct.pack(">I", 2)]
-    assert [key[0] for key in keys[4:]] == [8] * 6  # of each part, lists and statistics
+    # Of sums and progress, of names by their first column, and of each part, lists and statistics.
+    areas = [(key[0], key[1], int.from_bytes(key[2:6])) for key in keys[4:]]
+    assert areas == [(8, 0, 0), (8, 0, 1), (8, 0, 2), *[(8, 1, 0)] * 3, *[(8, 2, 0)] * 3]
     assert msgpack.unpackb(iterations[struct.pack(">IB", 2, 5)]) == {"done": 2}
     assert msgpack.unpackb(iterations[struct.pack(">IBI", 2, 6, 2)]) == ["s_c"]
     with NBestStore.open(tmp_path, writable=True) as store:
@@ -186,6 +190,7 @@ def test_a_store_of_the_first_schema_can_be_used(tmp_path: Path) -> None:
     with lmdb.open(str(tmp_path), max_dbs=8) as raw, raw.begin(write=True) as transaction:
         meta = raw.open_db(b"meta", transaction, create=False)
         transaction.put(b"schema", msgpack.packb(1), db=meta)
+    forget_checksums(tmp_path)
     with NBestStore.open(tmp_path) as store:
         assert store.tuning_set().n_hyps == 1
         assert store.open_iteration() is None
