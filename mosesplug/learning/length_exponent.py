@@ -13,8 +13,8 @@ tries random ``x`` and weights.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,59 +44,124 @@ CLOSE = 0.02
 """Half the width of what is close, as a share of the range."""
 
 
-def learn_exponent(
-    learn: Callable[[Floats | None], LearnFunction],
-    scale: LengthScale,
-) -> LearnFunction:
+@dataclass
+class _Search:
+    """The best solution of each exponent that was tried.
+
+    Attributes:
+        problem: whose features are divided.
+        scale: the exponents.
+        seed: of the random choices of each learning.
+    """
+
+    problem: Problem
+    scale: LengthScale
+    seed: int
+    found: dict[float, Solution] = field(default_factory=dict)
+
+    def score_at(self, exponent: float, learn: LearnFunction) -> float:
+        """Learn with an exponent, and return its best score so far."""
+        divided = self.scale.divide(self.problem, exponent)
+        own = learn(divided, np.random.default_rng(self.seed), no_progress)
+        if exponent not in self.found or own.score > self.found[exponent].score:
+            self.found[exponent] = own
+        return self.found[exponent].score
+
+    @property
+    def best_exponent(self) -> float:
+        """The exponent of the best score, the smallest one in a tie."""
+        return max(sorted(self.found), key=lambda each: self.found[each].score)
+
+    @property
+    def best(self) -> Solution:
+        """The solution of the best score."""
+        return self.found[self.best_exponent]
+
+    def nearest_weights(self, exponent: float) -> Floats:
+        """Return the weights of the nearest exponent, scaled so that features weigh as much."""
+        nearest = min(sorted(self.found), key=lambda each: abs(each - exponent))
+        weights = self.found[nearest].weights.copy()
+        if not self.scale.columns.all():  # else all scores change by one factor
+            length = np.log(self.scale.lengths(self.problem.tuning_set)).mean()
+            weights[self.scale.columns] *= np.exp((exponent - nearest) * length)
+        return weights if self.problem.bounds is None else self.problem.bounds.project(weights)
+
+
+class ExponentLearner(Protocol):
+    """Makes functions that find the weights of one exponent."""
+
+    @property
+    def has_restarts(self) -> bool:
+        """Whether the algorithm starts from random points, too."""
+
+    def __call__(self, start: Floats | None, *, nearby: bool = False) -> LearnFunction:
+        """Return a function that finds weights.
+
+        Args:
+            start: where it starts; None: from the given weights.
+            nearby: search without restarts, if the algorithm has some.
+        """
+
+
+def learn_exponent(learn: ExponentLearner, scale: LengthScale) -> LearnFunction:
     """Return a function that finds the exponent and the weights of a problem.
 
-    The result has the best score of all exponents that were tried, the smallest one in a tie.
+    The result has the best score of all exponents that were tried, the smallest one in a tie. An
+    algorithm with restarts has them at the first exponent, at the best one of the grid and at the
+    result. At others, it searches near the weights of the nearest exponent.
 
     Args:
-        learn: from starting weights, or None for the given ones, to a function that finds weights.
+        learn: finds the weights of an exponent.
         scale: the exponents.
     """
 
     def search(problem: Problem, rng: np.random.Generator, progress: Progress) -> Solution:
-        seed = int(rng.integers(1 << 62))
-        found: dict[float, Solution] = {}
+        tried = _Search(problem, scale, int(rng.integers(1 << 62)))
         width, total = scale.high - scale.low, GRID + SECTIONS + 2
 
-        def score_at(exponent: float, start: Floats | None = None) -> float:
+        def score_at(exponent: float) -> float:
             exponent = min(max(float(exponent), scale.low), scale.high)
-            if exponent not in found or start is not None:
-                divided = scale.divide(problem, exponent)
-                own = learn(start)(divided, np.random.default_rng(seed), no_progress)
-                if exponent not in found or own.score > found[exponent].score:
-                    found[exponent] = own
-                progress(min(len(found), total), total, "exponents")
-            return found[exponent].score
+            if exponent not in tried.found:
+                if learn.has_restarts and tried.found:
+                    near = tried.nearest_weights(exponent)
+                    for start in (None, near):
+                        tried.score_at(exponent, learn(start, nearby=True))
+                else:
+                    tried.score_at(exponent, learn(None))
+                progress(min(len(tried.found), total), total, "exponents")
+            return tried.found[exponent].score
 
-        def best() -> float:
-            return max(sorted(found), key=lambda each: found[each].score)
+        def move() -> None:
+            for _ in range(_MOVES):
+                solution = tried.best
+                near, score = _move_exponent(problem, scale, solution.weights, tried.best_exponent)
+                if score <= solution.score:
+                    break
+                if tried.score_at(near, learn(solution.weights, nearby=True)) <= score:
+                    # The algorithm ends lower from there: what was found by x alone counts.
+                    tried.found[near] = replace(solution, score=score)
+
+        def learn_thoroughly() -> bool:
+            """Return whether more restarts find better weights for the best exponent."""
+            before = tried.best
+            again = learn(before.weights) if learn.has_restarts else None
+            return again is not None and tried.score_at(tried.best_exponent, again) > before.score
 
         for exponent in np.linspace(scale.low, scale.high, GRID if width > 0.0 else 1):
             score_at(float(exponent))
         if width > 0.0:
-            _narrow(score_at, best(), width / (GRID - 1), scale)
-            for _ in range(_MOVES):
-                middle = best()
-                solution = found[middle]
-                near, score = _move_exponent(problem, scale, solution.weights, middle)
-                if score <= solution.score:
-                    break
-                score_at(near, solution.weights)
-                if found[near].score <= solution.score:
-                    # The algorithm ends lower from there: what was found by x alone counts.
-                    found[near] = replace(solution, score=score)
-        exponent = best()
+            learn_thoroughly()
+            _narrow(score_at, tried.best_exponent, width / (GRID - 1), scale)
+            move()
+            if learn_thoroughly():
+                move()
         history: tuple[Mapping[str, Any], ...] = tuple(
-            {"exponent": each, "score": found[each].score} for each in sorted(found)
+            {"exponent": each, "score": tried.found[each].score} for each in sorted(tried.found)
         )
         return replace(
-            found[exponent],
-            history=(*history, *found[exponent].history),
-            length_exponent=exponent,
+            tried.best,
+            history=(*history, *tried.best.history),
+            length_exponent=tried.best_exponent,
         )
 
     return search

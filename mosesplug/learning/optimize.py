@@ -235,13 +235,28 @@ def _learner_of(
 ) -> LearnFunction:
     """Return a function that finds the weights, and the length exponent if any."""
 
-    def learn(start: NDArray[np.float64] | None) -> LearnFunction:
-        given = data.start.weights if start is None else start
-        return make_learner(optimizer, given, settings.sharding)
-
+    learner = _Learner(optimizer, data.start.weights, settings.sharding)
     if data.domains is not None:
-        return data.domains.center_weights(learn(None))
-    return learn(None) if data.lengths is None else learn_exponent(learn, data.lengths)
+        return data.domains.center_weights(learner(None))
+    return learner(None) if data.lengths is None else learn_exponent(learner, data.lengths)
+
+
+@dataclass(frozen=True)
+class _Learner:
+    """Makes functions that find weights; see ``ExponentLearner``."""
+
+    optimizer: Optimizer
+    start: NDArray[np.float64]
+    sharding: Sharding | None
+
+    @property
+    def has_restarts(self) -> bool:
+        return self.optimizer.search_nearby() is not None
+
+    def __call__(self, start: NDArray[np.float64] | None, *, nearby: bool = False) -> LearnFunction:
+        own = self.optimizer.search_nearby() if nearby else None
+        given = self.start if start is None else start
+        return make_learner(own or self.optimizer, given, self.sharding)
 
 
 def make_learner(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copyreg
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -156,6 +156,17 @@ class Optimizer:
             self.require_bounds()
         return self.algorithm.optimize(problem, initial, rng, self.options, progress)
 
+    def search_nearby(self) -> Optimizer | None:
+        """Return the algorithm with a short polish and no restarts; None if it has none."""
+        options = cast(Any, self.options)
+        known = {each.name for each in fields(options)}
+        if "restarts" not in known:
+            return None
+        settings = {"restarts": 0}
+        if "polish" in known:
+            settings["polish"] = min(SHORT_POLISH, options.polish)
+        return replace(self, options=replace(options, **settings))
+
     @property
     def is_online(self) -> bool:
         """Whether the algorithm learns from mini-batches."""
@@ -203,6 +214,9 @@ class Optimizer:
             )
         return self.algorithm.learner(self.options)
 
+
+SHORT_POLISH = 4
+"""Failed perturbations that end a search near good weights."""
 
 _MODULES = {
     "mert": "batch.mert.mert",

@@ -16,6 +16,7 @@ from formats.weights.any_format import read_weights
 from mosesplug.cli.main import main
 from mosesplug.errors import DataError, UsageError
 from mosesplug.learning.lengths import spell_exponent
+from mosesplug.optimizers.registry import Optimizer
 from mosesplug.settings.lengths import LengthRange, parse_length_range
 
 pytestmark = pytest.mark.usefixtures("few_restarts")
@@ -332,3 +333,18 @@ def test_rerank_of_the_api() -> None:
     fit = fit_lists()
     assert fit.length_exponent is not None
     assert "; scores are divided by words**" in repr(fit)
+
+
+def test_restarts_at_few_exponents(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most exponents are searched near the weights of others: no restarts, a short polish."""
+    optimize = Optimizer.optimize
+    restarts: list[int] = []
+
+    def count(self: Optimizer, *arguments: Any) -> Any:
+        restarts.append(self.values["restarts"])
+        return optimize(self, *arguments)
+
+    monkeypatch.setattr(Optimizer, "optimize", count)
+    fit_lists(options={"restarts": 2})
+    assert 1 <= sum(map(bool, restarts)) <= 4
+    assert len(restarts) >= 30

@@ -150,8 +150,7 @@ class Wer(WordMetric):
     def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
         """Return 1 minus error rates of ``[..., 2]`` totals, float64 ``[...]``, at most 1."""
         totals = check_totals(self.name, self.n_statistics, totals)
-        errors, reference_length = np.moveaxis(totals, -1, 0)
-        return np.asarray(1.0 - divide_errors(errors, reference_length))
+        return np.asarray(1.0 - divide_errors(totals[..., 0], totals[..., 1]))
 
 
 @dataclass(frozen=True)
