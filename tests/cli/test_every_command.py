@@ -7,6 +7,7 @@ output is data write it unchanged into pipes.
 from __future__ import annotations
 
 import csv
+import importlib
 import json
 import re
 import shutil
@@ -20,6 +21,7 @@ from rich.cells import cell_len
 
 from mosesplug.cli import application
 from mosesplug.cli.main import main
+from mosesplug.cli.moses.install import PEERS
 from tests.cli.inspect.test_forest import NAMES, edge
 from tests.cli.terminal import run_on_terminal
 from tests.cli.test_help import commands
@@ -174,6 +176,21 @@ def test_control_characters_do_not_reach_a_terminal(
     code, shown = run_on_terminal(CALLS[command].split(), monkeypatch, capfd)
     _check_harmless(OWN_CODES.sub(b"", shown))
     assert code == (1 if command in {"tune", "mert-moses", "tell"} else 0), shown
+
+
+@pytest.mark.parametrize(
+    ("module", "function"),
+    sorted({entry for launchers in PEERS.values() for entry in launchers.values()}),
+)
+def test_other_programs_escape_their_messages(
+    module: str, function: str, directory: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        getattr(importlib.import_module(module), function)([HOSTILE.decode("utf-8", "ignore")])
+    assert end.value.code
+    output, messages = capfd.readouterr()
+    assert output == ""
+    assert not HARMFUL.findall(messages)
 
 
 @pytest.mark.parametrize("command", [*CALLS])

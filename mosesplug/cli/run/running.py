@@ -8,15 +8,17 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from mosesplug.api.tune import run_plan
 from mosesplug.cli.run.progress import Reporter, list_iterations
 from mosesplug.cli.shared.compiling import watch_compiling
 from mosesplug.cli.shared.output import print_json
+from mosesplug.cli.shared.streams import STDOUT, discard_stdout
 from mosesplug.cli.shared.tables import format_score, print_blocks
 from mosesplug.evaluation.error_rates import explain_signature
 from mosesplug.reporting.tables import Block, TextTable, tabulate_spreads
-from mosesplug.settings.configuration import RunPlan
+from mosesplug.settings.configuration import Configuration, RunPlan
 from mosesplug.tuning.events import Note
 from mosesplug.tuning.repeats.result import SeveralResult
 from mosesplug.tuning.repeats.scores import FinishedRun
@@ -117,8 +119,21 @@ def run(plan: RunPlan, notes: Sequence[str] = (), *, as_json: bool = False) -> N
     if as_json:
         print_json({"output": str(path), **json.loads(workspace.summary.read_bytes())})
     elif not is_quiet:
-        print_blocks(list_iterations(result) if isinstance(result, Result) else list_runs(result))
-        what = "configuration" if writes_moses_ini(configuration) else "weights"
-        print(f"tuned {what}: {path}")
-        if configuration.domains is not None:
-            print(f"of each domain: {path.parent / 'domain.LABEL.'}{path.name}")
+        try:
+            _print_result(result, configuration, path)
+            sys.stdout.flush()
+        except OSError as error:
+            if error.filename != STDOUT:
+                raise
+            # The run has its result in files.
+            discard_stdout()
+            lost = f"{error}: the table is not printed; {workspace.summary} has its numbers"
+            reporter(Note(lost, is_warning=True))
+
+
+def _print_result(result: Result | SeveralResult, configuration: Configuration, path: Path) -> None:
+    print_blocks(list_iterations(result) if isinstance(result, Result) else list_runs(result))
+    what = "configuration" if writes_moses_ini(configuration) else "weights"
+    print(f"tuned {what}: {path}")
+    if configuration.domains is not None:
+        print(f"of each domain: {path.parent / 'domain.LABEL.'}{path.name}")

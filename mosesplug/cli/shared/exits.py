@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
 from typing import Any
 
-from mosesplug.cli.shared.streams import discard_stdout, standard_streams
+from mosesplug.cli.shared.streams import STDOUT, discard_stdout, standard_streams
 from mosesplug.errors import MosesplugError, UsageError
 
 __all__ = ["TUNING_CONTINUES", "TerminationSignal", "exit_code", "raise_on_signals"]
@@ -189,6 +189,8 @@ def _run(program: str, action: Callable[[], None], after_interrupt: str) -> int:
             discard_stdout()
         message, code = known
         if remedy := _remedy(error):
+            if isinstance(error, OSError) and error.filename == STDOUT:
+                after_interrupt = ""  # the work is done
             message = f"{message}. {remedy} {after_interrupt}".strip()
         return _report(program, message, code)
     return code

@@ -20,7 +20,10 @@ from typing import Any, TextIO, cast
 
 from mosesplug.escapes import escape_controls
 
-__all__ = ["control_stream", "discard_stdout", "standard_streams"]
+__all__ = ["STDOUT", "control_stream", "discard_stdout", "standard_streams"]
+
+STDOUT = "stdout"
+"""The file name in errors of stdout."""
 
 _MODES = (os.O_WRONLY, os.O_RDONLY, os.O_WRONLY)
 """How closed descriptors 0, 1 and 2 are opened: reading and output fail, messages are dropped."""
@@ -70,6 +73,20 @@ class _Output(_ShownText):
         super().__init__(stream, name)
         # Once, since programs compare it with other outputs.
         self.buffer = _Bytes(stream, name) if hasattr(stream, "buffer") else None
+        self._is_dropped = False
+
+    def drop(self) -> None:
+        """Drop what is buffered, and all output from now on."""
+        self._is_dropped = True
+
+    def write(self, text: str) -> int:
+        """Write a text; return its length."""
+        return len(text) if self._is_dropped else super().write(text)
+
+    def flush(self) -> None:
+        """Write what is buffered."""
+        if not self._is_dropped:
+            super().flush()
 
 
 class _Bytes:
@@ -156,7 +173,7 @@ def _prepare(stdin: Any, stdout: Any, stderr: Any) -> tuple[TextIO, TextIO, Text
             # Escape characters that the encoding lacks.
             stream.reconfigure(errors="backslashreplace")
     if not isinstance(stdout, _ShownText):
-        stdout = _Output(stdout, "stdout")
+        stdout = _Output(stdout, STDOUT)
     if not isinstance(stderr, _ShownText):
         stderr = _Messages(stderr, "stderr")
     return stdin, cast("TextIO", stdout), cast("TextIO", stderr)
@@ -173,7 +190,10 @@ def _open_closed_descriptors() -> None:
 
 def discard_stdout() -> None:
     """Drop what stdout has buffered and cannot write, which Python would try again at exit."""
-    stream = control_stream(sys.stdout)
+    output: Any = sys.stdout
+    if isinstance(output, _Output):
+        output.drop()
+    stream = control_stream(output)
     if stream is not sys.__stdout__:
         return
     target = os.open(os.devnull, os.O_WRONLY)

@@ -81,6 +81,20 @@ def test_tune_without_stderr(toy_files: list[str], tmp_path: Path) -> None:
     assert output.endswith(f"tuned configuration: {tmp_path}/w/moses.ini\n")
 
 
+@pytest.mark.parametrize("redirection", [">&-", ">/dev/full", "| true"])
+def test_tune_without_stdout(redirection: str, toy_files: list[str], tmp_path: Path) -> None:
+    """The result of a run is in files; a document that was asked for is not."""
+    words = [*toy_files, "--nbest=5", "--max-iterations=1", "--threads=1"]
+    code, _, error = run_with_streams(redirection, "tune", *words, f"--working-dir={tmp_path}/w")
+    assert code == 0
+    assert "the table is not printed" in error
+    assert (tmp_path / "w" / "moses.ini").is_file()
+    words += [f"--working-dir={tmp_path}/w", "--continue", "--json", "--quiet"]
+    code, _, error = run_with_streams(redirection, "tune", *words)
+    assert (code == 0) == (redirection == "| true")  # the code of the reader
+    assert "--continue" not in error
+
+
 def test_a_reader_that_ends_is_no_error_to_report() -> None:
     code, output, error = run_with_streams("| head -c 1", "algorithms", "--json")
     assert (code, output, error) == (0, "[", "")
