@@ -110,7 +110,8 @@ def rerank(
     Args:
         lists: the lists: an ``NBest``, a file, a data frame, or nested lists, as for ``optimize``.
         weights: those of all dense and all added features: a mapping, such as ``fit.weights``; a
-            vector of the dense ones; a file of any format; or a text ``"lm=0.5 tm=0.3"``. Sparse
+            vector of the dense ones; a file of any format; a working directory, for its result; or
+            a text ``"lm=0.5 tm=0.3"``. Sparse
             weights that are missing count as 0.
         sparse_weights: a file of sparse weights, which replace those of ``weights``.
         add_features: additional features by name: a value for each hypothesis, or several, in the

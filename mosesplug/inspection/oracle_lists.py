@@ -16,7 +16,7 @@ from formats.weights.any_format import WeightFile
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.inspection.importing import open_as_store
-from mosesplug.inspection.run import open_run
+from mosesplug.inspection.run import choose_run, open_run
 from mosesplug.learning.data import read_data
 from mosesplug.learning.lengths import find_recorded_length, make_length_scale
 from mosesplug.learning.lists.blocks import find_dense_features
@@ -34,7 +34,6 @@ from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
 from mosesplug.settings.scores import parse_score_sources
 from mosesplug.store import NBestStore
-from mosesplug.tuning.workdir.stores import find_run
 from mosesplug.tuning_set import TuningSet
 
 __all__ = ["ListOracle", "OracleLists", "RankedLists", "open_oracle_lists", "rank_lists"]
@@ -109,7 +108,7 @@ def open_oracle_lists(
     if len(places) == 1 and Path(places[0]).is_dir():
         if (option := replace(settings, scores=(), ids=None).first_given) is not None:
             raise UsageError(f"--{option} requires n-best lists: a store has its own features")
-        with open_as_store(find_run(Path(places[0])), references, threads=threads) as place:
+        with open_as_store(choose_run(Path(places[0])), references, threads=threads) as place:
             learning = LearningSettings(
                 store=place,
                 metric=metric,

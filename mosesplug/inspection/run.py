@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     # Importing metrics loads Numba, which showing one sentence does not need.
     from mosesplug.metrics.protocol import Metric
 
-__all__ = ["StoredRun", "open_run"]
+__all__ = ["StoredRun", "choose_run", "open_run"]
 
 
 @dataclass(frozen=True)
@@ -149,6 +150,20 @@ class StoredRun:
         return Weights.of_vector(self.space, found.weights)
 
 
+def choose_run(path: Path) -> Path:
+    """Return the directory of a single run; note which of several it is.
+
+    Raises:
+        UsageError: none of several runs is the result.
+    """
+    run = find_run(path)
+    if run != path:
+        logging.getLogger("mosesplug").warning(
+            "note: %s holds several runs: this is %s, whose weights are the result", path, run
+        )
+    return run
+
+
 @contextmanager
 def open_run(
     path: Path, *, with_lists: bool = False, opened: NBestStore | None = None
@@ -167,7 +182,7 @@ def open_run(
         DataError: it has no finished iteration, or no hypotheses, or ``summary.json`` beside it is
             damaged.
     """
-    with open_run_store(find_run(path), with_lists=with_lists, opened=opened) as (place, store):
+    with open_run_store(choose_run(path), with_lists=with_lists, opened=opened) as (place, store):
         records = store.iterations()
         summary = _find_summary(place)
         names, weights, origin = _read_result(records, place, summary)

@@ -9,13 +9,13 @@ from formats.graphs.hypergraph import hypergraph_names
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import spelled_groups
 from mosesplug.forest.n_best import GraphFeatures
+from mosesplug.inspection.run import choose_run
 from mosesplug.learning.weighted_graphs import GraphWeights, WeightedGraph
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.graphs.decoder import find_graph_store
 from mosesplug.tuning.graphs.features import UNTUNED, read_configured_features
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import read_start
-from mosesplug.tuning.workdir.stores import find_run
 from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = ["read_stored_graphs"]
@@ -37,7 +37,7 @@ def read_stored_graphs(
         StoreError: it cannot be read.
         DataError: the iteration does not exist or has no graphs, or a feature has no weight.
     """
-    place = find_graph_store(find_run(path))
+    place = find_graph_store(choose_run(path))
     if place is None:
         raise UsageError(f"there is no store in {path}")
     with NBestStore.open(place) as store:

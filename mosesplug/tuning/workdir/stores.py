@@ -36,7 +36,7 @@ def find_store(path: Path) -> Path:
     if path.is_dir() and find_nbest_lists(path):
         raise StoreError(
             f"{path} holds lists of mert-moses.pl, and no n-best store. Make one: mosesplug nbest"
-            f" import {path} {path.name}.lmdb --refs REFERENCES"
+            f" import --refs REFERENCES {path} {path.name}.lmdb"
         )
     raise StoreError(
         f"there is no n-best store at {path}: name a working directory of mosesplug, or the "
