@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -46,7 +45,7 @@ def _names_texts(separator: str) -> Callable[[Sequence[bytes]], bool]:
 
     def recognizes(lines: Sequence[bytes]) -> bool:
         line = lines[0].decode("utf-8", "replace").strip()
-        row = next(csv.reader([line], delimiter=separator), [])
+        row = [field.strip('"') for field in line.split(separator)]
         return len(row) > 1 and bool({*TEXT_NAMES} & {*map(str.strip, row)})
 
     return recognizes

@@ -18,7 +18,7 @@ from unittest import mock
 import numpy as np
 
 from formats.errors import FormatError
-from formats.nbest import files, regroup
+from formats.nbest import files, json_values, regroup
 from formats.nbest.block import NBestList, concatenate
 from formats.nbest.json_structs import StructParser
 from formats.nbest.list_format import (
@@ -29,7 +29,7 @@ from formats.nbest.list_format import (
     open_blocks,
     read_whole,
 )
-from formats.nbest.readers import espnet, fairseq, kaldi
+from formats.nbest.readers import comma_tables, documents, espnet, fairseq, kaldi
 
 __all__ = ["DIRECTORIES", "LISTS", "begin", "list_files", "readers", "words"]
 
@@ -44,7 +44,13 @@ _OPTIONS: dict[str, dict[str, ListOptions]] = {
         "sparse": ListOptions(dense=("lm",), word_scores="sum"),
         "chosen": ListOptions(columns=("id", "hyp", "lm")),
     },
+    "json": {
+        "sized": ListOptions(group_size=2),
+        "sparse": ListOptions(dense=("lm",), word_scores="sum"),
+        "chosen": ListOptions(columns=("id", "hyp", "lm")),
+    },
     "tsv": {"chosen": ListOptions(columns=("id", "hyp", "-", "lm"))},
+    "csv": {"chosen": ListOptions(columns=("id", "hyp", "-", "lm"))},
     "flat": {
         "chosen": ListOptions(columns=("hyp", "-", "lm")),
         "named": ListOptions(names=("asr", "asr")),
@@ -70,6 +76,17 @@ _WORDS: dict[str, tuple[bytes, ...]] = {
         *(b"id\thyp\tlm\n", b"0\ta b\t1\n", b"\t", b"\t", b"u1", b"utt_id", b"utt", b"key"),
         *(b"text", b"-"),
     ),
+    "json": (
+        *(b'[["a", "b"], ["c"]]', b'[[{"text": "a", "lm": 1}]]', b'["a", 1]', b'{"u": ["a"]}'),
+        *(b'"hyps": [["a"], ["b"]]', b'"scores": [[1], [2]]', b"[", b"[", b"]", b"]", b", ", b"{"),
+        *(b"}", b'"id": ', b'"text": ', b"null", b"NaN", b'"sentence_id": 1'),
+        b'"translation": "a"',
+    ),
+    "csv": (
+        *(b"id,hyp,lm\n", b'0,"a, b",1\n', b",", b",", b'"', b'""', b";", b"u1"),
+        *(b"utt_id", b"text", b"\t"),
+    ),
+    "trn": (b"the house (u-1)\n", b"a (u-2)\n", b"(u-1)", b"(u)", b"(", b")", b";; a\n", b"-2"),
     "flat": (b"a b\t1\t2\n", b"\t", b"\t", b"a b"),
     "nemo": (b"a b\t1\n", b"\t", b"\t", b"a b"),
     "fairseq": (
@@ -211,6 +228,9 @@ def _blocks_of(small: bool) -> Iterator[None]:
     with (
         mock.patch.object(regroup, "BLOCK_BYTES", 48),
         mock.patch.object(fairseq, "BLOCK_BYTES", 48),
+        mock.patch.object(json_values, "CHUNK_BYTES", 16),
+        mock.patch.object(comma_tables, "BLOCK_ROWS", 2),
+        mock.patch.object(documents, "BLOCK_ROWS", 2),
         mock.patch.object(kaldi, "BLOCK_ROWS", 2),
         mock.patch.object(espnet, "BLOCK_ROWS", 2),
         mock.patch.dict(files.read_nbest_blocks.__kwdefaults__, {"block_bytes": 48}),

@@ -28,17 +28,25 @@ BLOCK_ROWS = 20_000
 _SEPARATORS = {",": "comma", ";": "semicolon"}
 
 
+def _split(text: str, separator: str) -> list[str]:
+    """Return the fields of a line; quotes are part of the text if the line is not CSV."""
+    try:
+        return next(csv.reader([text], delimiter=separator), [])
+    except csv.Error:
+        return text.split(separator)
+
+
 def _split_line(line: bytes) -> tuple[list[bytes], str]:
     """Return the fields of a first line, and what separates them."""
     text = line.decode("utf-8", "surrogateescape").rstrip("\r\n")
     names = {*ID_NAMES}
     for separator in _SEPARATORS:
-        fields = next(csv.reader([text], delimiter=separator), [])
+        fields = _split(text, separator)
         if len(fields) > 1 and names & {field.strip() for field in fields}:
             break
     else:
         separator = max(_SEPARATORS, key=text.count)
-        fields = next(csv.reader([text], delimiter=separator), [])
+        fields = _split(text, separator)
     return [field.encode("utf-8", "surrogateescape") for field in fields], separator
 
 
