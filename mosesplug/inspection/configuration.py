@@ -26,8 +26,11 @@ _ALGORITHM = "algorithm"
 _ALL = {"earlier iterations": "-1"}
 """Values that stand for all."""
 
+_ONLINE_AVERAGE = "average of updates"
+
 _SELECTED = {
     "average": "the average of the weights of all iterations",
+    _ONLINE_AVERAGE: "the average of the weights after all updates",
     "best-dev": "those with the best score of the tuning set",
     "best-heldout": "those with the best score of the held-out text",
     "last": "the last ones",
@@ -69,7 +72,10 @@ def describe_outcome(run: StoredRun) -> OutcomeFacts:
         return OutcomeFacts(algorithm, "", run.weights_origin)
     document = run.summary.document
     result = document["result"]
-    words = [_SELECTED.get(str(result.get("selected")), run.weights_origin)]
+    selected = str(result.get("selected"))
+    if document.get("online") and selected == "average":
+        selected = _ONLINE_AVERAGE
+    words = [_SELECTED.get(selected, run.weights_origin)]
     if decoded := result.get("decoded_in_iteration"):
         words.append(f"decoded in iteration {decoded}")
     if isinstance(score := result.get("score"), float):

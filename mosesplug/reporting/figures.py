@@ -33,6 +33,7 @@ __all__ = [
     "draw_with_style",
     "has_matplotlib",
     "label_score",
+    "label_sentence_score",
     "render_png",
     "render_surface_png",
     "render_surface_svgs",
@@ -208,7 +209,7 @@ def _draw_features(figure: Figure, data: ReportData) -> None:
     left.set_yticks(places, [f.name for f in data.features], fontsize=7)
     left.invert_yaxis()
     left.set_xlabel("weight × spread", fontsize=8)
-    right.set_xlabel(f"correlation with {data.sentence_metric}", fontsize=8)
+    right.set_xlabel(f"correlation with {label_sentence_score(data)}", fontsize=8)
 
 
 FIGURES: Mapping[str, Callable[[Figure, ReportData], None]] = MappingProxyType(
@@ -229,7 +230,16 @@ FIGURES: Mapping[str, Callable[[Figure, ReportData], None]] = MappingProxyType(
 
 def label_score(data: ReportData) -> str:
     """Return what the scores of a run are; of an error rate they are 1 minus the rate."""
-    return f"1 - {data.metric}" if is_error_rate(data.signature) else data.metric
+    return _label(data.metric, data)
+
+
+def label_sentence_score(data: ReportData) -> str:
+    """Return what the sentence scores of a run are."""
+    return _label(data.sentence_metric, data)
+
+
+def _label(metric: str, data: ReportData) -> str:
+    return f"1 - {metric}" if is_error_rate(data.signature) else metric
 
 
 def has_matplotlib() -> bool:

@@ -21,19 +21,21 @@ from mosesplug.reporting.document import (
     render_facts,
     render_section,
 )
-from mosesplug.reporting.figures import label_score, render_surface_svgs, render_svg
+from mosesplug.reporting.figures import (
+    label_score,
+    label_sentence_score,
+    render_surface_svgs,
+    render_svg,
+)
 from mosesplug.reporting.scatter import SCATTER_STYLE, Axis, Mark, render_scatter
 from mosesplug.reporting.tables import format_score, render_table
 
 __all__ = ["render_page"]
 
-_HELD_OUT = 4
-"""Column of the held-out score in the table of iterations."""
-
 _COLUMNS = {
     "iteration": "Decoding of the tuning set, then optimizing; of an online run, an epoch.",
-    "in lists": "What the optimizer reached in the merged lists. It is optimistic: with the new "
-    "weights, the decoder finds other hypotheses.",
+    "in lists": "What the optimizer reached in the merged lists, or an online learner in its "
+    "mini-batches. It is optimistic: with the new weights, the decoder finds other hypotheses.",
     "oracle": "The best choice among all hypotheses so far, by greedy search: about what the best "
     "conceivable weights could reach in the lists.",
     "held out": "The best score of the held-out text in the iteration.",
@@ -157,8 +159,8 @@ def _render_iterations(data: ReportData) -> str:
     ]
     iteration, *others = _COLUMNS
     rows.insert(0, (iteration, data.metric, *others))
-    if not any(row[_HELD_OUT] for row in rows[1:]):
-        rows = [row[:_HELD_OUT] + row[_HELD_OUT + 1 :] for row in rows]
+    columns = [column for column in zip(*rows, strict=True) if any(column[1:])]
+    rows = list(zip(*columns, strict=True))
     less = "; less is better" if is_error_rate(data.signature) else ""
     decoded = f"Of the decoder's own translations of the tuning set{less}."
     meanings = {name: _COLUMNS.get(name, decoded) for name in rows[0]}
@@ -237,7 +239,7 @@ def _render_trade_off(data: ReportData, watched: WatchedScores) -> str:
 
 
 def _render_features(data: ReportData) -> str:
-    note = f"Over all distinct hypotheses. Sentence scores are {data.sentence_metric}."
+    note = f"Over all distinct hypotheses. Sentence scores are {label_sentence_score(data)}."
     head = ("feature", *_FEATURE_COLUMNS)
     rows = [
         (
@@ -272,8 +274,11 @@ def _render_lattice(data: ReportData) -> str:
         (str(number), line.text, f"{line.start:.4g}", f"{line.end:.4g}", format_score(line.score))
         for number, line in enumerate(facts.lines, start=1)
     ]
-    head = ("line", "translation", "from weight", "to weight", data.sentence_metric)
-    meanings = {**_LATTICE_COLUMNS, data.sentence_metric: "Sentence score, if it is in the lists."}
+    head = ("line", "translation", "from weight", "to weight", label_sentence_score(data))
+    meanings = {
+        **_LATTICE_COLUMNS,
+        label_sentence_score(data): "Sentence score, if it is in the lists.",
+    }
     drawn = _render_figure("lattice", data) if facts.edges else ""
     figures = f'<div class="graph">\n{drawn}{_render_figure("envelope", data)}</div>\n'
     table = render_table(head, rows, left=2)
@@ -281,7 +286,9 @@ def _render_lattice(data: ReportData) -> str:
 
 
 def _render_sentences(heading: str, data: ReportData, sentences: Sequence[SentenceFacts]) -> str:
-    note = f"By {data.sentence_metric} of what the result's weights choose in the merged lists."
+    note = (
+        f"By {label_sentence_score(data)} of what the result's weights choose in the merged lists."
+    )
     return render_section(heading, note, "\n".join(map(_render_sentence, sentences)))
 
 

@@ -88,7 +88,7 @@ def test_invalid_figures_are_rejected(work: Path, monkeypatch: pytest.MonkeyPatc
         run.plot("curves")
     with pytest.raises(mosesplug.DataError, match="sentence 1 has no search graph"):
         run.plot("lattice", sentence=1)
-    with pytest.raises(mosesplug.UsageError, match="--forest"):
+    with pytest.raises(mosesplug.UsageError, match="forest=True"):
         mosesplug.open_run(make_run(work.parent / "other")).plot("lattice")
     monkeypatch.setattr("mosesplug.reporting.figures.has_matplotlib", lambda: False)
     for draw in (run.plot, run.report):

@@ -77,3 +77,6 @@ def test_outcome_of_a_run(tmp_path: Path) -> None:
     assert outcome.weights == (
         "the average of the weights of all iterations; BLEU 0.5000 in the merged lists"
     )
+    (work / "summary.json").write_text(json.dumps({**document, "online": True}))
+    with open_run(work) as run:
+        assert describe_outcome(run).weights.startswith("the average of the weights after all upd")
