@@ -57,7 +57,7 @@ class _Unpacked(Protocol):
 
 
 CHUNK_BYTES = 1 << 20
-_UNPACKED_BYTES = 1 << 30
+_UNPACKED_BYTES = 1 << 26
 """Any archive may expand to this many bytes."""
 _LARGEST_RATIO = 400
 """Largest ratio of text to archive beyond that. Lists and graphs reach a few dozen; a file that

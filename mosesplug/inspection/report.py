@@ -41,6 +41,7 @@ STEPS = ("iterations", "lists", "oracles", "features", "surfaces", "sentences", 
 """The steps of gathering, in order."""
 
 _SPARSE = 40
+_LONGEST_NAME = 60
 
 
 def gather_report_steps(
@@ -121,10 +122,22 @@ def _describe_run(run: StoredRun) -> ReportData:
         facts=describe_configuration(run),
         outcome=describe_outcome(run),
         iterations=tuple(map(describe_iteration, run.records)),
-        names=run.names,
-        sparse=tuple(active[:_SPARSE]),
+        names=_shorten_names(run.names),
+        sparse=tuple((_shorten(name), weight) for name, weight in active[:_SPARSE]),
         n_sparse=len(active),
     )
+
+
+def _shorten_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Return names of which a figure can be drawn: one of 100,000 letters takes a minute."""
+    short = tuple(map(_shorten, names))
+    if len(set(short)) == len(names):
+        return short
+    return tuple(f"{name} ({number})" for number, name in enumerate(short))
+
+
+def _shorten(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
 
 
 def _add_oracles(run: StoredRun, merged: TuningSet, data: ReportData) -> ReportData:
@@ -138,11 +151,13 @@ def _add_coverage(run: StoredRun, merged: TuningSet, data: ReportData) -> Report
 
 
 def _add_features(run: StoredRun, merged: TuningSet, data: ReportData) -> ReportData:
-    return replace(data, features=measure_features([merged], run.metric, run.vector, run.names))
+    return replace(data, features=measure_features([merged], run.metric, run.vector, data.names))
 
 
 def _add_surfaces(run: StoredRun, merged: TuningSet, data: ReportData) -> ReportData:
-    return replace(data, surfaces=compute_error_surfaces(merged, run.metric, run.vector, run.names))
+    return replace(
+        data, surfaces=compute_error_surfaces(merged, run.metric, run.vector, data.names)
+    )
 
 
 _WITHOUT_LISTS = frozenset({"weights", "growth", "times"})

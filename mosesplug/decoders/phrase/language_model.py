@@ -27,6 +27,8 @@ LOG_10 = math.log(10.0)
 UNKNOWN_WORD_LOG10 = -100.0
 """log10 probability of an unknown word if the file has no ``<unk>``, as in KenLM."""
 ROWS_AT_ONCE = 50_000
+_LONGEST_COUNT = 12
+"""Digits; Python rejects integers of thousands of digits in words of its own."""
 KENLM_BINARY = b"mmap lm http://kheafield.com"
 
 
@@ -189,7 +191,8 @@ def _read_counts(path: str, lines: Iterator[tuple[int, bytes]]) -> list[int]:
             return counts
         elif started and text:
             order, _, count = text.removeprefix(b"ngram ").partition(b"=")
-            if order.strip() != b"%d" % (len(counts) + 1) or not count.strip().isdigit():
+            is_number = count.strip().isdigit() and len(count.strip()) <= _LONGEST_COUNT
+            if order.strip() != b"%d" % (len(counts) + 1) or not is_number:
                 raise FormatError(
                     f"'ngram {len(counts) + 1}=COUNT' expected in the header",
                     path=path,
@@ -210,8 +213,8 @@ def _read_section(
 ) -> _Rows:
     """Read all n-grams of one order; unigrams fill the vocabulary."""
     first_line = _section_start(path, lines, order) + 1 if order > 1 else 0
-    words = np.zeros((count, order), dtype=np.int32)
-    values = np.zeros((count, 2))
+    # Not as many rows as the header promises, which may be far more than the file has.
+    words, values = [np.zeros((0, order), np.int32)], [np.zeros((0, 2))]
     for start in range(0, count, ROWS_AT_ONCE):
         size = min(ROWS_AT_ONCE, count - start)
         block = list(islice(lines, size))
@@ -222,13 +225,16 @@ def _read_section(
                 if len(row) > 1 and row[1] != b"<UNK>":
                     vocabulary.setdefault(row[1], len(vocabulary))
         try:
-            words[start : start + size], values[start : start + size] = _parse_rows(
-                rows, order, vocabulary
-            )
+            parsed = _parse_rows(rows, order, vocabulary)
+            if len(rows) < size:
+                raise ValueError
         except (ValueError, KeyError, IndexError):
             _explain_rows(path, block, order, size, vocabulary)
             raise
-    return _Rows(words, values[:, 0], values[:, 1], first_line)
+        words.append(parsed[0])
+        values.append(parsed[1])
+    numbers = np.concatenate(values)
+    return _Rows(np.concatenate(words), numbers[:, 0], numbers[:, 1], first_line)
 
 
 def _section_start(path: str, lines: Iterator[tuple[int, bytes]], order: int) -> int:

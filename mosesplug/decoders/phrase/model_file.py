@@ -172,8 +172,8 @@ def _width(word: str | None, kind: _Kind, fault: _Fault) -> int:
     """Return the number of values of a feature."""
     if word is None:
         return kind.width or 1
-    if not word.isdigit() or int(word) == 0:
-        raise fault(f"num-features={word}: a number above 0 expected")
+    if not word.isdigit() or len(word) > 4 or int(word) == 0:
+        raise fault(f"num-features={word}: a number from 1 to 9999 expected")
     if kind.width is not None and int(word) != kind.width:
         raise fault(f"num-features={word}: this feature has {kind.width}")
     return int(word)

@@ -59,6 +59,19 @@ def test_scores_by_hand(tmp_path: Path) -> None:
     assert scores(model, "z b") == pytest.approx([-0.3 - 1.5, -0.75, -1.0])
 
 
+@pytest.mark.parametrize("digits", [13, 15, 5000])
+def test_absurd_counts_take_no_memory(digits: int, tmp_path: Path) -> None:
+    path = write(tmp_path, SMALL.replace("ngram 2=2", f"ngram 2={digits * '9'}"))
+    with pytest.raises(FormatError, match="expected in the header"):
+        read_arpa(path)
+    path = write(tmp_path, SMALL.replace("ngram 2=2", "ngram 2=999999999999"))
+    with pytest.raises(FormatError, match="not a 2-gram"):
+        read_arpa(path)
+    path = write(tmp_path, SMALL.replace("ngram 1=5", "ngram 1=999999999999").split("\n\\2")[0])
+    with pytest.raises(FormatError, match="the 1-grams end early"):
+        read_arpa(path)
+
+
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_scores_are_those_of_the_definition(
