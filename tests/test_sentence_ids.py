@@ -39,11 +39,14 @@ def objects(
 
 
 def decide(
-    *sides: list[bytes], ids: bool | None = None, listed: Sequence[str] | None = None
+    *sides: list[bytes],
+    ids: bool | None = None,
+    listed: Sequence[str] | None = None,
+    hypotheses: Sequence[bytes] = (),
 ) -> bool | str:
     """Return the decision, "refused" instead of an error."""
     texts = [TextLines.of_lines(f"text{n}", each) for n, each in enumerate(sides)]
-    known = None if listed is None else ListedIds(frozenset(listed))
+    known = None if listed is None else ListedIds(frozenset(listed), lambda: hypotheses)
     try:
         return begins_with_ids(texts, ids, known)
     except DataError as error:
@@ -170,6 +173,31 @@ def test_texts_beside_each_other(
     assert decide(first, second) == expected
     assert decide(second, first) == expected
     assert decide(first, second, ids=False) is False
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (encode(["w1 a b", "w2 c d", "w3 e f"]), False),
+        (encode(["w1 a b", "w2 c d", "odd-3 e f"]), False),
+        (encode(["w1 a b", "odd-2 c d", "odd-3 e f"]), "refused"),
+        (join("10"), True),
+        (encode(["0 a", "1 b"]), True),
+        (join("01234"), True),
+        (objects(("w1", "w2", "w3")), "refused"),
+    ],
+)
+def test_words_of_hypotheses_are_no_ids(lines: list[bytes], expected: bool | str) -> None:
+    hypotheses = encode(["w1 a", "w1 b", "w2 c", "x w3 e"])
+    assert decide(lines, listed=(), hypotheses=hypotheses) == expected
+    assert decide(encode(["0 1", "1 1"]), listed=(), hypotheses=encode(["0", "1"])) is False
+    assert decide(join("01234"), listed=(), hypotheses=encode(list("01234"))) is True
+    # One text begins with ids, and the other with words that the first has behind them.
+    named = encode(["u-1 w1 a b", "u-2 w2 c d", "u-3 w3 e f"])
+    plain = encode(["w1 a b", "w2 c d", "w3 e f"])
+    assert decide(named, plain) == decide(plain, named) == "refused"
+    with pytest.raises(DataError, match="text0:1: the line begins with 'u-1', which"):
+        begins_with_ids([TextLines.of_lines("text1", plain), TextLines.of_lines("text0", named)])
 
 
 def test_several_texts_decide_together() -> None:

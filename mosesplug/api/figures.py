@@ -181,7 +181,8 @@ def report(
         open_run(place, opened=store) as stored,
         open_progress(progress) as show_progress,
     ):
-        text = ParallelText.read(source_path, reference_path, stored.store.sentence_ids, ids)
+        with name_keywords(LearningSettings, spell_argument):
+            text = ParallelText.read(source_path, reference_path, stored.store, ids)
         steps = gather_report_steps(stored, text, sentences, sentence, report_metrics)
         for done, data in enumerate(steps, start=1):  # noqa: B007 - the last one is complete
             show_progress(done, len(STEPS), "parts of the report")

@@ -118,7 +118,9 @@ def make_lists(
         known = number_sentences(sentence_ids, count).ids
         names = [each for each in known if isinstance(each, str)]
         own = names if len(names) == len(known) else []
-        lines = arrange_lines(load_references(references), own, "references", ids)
+        lines = arrange_lines(
+            load_references(references), own, "references", ids, lambda: texts or ()
+        )
         sentences = number_sentences(sentence_ids, count, len(lines[0]))
     order = sentences.order
     in_order = None if texts is None else [texts[row] for row in order.tolist()]

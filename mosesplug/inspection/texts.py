@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mosesplug.errors import DataError
 from mosesplug.sentence_ids import arrange_lines
+from mosesplug.store import NBestStore
 
 __all__ = ["ParallelText", "decode_text", "format_translations", "mark_invalid_utf8"]
 
@@ -29,7 +30,7 @@ class ParallelText:
         cls,
         source: Path | None,
         references: Path | None,
-        names: Sequence[str] = (),
+        store: NBestStore,
         ids: bool | None = None,
     ) -> ParallelText:
         """Read the files that are given; references may be a prefix of several files.
@@ -37,7 +38,7 @@ class ParallelText:
         Args:
             source: the source sentences, or None.
             references: the references, or None.
-            names: the sentence ids of the run that are texts; empty if they are numbers.
+            store: the store of the run, with its sentence ids.
             ids: whether lines begin with sentence ids; None: ``begins_with_ids`` decides.
 
         Raises:
@@ -47,12 +48,12 @@ class ParallelText:
         from formats.references import read_references
         from formats.text import read_lines
 
-        sources = [] if source is None else [read_lines(source)]
+        def arrange(lines: Sequence[Sequence[bytes]], what: str) -> Sequence[Sequence[bytes]]:
+            return arrange_lines(lines, store.sentence_ids, what, ids, store.first_hypotheses)
+
+        sources = arrange([] if source is None else [read_lines(source)], f"{source}")
         lines = [] if references is None else read_references(references)
-        arranged = arrange_lines(sources, names, f"{source}", ids)
-        return cls(
-            arranged[0] if arranged else (), arrange_lines(lines, names, f"{references}", ids)
-        )
+        return cls(sources[0] if sources else (), arrange(lines, f"{references}"))
 
     def check_length(self, n_sentences: int) -> None:
         """Check that all files have one line for each sentence of a run.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from formats.errors import quote
 from mosesplug.errors import DataError
@@ -15,7 +15,11 @@ _Lines = Sequence[Sequence[bytes]]
 
 
 def arrange_lines(
-    lines: _Lines, ids: Sequence[str], what: str, begins: bool | None = None
+    lines: _Lines,
+    ids: Sequence[str],
+    what: str,
+    begins: bool | None = None,
+    hypotheses: Callable[[], Iterable[bytes]] = tuple,
 ) -> _Lines:
     """Return texts in the order of sentence ids; those without ids stay as they are.
 
@@ -24,12 +28,14 @@ def arrange_lines(
         ids: all ids that are texts, by their numbers; empty if sentences have numbers only.
         what: how messages call the texts.
         begins: whether lines begin with ids; None: ``begins_with_ids`` decides.
+        hypotheses: returns hypotheses of the sentences; see ``ListedIds``.
 
     Raises:
         DataError: an id has no line, or two; or it cannot be decided.
     """
     texts = [TextLines.of_lines(what, each) for each in lines]
-    return arrange_texts(texts, ids, begins_with_ids(texts, begins, ListedIds(frozenset(ids))))
+    listed = ListedIds(frozenset(ids), hypotheses)
+    return arrange_texts(texts, ids, begins_with_ids(texts, begins, listed))
 
 
 def arrange_texts(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from formats.errors import quote
 from mosesplug.errors import DataError
-from mosesplug.sentence_ids.lines import TextLines
+from mosesplug.sentence_ids.lines import TextLines, split_words
 
 __all__ = ["ListedIds", "begins_with_ids"]
 
@@ -25,10 +25,13 @@ class ListedIds:
     Attributes:
         names: ids that are texts, all or the first ones; empty if sentences are numbers, the lines
             of the references.
+        hypotheses: returns texts of the lists, of the first sentences at least; what stands in them
+            is no id.
         what: what messages call the lists.
     """
 
     names: frozenset[str] = frozenset()
+    hypotheses: Callable[[], Iterable[bytes]] = tuple
     what: str = "the lists"
 
 
@@ -45,7 +48,8 @@ def begins_with_ids(
     JSON objects with ids                        begin with ids
     more than half of the ids are first words,   begin with ids
     or more than half of the first words ids
-    fewer, but some                              are refused: this cannot be decided
+    fewer, but some                              are refused, unless most first words stand in
+                                                 hypotheses: then, they do not begin with ids
     none, and the lines look like others ids     are refused: they are not of these lists
     none                                         do not begin with ids
     ===========================================  ==================================================
@@ -77,7 +81,8 @@ def begins_with_ids(
     ===========================================  ==================================================
 
     Lines *look like ids* if they are JSON objects with distinct ids; or if their first words are
-    distinct, stand nowhere else in the text, most have a text behind them, and there are
+    distinct, stand nowhere else in the text, most of them neither in another text nor in a
+    hypothesis, most have a text behind them, and there are
 
     - 3 lines or more, and all first words have a digit or one of ``-_./:`` inside, as most words
       behind them do not (*the form of ids*); 2, if they also have the same first three letters; 5,
@@ -117,6 +122,8 @@ def _decide_beside_names(text: TextLines, listed: ListedIds) -> bool:
     shared = len(listed.names & text.known)
     if 2 * shared > min(len(listed.names), len(text.known)):
         return True
+    if not text.is_json and _begins_with_words(text, listed):
+        return False
     own = quote(min(listed.names))
     if shared:
         raise _refuse(text, f"and only some lines begin with ids of {listed.what}, as {own}")
@@ -127,9 +134,10 @@ def _decide_beside_names(text: TextLines, listed: ListedIds) -> bool:
 
 def _decide_beside_numbers(text: TextLines, listed: ListedIds) -> bool:
     """Return whether a text begins with the numbers of its lines."""
-    if text.counts_from_zero:
+    is_sure = text.is_json or text.has_many_numbers
+    if text.counts_from_zero and (is_sure or not _begins_with_words(text, listed)):
         return True
-    if text.looks_like_ids:
+    if text.looks_like_ids and (is_sure or not _begins_with_words(text, listed)):
         raise _refuse(
             text,
             f"which looks like a sentence id, but {listed.what} have none: they number sentences "
@@ -139,11 +147,16 @@ def _decide_beside_numbers(text: TextLines, listed: ListedIds) -> bool:
     return False
 
 
+def _begins_with_words(text: TextLines, listed: ListedIds) -> bool:
+    """Return whether most first words of a text stand in hypotheses."""
+    return text.stands_in(split_words(listed.hypotheses()))
+
+
 def _decide_among(texts: Sequence[TextLines]) -> bool:
     """Return whether texts beside each other begin with ids."""
-    sure = [each for each in texts if each.looks_like_ids]
+    sure = [each for each in texts if _looks_like_ids(each, texts)]
     if sure:
-        plain = next((each for each in texts if not _has_ids_of(each, sure)), None)
+        plain = next((each for each in texts if not _has_ids_of(each, texts, sure)), None)
         if plain is None:
             return True
         raise _refuse(
@@ -163,10 +176,19 @@ def _decide_among(texts: Sequence[TextLines]) -> bool:
     return False
 
 
-def _has_ids_of(text: TextLines, sure: Sequence[TextLines]) -> bool:
+def _looks_like_ids(text: TextLines, texts: Sequence[TextLines]) -> bool:
+    """Return whether a text begins with ids, and not with words of one of the texts."""
+    return text.looks_like_ids and (
+        text.is_json
+        or text.has_many_numbers
+        or not any(text.stands_in(each.words) for each in texts)
+    )
+
+
+def _has_ids_of(text: TextLines, texts: Sequence[TextLines], sure: Sequence[TextLines]) -> bool:
     """Return whether a text begins with ids, as others do."""
     is_same = text.is_distinct and any(text.known == each.known for each in sure)
-    return text.looks_like_ids or is_same
+    return is_same or _looks_like_ids(text, texts)
 
 
 def _decide_equal_words(texts: Sequence[TextLines]) -> bool:

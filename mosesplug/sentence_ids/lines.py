@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,7 @@ from formats.errors import quote
 from formats.nbest.list_format import ID_NAMES
 from mosesplug.errors import DataError
 
-__all__ = ["REFERENCE_KEYS", "TRANSLATION_KEYS", "TextLines"]
+__all__ = ["REFERENCE_KEYS", "TRANSLATION_KEYS", "TextLines", "split_words"]
 
 REFERENCE_KEYS = ("text", "ref", "reference")
 """Keys of the text in JSON objects of references."""
@@ -123,28 +123,35 @@ class TextLines:
         """Whether the ids are the numbers of the lines, as 0, 1, 2."""
         if self.numbers is None or min(self.numbers) != 0:
             return False
-        count = len(self.numbers)
-        is_sure = count >= _FEW or (count > 1 and not self.is_repeated)
+        is_sure = self.has_many_numbers or (len(self.numbers) > 1 and not self.is_repeated)
         return self.is_json or (is_sure and self.has_texts)
 
+    @property
+    def has_many_numbers(self) -> bool:
+        """Whether the ids count so many lines that they cannot be words."""
+        return self.numbers is not None and len(self.numbers) >= _FEW
+
     @cached_property
-    def _words(self) -> Sequence[str]:
+    def words(self) -> Sequence[str]:
         """The words of the texts."""
-        decoded = (text.decode("utf-8", "surrogateescape") for text in self.texts)
-        return [word for text in decoded for word in text.split()]
+        return split_words(self.texts)
+
+    def stands_in(self, words: Iterable[str]) -> bool:
+        """Return whether most ids are among the words of other texts, as words are."""
+        return 2 * len(self.known.intersection(words)) > len(self.known)
 
     @cached_property
     def is_repeated(self) -> bool:
         """Whether an id is also a word of a text, as words are."""
         folded = {each.casefold() for each in self.ids}
-        return any(word.casefold() in folded for word in self._words)
+        return any(word.casefold() in folded for word in self.words)
 
     @cached_property
     def has_form_of_ids(self) -> bool:
         """Whether all ids have digits or marks inside, and most words of the texts have none."""
         if not all(map(_ID_FORM.search, self.ids)):
             return False
-        return 2 * sum(bool(_ID_FORM.search(word)) for word in self._words) <= len(self._words)
+        return 2 * sum(bool(_ID_FORM.search(word)) for word in self.words) <= len(self.words)
 
     @cached_property
     def looks_like_ids(self) -> bool:
@@ -163,7 +170,7 @@ class TextLines:
         """The number of lines that are enough to see that their first words are ids."""
         start = self.ids[0][:_PREFIX]
         has_prefix = len(start) == _PREFIX and all(each.startswith(start) for each in self.ids)
-        has_prefix &= 2 * sum(word.startswith(start) for word in self._words) <= len(self._words)
+        has_prefix &= 2 * sum(word.startswith(start) for word in self.words) <= len(self.words)
         if self.has_form_of_ids:
             are_numbers = all(map(str.isdigit, self.ids))
             return _FEW if are_numbers else 2 if has_prefix else _FORMED
@@ -188,6 +195,12 @@ class TextLines:
                 what = f"the sentence id {quote(each)} is repeated" if each else "there is no id"
                 raise DataError(f"{self.name}:{number}: {what}. Begin each line with its own id")
             seen.add(each)
+
+
+def split_words(texts: Iterable[bytes]) -> list[str]:
+    """Return the words of texts."""
+    decoded = (text.decode("utf-8", "surrogateescape") for text in texts)
+    return [word for text in decoded for word in text.split()]
 
 
 def _split_object(line: bytes, keys: Sequence[str], place: str) -> tuple[str, bytes]:

@@ -42,6 +42,10 @@ Iterations = int | Iterable[int] | None
 """One iteration, several, or all in the store (None)."""
 
 
+_FIRST = 1000
+"""Sentences that are enough to see what texts are like."""
+
+
 class StoreReader:
     """The methods of ``NBestStore`` that read.
 
@@ -179,6 +183,17 @@ class StoreReader:
             selected = state.select(iterations, self._environment.path)
             (sentence,) = _sentences([sentence], state.n_sentences).tolist()
             return read_texts(select_merged(reader, sentence, selected), sentence)
+
+    def first_hypotheses(self) -> Iterator[bytes]:
+        """Yield the texts of the first sentences.
+
+        Raises:
+            StoreError: a record cannot be read.
+        """
+        with self._reading() as (_, state):
+            count = min(state.n_sentences, _FIRST)
+        for sentence in range(count):
+            yield from self.hypotheses(sentence)
 
     def iteration_set(
         self,

@@ -75,7 +75,7 @@ def show(
             run.find_sentence(sentence),
             iteration=parse_iteration(iteration),
             weights=run.arrange_weights(read_weights_of(weights)),
-            text=ParallelText.read(source, refs, run.store.sentence_ids, ids),
+            text=ParallelText.read(source, refs, run.store, ids),
             by=cast("SortKey", sort),
         )
     shown = [each for place, each in enumerate(found.hypotheses) if place < top or each.roles]
@@ -145,7 +145,7 @@ def diff(
                 "--iteration and --weights out"
             )
         with open_run(store, with_lists=True) as run:
-            text = ParallelText.read(source, refs, run.store.sentence_ids, ids)
+            text = ParallelText.read(source, refs, run.store, ids)
             _diff_iterations(run, iterations, top, text, json)
         return
     if sentence is None:
@@ -156,7 +156,7 @@ def diff(
             run.find_sentence(sentence),
             iteration=parse_iteration(iteration),
             weights=run.arrange_weights(read_weights_of(weights)),
-            text=ParallelText.read(source, refs, run.store.sentence_ids, ids),
+            text=ParallelText.read(source, refs, run.store, ids),
         )
     a, b = found.find(first or "1-best"), found.find(second or "oracle")
     contrasts = compare_hypotheses(found.names, a, b)

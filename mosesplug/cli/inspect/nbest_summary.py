@@ -161,7 +161,7 @@ def grep(
         raise UsageError(f"{pattern!r} is not a regular expression: {error}") from None
     hits, rows, count = [], [], 0
     with open_run(store, with_lists="hypothesis" in wanted) as run:
-        text = ParallelText.read(source, refs, run.store.sentence_ids, ids)
+        text = ParallelText.read(source, refs, run.store, ids)
         for hit in search_run(run, compiled, text, wanted):
             sentence = "-" if hit.sentence is None else run.name_sentence(hit.sentence)
             row = (sentence, hit.field, str(hit.number), hit.text)

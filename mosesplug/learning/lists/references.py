@@ -7,7 +7,8 @@ themselves, they may stand in any order, and there may be more of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from formats.errors import FormatError
@@ -59,10 +60,11 @@ def match_references(
     if not lines:
         return MatchedReferences(lines, SentenceIds(held))
     texts = [TextLines.of_lines(what, each) for each in lines]
-    first = held or _read_first_ids(files, settings)
-    begins = begins_with_ids(texts, settings.ids, ListedIds(frozenset(first)))
+    names, first = _read_first_block(files, settings)
+    listed = ListedIds(frozenset(held or names), partial(_list_texts, first))
+    begins = begins_with_ids(texts, settings.ids, listed)
     ids = held
-    if begins and first:
+    if begins and listed.names:
         ids = held or _order_ids(files, settings, texts[0].ids)
     return MatchedReferences(arrange_texts(texts, ids, begins), SentenceIds(ids))
 
@@ -94,15 +96,23 @@ def _find_held_ids(files: Sequence[StrPath | NBestList]) -> tuple[str, ...]:
     return next(iter(held), ())
 
 
-def _read_first_ids(files: Sequence[StrPath | NBestList], settings: ListSettings) -> set[str]:
-    """Return the ids of the first block; the set is empty if they are integers."""
+def _read_first_block(
+    files: Sequence[StrPath | NBestList], settings: ListSettings
+) -> tuple[tuple[str, ...], NBestList | None]:
+    """Return the first block of the first list, and its ids; none if they are integers."""
     path = next(iter(files), None)
     if path is None or isinstance(path, NBestList):
-        return set()
+        return (), path
     ids = SentenceIds()
     options = make_list_options(settings, () if names_values(path, settings) else None)
-    next(open_blocks(path, settings.format, options, ids), None)
-    return set(ids.names)
+    block = next(open_blocks(path, settings.format, options, ids), None)
+    return ids.names, block
+
+
+def _list_texts(block: NBestList | None) -> Iterator[bytes]:
+    """Yield the hypotheses of a block."""
+    if block is not None:
+        yield from map(block.text, range(len(block)))
 
 
 def _order_ids(

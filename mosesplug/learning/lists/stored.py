@@ -158,7 +158,8 @@ def _score_again(
             "--scores NAME=FILE, or leave out --refs"
         )
     lines = read_lines_of(references)
-    lines = arrange_lines(lines, store.sentence_ids, name_references(references), ids)
+    what = name_references(references)
+    lines = arrange_lines(lines, store.sentence_ids, what, ids, store.first_hypotheses)
     prepared = metric.prepare(lines)
     n_sentences = store.iterations()[-1].n_sentences
     if prepared.n_references and prepared.n_sentences != n_sentences:
