@@ -249,7 +249,7 @@ def score_all(
         outside = read_columns(sources, source)
     elif sources:
         settings = replace(settings, scores=sources)
-    if is_listed and isinstance(source, NBestList | PathLike):
+    if is_listed and isinstance(source, NBestList | str | PathLike):
         matched = match_references([source], replace(settings, ids=ids), lines, what)
         lines, known_ids = matched.lines, matched.ids.names
     elif not is_listed:
