@@ -15,7 +15,7 @@ import pytest
 from mosesplug.errors import DataError, StoreError, UsageError
 from mosesplug.inspection.list_statistics import measure_features, read_batches
 from mosesplug.inspection.lists import compute_error_surfaces
-from mosesplug.inspection.report import STEPS, gather_report_steps
+from mosesplug.inspection.report import STEPS, _shorten_names, gather_report_steps
 from mosesplug.inspection.run import StoredRun, open_run
 from mosesplug.inspection.texts import ParallelText
 from mosesplug.metrics import metric
@@ -191,6 +191,14 @@ def test_metrics_that_were_not_optimized(tmp_path: Path) -> None:
     page = render_page(data, "run")
     check_whole(page)
     assert page.count('<svg class="scatter"') == 2
+
+
+def test_long_names_are_cut_and_stay_distinct() -> None:
+    """Drawing a name of 100,000 letters takes a minute."""
+    assert _shorten_names(("LM0", "TM0_0")) == ("LM0", "TM0_0")
+    first, second, third = _shorten_names(("x" * 10**5, "x" * 10**5 + "y", "LM0"))
+    assert len({first, second, third}) == 3
+    assert max(map(len, (first, second, third))) < 80
 
 
 def test_steps_are_as_many_as_announced(tmp_path: Path) -> None:
