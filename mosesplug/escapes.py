@@ -1,4 +1,4 @@
-"""Text that comes from data, as people see it: control characters cannot reach a terminal."""
+"""Text from data as people see it, without control characters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SHORT = {"\t": r"\t", "\n": r"\n", "\r": r"\r"}
 
 
 def escape_controls(text: str, *, keeps_lines: bool = False) -> str:
-    r"""Return text with control characters written as Python writes them, such as ``\x1b``.
+    r"""Return text with control characters as Python writes them: ``\x1b``.
 
     These are C0, DEL, C1, line and paragraph separators, and the characters that change the writing
     direction of what follows. A byte that is not valid UTF-8 (a surrogate escape) becomes ``\x9b``.
@@ -31,7 +31,7 @@ def escape_controls(text: str, *, keeps_lines: bool = False) -> str:
 
 
 def escape_json(text: str) -> str:
-    """Return a JSON document in which strings have their control characters as escapes.
+    """Return a JSON document with the control characters of strings as escapes.
 
     Its values remain the same.
     """

@@ -1,4 +1,4 @@
-"""Export the lists of a store as n-best lists, rows, extractor files or NumPy arrays."""
+"""Export the lists of a store as lists, rows, extractor files or arrays."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def export_rows(
     sentences: Sequence[int],
     digits: int,
 ) -> Iterator[int]:
-    """Write one hypothesis a line for other programs, and yield the number of sentences written.
+    """Write one hypothesis a line; yield the number of sentences written.
 
     Args:
         run: the run.

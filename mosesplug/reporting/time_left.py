@@ -43,7 +43,7 @@ class RunClock:
 
 
 def format_left(seconds: float, done: int, total: int) -> str:
-    """Return the time that the rest of some work takes; empty if it is unknown or short."""
+    """Return the time that the rest takes; empty if it is unknown or short."""
     left = seconds * (total - done) / done if done else 0.0
     return f", {format_duration(left)} left" if left >= _LEAST_LEFT else ""
 

@@ -1,4 +1,4 @@
-"""Spellings of names and ranges that are accepted everywhere; one of them is documented."""
+"""Spellings of names and ranges that are accepted beside the documented one."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def spell_range(text: str) -> str:
 
 
 def spell_bounds(text: str) -> str:
-    """Return bounds ``NAME:A:B,C:D`` as ``NAME:A..B,C..D``, and any other text as it is."""
+    """Return ``NAME:A:B,C:D`` as ``NAME:A..B,C..D``, other texts as they are."""
     return _INTERVAL.sub(r"\1..\2", text)
 
 
 def list_spellings(name: str) -> list[str]:
-    """Return the other spellings of a name: ``held-out-refs`` of ``heldout-refs``, and so on."""
+    """Return the other spellings of a name: ``held-out-refs`` of ``heldout-refs``."""
     found = [name]
     for pair in _PAIRS:
         found = [spelled for each in found for spelled in _vary(each, pair)]

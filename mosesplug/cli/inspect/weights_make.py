@@ -238,7 +238,7 @@ def _write(
 
 
 def _find_format(name: str | None, weights: ResolvedWeights, output: Path | None) -> Format:
-    """Return the format that an option or the name of the output says, or that of the weights."""
+    """Return the format of the option, of the output's name or of the weights."""
     from formats.weights.weight_format import find_named_format, find_weight_format
 
     if name is None:

@@ -1,4 +1,4 @@
-"""The options of ``mert-moses`` as Typer knows them, so that a shell completes them.
+"""The options of ``mert-moses`` for Typer, so that a shell completes them.
 
 ``mert-moses`` itself reads its command line as Perl does.
 """

@@ -13,6 +13,7 @@ from mosesplug.settings.configuration import RunPlan
 from mosesplug.settings.declare import list_settings
 from mosesplug.settings.document import explain_setting, format_markdown, make_json_schema
 from mosesplug.settings.learning import LearningSettings
+from mosesplug.settings.spellings import list_spellings
 
 __all__ = ["settings"]
 
@@ -54,9 +55,12 @@ def settings(
 def _explain(name: str) -> str:
     """Return what is known about a setting of a run, and about that of ``optimize``."""
     of_run, of_optimize = (
-        {spelling: each for each in list_settings(cls) for spelling in each.accepted}
+        {spelling: each for each in list_settings(cls) for spelling in each.spellings}
         for cls in (RunPlan, LearningSettings)
     )
+    if name not in of_run and name not in of_optimize:
+        known = (other for other in list_spellings(name) if other in of_run or other in of_optimize)
+        name = next(known, name)
     if name not in of_run and name not in of_optimize:
         raise UsageError(f"unknown setting {name}{suggest(name, [*of_run, *of_optimize])}")
     texts = []

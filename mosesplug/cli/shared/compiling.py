@@ -21,7 +21,7 @@ SECONDS_BEFORE_NOTICE = 1.0
 
 @contextlib.contextmanager
 def note_compiling(quiet: bool = False) -> Iterator[None]:
-    """Print a line on stderr when kernels have compiled for some time within the block."""
+    """Print a line on stderr when kernels have compiled for some time."""
     if quiet:
         yield
         return
@@ -70,7 +70,7 @@ def watch_compiling(show: Callable[[bool], None]) -> Iterator[None]:
 
 
 class _Handler(logging.Handler):
-    """Counts kernels that are being compiled, except by the thread that compiles ahead."""
+    """Counts kernels that compile, except in the thread that compiles ahead."""
 
     def __init__(self, show: Callable[[bool], None]) -> None:
         super().__init__(logging.DEBUG)

@@ -1,4 +1,4 @@
-"""Values that a shell offers for an option: algorithms, metrics, formats, settings, choices."""
+"""Values that a shell offers for options: algorithms, metrics, formats."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def _widen(
     is_text: Sequence[bool],
     room: int,
 ) -> list[int]:
-    """Return the widths of the columns of a part; text columns share the room that is left."""
+    """Return the widths of a part's columns; text columns share the room."""
     shown = [least[place] for place in part]
     left = room - _total(shown)
     for index, place in enumerate(part):

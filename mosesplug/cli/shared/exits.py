@@ -243,7 +243,7 @@ def _explain(error: Exception) -> tuple[str, int] | None:
 
 
 def _files_are_scarce() -> bool:
-    """Return whether Python may have found no module since it could not open its directory."""
+    """Return whether Python may find no module for lack of open files."""
     return 0 <= _file_limit() < _FEW_FILES
 
 

@@ -147,7 +147,7 @@ def _printing(layout: Layout) -> Iterator[None]:
 
 
 class _Notes(io.TextIOBase):
-    """What is printed beside tables: to stderr, without the blank lines that set tables apart."""
+    """What is printed beside tables: to stderr, without blank lines."""
 
     def write(self, text: str) -> int:
         if text.strip():

@@ -73,7 +73,7 @@ def check_two_outputs(outputs: Mapping[str, Path | None]) -> None:
 
 
 def print_bytes(data: bytes) -> None:
-    """Write bytes to stdout, whatever the locale; ``streams`` escapes them on a terminal."""
+    """Write bytes to stdout, whatever the locale; escaped on a terminal."""
     sys.stdout.flush()
     sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()

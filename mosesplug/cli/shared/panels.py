@@ -168,6 +168,6 @@ def _record(parameter: Any, ctx: Any) -> tuple[str, str] | None:
 
 
 def _name_value(record: str) -> str:
-    """Return the name of an option's value: the choices, or by the type that Typer shows."""
+    """Return the name of an option's value: choices, or by the shown type."""
     kind = re.sub(r".*(^|\s)-[\w-]+\s+", "", record).strip("<>")
     return kind if "|" in kind else _METAVARS.get(kind.lower().partition(" ")[0], "TEXT")

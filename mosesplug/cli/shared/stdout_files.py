@@ -1,4 +1,4 @@
-"""``-`` as the name of an output: stdout, for every option that names an output file."""
+"""``-`` as the name of an output file: stdout, for every option."""
 
 from __future__ import annotations
 

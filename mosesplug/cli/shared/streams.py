@@ -136,7 +136,7 @@ def _named_errors(name: str) -> Iterator[None]:
 
 
 def control_stream(stream: TextIO) -> TextIO:
-    """Return the stream below one that escapes, for codes that move the cursor or color text.
+    """Return the stream below one that escapes, for cursor and color codes.
 
     Its user escapes all text that comes from data.
     """
@@ -160,7 +160,7 @@ def standard_streams() -> Iterator[None]:
 
 
 def _prepare(stdin: Any, stdout: Any, stderr: Any) -> tuple[TextIO, TextIO, TextIO]:
-    """Return the streams of a program; None stands for a stream that was closed at its start."""
+    """Return the streams of a program; None stands for a closed stream."""
     if stdin is None:
         stdin = os.fdopen(0, closefd=False)
     if stdout is None:
@@ -189,7 +189,7 @@ def _open_closed_descriptors() -> None:
 
 
 def discard_stdout() -> None:
-    """Drop what stdout has buffered and cannot write, which Python would try again at exit."""
+    """Drop what stdout cannot write; Python would try again at exit."""
     output: Any = sys.stdout
     if isinstance(output, _Output):
         output.drop()

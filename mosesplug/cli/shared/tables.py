@@ -1,4 +1,4 @@
-"""Tables in text, TSV, CSV, Markdown and LaTeX, and how numbers are written in them."""
+"""Tables in text, TSV, CSV, Markdown and LaTeX, and their numbers."""
 
 from __future__ import annotations
 

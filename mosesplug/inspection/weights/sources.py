@@ -79,7 +79,7 @@ class ResolvedWeights:
 
     @property
     def config(self) -> Path | None:
-        """The moses.ini of a run: that of its result, or of the last iteration; None without."""
+        """The moses.ini of a run's result, or of its last iteration; None without."""
         if self.directory is None:
             return None
         directory = self.directory
