@@ -29,6 +29,7 @@ from mosesplug.store.locks import BUSY, FileLock
 from mosesplug.store.opening import (
     DATABASES,
     MORE_FILES,
+    create_data,
     explain_failure,
     has_room,
     in_use_error,
@@ -103,6 +104,8 @@ class Environment:
     def _open(self, map_size: int) -> Handle:
         try:
             with keep_files(self.path):
+                if self.writable and not (self.path / "data.mdb").exists():
+                    create_data(self.path)
                 self._check_meta()
                 environment, is_locked = open_files(
                     self.path, writable=self.writable, map_size=map_size

@@ -11,12 +11,14 @@ from typing import Any
 
 import lmdb
 
+from formats.text import sync_directory
 from mosesplug.errors import StoreError, StoreInUse
 from mosesplug.store.locks import find_lock
 
 __all__ = [
     "DATABASES",
     "MORE_FILES",
+    "create_data",
     "explain_failure",
     "has_room",
     "in_use_error",
@@ -93,6 +95,24 @@ def open_files(path: Path, *, writable: bool, map_size: int) -> tuple[Any, bool]
         why,
     )
     return environment, False
+
+
+def create_data(path: Path) -> None:
+    """Create the file of data of a new store, whole or not at all.
+
+    LMDB writes the first pages in place: after a loss of power, a part of them would be neither
+    a store nor nothing. Only the writer may call this.
+
+    Raises:
+        lmdb.Error, OSError: the file cannot be written.
+    """
+    draft = path / "data.new"
+    draft.unlink(missing_ok=True)
+    lmdb.open(str(draft), subdir=False, lock=False, map_size=_SMALLEST_MAP).close()
+    with draft.open("rb+") as file:
+        os.fsync(file.fileno())
+    draft.rename(path / "data.mdb")
+    sync_directory(path)
 
 
 def _check_access(path: Path) -> None:

@@ -8,7 +8,9 @@ Tasks: ``path``, ``iterations`` (the first and the last to add), with ``parts`` 
 in parts (one that is open is gone on with from its progress), and when to die: the ``count``-th
 time at a ``point`` (one of ``POINTS``), or after ``delay`` seconds. With ``seen``, a directory,
 each iteration waits until the one before it has a file there. With ``transaction_bytes``, so many
-bytes of records are stored in a transaction.
+bytes of records are stored in a transaction. With ``environment``, these variables are set. With
+``acks``, a file, a byte is written there after each commit. With ``errors``, a file, the message of
+an expected error is written there, and the exit code is 3.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from formats.nbest.files import NBestList
+from mosesplug.errors import StoreError
 from mosesplug.store import NBestStore, writing
 from mosesplug.store.environment import Environment
 from tests.store.toys import Hypothesis, ToyMetric, make_list
@@ -123,10 +126,26 @@ def die_at(point: str, count: int) -> None:
         Environment.write = watched(Environment.write, after=point == "committed")  # type: ignore[method-assign]
 
 
+def acknowledge(path: str) -> None:
+    """Write a byte into a file after each commit."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    write = Environment.write
+
+    def write_and_say(self: Environment, action: Callable[[Any], Any]) -> Any:
+        result = write(self, action)
+        os.write(descriptor, b"x")
+        return result
+
+    Environment.write = write_and_say  # type: ignore[method-assign]
+
+
 def work(task: dict[str, Any]) -> None:
     """Do a task, or die of it."""
     if "transaction_bytes" in task:
         writing.TRANSACTION_BYTES = task["transaction_bytes"]
+    os.environ.update(task.get("environment", {}))
+    if "acks" in task:
+        acknowledge(task["acks"])
     if "point" in task:
         die_at(task["point"], task["count"])
     first, last = task["iterations"]
@@ -148,6 +167,11 @@ def main() -> None:
             try:
                 work(task)
                 os._exit(0)
+            except StoreError as error:
+                if "errors" not in task:
+                    raise
+                Path(task["errors"]).write_text(str(error))
+                os._exit(3)
             except BaseException as error:
                 print(repr(error), file=sys.stderr, flush=True)
                 os._exit(1)
