@@ -34,7 +34,7 @@ from mosesplug.settings.learning import LearningSettings
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["plot_fit", "report"]
+__all__ = ["plot_fit", "report", "write_report"]
 
 _SHOWN = 40
 """Largest number of weights to draw."""
@@ -120,7 +120,6 @@ def _find_steps(result: OptimizeResult) -> tuple[tuple[float, ...], str]:
     return (), ""
 
 
-@name_keywords(LearningSettings, spell_argument)
 def report(
     run: Run | str | PathLike[str],
     output: str | PathLike[str] | None = None,
@@ -169,6 +168,42 @@ def report(
         >>> import mosesplug
         >>> mosesplug.report("mert-work", "page.html", sentences=1).name
         'page.html'
+    """
+    with name_keywords(LearningSettings, spell_argument):
+        return write_report(
+            run,
+            output,
+            figure=figure,
+            references=references,
+            source=source,
+            ids=ids,
+            sentences=sentences,
+            sentence=sentence,
+            dpi=dpi,
+            title=title,
+            report_metrics=report_metrics,
+            progress=progress,
+        )
+
+
+def write_report(
+    run: Run | str | PathLike[str],
+    output: str | PathLike[str] | None,
+    *,
+    figure: str | None,
+    references: str | PathLike[str] | None,
+    source: str | PathLike[str] | None,
+    ids: bool | None,
+    sentences: int,
+    sentence: int | None,
+    dpi: int,
+    title: str | None,
+    report_metrics: Sequence[str],
+    progress: Progress,
+) -> Path:
+    """Write one HTML page about a run.
+
+    Arguments and errors are as for ``report``; messages have options.
     """
     if figure is not None:
         check_figure(figure)

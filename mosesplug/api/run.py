@@ -44,7 +44,7 @@ from mosesplug.tuning_set import SparseRows
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Run", "open_run", "read_run"]
+__all__ = ["Run", "load_run", "open_run", "read_run"]
 
 _ITERATION_TYPES: dict[str, ColumnType] = {
     "iteration": "int64",
@@ -82,7 +82,6 @@ _IMPORTANCE_TYPES: dict[str, ColumnType] = {
 }
 
 
-@name_keywords(RunPlan, spell_keyword)
 def open_run(working_dir: str | PathLike[str], run: int | None = None) -> Run:
     """Open a run for reading, also while another process is running it.
 
@@ -105,6 +104,15 @@ def open_run(working_dir: str | PathLike[str], run: int | None = None) -> Run:
         ('BLEU', 2, False)
         >>> run.nbest(sentence=1).texts
         ['she sees one dog', 'she sees a small dog', 'she sees a small dog today']
+    """
+    with name_keywords(RunPlan, spell_keyword):
+        return load_run(working_dir, run)
+
+
+def load_run(working_dir: str | PathLike[str], run: int | None = None) -> Run:
+    """Open a run for reading.
+
+    Arguments and errors are as for ``open_run``; messages have options.
     """
     path = find_run(Path(working_dir), run)
     try:

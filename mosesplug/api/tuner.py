@@ -192,7 +192,6 @@ class Tuner:
                 log=True,
             )
 
-    @name_keywords(RunPlan, spell_keyword)
     def ask(self) -> Request | None:
         """Return what must be decoded next; None if the run is finished.
 
@@ -222,7 +221,6 @@ class Tuner:
             self._clock = Clock()
         return self._asked[1]
 
-    @name_keywords(RunPlan, spell_keyword)
     def tell(self, request: Request, lists: Any, *, may_repeat: bool = True) -> None:
         """Score, store and learn from the lists of a request.
 
@@ -280,7 +278,6 @@ class Tuner:
             if len(context.files.store.iterations()) >= asked.iteration:  # the lists are stored
                 self._asked, self._was_asked = None, False
 
-    @name_keywords(RunPlan, spell_keyword)
     def ask_again(self) -> Request | None:
         """Return the request that waits for its lists, also one of an earlier process.
 

@@ -14,7 +14,7 @@ from mosesplug.settings.learning import LearningSettings
 
 __all__ = ["name_keywords", "spell_options"]
 
-_OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])(?![\w-])(?:([ =])([a-z-]+\b))?")
+_OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])(?![\w-])(?: (?=[\"'])|([ =])([a-z-]+\b))?")
 """An option of the command line, and the word after it."""
 
 _OTHERS = frozenset(
@@ -46,6 +46,8 @@ def spell_options(text: str, spelled: Callable[[str], str], cls: type = Learning
         if _COMMAND.search(text, 0, found.start()):
             return found[0]
         name, gap, word = found.groups(default="")
+        if found[0].endswith(" "):  # a quoted value is behind it
+            gap = "="
         setting = settings.get(name) or settings.get(name.removeprefix("no-"))
         if setting is None:
             is_own = name in _OTHERS or name in _spellings()

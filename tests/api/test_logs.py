@@ -131,6 +131,7 @@ def test_options_become_keywords() -> None:
         ),
         "cdec --show and --overwrite": "cdec --show and overwrite",
         "give --format=nemo:N": "give format=nemo:N",
+        """or --transform "sed 's/a/b/'\"""": """or transform="sed 's/a/b/'\"""",
         "a -- b --5 x--y": "a -- b --5 x--y",
     }
     for text, expected in spelled.items():

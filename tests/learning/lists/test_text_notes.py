@@ -53,14 +53,14 @@ def test_fits_have_warnings() -> None:
         "marked", references="refs", heldout_lists="marked", heldout_references="half"
     ).warnings
     assert marked[0].startswith(f"{N} of {N} translations have phrase boundaries of Moses' ")
-    assert MARKERS in marked[0]
+    assert MARKERS.replace("--transform ", "transform=") in marked[0]
     assert any(text.startswith(f"held-out lists: 15 of {N} lines of ") for text in marked)
 
 
 def test_lists_without_remedy_after_it() -> None:
     """The command of the message, as it is."""
     (message, *_) = mosesplug.optimize("marked", references="refs").warnings
-    command = message.partition('--transform "')[2].removesuffix('"')
+    command = message.partition('transform="')[2].removesuffix('"')
     assert (
         mosesplug.optimize("marked", references="refs", transform=command).warnings
         == mosesplug.optimize("plain", references="refs").warnings
