@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from mosesplug.api import warming_tasks as work
 from mosesplug.errors import UsageError, suggest
 from mosesplug.kernels import count_compiled
 from mosesplug.metrics.plain import kernels_only
+from mosesplug.scratch import ScratchDirectory
 
 __all__ = ["TASKS", "WarmUpReport", "warm_up"]
 
@@ -68,7 +68,7 @@ def warm_up(
     done = []
     for task in _choose_tasks(tasks) if tasks else TASKS:
         start, before = time.perf_counter(), count_compiled()
-        with tempfile.TemporaryDirectory(prefix="mosesplug-warm-up-") as directory, kernels_only():
+        with ScratchDirectory() as directory, kernels_only():
             TASKS[task](Path(directory), algorithms)
         done.append(WarmUpReport(task, count_compiled() - before, time.perf_counter() - start))
     return done

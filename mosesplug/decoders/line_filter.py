@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-import tempfile
 import threading
 from collections import deque
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from typing import IO
 
 from mosesplug.decoders.process import describe_exit, end_group, leash_command, make_error
 from mosesplug.errors import DecoderError
+from mosesplug.scratch import ScratchDirectory
 
 __all__ = ["LineFilter"]
 
@@ -35,7 +35,7 @@ class LineFilter:
 
     def __init__(self, command: str, what: str) -> None:
         self._command, self._what = ("/bin/sh", "-c", command), what
-        self._directory = tempfile.TemporaryDirectory(prefix="mosesplug-filter-")
+        self._directory = ScratchDirectory()
         self._messages = Path(self._directory.name) / "messages"
         with self._messages.open("wb") as messages:
             self._child = subprocess.Popen(

@@ -6,26 +6,26 @@ The lists are files, or those of a working directory of mert-moses.pl.
 from __future__ import annotations
 
 import itertools
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from formats.nbest.block import NBestList
 from formats.pipes import copy_pipes
 from formats.references import read_references, reference_files
 from formats.text import StrPath
 from formats.weights.any_format import WeightFile
-from mosesplug.errors import DataError, StoreError
+from mosesplug.errors import DataError
 from mosesplug.learning.lists.blocks import find_dense_features, read_list_blocks
 from mosesplug.learning.lists.references import check_reference_count, match_references
 from mosesplug.metrics.protocol import Metric, PreparedReferences, needs_outside
 from mosesplug.metrics.registry import metric as find_metric
 from mosesplug.optimizers.problem import Problem, corpus_score
+from mosesplug.scratch import ScratchDirectory
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
 from mosesplug.store import NBestStore, fingerprint_files
+from mosesplug.store.replacement import make_store
 from mosesplug.store.views import IngestReport
 from mosesplug.store.writing import AHEAD_BYTES
 from mosesplug.tuning.weights import Weights
@@ -102,8 +102,9 @@ def import_lists(
 ) -> Iterator[IngestReport]:
     """Create a store of n-best lists, and yield a report of each iteration.
 
-    Unknown weights are stored as 0, and sentence ids that are texts beside their numbers. A new
-    directory is removed again if an error occurs or the iterator is closed early.
+    Unknown weights are stored as 0, and sentence ids that are texts beside their numbers. The store
+    gets its name when it is complete: nothing is left of it if an error occurs or the iterator is
+    closed early.
 
     Args:
         iterations: the iterations in order.
@@ -120,25 +121,22 @@ def import_lists(
             reference.
         FormatError: a list cannot be read.
     """
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise StoreError(f"{target} exists already: name a new directory")
-    is_new = not target.exists()
-    paths = [each.path for each in iterations]
-    dense = find_dense_features(paths, settings)
-    what = f"{references}"
-    given = [] if references is None else read_references(references, input_path=source)
-    lines, ids = match_references(paths, settings, given, what)
-    prepared = metric.prepare(lines)
-    fingerprints = {}
-    if references is not None:
-        fingerprints["references"] = fingerprint_files(reference_files(references))
-    fingerprints["metric"] = prepared.signature
-    if needs_outside(metric):
-        fingerprints["scores"] = prepared.fingerprint
-    if source is not None:
-        fingerprints["input"] = fingerprint_files([source])
-    try:
-        with NBestStore.open(target, writable=True) as store:
+    with make_store(target) as draft:
+        paths = [each.path for each in iterations]
+        dense = find_dense_features(paths, settings)
+        what = f"{references}"
+        given = [] if references is None else read_references(references, input_path=source)
+        lines, ids = match_references(paths, settings, given, what)
+        prepared = metric.prepare(lines)
+        fingerprints = {}
+        if references is not None:
+            fingerprints["references"] = fingerprint_files(reference_files(references))
+        fingerprints["metric"] = prepared.signature
+        if needs_outside(metric):
+            fingerprints["scores"] = prepared.fingerprint
+        if source is not None:
+            fingerprints["input"] = fingerprint_files([source])
+        with NBestStore.open(draft, writable=True) as store:
             store.require(fingerprints)
             lists = read_list_blocks(paths, settings, dense=dense, ids=ids)
             for number, blocks in enumerate(lists, start=1):
@@ -147,10 +145,6 @@ def import_lists(
             check_reference_count(ids, lines, what)
             if len(ids):
                 store.keep_sentence_ids(ids.names)
-    except BaseException:
-        if is_new:
-            shutil.rmtree(target, ignore_errors=True)
-        raise
 
 
 @contextmanager
@@ -174,7 +168,7 @@ def open_as_store(
     if is_known or references is None or not find_nbest_lists(path):
         yield path
         return
-    with TemporaryDirectory(prefix="mosesplug-") as directory:
+    with ScratchDirectory() as directory:
         target = Path(directory) / workspace.store.name
         for _ in import_lists(
             find_iterations([path]),

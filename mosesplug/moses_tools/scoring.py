@@ -7,7 +7,6 @@ its own filter and factors.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -24,6 +23,7 @@ from mosesplug.decoders.process import run_command
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.metrics import Metric, PreparedReferences, metric, parse_factors, select_factors
 from mosesplug.metrics.interpolated import InterpolatedMetric
+from mosesplug.scratch import ScratchDirectory
 
 __all__ = ["Scorer", "ScorerInput", "check_sentences", "filter_lines"]
 
@@ -43,7 +43,7 @@ def filter_lines(command: str, lines: Sequence[bytes]) -> list[bytes]:
             each input line.
     """
     distinct = list(dict.fromkeys(lines))
-    with tempfile.TemporaryDirectory(prefix="mosesplug-filter-") as directory:
+    with ScratchDirectory() as directory:
         sent, got = Path(directory) / "in", Path(directory) / "out"
         sent.write_bytes(b"".join(line + b"\n" for line in distinct))
         run_command(

@@ -20,7 +20,7 @@ from mosesplug.store.environment import Environment
 from mosesplug.store.merge import Reader
 from mosesplug.store.opening import DATABASES
 from mosesplug.store.records import KbestRecord
-from mosesplug.store.replacement import DRAFT
+from mosesplug.store.replacement import DRAFT, make_store
 from mosesplug.store.state import StoreState, iteration_key, kbest_key, statistics_key
 
 __all__ = ["compact", "copy", "count_stored_bytes", "list_faults"]
@@ -174,19 +174,14 @@ def copy(path: str | PathLike[str], target: str | PathLike[str]) -> int:
         StoreError: there is no store, or the target exists.
         StoreFull: the disk is full; no part of the copy is left.
     """
-    target = Path(target)
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise StoreError(f"{target} already exists: give a new directory")
     environment = Environment(path, writable=False, map_size=_MAP_SIZE)
     try:
-        target.mkdir(parents=True, exist_ok=True)
-        _write(environment, target)
-    except BaseException:
-        shutil.rmtree(target, ignore_errors=True)
-        raise
+        with make_store(Path(target)) as draft:
+            draft.mkdir()
+            _write(environment, draft)
     finally:
         environment.close()
-    return (target / _DATA).stat().st_size
+    return (Path(target) / _DATA).stat().st_size
 
 
 def compact(path: str | PathLike[str]) -> tuple[int, int]:

@@ -22,12 +22,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from formats.text import sync_directory
-from mosesplug.errors import StoreInUse
+from mosesplug.errors import StoreError, StoreInUse
+from mosesplug.scratch import ScratchDirectory
 from mosesplug.store.locks import BUSY, FileLock
 
 __all__ = [
     "DRAFT",
     "keep_files",
+    "make_store",
     "remove_discarded",
     "remove_drafts",
     "remove_store",
@@ -148,6 +150,33 @@ def _claim(directory: Path) -> Iterator[bool]:
         yield True
     finally:
         lock.release()
+
+
+@contextmanager
+def make_store(target: Path) -> Iterator[Path]:
+    """Yield a place for a new store, which gets its name when it is complete.
+
+    Nothing is left of it after an error; if this process is killed, the next attempt removes what
+    is left.
+
+    Args:
+        target: the new store; at most an empty directory.
+
+    Raises:
+        StoreError: there is something, or its directory cannot be written.
+    """
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise StoreError(f"{target} exists already: name a new directory")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        scratch = ScratchDirectory(f".{target.name}.", target.parent)
+    except OSError as error:
+        raise StoreError(f"cannot make the n-best store at {target}: {error.strerror}") from None
+    with scratch as directory:
+        draft = Path(directory) / target.name
+        yield draft
+        draft.rename(target)
+        sync_directory(target.parent)
 
 
 def remove_store(directory: Path) -> None:

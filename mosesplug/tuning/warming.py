@@ -13,12 +13,12 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 
 from mosesplug.metrics.plain import kernels_only
 from mosesplug.optimizers.registry import built_in_algorithms
+from mosesplug.scratch import ScratchDirectory
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.decoding.command import CommandDecoder
 from mosesplug.tuning.decoding.program import ProgramDecoder
@@ -111,7 +111,7 @@ def _compile(context: Context, run: RunLoop, stop: threading.Event) -> None:
         if stop.wait(_PATIENCE):
             return
         with (
-            TemporaryDirectory(prefix="mosesplug-") as directory,
+            ScratchDirectory() as directory,
             np.errstate(all="ignore"),
             kernels_only(),
         ):

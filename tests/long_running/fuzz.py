@@ -128,6 +128,8 @@ class _Watch:
         if not self.is_on:
             return
         writes = event == "open" and isinstance(arguments[2], int) and arguments[2] & _WRITING
+        # Readers of a store write LMDB's table of readers.
+        writes = writes and Path(str(arguments[0])).name != "lock.mdb"
         if writes or event in _RUNS or event in _CHANGES:
             self.seen.append(f"{event} {arguments!r}")
 

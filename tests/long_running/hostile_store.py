@@ -29,7 +29,7 @@ from mosesplug.inspection.maintenance import verify_store
 from mosesplug.store import NBestStore, reading
 from mosesplug.store.ingest import Ingest
 from mosesplug.store.records import decode_value, encode_value, read_header
-from mosesplug.store.state import CHECKSUMS, StoreState
+from mosesplug.store.state import CHECKSUMS, NAMES, StoreState
 from mosesplug.tuning_set import TuningSet
 from tests.long_running.mutations import Chance, mutated
 from tests.store.toys import Hypothesis, ToyMetric, make_list
@@ -195,13 +195,25 @@ def _checksums(records: Records, changes: list[Change]) -> list[Change]:
         pairs = []
         for number in numbers:
             last = bytes([number]) if area == "iterations" else int(number).to_bytes(4, "big")
+            if area == "iterations" and number == NAMES:
+                last += kind  # the first column
             place = (area, (kind if area == "statistics" else b"") + key[:4] + last)
             if place in after:
                 pairs.append((number, zlib.crc32(after[place])))
         packed = np.array(pairs, "<u4").tobytes()
         sums = zlib.crc32(packed).to_bytes(4, "little") + packed
         fitting.append((name, key, encode_value(sums)))
-    return fitting
+    meta = {name: zlib.crc32(records_of) for name, records_of in _meta(after).items()}
+    return [*fitting, ("meta", b"checksums", encode_value(meta))]
+
+
+def _meta(records: Records) -> dict[str, bytes]:
+    """The values of ``meta`` that have checksums, by name."""
+    return {
+        key.decode(): value
+        for (name, key), value in records.items()
+        if name == "meta" and key != b"checksums" and key.isascii()
+    }
 
 
 def read(path: Path) -> None:

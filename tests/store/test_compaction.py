@@ -293,3 +293,26 @@ def test_removing_a_link_leaves_its_target(tmp_path: Path) -> None:
     replacement.remove_discarded(tmp_path / "store")
     assert [each.name for each in tmp_path.iterdir()] == ["store"]
     assert (tmp_path / "store" / "data.mdb").is_file()
+
+
+def test_a_copy_that_was_killed_can_be_repeated(children: list[Child], tmp_path: Path) -> None:
+    path, target = tmp_path / "store", tmp_path / "backup" / "copy"
+    texts = make(path, 3, 0)
+
+    def action(pause: Callable[[object], None]) -> object:
+        with replacement.make_store(target) as draft:
+            maintenance.copy(path, draft)
+            pause("there")
+
+    copying = fork(children, action)
+    assert copying.hear() == "there"
+    assert not target.exists()
+    children.remove(copying)
+    copying.kill()
+    assert len(list(target.parent.iterdir())) == 1
+    maintenance.copy(path, target)
+    assert list(target.parent.iterdir()) == [target]
+    with NBestStore.open(target) as store:
+        assert list_texts(store) == texts
+    with pytest.raises(StoreError, match="exists already: name a new directory"):
+        maintenance.copy(path, target)

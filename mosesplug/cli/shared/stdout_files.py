@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import inspect
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from mosesplug.cli.shared.inputs import OUTPUT, find_files
 from mosesplug.cli.shared.parameters import Output
 from mosesplug.errors import UsageError
+from mosesplug.scratch import ScratchDirectory
 
 __all__ = ["goes_to_stdout", "route_stdout"]
 
@@ -48,7 +48,7 @@ def route_stdout(
     if not files:
         yield changed
         return
-    with tempfile.TemporaryDirectory(prefix=_PREFIX) as directory:
+    with ScratchDirectory(_PREFIX) as directory:
         path = Path(directory, "stdout")
         with contextlib.redirect_stdout(sys.stderr):
             yield changed | {files[0]: path}

@@ -7,7 +7,6 @@ dense follows from the names of given weights, or from the lists.
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -31,6 +30,7 @@ from mosesplug.learning.lists.text_notes import note_text_signs
 from mosesplug.learning.watched import WatchedMetric, join_metrics, split_statistics
 from mosesplug.metrics import Metric, PreparedReferences
 from mosesplug.metrics.interpolated import InterpolatedReferences
+from mosesplug.scratch import ScratchDirectory
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
 from mosesplug.store import NBestStore
 from mosesplug.store.writing import AHEAD_BYTES
@@ -167,7 +167,7 @@ def store_lists(
     prepared = metric.prepare(lines)
     hypotheses = 0
     with (
-        tempfile.TemporaryDirectory(prefix="mosesplug-") as directory,
+        ScratchDirectory() as directory,
         NBestStore.open(Path(directory) / "lists", writable=True) as store,
     ):
         steps = make_steps(settings, ids, is_held_out=is_held_out)

@@ -7,7 +7,6 @@ worker (``places``); if it dies, another one prepares the shard again.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from contextlib import ExitStack, contextmanager
@@ -28,6 +27,7 @@ from mosesplug.optimizers.lists.shards import (
     split_into_blocks,
 )
 from mosesplug.optimizers.problem import Problem
+from mosesplug.scratch import ScratchDirectory
 from mosesplug.settings.sharding import Sharding
 from mosesplug.tuning.parallel.list_files import write_lists
 from mosesplug.tuning.parallel.places import Places, open_places
@@ -66,9 +66,7 @@ def open_list_shards(problem: Problem, sharding: Sharding) -> Iterator[ListShard
         if not sharding.elsewhere:
             yield ThreadShards(lists, parts, places)
             return
-        directory = stack.enter_context(
-            tempfile.TemporaryDirectory(prefix="mosesplug-", dir=sharding.directory)
-        )
+        directory = stack.enter_context(ScratchDirectory(directory=sharding.directory))
         write_lists(lists, directory)
         yield FiledShards(lists.offsets, parts, places, directory)
 

@@ -13,7 +13,6 @@ So an epoch sends no lists, and a worker that replaces a dead one finds them too
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager
@@ -44,6 +43,7 @@ from mosesplug.optimizers.problem import (
     corpus_score,
     no_progress,
 )
+from mosesplug.scratch import ScratchDirectory
 from mosesplug.settings.sharding import Sharding
 from mosesplug.tuning.parallel.executors import StopSignal, open_executor
 from mosesplug.tuning.parallel.list_files import read_lists, write_lists
@@ -125,7 +125,7 @@ def open_shards(
         source = StoredSource(tuning_set)
         yield [SharedShard(source, part) for part in parts]
         return
-    with tempfile.TemporaryDirectory(prefix="mosesplug-", dir=sharding.directory) as directory:
+    with ScratchDirectory(directory=sharding.directory) as directory:
         write_lists(tuning_set, directory)
         yield [FiledShard(directory, part) for part in parts]
 
