@@ -10,19 +10,28 @@ from formats.text import StrPath
 
 __all__ = ["is_comment", "move_ids_to_front", "split_transcript_line", "transcript_error"]
 
-_LINE = re.compile(rb"(.*?)[\x00-\x20]*\(([^()\x00-\x20]+)\)[\x00-\x20]*", re.DOTALL)
+_BLANKS = bytes(range(33))
 _NAME = re.compile(r"\.trn(?:\.(?:gz|bz2|xz))?$")
 
 
 def split_transcript_line(line: bytes) -> tuple[bytes, bytes] | None:
     """Return the text and the id of a line; None if it does not end in an id in parentheses."""
-    match = _LINE.fullmatch(line)
-    return None if match is None else (match[1].strip(), match[2])
+    body = line.rstrip(_BLANKS)
+    at = body.rfind(b"(")
+    name = body[at + 1 : -1]
+    if (
+        at < 0
+        or not body.endswith(b")")
+        or not name
+        or name.translate(None, _BLANKS + b")") != name
+    ):
+        return None
+    return body[:at].strip(_BLANKS), name
 
 
 def is_comment(line: bytes) -> bool:
     """Return whether a line of a transcript holds nothing."""
-    return line.startswith(b";;") or not line.strip()
+    return line.startswith(b";;") or not line.strip(_BLANKS)
 
 
 def transcript_error(path: StrPath, number: int, line: bytes) -> FormatError:
