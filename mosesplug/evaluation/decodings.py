@@ -91,8 +91,8 @@ def _find_decoding(directory: Path, decode: bool) -> RunDecoding:
             note = f"the run in {directory} {why}: this compares its iteration {iteration}{which}"
             return RunDecoding(found, note, run.result is not None)
     raise DataError(
-        f"{directory} has no translations of its tuning set, such as run1.out: name files of "
-        "translations instead"
+        f"{directory} has no translations of its tuning set, such as run1.out: make them with "
+        "--decode, or name files of translations"
     )
 
 
