@@ -345,6 +345,6 @@ def test_restarts_at_few_exponents(monkeypatch: pytest.MonkeyPatch) -> None:
         return optimize(self, *arguments)
 
     monkeypatch.setattr(Optimizer, "optimize", count)
-    fit_lists(options={"restarts": 2})
+    fit_lists()
     assert 1 <= sum(map(bool, restarts)) <= 4
     assert len(restarts) >= 30
