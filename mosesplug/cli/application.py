@@ -110,6 +110,11 @@ _COMMANDS: _Table = {
         "bench_optimizers",
         "Compare algorithms on the same n-best lists.",
     ),
+    "check": _Command(
+        "mosesplug.cli.inspect.check",
+        "check",
+        "Check a tuning set and its lists before tuning.",
+    ),
     "oracle": _Command(
         "mosesplug.cli.inspect.oracle", "oracle", "Find the oracle translations of n-best lists."
     ),

@@ -13,13 +13,20 @@ from mosesplug.tuning.text_signs.traits import TRAITS, Trait, find_escapes, has_
 from mosesplug.tuning.text_signs.view import LITERAL, TextView
 from mosesplug.tuning.text_signs.words import (
     compare_case,
+    compare_punctuation,
     compare_tokens,
     find_input,
     find_unknown_words,
 )
 from mosesplug.tuning.warning_signs import WarningSign
 
-__all__ = ["Rewriting", "choose_lines", "find_source_signs", "find_text_signs"]
+__all__ = [
+    "Rewriting",
+    "choose_lines",
+    "compare_styles",
+    "find_source_signs",
+    "find_text_signs",
+]
 
 Rewriting = Literal["lists", "files"]
 """How a user changes translations: ``--transform`` of n-best lists, or another file."""
@@ -122,16 +129,51 @@ def _name_references(
         yield ("references" if len(references) == 1 else f"lines of reference {number}"), lines
 
 
+def compare_styles(
+    one: Sequence[bytes],
+    one_name: str,
+    other: Sequence[bytes],
+    other_name: str,
+    views: Iterable[TextView] = (LITERAL,),
+    *,
+    same_language: bool = True,
+) -> list[WarningSign]:
+    """Find differences in how two texts are written that are not of the same sentences.
+
+    Args:
+        one, other: the lines.
+        one_name, other_name: how messages call the lines.
+        views: as for ``find_text_signs``.
+        same_language: whether case and punctuation can be compared, too.
+    """
+    found: list[WarningSign] = []
+    for view in views:
+        sides = [
+            Side(name, [lines[i] for i in choose_lines(len(lines))], view)
+            for name, lines in ((one_name, one), (other_name, other))
+        ]
+        found += _compare_marks(sides[0], sides[1], "files")
+        if same_language:
+            found += compare_case(*sides)
+            found += compare_punctuation(*sides)
+    return list({sign.name: sign for sign in reversed(found)}.values())[::-1]
+
+
+def _compare_marks(ours: Side, theirs: Side, rewriting: Rewriting) -> Iterator[WarningSign]:
+    """Yield what one side has and the other lacks, in any language."""
+    for one, other in ((ours, theirs), (theirs, ours)):
+        how = rewriting if one is ours else "files"
+        for trait in TRAITS:
+            if trait.matters(one.view) and (sign := _find_trait(trait, one, other, how)):
+                yield sign
+        yield from _compare_escapes(one, other)
+        yield from _compare_encodings(one, other)
+
+
 def _compare(ours: Side, references: Sequence[Side], rewriting: Rewriting) -> Iterator[WarningSign]:
     """Yield signs of translations beside each reference."""
     for theirs in references:
-        for one, other in ((ours, theirs), (theirs, ours)):
-            how = rewriting if one is ours else "files"
-            for trait in TRAITS:
-                if trait.matters(one.view) and (sign := _find_trait(trait, one, other, how)):
-                    yield sign
-            yield from _compare_escapes(one, other)
-            yield from _compare_encodings(one, other)
+        yield from _compare_marks(ours, theirs, rewriting)
         yield from compare_case(ours, theirs)
         if ours.view.blanks != "ignored":
             yield from compare_tokens(ours, theirs)

@@ -8,7 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from mosesplug.tuning.text_signs.side import Side, measure_overlap
 from mosesplug.tuning.warning_signs import WarningSign
 
-__all__ = ["compare_case", "compare_tokens", "find_input", "find_unknown_words"]
+__all__ = [
+    "compare_case",
+    "compare_punctuation",
+    "compare_tokens",
+    "find_input",
+    "find_unknown_words",
+]
 
 _FEW_LINES = 5
 _UNSEGMENTED = "tokenize:zh, ja-mecab, ko-mecab or char"
@@ -57,16 +63,25 @@ def _has_capital(token: bytes) -> bool:
     return text != text.lower()
 
 
+_TOKENIZE = (
+    "Tokenize both as the training text was, or give both untokenized and set tokenize:13a for the"
+    " metric"
+)
+
+
 def compare_tokens(ours: Side, theirs: Side) -> Iterator[WarningSign]:
-    """Yield the sign that texts are tokenized differently."""
+    """Yield the sign that texts of the same sentences are tokenized differently."""
     if ours.is_short or theirs.is_short:
         return
-    remedy = (
-        "Tokenize both as the training text was, or give both untokenized and set tokenize:13a for"
-        " the metric"
-    )
-    if (sign := _find_splitting(ours, theirs, remedy)) is not None:
+    if (sign := _find_splitting(ours, theirs)) is not None:
         yield sign
+    else:
+        yield from compare_punctuation(ours, theirs)
+
+
+def compare_punctuation(ours: Side, theirs: Side) -> Iterator[WarningSign]:
+    """Yield the sign that punctuation is attached or missing in one text."""
+    if ours.is_short or theirs.is_short:
         return
     detached, detached_there = (sum(side.bag[mark] for mark in _MARKS) for side in (ours, theirs))
     attached, attached_there = (_count_attached(side.words) for side in (ours, theirs))
@@ -78,7 +93,7 @@ def compare_tokens(ours: Side, theirs: Side) -> Iterator[WarningSign]:
             yield WarningSign(
                 "punctuation",
                 f"punctuation is detached in {one.name} and attached in {two.name}: words do not"
-                f" match. {remedy}",
+                f" match. {_TOKENIZE}",
             )
             return
     marked, marked_there = (_count(_has_mark, side.bag) for side in (ours, theirs))
@@ -95,7 +110,7 @@ def compare_tokens(ours: Side, theirs: Side) -> Iterator[WarningSign]:
             )
 
 
-def _find_splitting(ours: Side, theirs: Side, remedy: str) -> WarningSign | None:
+def _find_splitting(ours: Side, theirs: Side) -> WarningSign | None:
     """Return the sign that the same characters are split into other words."""
     total = total_there = same = letters = letters_there = same_letters = 0
     for mine, other in zip(ours.words, theirs.words, strict=True):
@@ -116,7 +131,7 @@ def _find_splitting(ours: Side, theirs: Side, remedy: str) -> WarningSign | None
         "splitting",
         f"{same_letters / letters:.0%} of the sequences of three characters of {ours.name} stand in"
         f" {theirs.name}, but only {same / total:.0%} of the words: words are split differently."
-        f" {remedy}. For a language without blanks, set {_UNSEGMENTED}",
+        f" {_TOKENIZE}. For a language without blanks, set {_UNSEGMENTED}",
     )
 
 

@@ -1,0 +1,331 @@
+"""Check data before a system is tuned on it: lengths, repetitions, mismatches, unknown words."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from formats.errors import FormatError, quote
+from formats.references import read_references
+from formats.text import open_text, read_lines
+from mosesplug.errors import count_noun
+from mosesplug.learning.lists.blocks import find_dense_features
+from mosesplug.learning.lists.merging import load_lists
+from mosesplug.metrics import metric
+from mosesplug.settings.lists import NO_SETTINGS
+from mosesplug.tuning.text_signs.comparison import compare_styles, find_source_signs
+from mosesplug.tuning.text_signs.view import views_of_signatures
+from mosesplug.tuning.warning_signs import WarningSign, find_list_signs
+from mosesplug.tuning_set import TuningSet
+
+__all__ = ["DataCheck", "TextSize", "check_data"]
+
+_LONG = 100
+"""Words of a sentence that is long: decoding takes long, and the metric sees little of it."""
+
+_REPEATED = 0.1
+_MISALIGNED = 3.0
+"""Length of a translation relative to the usual, from which on it may be of another line."""
+
+_FEWEST_SENTENCES = 200
+_SENTENCES_PER_FEATURE = 10
+_UNKNOWN = 0.1
+_TRAINED_ON = 0.05
+_SHORTEST = 4
+"""Shorter sentences are in all texts, and say nothing of an overlap."""
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class TextSize:
+    """The size of one text.
+
+    Attributes:
+        name: how messages call it.
+        lines, words: how many it has.
+        mean: words of a line that is not empty, on average.
+        longest: words of the longest line.
+        empty: lines without words.
+        repeated: lines that stand in the text before.
+        distinct: different words.
+    """
+
+    name: str
+    lines: int
+    words: int
+    mean: float
+    longest: int
+    empty: int
+    repeated: int
+    distinct: int
+
+    @classmethod
+    def of_lines(cls, name: str, lines: Sequence[bytes]) -> TextSize:
+        """Count the words of lines."""
+        split = [line.split() for line in lines]
+        counts = [len(words) for words in split]
+        filled = [tuple(words) for words in split if words]
+        return cls(
+            name,
+            len(lines),
+            sum(counts),
+            sum(counts) / max(len(filled), 1),
+            max(counts, default=0),
+            len(lines) - len(filled),
+            len(filled) - len({*filled}),
+            len({word for words in split for word in words}),
+        )
+
+
+@dataclass(frozen=True)
+class DataCheck:
+    """What a person should know of data before tuning.
+
+    Attributes:
+        texts: the size of each text.
+        facts: other figures by name: of lists, unknown words and overlaps.
+        signs: what should be mended or known, the most important first.
+    """
+
+    texts: tuple[TextSize, ...]
+    facts: Mapping[str, float]
+    signs: tuple[WarningSign, ...]
+
+
+@dataclass
+class _Findings:
+    facts: dict[str, float] = field(default_factory=dict)
+    signs: list[WarningSign] = field(default_factory=list)
+
+    def warn(self, name: str, message: str) -> None:
+        self.signs.append(WarningSign(name, message))
+
+
+def check_data(
+    source: Path,
+    references: Path,
+    *,
+    nbest: Sequence[Path] = (),
+    phrase_table: Path | None = None,
+    train: Path | None = None,
+    test: Path | None = None,
+    metric_name: str = "BLEU",
+    metric_settings: str = "",
+) -> DataCheck:
+    """Check a tuning set, and what a system is tuned with.
+
+    Args:
+        source: the input, one sentence a line.
+        references: its translations: a file, or the prefix of several.
+        nbest: n-best lists of the source.
+        phrase_table: a phrase table of Moses, as text.
+        train: the source side of the training text.
+        test: the source side of a test set.
+        metric_name, metric_settings: the metric, which says how texts are read.
+
+    Raises:
+        FormatError: a file cannot be read, or has another number of lines than the source.
+        DataError, UsageError: the lists do not fit, or the metric is unknown.
+    """
+    lines = read_lines(source)
+    targets = read_references(references, len(lines), input_path=source)
+    scorer = metric(metric_name, metric_settings)
+    found = _Findings()
+    texts = [TextSize.of_lines("source", lines)]
+    names = ["reference"] if len(targets) == 1 else [f"reference {n}" for n in range(len(targets))]
+    texts += [TextSize.of_lines(name, each) for name, each in zip(names, targets, strict=True)]
+    found.signs += find_source_signs(lines, targets)
+    _check_lengths(found, texts)
+    for name, each in zip(names, targets, strict=True):
+        _check_alignment(found, lines, each, name)
+        if not nbest:  # else the lists tell more
+            marks = compare_styles(
+                lines, "source sentences", each, f"{name} lines", same_language=False
+            )
+            found.signs += marks
+    if nbest:
+        lists = load_lists(nbest, targets, scorer, dense=find_dense_features(nbest, NO_SETTINGS))
+        found.signs += [WarningSign("texts", note) for note in lists.notes]
+        _check_lists(found, lists.tuning_set)
+    if phrase_table is not None:
+        _check_phrases(found, lines, targets, phrase_table)
+    views = views_of_signatures([scorer.signature()])
+    for path, what in ((train, "training text"), (test, "test set")):
+        if path is not None:
+            other = read_lines(path)
+            texts.append(TextSize.of_lines(what, other))
+            _check_overlap(found, lines, other, what)
+            found.signs += compare_styles(lines, "source sentences", other, f"{what} lines", views)
+    return DataCheck(tuple(texts), found.facts, tuple(found.signs))
+
+
+def _check_lengths(found: _Findings, texts: Sequence[TextSize]) -> None:
+    source = texts[0]
+    if source.lines < _FEWEST_SENTENCES:
+        found.warn(
+            "few sentences",
+            f"{count_noun(source.lines, 'sentence')}: too few to learn weights that hold for other"
+            " text. Tuning sets have 1,000 to 3,000",
+        )
+    for text in texts:
+        if text.empty and text is source:
+            found.warn(
+                "empty lines",
+                f"{text.empty} of {text.lines} lines of the {text.name} are empty. Remove these"
+                " sentences from all files",
+            )
+        if text.repeated > _REPEATED * text.lines:
+            found.warn(
+                "repeated lines",
+                f"{text.repeated} of {text.lines} lines of the {text.name} stand in it before: they"
+                " count several times. Remove repeated sentences",
+            )
+    if source.longest > _LONG:
+        found.warn(
+            "long lines",
+            f"the longest source sentence has {source.longest} words: see that each line is one"
+            f" sentence, and remove those of more than {_LONG} words",
+        )
+
+
+def _check_alignment(
+    found: _Findings, source: Sequence[bytes], target: Sequence[bytes], name: str
+) -> None:
+    """Find translations whose length is not that of their line."""
+    lengths = np.array(
+        [(len(a), len(b)) for a, b in zip(source, target, strict=True) if a.strip() and b.strip()],
+        dtype=np.float64,
+    ).reshape(-1, 2)
+    if len(lengths) < _SHOWN:
+        return
+    usual = statistics.median((lengths[:, 1] / lengths[:, 0]).tolist())
+    strange = [
+        number
+        for number, (a, b) in enumerate(zip(source, target, strict=True), start=1)
+        if a.strip() and b.strip() and _is_other_length(len(a) * usual, len(b))
+    ]
+    found.facts[f"length of {name} by source"] = usual
+    found.facts[f"lines of {name} of another length"] = len(strange)
+    if np.ptp(lengths[:, 0]) and np.ptp(lengths[:, 1]) and len(lengths) >= 50:
+        correlation = float(np.corrcoef(np.log(lengths).T)[0, 1])
+        if correlation < 0.4:
+            found.warn(
+                "alignment",
+                f"the lengths of source and {name} have a correlation of {correlation:.2f}: line N"
+                " of one is not the translation of line N of the other. See whether a line is"
+                " missing in one file",
+            )
+            return
+    if strange:
+        found.warn(
+            "lengths",
+            f"{len(strange)} of {len(source)} lines of the {name} are {_MISALIGNED:g} times longer"
+            f" or shorter than usual, such as {', '.join(map(str, strange[:_SHOWN]))}: see whether"
+            " they are the translation",
+        )
+
+
+def _is_other_length(expected: float, length: int) -> bool:
+    few, many = sorted([expected, length])
+    return many > _MISALIGNED * few and many - few > 40
+
+
+def _check_lists(found: _Findings, lists: TuningSet) -> None:
+    filled = int(np.count_nonzero(np.diff(lists.offsets)))
+    n_dense, n_sparse = lists.space.n_dense, lists.space.n_sparse
+    found.facts |= {
+        "sentences with hypotheses": filled,
+        "hypotheses of a sentence": lists.n_hyps / max(filled, 1),
+        "dense features": n_dense,
+        "sparse features": n_sparse,
+    }
+    if filled < lists.n_sentences:
+        found.warn(
+            "missing lists",
+            f"{lists.n_sentences - filled} of {lists.n_sentences} sentences have no hypotheses."
+            " Check that the lists are complete and of this source",
+        )
+    if filled < _SENTENCES_PER_FEATURE * n_dense:
+        found.warn(
+            "many features",
+            f"{filled} sentences for {n_dense} dense features: weights will fit these sentences"
+            " and no others. Give more sentences, or tune fewer features (--active)",
+        )
+    if n_sparse > filled:
+        found.warn(
+            "many features",
+            f"{filled} sentences for {n_sparse} sparse features: hold sentences out (--heldout) and"
+            " choose an algorithm that regularizes (kbmira, margin, xbleu)",
+        )
+    found.signs += find_list_signs(lists)
+
+
+def _check_phrases(
+    found: _Findings, source: Sequence[bytes], references: Sequence[Sequence[bytes]], path: Path
+) -> None:
+    """Find words that the phrase table cannot translate or produce, and other spellings."""
+    words, produced = set[bytes](), set[bytes]()
+    samples: dict[bytes, None] = {}
+    made: dict[bytes, None] = {}
+    for phrase, translation in _read_phrases(path):
+        words.update(phrase.split())
+        produced.update(translation.split())
+        if len(samples) < _MOST_SAMPLES:
+            samples[phrase] = made[translation] = None
+    for name, key, texts, known in (
+        ("source", "unknown words of source", [source], words),
+        ("references", "unreachable words of references", references, produced),
+    ):
+        bag = Counter(word for lines in texts for line in lines for word in line.split())
+        unknown = sum(count for word, count in bag.items() if word not in known)
+        share = found.facts[key] = unknown / max(bag.total(), 1)
+        if share > _UNKNOWN:
+            common = [word for word, _ in bag.most_common() if word not in known][:_SHOWN]
+            found.warn(
+                "unknown words",
+                f"{share:.1%} of the words of the {name} are not in the phrase table, such as"
+                f" {', '.join(map(quote, common))}: see that both are tokenized and cased alike",
+            )
+    found.signs += compare_styles(source, "source sentences", [*samples], "phrases of the table")
+    for lines in references:
+        found.signs += compare_styles(lines, "references", [*made], "translations of the table")
+
+
+_MOST_SAMPLES = 20_000
+"""Phrases whose spelling is compared; the words of all are known."""
+
+
+def _read_phrases(path: Path) -> Iterator[tuple[bytes, bytes]]:
+    with open_text(path) as file:
+        for number, line in enumerate(file, start=1):
+            fields = line.split(b" ||| ")
+            if len(fields) < 3:
+                raise FormatError(
+                    "the line is not `source ||| target ||| scores`",
+                    path=path,
+                    line=number,
+                    remedy="Give a phrase table of Moses as text, compressed or not",
+                )
+            yield fields[0], fields[1]
+
+
+def _check_overlap(
+    found: _Findings, source: Sequence[bytes], other: Sequence[bytes], what: str
+) -> None:
+    known = {tuple(line.split()) for line in other}
+    long = [tuple(line.split()) for line in source]
+    long = [words for words in long if len(words) >= _SHORTEST]
+    shared = sum(words in known for words in long)
+    share = found.facts[f"source sentences in {what}"] = shared / max(len(long), 1)
+    if shared and (what == "test set" or share > _TRAINED_ON):
+        found.warn(
+            "overlap",
+            f"{shared} of {len(long)} source sentences stand in the {what}: scores and weights will"
+            " be optimistic. Remove them from one of the two",
+        )
