@@ -50,6 +50,7 @@ CALLS = {
     "algorithms": "algorithms kbmira",
     "plugins": "plugins",
     "bench-optimizers": "bench-optimizers list --refs refs --algorithms kbmira --seeds 1",
+    "check": "check source refs --nbest list",
     "oracle": "oracle list --refs refs -o -",
     "mbr": "mbr --nbest list",
     "rerank": "rerank --nbest list --weights weights",

@@ -139,7 +139,7 @@ def test_tables(capsys: pytest.CaptureFixture[str]) -> None:
         with pytest.raises(SystemExit):
             main(["check", "src", "ref", "--format", layout])
         shown[layout] = capsys.readouterr().out
-    assert "warning: 210 of 210 reference lines have tags, as '<seg>', and" in shown["text"]
+    assert "markup   210 of 210 reference lines have tags, as '<seg>', and" in shown["text"]
     assert "markup\t210 of 210 reference lines have tags" in shown["tsv"]
     assert "| markup | 210 of 210" in shown["markdown"]
 

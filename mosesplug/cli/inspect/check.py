@@ -112,11 +112,8 @@ def _print(found: DataCheck) -> None:
         print_table(("figure", "value"), facts, left=1)
     if is_text:
         print()
-        for sign in found.signs:
-            print(f"warning: {sign.message}")
-        if not found.signs:
-            print("no warnings")
-    elif found.signs:
-        print_table(
-            ("warning", "message"), ((sign.name, sign.message) for sign in found.signs), left=2
-        )
+    if found.signs:
+        rows = ((sign.name, sign.message) for sign in found.signs)
+        print_table(("warning", "message"), rows, left=2)
+    elif is_text:
+        print("no warnings")
