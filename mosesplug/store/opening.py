@@ -179,6 +179,12 @@ def explain_failure(path: Path, error: Exception) -> StoreError:
     head = f"the n-best store at {path} cannot be opened: {text}"
     if os.strerror(errno.EMFILE) in text:
         return StoreError(f"the n-best store at {path} cannot be opened: {MORE_FILES}")
+    if os.strerror(errno.EAGAIN) in text:
+        return StoreError(
+            f"{head}. LMDB tells its users apart by their process numbers, and another process"
+            f" {os.getpid()}, in another container, has this store open. Start the container with"
+            " the host's process numbers, or read a copy (mosesplug nbest copy)"
+        )
     if _NO_ROOM in text:
         return no_room_error(path)
     if any(reason in text for reason in NO_LOCKS):

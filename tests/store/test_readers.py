@@ -185,6 +185,36 @@ def test_a_file_system_without_locks(
         NBestStore.open(tmp_path, writable=True)
 
 
+LOCK_NUMBER = """
+import fcntl, os, subprocess, sys
+from mosesplug.errors import StoreError
+from mosesplug.store import NBestStore
+if len(sys.argv) > 2:
+    fcntl.lockf(os.open(sys.argv[1], os.O_RDWR), fcntl.LOCK_EX, 1, int(sys.argv[2]))
+    print("locked", flush=True)
+    sys.stdin.read()
+    sys.exit()
+code = open("/proc/self/cmdline").read().split("\\0")[4]
+command = [sys.executable, "-W", "ignore", "-c", code, sys.argv[1] + "/lock.mdb", str(os.getpid())]
+with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+    other.stdout.readline()
+    for writable in (False, True):
+        try:
+            NBestStore.open(sys.argv[1], writable=writable)
+        except StoreError as error:
+            print(os.getpid(), error)
+"""
+
+
+def test_a_process_of_the_same_number_in_another_container(tmp_path: Path) -> None:
+    NBestStore.open(tmp_path, writable=True).close()
+    lines = in_new_process(LOCK_NUMBER, str(tmp_path)).splitlines()
+    assert len(lines) == 2  # of a reader and a writer
+    for line in lines:
+        number = line.split()[0]
+        assert f"another process {number}, in another container, has this store open" in line
+
+
 IN_LITTLE_SPACE = """
 import resource, sys
 from pathlib import Path

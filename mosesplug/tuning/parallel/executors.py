@@ -24,7 +24,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
 from typing import cast
 
-from mosesplug.errors import DataError
+from mosesplug.errors import DataError, UsageError
 from mosesplug.kernel_cache import Semaphore, share_warning
 from mosesplug.settings.sharding import WorkerKind, check_address
 from mosesplug.tuning.parallel.prepared import forget_shards
@@ -148,13 +148,16 @@ def open_cluster(
 
     Another worker repeats the task of a worker that died, up to three times.
 
+    Dask's own configuration holds, such as that of TLS.
+
     Args:
         address: the address of the scheduler, such as ``tcp://host:8786``.
         patience: seconds to wait for the scheduler to answer, and then for its first worker.
         worker_patience: seconds to wait for another worker when all of them are gone.
 
     Raises:
-        UsageError: the package ``distributed`` is not installed, or the address is invalid.
+        UsageError: the package ``distributed`` is not installed, the address is invalid, or Dask
+            has no certificate for TLS.
         DataError: the scheduler does not answer, or no longer; or its workers are missing, are
             all gone, lack software, or keep dying.
     """
@@ -166,6 +169,14 @@ def open_cluster(
         client = distributed.Client(address, timeout=patience, set_as_default=False)
     except (OSError, ValueError) as error:
         raise DataError(f"no Dask scheduler answers at {address}: {error}") from error
+    except TypeError as error:
+        if "TLS" not in str(error):
+            raise
+        raise UsageError(
+            f"the scheduler at {address} needs TLS, and Dask has no certificate: set"
+            " distributed.comm.tls.ca-file, distributed.comm.tls.client.cert and"
+            " distributed.comm.tls.client.key in its configuration"
+        ) from error
     with _silence_client(), client:
         try:
             client.wait_for_workers(1, timeout=patience)

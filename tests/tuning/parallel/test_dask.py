@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -17,7 +19,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mosesplug.errors import DataError
+from mosesplug.errors import DataError, UsageError
 from mosesplug.optimizers import algorithm
 from mosesplug.optimizers.online.epochs import EpochReport, Plan, StoredSource
 from mosesplug.optimizers.online.learner import Learner
@@ -439,3 +441,42 @@ def test_a_cluster_without_workers_is_one_clear_error(monkeypatch: pytest.Monkey
         pytest.raises(DataError, match=r"has no workers\. Start some"),
     ):
         open_cluster(empty.scheduler_address).__enter__()
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> dict[str, str]:
+    """Dask's settings of TLS, with one certificate for all."""
+    if shutil.which("openssl") is None:
+        pytest.skip("needs openssl")
+    words = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=test -keyout key -out cert"
+    subprocess.run(
+        [*words.split(), "-addext", "subjectAltName=IP:127.0.0.1"],
+        cwd=tmp_path, check=True, capture_output=True,
+    )  # fmt: skip
+    prefix, cert, key = "distributed.comm.tls", str(tmp_path / "cert"), str(tmp_path / "key")
+    roles = ("scheduler", "worker", "client")
+    return (
+        {f"{prefix}.ca-file": cert}
+        | {f"{prefix}.{role}.cert": cert for role in roles}
+        | {f"{prefix}.{role}.key": key for role in roles}
+    )
+
+
+def test_tls_settings_of_dask_are_used(certificate: dict[str, str]) -> None:
+    with dask.config.set(certificate):
+        security = distributed.Security(require_encryption=True)
+    with distributed.LocalCluster(
+        n_workers=1,
+        processes=False,
+        protocol="tls",
+        host="127.0.0.1",
+        security=security,
+        dashboard_address=None,
+    ) as started:
+        with dask.config.set(certificate), open_cluster(started.scheduler_address) as executor:
+            assert executor.submit(abs, -3).result() == 3
+        with (
+            pytest.raises(UsageError, match=r"needs TLS, .* distributed\.comm\.tls\.ca-file"),
+            open_cluster(started.scheduler_address, patience=2.0),
+        ):
+            pass
