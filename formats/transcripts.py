@@ -1,4 +1,4 @@
-"""Lines of transcripts as sclite has them: ``the house (utt-a)``, and comments after ``;;``."""
+"""Lines of sclite's transcripts: ``the house (utt-a)``, and comments after ``;;``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NAME = re.compile(r"\.trn(?:\.(?:gz|bz2|xz))?$")
 
 
 def split_transcript_line(line: bytes) -> tuple[bytes, bytes] | None:
-    """Return the text and the id of a line; None if it does not end in an id in parentheses."""
+    """Return text and id of a line; None without an id in parentheses at its end."""
     body = line.rstrip(_BLANKS)
     at = body.rfind(b"(")
     name = body[at + 1 : -1]
@@ -45,7 +45,7 @@ def transcript_error(path: StrPath, number: int, line: bytes) -> FormatError:
 
 
 def move_ids_to_front(lines: list[bytes], path: StrPath) -> list[bytes]:
-    """Return the lines of a transcript with the ids in front of the texts; others as they are.
+    """Return lines of a transcript with ids first, and other lines as they are.
 
     A file is a transcript if its name ends in ``.trn``, or if all its lines, at least two, end in
     different ids.

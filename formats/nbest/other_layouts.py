@@ -1,4 +1,4 @@
-"""Layouts of lists that no reader takes, and the command that makes a list of each."""
+"""Layouts of lists that no reader takes, and how to convert them."""
 
 from __future__ import annotations
 
@@ -114,5 +114,5 @@ _LAYOUTS = (
 
 
 def find_other_layout(lines: Sequence[bytes]) -> OtherLayout | None:
-    """Return the layout of the first lines of a file, if it is one of those that are not read."""
+    """Return the layout of the first lines of a file that is not read, if known."""
     return next((layout for layout in _LAYOUTS if layout.recognizes(lines)), None)

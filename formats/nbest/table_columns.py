@@ -1,4 +1,6 @@
-"""The columns of a table: names, by its first line or the caller, and what they hold.
+"""The columns of a table: their names, and what they hold.
+
+The first line names them, or the caller.
 
 The columns are the sentence id (``ID_NAMES``), the hypothesis (``TEXT_NAMES``), and features; ``-``
 is not read. Ids are texts unless the first one of a column ``id`` or ``sentence_id`` is an integer.
@@ -29,7 +31,7 @@ def has_id_column(fields: Sequence[bytes]) -> bool:
 
 
 def explain_columns(fields: Sequence[bytes], options: ListOptions) -> str:
-    """Return which columns are the id, the hypothesis and the features, by the first line."""
+    """Return which columns are id, hypothesis and features, by the first line."""
     try:
         columns, _ = find_columns(fields, options, Place("", 1))
     except FormatError:

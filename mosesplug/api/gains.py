@@ -56,7 +56,7 @@ class Gains(Sequence[Gain], Tabular):
         return hash(self._records)
 
     def of_data(self, data: str) -> Gains:
-        """Return those on one kind of sentences: ``held out``, ``folds``, ``learned from``."""
+        """Return those on one kind of sentences, such as ``held out``."""
         return Gains([gain for gain in self if gain.data == data])
 
     @property

@@ -1,4 +1,4 @@
-"""n-best lists in a caller's form: data frames, and nested lists ``[sentence][hypothesis]``."""
+"""n-best lists as data frames, and nested lists ``[sentence][hypothesis]``."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _SKIPPED = "-"
 def convert_lists(
     lists: Any, columns: Sequence[str] | str | None = None, what: str = "lists"
 ) -> Any:
-    """Return lists with data frames and nested lists as ``NBest``; other forms as they are.
+    """Return data frames and nested lists as ``NBest``; other forms as they are.
 
     Args:
         lists: an ``NBest``; a file; a data frame; nested lists, ``[sentence][hypothesis]`` or by
@@ -116,7 +116,7 @@ def convert_single(
 
 
 def is_frame(value: Any) -> bool:
-    """Return whether a value is a table with named columns: of pandas, Polars, Arrow or here."""
+    """Return whether a value has named columns, as those of pandas, Polars, Arrow."""
     return not isinstance(value, Mapping | type) and _find_names(value) is not None
 
 

@@ -289,7 +289,7 @@ class NBest(Tabular):
 
 
 def _find_free_name(label: str, columns: Mapping[str, Any]) -> str:
-    """Return the name of a column, with underscores behind it if another column has it."""
+    """Return the name of a column, with underscores if another column has it."""
     name = mark_invalid_utf8(label)
     while name in columns:
         name += "_"

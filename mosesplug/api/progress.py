@@ -80,7 +80,7 @@ class _Bar:
 
 
 def _is_notebook() -> bool:
-    """Return whether this program is a notebook: IPython with a kernel, which has no terminal."""
+    """Return whether this is a notebook: IPython with a kernel has no terminal."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return getattr(shell, "kernel", None) is not None

@@ -405,7 +405,9 @@ class Run:
 
 @dataclass(frozen=True)
 class _StoredHypotheses:
-    """Reads the batches of a table of hypotheses; an object, so that tables can be pickled.
+    """Reads the batches of a table of hypotheses.
+
+    An object and no function, so that the table can be pickled.
 
     Attributes:
         run: the run.

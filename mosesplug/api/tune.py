@@ -143,7 +143,7 @@ def run_plan(
 def follow(
     watch: Callable[[Event], object] | None, progress: Progress, *, log: bool = False
 ) -> Iterator[Callable[[Event], None]]:
-    """Yield a function that passes events of a run to a watcher, to progress and to the log.
+    """Yield a function that passes events to a watcher, progress and the log.
 
     Args:
         watch: called with each event, or None.

@@ -319,7 +319,7 @@ def expected_gains(
 def expected_utilities(
     utilities: NDArray[np.float64], scores: NDArray[np.float64], scale: float
 ) -> NDArray[np.float64]:
-    """Return the expected utility of each hypothesis of an n-best list, float64 ``[n]``.
+    """Return the expected utility of each hypothesis, float64 ``[n]``.
 
     With one utility for each hypothesis, that is the utility. With a matrix, it is the mean over
     the hypotheses that may be right, weighted by their probabilities (Kumar & Byrne 2004,

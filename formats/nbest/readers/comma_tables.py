@@ -1,4 +1,4 @@
-"""Tables with commas or semicolons (CSV): fields with quotes may hold them, and line breaks.
+"""Tables with commas or semicolons (CSV), and quotes around fields with them.
 
 Columns are those of ``formats.nbest.table_columns``. A quote within quotes is written twice (RFC
 4180), as spreadsheets and data frames write it. A line break within a text is a blank.

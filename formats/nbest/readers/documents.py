@@ -1,4 +1,4 @@
-"""JSON that is not one object a line: nested arrays, arrays of objects, objects of columns.
+"""JSON that is not one object a line: nested arrays, objects of columns, ...
 
 Any of these is a list::
 
@@ -220,7 +220,7 @@ def _not_a_multiple(group_size: int, place: Place) -> FormatError:
 
 
 def _is_hypothesis(element: Any) -> bool:
-    """Return whether an element of an array is a hypothesis that does not name its sentence."""
+    """Return whether an element is a hypothesis that does not name its sentence."""
     if isinstance(element, list):
         return _is_pair(element)
     if not isinstance(element, dict):

@@ -1,4 +1,4 @@
-"""Transcripts as sclite and Kaldi's scoring scripts have them: ``the house (utt-a)``.
+"""Transcripts of sclite and Kaldi's scripts: ``the house (utt-a)``.
 
 The hypotheses of an utterance stand together and have one id, or the ids of Kaldi's n-best lists,
 ``utt-a-1``, ``utt-a-2``, ...: if the second line has another id than the first, which ends in
