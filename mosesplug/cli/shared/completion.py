@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import typer
 
@@ -77,7 +78,10 @@ def complete_setting_names(ctx: typer.Context, incomplete: str) -> Sequence[Valu
 
 
 def _complete_options(ctx: typer.Context, incomplete: str) -> Sequence[Value]:
-    """Offer ``NAME=`` for each setting of the algorithm, then its values."""
+    """Offer ``NAME=VALUE`` for each setting of the algorithm: its choices, or its default.
+
+    Whole words, since bash completes what follows ``=`` as a word of its own.
+    """
     from mosesplug.optimizers import algorithms
     from mosesplug.settings.algorithm_options import describe_options
 
@@ -88,12 +92,17 @@ def _complete_options(ctx: typer.Context, incomplete: str) -> Sequence[Value]:
         for algorithm in (known.values() if chosen is None else [chosen])
         for each in describe_options(algorithm)
     }
-    name, equals, _ = incomplete.partition("=")
-    if not equals:
-        return [(f"{each}=", str(described[each]["help"])) for each in described]
-    setting = described.get(name, {"choices": None, "type": ""})
-    values = ["true", "false"] if setting["type"] == "bool" else setting["choices"] or ()
-    return [f"{name}={value}" for value in values]
+    return [
+        (f"{name}={value}", str(setting["help"]))
+        for name, setting in described.items()
+        for value in _list_values(setting)
+    ]
+
+
+def _list_values(setting: Mapping[str, Any]) -> Sequence[Any]:
+    if setting["type"] == "bool":
+        return ("true", "false")
+    return setting["choices"] or (setting["default"],)
 
 
 def _find_algorithm(ctx: typer.Context) -> object:
