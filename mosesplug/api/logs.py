@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from formats.errors import FormatError
 from formats.nbest.block import NBestList
 from formats.text import StrPath
+from mosesplug.escapes import escape_controls
 from mosesplug.learning.lists.blocks import describe_formats
 from mosesplug.reporting.run_lines import RunLines
 from mosesplug.reporting.tables import Block, format_blocks
@@ -38,7 +39,7 @@ class RunLog(RunLines):
         if is_warning:
             log_warnings([self._spelled(text)])
         else:
-            _LOGGER.info("%s", self._spelled(text))
+            _log(logging.INFO, self._spelled(text))
 
 
 def log_lines(blocks: Iterable[Block]) -> None:
@@ -46,13 +47,18 @@ def log_lines(blocks: Iterable[Block]) -> None:
     if _LOGGER.isEnabledFor(logging.INFO):
         for line in format_blocks(blocks).splitlines():
             if line:
-                _LOGGER.info("%s", line)
+                _log(logging.INFO, line)
 
 
 def log_warnings(warnings: Iterable[str]) -> None:
     """Log warnings."""
     for warning in warnings:
-        _LOGGER.warning("warning: %s", warning)
+        _log(logging.WARNING, f"warning: {warning}")
+
+
+def _log(level: int, text: str) -> None:
+    """Log a text without the control characters of what it quotes."""
+    _LOGGER.log(level, "%s", escape_controls(text, keeps_lines=True))
 
 
 def log_formats(lists: Iterable[StrPath | NBestList], settings: ListSettings) -> None:
@@ -61,6 +67,6 @@ def log_formats(lists: Iterable[StrPath | NBestList], settings: ListSettings) ->
         files = [each for each in lists if not isinstance(each, NBestList)]
         try:
             for line in describe_formats(files, settings):
-                _LOGGER.info("%s", line)
+                _log(logging.INFO, line)
         except FormatError:
             return  # which reading raises
