@@ -20,7 +20,7 @@ from mosesplug.errors import MosesplugError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.cross_validation import split_folds, split_sentences
 from mosesplug.learning.data import read_data
-from mosesplug.learning.inputs import LearningData
+from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData, LearningData
 from mosesplug.learning.lists.stored import select_iterations
 from mosesplug.optimizers import Algorithm, Optimizer, Problem, Progress, corpus_score
 from mosesplug.optimizers.online.learner import LearnerState
@@ -190,13 +190,16 @@ def make_tasks(
 
 
 def read_earlier(
-    settings: LearningSettings, progress: Progress = no_progress
+    settings: LearningSettings,
+    progress: Progress = no_progress,
+    given: GivenData = NOTHING_GIVEN,
 ) -> list[LearningData]:
     """Return the merged lists of each earlier decoding, oldest first.
 
     Args:
         settings: n-best lists, one file for each decoding, or a store of several iterations.
         progress: called with the work done.
+        given: lists in the place of those that settings name.
 
     Raises:
         UsageError: neither several lists nor several iterations, or files with a value for each
@@ -206,20 +209,21 @@ def read_earlier(
         with open_run_store(settings.store) as (_, opened):
             chosen = select_iterations(settings.iterations, len(opened.iterations()))
         first = chosen[0]
-        parts = [replace(settings, iterations=f"{first}:{last}") for last in chosen[:-1]]
+        parts = [(replace(settings, iterations=f"{first}:{last}"), given) for last in chosen[:-1]]
     else:
         if settings.lists.scores or settings.lists.add_feature:
             raise UsageError(
                 "--in-turn cannot be used with values for each hypothesis of all lists: leave out "
                 "--scores and --add-feature"
             )
-        lists = settings.nbest
-        parts = [replace(settings, nbest=lists[:count]) for count in range(1, len(lists))]
+        lists = given.lists or settings.nbest
+        counts = range(1, len(lists))
+        parts = [(settings, replace(given, lists=lists[:count])) for count in counts]
     if not parts:
         raise UsageError(
             "--in-turn requires several n-best lists, or a store of several iterations"
         )
-    return [read_data(each, progress) for each in parts]
+    return [read_data(own, progress, data) for own, data in parts]
 
 
 def bind_settings(

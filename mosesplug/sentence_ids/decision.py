@@ -122,14 +122,14 @@ def _decide_beside_names(text: TextLines, listed: ListedIds) -> bool:
     shared = len(listed.names & text.known)
     if 2 * shared > min(len(listed.names), len(text.known)):
         return True
+    if not (shared or text.looks_like_ids or text.is_json):
+        return False
     if not text.is_json and _begins_with_words(text, listed):
         return False
     own = quote(min(listed.names))
     if shared:
         raise _refuse(text, f"and only some lines begin with ids of {listed.what}, as {own}")
-    if text.is_json or text.looks_like_ids:
-        raise _refuse(text, f"which looks like an id, but {listed.what} have other ids, as {own}")
-    return False
+    raise _refuse(text, f"which looks like an id, but {listed.what} have other ids, as {own}")
 
 
 def _decide_beside_numbers(text: TextLines, listed: ListedIds) -> bool:

@@ -103,6 +103,7 @@ def _bench_optimizers(
     --algorithms mert,kbmira,pro --format markdown
     """
     # Loaded here, since --help needs none of it.
+    from formats.pipes import copy_pipes
     from mosesplug.cli.shared.output import print_json, progress_bar
     from mosesplug.learning.benchmark import (
         bind_settings,
@@ -112,6 +113,7 @@ def _bench_optimizers(
         score_tasks,
     )
     from mosesplug.learning.data import read_data
+    from mosesplug.learning.inputs import GivenData
     from mosesplug.optimizers import algorithm, algorithms
 
     values = take_values(_SETTINGS, given)
@@ -128,10 +130,12 @@ def _bench_optimizers(
     optimizers = bind_settings([algorithm(name) for name in wanted], settings.options)
     for path in settings.input_paths:
         path.stat()
-    print_formats(settings.nbest, settings.lists, quiet=quiet or json)
+    lists = copy_pipes(settings.nbest)
+    print_formats(lists, settings.lists, quiet=quiet or json)
+    found = GivenData(lists=lists)
     with progress_bar(quiet or json) as progress:
-        data = read_data(settings, progress)
-        earlier = read_earlier(settings, progress) if in_turn else []
+        data = read_data(settings, progress, found)
+        earlier = read_earlier(settings, progress, found) if in_turn else []
     tasks = make_tasks(
         data,
         earlier,
