@@ -38,6 +38,9 @@ _MOST = 50
 _PREFIX = 3
 """Equal first letters of ids, as of ``utta``, ``uttb``."""
 
+_SAMPLE = 2000
+"""Lines that are enough to see which words a text has."""
+
 _DIGITS = 18
 _LINE = re.compile(rb"\s*([^\t ]*)[\t ]*(.*)", re.DOTALL)
 _ID_FORM = re.compile(r"\d|\S[-_./:]\S")
@@ -133,8 +136,8 @@ class TextLines:
 
     @cached_property
     def words(self) -> Sequence[str]:
-        """The words of the texts."""
-        return split_words(self.texts)
+        """The words of the texts, at most of the first 2,000."""
+        return split_words(self.texts[:_SAMPLE])
 
     def stands_in(self, words: Iterable[str]) -> bool:
         """Return whether most ids are among the words of other texts, as words are."""
