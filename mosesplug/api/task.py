@@ -15,7 +15,6 @@ from formats.moses.ini import MosesIni
 from formats.nbest.block import NBestList, concatenate
 from formats.pipes import copy_pipes
 from formats.weights.any_format import WeightFile
-from formats.weights.named import read_named_weights
 from mosesplug.api.arrays import SentenceNumbers, convert_features
 from mosesplug.api.hypotheses import ArrayLists, Hypotheses, make_lists, score_hypotheses
 from mosesplug.api.inputs import (
@@ -33,7 +32,7 @@ from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace, spelled_groups
 from mosesplug.learning.inputs import GivenData
 from mosesplug.learning.lists.blocks import find_dense_features, read_file_blocks
-from mosesplug.learning.weights import StartingWeights, read_starting_weights
+from mosesplug.learning.weights import StartingWeights, read_initial_weights, read_starting_weights
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
 from mosesplug.settings.domains import make_domains
@@ -305,7 +304,7 @@ def _make_start(
     file: WeightFile | None = None
     if settings.init is not None and not settings.graphs:
         # Read once: it may be a pipe.
-        file = read_named_weights(settings.init, settings.sparse_init)
+        file = read_initial_weights(settings.init, settings.sparse_init)
 
     def start(space: FeatureSpace) -> StartingWeights:
         if initial is None or file is not None:

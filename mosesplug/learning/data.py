@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from formats.pipes import copy_pipes
 from formats.weights.any_format import read_weights
-from formats.weights.named import read_named_weights
 from mosesplug.errors import DataError, UsageError, count_noun
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.domains import add_domains
@@ -28,7 +27,7 @@ from mosesplug.learning.lists.merging import NO_REFERENCES, References, load_lis
 from mosesplug.learning.lists.outside import arrange_held_out, find_metric_of, make_outside_metrics
 from mosesplug.learning.lists.stored import read_store
 from mosesplug.learning.watched import find_watched
-from mosesplug.learning.weights import StartingWeights, read_starting_weights
+from mosesplug.learning.weights import StartingWeights, read_initial_weights, read_starting_weights
 from mosesplug.metrics import Metric
 from mosesplug.metrics.protocol import needs_outside, needs_texts
 from mosesplug.optimizers import Problem, Progress
@@ -217,7 +216,7 @@ def _read_lists(
         options = replace(options, ids=False)
     file = None
     if given.start is None and settings.init is not None:
-        file = read_named_weights(settings.init, settings.sparse_init)
+        file = read_initial_weights(settings.init, settings.sparse_init)
 
     def find_start(space: FeatureSpace) -> StartingWeights:
         return read_starting_weights(space, file) if given.start is None else given.start(space)
@@ -293,13 +292,16 @@ def _read_graphs(
     algorithm, threads = find_algorithm(settings.algorithm), settings.threads
     check_graph_learner(algorithm, metric)
     init = given.graph_start
-    if init is None and settings.init is not None:
-        init = read_named_weights(settings.init)
+    if init is not None:
+        init = init.with_sparse(settings.sparse_init)
+    elif settings.init is not None:
+        init = read_initial_weights(settings.init, settings.sparse_init)
     graphs = load_graphs(
         settings.graphs,
         references,
         metric,
-        init=None if init is None else init.with_sparse(settings.sparse_init),
+        init=init,
+        sparse_init=settings.sparse_init,
         edges=settings.hg_prune,
         names=parse_column_names(_list_settings(settings, given).names),
         ids=settings.lists.ids,

@@ -99,6 +99,7 @@ def load_graphs(
     metric: Metric,
     *,
     init: WeightFile | None = None,
+    sparse_init: Path | None = None,
     edges: int = 0,
     names: Sequence[str] | None = None,
     ids: bool | None = None,
@@ -113,6 +114,8 @@ def load_graphs(
         metric: the metric that the references are compiled for.
         init: starting weights; None: those that the first graphs were made with, or equal ones if
             these are unknown.
+        sparse_init: a file of sparse weights, which replace those of the first graphs, if there is
+            no ``init``.
         edges: number of hyperedges to keep of each graph for each word of the shortest reference,
             those of the best derivations at the starting weights, with ties. 0 keeps all.
         names: one for each dense value, for graphs without names (Moses' extended search graphs).
@@ -127,7 +130,7 @@ def load_graphs(
     lines = arrange_lines(read_lines_of(references), (), name_references(references), ids)
     prepared = metric.prepare(lines)
     core = None if names is None else hypergraph_names(FeatureSpace.of_names(names).groups)
-    reader = _GraphReader(init, _decoder_weights(places[0]))
+    reader = _GraphReader(init, sparse_init, _decoder_weights(places[0]))
     sentences: list[list[Hypergraph]] = [[] for _ in lines[0]]
     n_edges = 0
     for done, place in enumerate(places, start=1):
@@ -268,9 +271,11 @@ class _GraphReader:
     def __init__(
         self,
         init: WeightFile | None,
+        sparse_init: Path | None,
         decoded_with: Mapping[str, float],
     ) -> None:
         self._init = init
+        self._sparse_init = sparse_init
         self._decoded_with = decoded_with
         self._columns: GraphColumns | None = None
         self._dense = StartingWeights(np.zeros(0))
@@ -345,4 +350,6 @@ class _GraphReader:
 
     @cached_property
     def _known_sparse(self) -> Mapping[str, float]:
-        return self._decoded_with if self._init is None else self._init.sparse_by_name
+        if self._init is not None:
+            return self._init.sparse_by_name
+        return self._decoded_with if self._sparse_init is None else read_sparse(self._sparse_init)

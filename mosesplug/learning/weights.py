@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os import fspath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,11 +19,12 @@ from formats.weights.any_format import WeightFile
 from formats.weights.files import format_dense, format_sparse
 from formats.weights.list_changes import ListChanges
 from formats.weights.named import length_companion, read_named_weights, sparse_companion
-from mosesplug.errors import OptimizerError
+from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.lengths import divide_block
 from mosesplug.learning.lists.made_features import check_made_features
 from mosesplug.settings.lengths import LengthRange
+from mosesplug.tuning.workdir.workspace import Workspace
 from mosesplug.tuning_set import SparseRows, linear_scores
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ __all__ = [
     "arrange_weights",
     "find_graph_weights",
     "format_weights",
+    "read_initial_weights",
     "read_starting_weights",
     "score_hypotheses",
     "write_weights",
@@ -86,6 +89,26 @@ def arrange_weights(
     return StartingWeights(np.append(file.numbers, tail), *box)
 
 
+def read_initial_weights(name: str, sparse: StrPath | None = None) -> WeightFile:
+    """Return the weights that ``--init`` names; a working directory stands for its result.
+
+    Args:
+        name: as for ``read_named_weights``, or a working directory.
+        sparse: as for ``read_named_weights``.
+
+    Raises:
+        FormatError: a file cannot be read.
+        UsageError: the run in a directory has no result, or none of several runs is the result.
+    """
+    directory = Path(name)
+    if not directory.is_dir():
+        return read_named_weights(name, sparse)
+    results = (path for path in Workspace(directory, 0).results if path.is_file())
+    if (path := next(results, None)) is None:
+        raise UsageError(f"--init {name}: the directory has no weights of a finished run")
+    return read_named_weights(path, sparse)
+
+
 def read_starting_weights(
     space: FeatureSpace,
     path: StrPath | WeightFile | None,
@@ -111,7 +134,7 @@ def read_starting_weights(
     if path is not None:
         if isinstance(path, WeightFile):
             return arrange_weights(path.with_sparse(sparse), space)
-        return arrange_weights(read_named_weights(path, sparse), space)
+        return arrange_weights(read_initial_weights(fspath(path), sparse), space)
     if default is None:
         dense = np.arange(len(space)) < space.n_dense
         default = np.where(dense, 1.0 / max(1, space.n_dense), 0.0)

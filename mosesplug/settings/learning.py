@@ -85,12 +85,13 @@ class LearningSettings:
     )
     init: str | None = setting(
         None,
-        help="Starting weights: a file, or 'NAME=W NAME=W'",
+        help="Starting weights: a file, a run, or 'NAME=W NAME=W'",
         panel="Data",
         metavar="FILE",
         exists="weights",
         default_text="those of the data, or equal",
-        details="A file of any format, such as moses.ini or runN.dense. Without it, those that "
+        details="A file of any format, such as moses.ini or runN.dense, or FILE+SPARSE; or a "
+        "working directory, whose result is meant. Without it, those that "
         "made the graphs, or the lists of the first iteration of --from; else equal weights.",
     )
     sparse_init: Path | None = setting(

@@ -82,6 +82,16 @@ def test_learning_starts_from_sparse_weights_of_the_file(text: str, tmp_path: Pa
     }
 
 
+def test_sparse_weights_alone_replace_those_of_the_graphs(tmp_path: Path) -> None:
+    graphs, sparse = tmp_path / "osgx", tmp_path / "s"
+    graphs.write_text(SEARCH_GRAPH.format(0).replace("-2.000,-100.000,-0.500", "-2.000"))
+    (tmp_path / "weights").write_text("core 3\nwt_x~y 4\n")
+    sparse.write_text("wt_x~y 5\n")
+    for given, expected in ((None, [3.0, 4.0]), (sparse, [3.0, 5.0])):
+        found = load_graphs([graphs], [[b"das"]], metric("BLEU"), sparse_init=given, names=["core"])
+        assert found.start.weights.tolist() == expected
+
+
 def test_weights_of_divided_scores_and_derived_features_are_of_lists_only(tmp_path: Path) -> None:
     for record, message in (("length-exponent: 0.5", "divides nothing"), ("derived: a=b/c", "a=b")):
         path = tmp_path / "w"

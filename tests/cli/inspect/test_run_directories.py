@@ -124,6 +124,12 @@ def test_commands_take_the_weights_of_runs(run: Run) -> None:
             assert found[:2] == (0, expected), (command, directory)
     first = run("rerank", "--nbest", lists, "--weights", "single:1")[1]
     assert first == run("rerank", "--nbest", lists, "--weights", "LM0= 1 TM0= 1")[1]
+    learn = ("optimize", "--nbest", lists, "--refs", "refs", "--option", "restarts=1")
+    expected = run(*learn, "--init", "script/moses.ini")[1]
+    assert run(*learn, "--init", "script")[:2] == (0, expected)
+    code, _, error = run(*learn, "--init", "single")
+    assert code == 2
+    assert "--init single: the directory has no weights of a finished run" in error
     code, _, error = run("rerank", "--nbest", lists, "--weights", "none")
     assert code == 2
     assert "--weights none: No such file or directory" in error
