@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mosesplug.cli.shared.completion import complete_metrics
 from mosesplug.cli.shared.inputs import REFERENCES
 from mosesplug.cli.shared.parameters import Json, MetricSettings
 from mosesplug.errors import DataError
@@ -42,7 +43,12 @@ def check(
         Path | None, typer.Option(metavar="FILE", help="The source side of a test set.")
     ] = None,
     metric: Annotated[
-        str, typer.Option(metavar="NAME", help="The metric to tune for, which reads the texts.")
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="The metric to tune for, which reads the texts.",
+            autocompletion=complete_metrics,
+        ),
     ] = "BLEU",
     metric_settings: MetricSettings = "",
     strict: Annotated[
