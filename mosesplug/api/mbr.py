@@ -293,7 +293,7 @@ class _GivenUtilities:
         return values
 
     def _cut(self, values: NDArray[Any], count: int, place: str) -> NDArray[Any]:
-        """Return values without the columns beyond those of the sentence, which arrays have."""
+        """Return values without the columns beyond those of the sentence."""
         has_exact_size = self._is_nested and not hasattr(self._values, "ndim")
         if any(size < count or (has_exact_size and size > count) for size in values.shape):
             raise UsageError(

@@ -158,7 +158,7 @@ class WeightTable(Mapping[str, float | tuple[float, ...]], Tabular):
 
     @property
     def table(self) -> Table:
-        """One row for each weight: ``feature`` and ``weight``; several values have numbers."""
+        """A row for each weight: ``feature``, with a number if several, and ``weight``."""
         labels = FeatureSpace(tuple((n, len(v)) for n, v in self._dense.items()), ()).labels
         names = [mark_invalid_utf8(name) for name in (*labels, *self._sparse)]
         values = [value for group in self._dense.values() for value in group]

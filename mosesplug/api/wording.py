@@ -30,7 +30,9 @@ _COMMAND = re.compile(r"mosesplug [a-z][a-z -]*[^.,;:()]*$")
 
 
 def spell_options(text: str, spelled: Callable[[str], str], cls: type = LearningSettings) -> str:
-    """Return a text with options as keywords: ``--overwrite`` becomes ``overwrite=True``.
+    """Return a text with options as keywords.
+
+    ``--overwrite`` becomes ``overwrite=True``.
 
     Args:
         text: a message.
