@@ -151,7 +151,7 @@ def import_lists(
 def open_as_store(
     path: Path, references: Path | None, source: Path | None = None, threads: int = 1
 ) -> Iterator[Path]:
-    """Yield a store or working directory, or a temporary store of lists of mert-moses.pl.
+    """Yield a store or directory, or a temporary store of mert-moses.pl's lists.
 
     Args:
         path: a store, or a working directory of mosesplug or mert-moses.pl.

@@ -90,7 +90,7 @@ def arrange_weights(
 
 
 def read_initial_weights(name: str, sparse: StrPath | None = None) -> WeightFile:
-    """Return the weights that ``--init`` names; a working directory stands for its result.
+    """Return the weights that ``--init`` names, a file or a run.
 
     Args:
         name: as for ``read_named_weights``, or a working directory.

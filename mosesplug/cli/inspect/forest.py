@@ -262,7 +262,7 @@ class _Input:
 
 
 def _open_graphs(places: list[Path], weights: str | None, sparse: Path | None) -> _Input:
-    """Open graphs of files, or of the store of a run; weights are named, or beside the graphs."""
+    """Open the graphs of files, or of the store of a run, with their weights."""
     from mosesplug.inspection.stored_graphs import read_stored_graphs
     from mosesplug.inspection.weights.sources import read_weights_of
     from mosesplug.learning.weighted_graphs import read_graph_weights, read_weighted_graphs
