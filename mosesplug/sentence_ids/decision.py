@@ -129,7 +129,7 @@ def _decide_beside_names(text: TextLines, listed: ListedIds) -> bool:
     own = quote(min(listed.names))
     if shared:
         raise _refuse(text, f"and only some lines begin with ids of {listed.what}, as {own}")
-    raise _refuse(text, f"which looks like an id, but {listed.what} have other ids, as {own}")
+    raise _refuse(text, f"{_name_sign(text)}but {listed.what} have other ids, as {own}")
 
 
 def _decide_beside_numbers(text: TextLines, listed: ListedIds) -> bool:
@@ -140,8 +140,7 @@ def _decide_beside_numbers(text: TextLines, listed: ListedIds) -> bool:
     if text.looks_like_ids and (is_sure or not _begins_with_words(text, listed)):
         raise _refuse(
             text,
-            f"which looks like a sentence id, but {listed.what} have none: they number sentences "
-            "from 0",
+            f"{_name_sign(text)}but {listed.what} have none: they number sentences from 0",
             "Remove the ids",
         )
     return False
@@ -159,9 +158,7 @@ def _decide_among(texts: Sequence[TextLines]) -> bool:
         plain = next((each for each in texts if not _has_ids_of(each, texts, sure)), None)
         if plain is None:
             return True
-        raise _refuse(
-            sure[0], f"which looks like a sentence id, but {plain.name} does not begin with ids"
-        )
+        raise _refuse(sure[0], f"{_name_sign(sure[0])}but {plain.name} does not begin with ids")
     if len(texts) < 2 or not all(each.is_distinct and not each.is_json for each in texts):
         return False
     first = texts[0]
@@ -206,10 +203,15 @@ def _decide_equal_words(texts: Sequence[TextLines]) -> bool:
     raise _refuse(first, "and all lines of both sides begin with the same distinct words")
 
 
+def _name_sign(text: TextLines) -> str:
+    """Return why the first words of a text are ids, in words; nothing of JSON objects."""
+    return "" if text.is_json else "which looks like a sentence id, "
+
+
 def _refuse(
     text: TextLines, why: str, remedy: str = "Give both sides with ids, or both without"
 ) -> DataError:
-    begins = "has the id" if text.is_json else "begins with"
+    begins = "has the sentence id" if text.is_json else "begins with"
     return DataError(
         f"{text.name}:1: the line {begins} {quote(text.ids[0])}, {why}. {remedy}; --no-ids takes "
         "the lines in their order and first words as words, --ids first words as ids"

@@ -118,7 +118,8 @@ def test_references_are_shown_by_ids(run: Run) -> None:
     code, _, error = run("nbest", "show", "store", "utt-b", "--refs", "other")
     assert code == 1
     assert (
-        "other:1: the line begins with 'v-1', which looks like an id, but the lists have" in error
+        "other:1: the line begins with 'v-1', which looks like a sentence id, but the lists have"
+        in error
     )
     code, _, error = run("nbest", "show", "store", "utt-b", "--refs", "other", "--no-ids")
     assert "the reference has 3 lines, but the run has 2 sentences" in error

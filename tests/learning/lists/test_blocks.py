@@ -240,8 +240,8 @@ def test_json_objects_without_ids_stand_for_their_texts(lists: Path, file: str) 
         ),
         (
             [b"v%d a" % number for number in range(5)],
-            r"refs:1: the line begins with 'v0', which looks like an id, but the lists have other "
-            "ids, as 'u2'",
+            r"refs:1: the line begins with 'v0', which looks like a sentence id, but the lists "
+            "have other ids, as 'u2'",
         ),
     ],
 )
