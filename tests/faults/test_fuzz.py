@@ -107,7 +107,7 @@ def test_a_reader_that_writes_is_found(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_columns_without_a_name_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What would be read beyond the weights if the store did not look at its records."""
-    chance = Chance((9,))
+    chance = Chance((12,))
     texts = [hostile_store.made(chance) for _ in range(20)]
     path = tmp_path / "input"
     assert not any(read_one("store", "store", text, path)[1] for text in texts)

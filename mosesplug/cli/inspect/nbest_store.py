@@ -210,8 +210,9 @@ import_ = add_parameters(_import, make_list_parameters())
 def verify(store: Store, json: Json = False, quiet: Quiet = False) -> None:
     """Verify every record; the exit code is 1 if one is damaged.
 
-    Records are compared with their checksums (version 0.1 wrote none) and decoded: every
-    hypothesis that a list refers to is looked up, and all values must be numbers.
+    All pages of the file are checked. Records are compared with their checksums (early versions
+    wrote none) and decoded: every hypothesis that a list refers to is looked up, and all values
+    must be numbers.
 
     Example: mosesplug nbest verify tuning
     """
