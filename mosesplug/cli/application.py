@@ -14,12 +14,9 @@ import typer.core
 import typer.main
 
 from mosesplug import __version__
-from mosesplug.cli.shared.compiling import note_compiling
 from mosesplug.cli.shared.exits import TUNING_CONTINUES, exit_code
 from mosesplug.cli.shared.inputs import check_inputs
-from mosesplug.cli.shared.layouts import add_layout
 from mosesplug.cli.shared.panels import PanelCommand
-from mosesplug.cli.shared.stdout_files import route_stdout
 from mosesplug.errors import suggest
 
 __all__ = ["run"]
@@ -278,6 +275,8 @@ def _make_command(
     Typer makes the parsers of its options when they are first used, which takes longer than many
     commands. A program that calls a command again, as a notebook does, waits for that once.
     """
+    from mosesplug.cli.shared.layouts import add_layout
+
     loaded = typer.Typer(**_SETTINGS)
     loaded.command(name, cls=class_, context_settings=_SETTINGS["context_settings"])(
         _report_errors(add_layout(function), entry)
@@ -327,6 +326,10 @@ def _mosesplug(
 def _report_errors(function: Callable[..., None], entry: _Command) -> Callable[..., None]:
     @functools.wraps(function)
     def wrapped(**values: Any) -> None:
+        # The list of commands needs none of these.
+        from mosesplug.cli.shared.compiling import note_compiling
+        from mosesplug.cli.shared.stdout_files import route_stdout
+
         def action() -> None:
             check_inputs(function, values)
             quiet = any(values.get(name) for name in ("quiet", "quiet_setting", "json"))
