@@ -303,6 +303,7 @@ def test_a_copy_that_was_killed_can_be_repeated(children: list[Child], tmp_path:
         with replacement.make_store(target) as draft:
             maintenance.copy(path, draft)
             pause("there")
+        return "complete"
 
     copying = fork(children, action)
     assert copying.hear() == "there"

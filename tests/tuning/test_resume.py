@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mosesplug.errors import UsageError
+from mosesplug.errors import StoreError, UsageError
 from mosesplug.settings.online import HeldOutSet, OnlineSettings
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
@@ -122,6 +122,24 @@ def without_scratch(files: dict[str, bytes]) -> dict[str, bytes]:
         for name, data in files.items()
         if SCRATCH.fullmatch(name) is None
     }
+
+
+def test_a_damaged_list_is_not_learned_from(toy: Toy) -> None:
+    """Two bits of one feature, which remains a number."""
+    settings = SETTINGS | {"maximum_iterations": 1}
+    tune(toy.configuration("damaged", **settings))
+    store = toy.directory / "damaged" / "nbests.lmdb"
+    with NBestStore.open(store) as opened:
+        record = opened.snapshot().record(1, 0)
+        assert record is not None
+        dense = record.dense.tobytes()
+        del record
+    data = (store / "data.mdb").read_bytes()
+    assert data.count(dense) == 1
+    place = data.index(dense) + 2
+    (store / "data.mdb").write_bytes(data[:place] + bytes([data[place] ^ 0x28]) + data[place + 1 :])
+    with pytest.raises(StoreError, match="list of sentence 0 in iteration 1 is corrupt"):
+        tune(toy.configuration("damaged", existing="continue", **SETTINGS))
 
 
 def assert_same_learners(one: Path, other: Path) -> None:
