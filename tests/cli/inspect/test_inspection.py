@@ -112,11 +112,11 @@ def call(directory: Path, command: str) -> int:
 
 
 def store_bytes(directory: Path) -> dict[str, bytes]:
-    """All files of the store but LMDB's table of readers."""
+    """All files of the store but LMDB's table of readers and the scores of oracles."""
     return {
         str(path): path.read_bytes()
         for path in sorted(store_of(directory).rglob("*"))
-        if path.is_file() and path.name != "lock.mdb"
+        if path.is_file() and path.name not in ("lock.mdb", "oracles.json")
     }
 
 
