@@ -34,6 +34,7 @@ class _ShownText:
 
     def __init__(self, stream: TextIO, name: str) -> None:
         self.unescaped = stream
+        self.escapes = True
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
@@ -42,7 +43,8 @@ class _ShownText:
     def write(self, text: str) -> int:
         """Write a text; return its length."""
         with self._errors():
-            self.unescaped.write(escape_controls(text, keeps_lines=True))
+            shown = escape_controls(text, keeps_lines=True) if self.escapes else text
+            self.unescaped.write(shown)
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
@@ -156,6 +158,10 @@ def standard_streams() -> Iterator[None]:
     try:
         yield
     finally:
+        for stream, earlier in ((sys.stdout, before[1]), (sys.stderr, before[2])):
+            if isinstance(stream, _ShownText) and stream is not earlier:
+                # Libraries keep streams and reset the colors of a terminal at exit.
+                stream.escapes = False
         sys.stdin, sys.stdout, sys.stderr = before
 
 

@@ -140,6 +140,18 @@ def test_output_that_cannot_be_written(
     )
 
 
+def test_a_stream_that_is_kept_escapes_no_longer(capsys: pytest.CaptureFixture[str]) -> None:
+    """As by colorama, which resets the colors at exit."""
+    with standard_streams():
+        kept = sys.stdout
+        kept.write("\x1b[0m")
+        with standard_streams():
+            pass
+        kept.write("\x1b[0m")
+    kept.write("\x1b[0m")
+    assert capsys.readouterr().out == r"\x1b[0m" * 2 + "\x1b[0m"
+
+
 def test_text_is_escaped_and_bytes_are_not(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     with standard_streams():
         print("a\x1b\tb")
