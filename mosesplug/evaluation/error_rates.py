@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from mosesplug.metrics.plugin import is_error_rate_plugin
 
-__all__ = ["display_difference", "display_score", "explain_signature", "is_error_rate"]
+__all__ = [
+    "display_difference",
+    "display_score",
+    "explain_shown_scores",
+    "explain_signature",
+    "is_error_rate",
+]
 
 _ERROR_RATES = frozenset({"CDER", "CER", "MER", "PER", "TER", "TER-SACREBLEU", "WER"})
 """Metrics whose scores are 1 minus the error rate, as in Moses' scorers."""
@@ -53,6 +59,16 @@ def explain_signature(signature: str) -> str:
     parts = [f"1 - {name}" if name in rates else name for name in names]
     what = parts[0] if len(parts) == 1 else f"a weighted sum of {' and '.join(parts)}"
     return f"{signature} (scores are {what}: larger is better)"
+
+
+def explain_shown_scores(signature: str) -> str:
+    """Return a signature; add how scores that ``display_score`` returns are read.
+
+    Rates stay rates; weighted sums with them are explained as by ``explain_signature``.
+    """
+    if is_error_rate(signature):
+        return f"{signature} (an error rate: less is better)"
+    return explain_signature(signature)
 
 
 def _find_rates(signature: str) -> set[str]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from mosesplug.evaluation.error_rates import explain_signature
+from mosesplug.evaluation.error_rates import display_score, explain_shown_scores, is_error_rate
 from mosesplug.reporting.gains import list_gain
 from mosesplug.reporting.tables import Block, TextTable, format_score, tabulate_spreads
 from mosesplug.settings.learning import LearningSettings
@@ -30,24 +30,24 @@ def list_result(
     result: OptimizeResult, settings: LearningSettings, gains: Sequence[Gain] = ()
 ) -> list[Block]:
     """Return the scores of a result, and what it has gained by each metric."""
-    learned = result.learning
+    learned, signature = result.learning, result.data.signature
     lines: list[Block] = [result.data.description, *result.notes]
     if learned.validation is not None:
-        lines += ["", *_folds(learned.validation, learned), ""]
+        lines += ["", *_folds(learned.validation, learned, signature), ""]
     if settings.runs:
-        lines += ["", *_runs(learned, settings), ""]
+        lines += ["", *_runs(learned, settings, signature), ""]
     for gain in gains:
         lines += [*([""] if lines[-1] else []), *list_gain(gain)]
     if gains:
         lines.append("")
-    lines += _scores(learned)
+    lines += _scores(learned, signature)
     if domains := result.score_domains():
-        lines += ["", *_domains(domains), ""]
+        lines += ["", *_domains(domains, signature), ""]
     if settings.length_range is not None:
         found = settings.length_range.at(learned.solution.length_exponent)
         by = "" if settings.length_by == WORDS else f" --length-by {settings.length_by}"
         lines.append(f"length exponent: rerank --length-exponent {found}{by}")
-    lines.append(explain_signature(result.data.signature))
+    lines.append(explain_shown_scores(signature))
     lines.append(
         f"loading {result.seconds_loading:.2f} s, optimizing {result.seconds_learning:.2f} s"
         f" ({result.cpu_seconds:.2f} s of CPU)"
@@ -57,68 +57,85 @@ def list_result(
     return lines
 
 
-def _scores(result: LearningResult) -> list[Block]:
+def _scores(result: LearningResult, signature: str) -> list[Block]:
     """Return the scores of the starting weights and of the result."""
-    if result.held_out is None:
-        return [
-            f"score at the start  {result.start:.6f}",
-            f"score at the end    {result.solution.score:.6f}",
-        ]
+    start, end = (display_score(signature, x) for x in (result.start, result.solution.score))
+    if result.held_out is None or result.start_held_out is None:
+        return [f"score at the start  {start:.6f}", f"score at the end    {end:.6f}"]
     learned, away = result.sentences
+    start_away, end_away = (
+        display_score(signature, x) for x in (result.start_held_out, result.held_out)
+    )
     rows = [
         ("", f"learned from ({learned} sentences)", f"held out ({away} sentences)"),
-        ("score at the start", f"{result.start:.6f}", f"{result.start_held_out:.6f}"),
-        ("score at the end", f"{result.solution.score:.6f}", f"{result.held_out:.6f}"),
+        ("score at the start", f"{start:.6f}", f"{start_away:.6f}"),
+        ("score at the end", f"{end:.6f}", f"{end_away:.6f}"),
     ]
     return [TextTable(rows, left=1)]
 
 
-def _domains(scores: Sequence[DomainScore]) -> list[Block]:
+def _domains(scores: Sequence[DomainScore], signature: str) -> list[Block]:
     """Return the scores of each domain."""
     rows = [("domain", "", "sentences", "start", "shared weights", "own weights")]
     for each in scores:
-        start, shared, end = (f"{score:.6f}" for score in (each.start, each.shared, each.end))
+        start, shared, end = (
+            f"{display_score(signature, score):.6f}"
+            for score in (each.start, each.shared, each.end)
+        )
         away = "held out" if each.is_held_out else ""
         rows.append((each.name, away, str(each.sentences), start, shared, end))
     return [TextTable(rows, left=2 if any(each.is_held_out for each in scores) else 1)]
 
 
-def _folds(validation: CrossValidation, result: LearningResult) -> list[Block]:
+def _folds(validation: CrossValidation, result: LearningResult, signature: str) -> list[Block]:
     """Return the scores of each fold, and of all folds together."""
     rows = [("fold", "sentences", "learned from", "left out")]
     rows += [
-        (str(number), str(fold.sentences), format_score(fold.learning), format_score(fold.held_out))
+        (
+            str(number),
+            str(fold.sentences),
+            _format(signature, fold.learning),
+            _format(signature, fold.held_out),
+        )
         for number, fold in enumerate(validation.folds, start=1)
     ]
-    for name, of_learning, of_left_out in zip(
-        ("mean", "sd"), validation.learning, validation.left_out, strict=True
-    ):
-        rows.append((name, "", format_score(of_learning), format_score(of_left_out)))
+    (mean, deviation), (mean_out, deviation_out) = validation.learning, validation.left_out
+    rows.append(("mean", "", _format(signature, mean), _format(signature, mean_out)))
+    rows.append(("sd", "", format_score(deviation), format_score(deviation_out)))
     average = fmean(fold.sentences for fold in validation.folds)
     together = [
         ("", "score"),
-        ("all sentences, starting weights", format_score(validation.start)),
-        ("all sentences, each with weights of the other folds", format_score(validation.held_out)),
+        ("all sentences, starting weights", _format(signature, validation.start)),
+        (
+            "all sentences, each with weights of the other folds",
+            _format(signature, validation.held_out),
+        ),
         (
             "all sentences, weights learned from all (the result)",
-            format_score(result.solution.score),
+            _format(signature, result.solution.score),
         ),
     ]
+    gap = -validation.gap if is_error_rate(signature) else validation.gap
     return [
         TextTable(rows),
         "",
-        f"gap: {validation.gap:+.4f}, the mean score on sentences learned from minus that on a fold"
+        f"gap: {gap:+.4f}, the mean score on sentences learned from minus that on a fold"
         f" left out ({average:.0f} sentences)",
         "",
         TextTable(together, left=1),
     ]
 
 
-def _runs(result: LearningResult, settings: LearningSettings) -> list[Block]:
+def _runs(result: LearningResult, settings: LearningSettings, signature: str) -> list[Block]:
     """Return the scores of each run, how they vary, and which weights were taken."""
     rows = [("run", "seed", "score", "held out")]
     rows += [
-        (str(number), str(run.seed), format_score(run.solution.score), format_score(run.held_out))
+        (
+            str(number),
+            str(run.seed),
+            _format(signature, run.solution.score),
+            _format(signature, run.held_out),
+        )
         for number, run in enumerate(result.runs, start=1)
     ]
     spreads = [
@@ -135,7 +152,12 @@ def _runs(result: LearningResult, settings: LearningSettings) -> list[Block]:
     return [
         TextTable(rows),
         "",
-        tabulate_spreads(known),
+        tabulate_spreads(known, signature),
         "",
         f"weights: {which}",
     ]
+
+
+def _format(signature: str, score: float | None) -> str:
+    """Return a score as people know it: for an error rate, the rate."""
+    return format_score(None if score is None else display_score(signature, score))

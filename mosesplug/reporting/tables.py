@@ -8,6 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from mosesplug.escapes import escape_controls
+from mosesplug.evaluation.error_rates import display_score
 
 if TYPE_CHECKING:
     from mosesplug.tuning.repeats.scores import Spread
@@ -120,10 +121,19 @@ def render_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int =
     return f'<div class="wide"><table>\n<tr>{row(head, "th")}</tr>\n{body}\n</table></div>\n'
 
 
-def tabulate_spreads(spreads: Sequence[tuple[str, Spread]]) -> TextTable:
-    """Return a table with a row for each score with its spread over several runs."""
+def tabulate_spreads(spreads: Sequence[tuple[str, Spread]], signature: str) -> TextTable:
+    """Return a table with a row for each score with its spread over several runs.
+
+    Args:
+        spreads: the spreads by name.
+        signature: that of the metric; scores of error rates are shown as rates.
+    """
     rows: list[tuple[str, ...]] = [("", "runs", "mean", "s_opt", "min", "median", "max")]
     for name, spread in spreads:
-        values = (spread.mean, spread.optimizer, spread.low, spread.median, spread.high)
+        mean, low, middle, high = (
+            display_score(signature, value)
+            for value in (spread.mean, spread.low, spread.median, spread.high)
+        )
+        values = (mean, spread.optimizer, min(low, high), middle, max(low, high))
         rows.append((name, str(spread.runs), *map(format_score, values)))
     return TextTable(rows, left=1)

@@ -14,6 +14,7 @@ from mosesplug.cli.shared.inputs import OUTPUT, SCORES
 from mosesplug.cli.shared.parameters import (
     Json,
     Metrics,
+    Percent,
     Quiet,
     References,
     Seed,
@@ -59,6 +60,7 @@ def compare(
         int, typer.Option(min=1, help="Trials of approximate randomization.")
     ] = 10_000,
     seed: Seed = 1,
+    percent: Percent = False,
     json: Json = False,
     analysis: Annotated[
         bool, typer.Option("--analysis", help="Analyze words, sentences, n-grams and examples.")
@@ -107,6 +109,7 @@ def compare(
     from mosesplug.cli.shared.output import check_output, print_warnings, progress_bar
     from mosesplug.evaluation.comparison import parse_systems
     from mosesplug.evaluation.outside import attach_scores
+    from mosesplug.evaluation.percent import to_percent
     from mosesplug.evaluation.scoring import DEFAULT_METRICS
     from mosesplug.evaluation.sentence_ids import arrange_systems
     from mosesplug.learning.lists.outside import make_outside_metrics
@@ -167,10 +170,11 @@ def compare(
     if found is not None and html is not None:
         found.write_html(html, scores=results)
     facts = found.facts if found is not None and analysis else None
+    shown = to_percent(results) if percent else results
     if json:
-        _print_json(results, facts)
+        _print_json(shown, facts)
     else:
-        _print(results)
+        _print(shown)
         if facts is not None:
             _print_analysis(facts)
 

@@ -226,7 +226,7 @@ def _format_power_of_ten(logarithm: float) -> str:
 
 
 def _report(what: str, score: float) -> None:
-    print(f"{what:18} BLEU {100 * score:.2f}", file=sys.stderr)
+    print(f"{what:18} BLEU {score:.4f}", file=sys.stderr)
 
 
 def _check_nbest(

@@ -13,6 +13,7 @@ from mosesplug.cli.shared.parameters import (
     Json,
     Metrics,
     OutsideScores,
+    Percent,
     Seed,
     SentenceIdsOfLines,
 )
@@ -64,6 +65,7 @@ def _score(
     sentences: Annotated[
         bool, typer.Option("--sentences", help="Print sentence scores too, tab-separated.")
     ] = False,
+    percent: Percent = False,
     json: Json = False,
     **given: Any,
 ) -> None:
@@ -85,6 +87,7 @@ def _score(
     from formats.pipes import copy_pipes
     from mosesplug.api.scoring import score_all
     from mosesplug.cli.shared.output import print_json, print_warnings
+    from mosesplug.evaluation.percent import to_percent
     from mosesplug.settings.lists import parse_column_names, split_names
     from mosesplug.settings.scores import parse_score_sources
 
@@ -124,10 +127,11 @@ def _score(
         seed=seed,
     )
     print_warnings(found.warnings)
+    shown = to_percent(found) if percent else found
     if json:
-        print_json([_record(each, sentences) for each in found])
+        print_json([_record(each, sentences) for each in shown])
         return
-    _print(found, sentences)
+    _print(shown, sentences)
 
 
 def _record(score: MetricScore, sentences: bool) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import TextIO
 
 from mosesplug.cli.shared.compiling import COMPILING_ONCE
 from mosesplug.cli.shared.streams import control_stream
-from mosesplug.evaluation.error_rates import explain_signature
+from mosesplug.evaluation.error_rates import display_score, explain_shown_scores
 from mosesplug.reporting.run_lines import RunLines
 from mosesplug.reporting.tables import Block, TextTable, format_change
 from mosesplug.tuning.events import Event
@@ -77,12 +77,12 @@ def list_iterations(result: Result) -> list[Block]:
     """Return the table of iterations, and a line on the result."""
     rows = _online_rows(result) if result.is_online else _rows(result)
     if any(iteration.heldout for iteration in result.iterations):
-        best = [_best(iteration) for iteration in result.iterations]
+        best = [_best(iteration, result.signature) for iteration in result.iterations]
         rows = [(*row, cell) for row, cell in zip(rows, ("held out", *best), strict=True)]
     return [
         TextTable(rows),
         f"weights: {_where(result)} ({result.reason})",
-        f"signature: {explain_signature(result.signature)}",
+        f"signature: {explain_shown_scores(result.signature)}",
     ]
 
 
@@ -91,7 +91,7 @@ def _where(result: Result) -> str:
     what = {"average": "averaged", "last": "the last ones"}.get(result.selection, "")
     if result.score is None:
         return f"{what}, not scored"
-    score = f"{result.metric} {result.score:.4f}"
+    score = f"{result.metric} {display_score(result.signature, result.score):.4f}"
     match result.scored_on:
         case "decoded":
             return f"{score} decoded in iteration {result.chosen_iteration}"
@@ -106,9 +106,9 @@ def _where(result: Result) -> str:
             return f"{score} in the merged lists{average}"
 
 
-def _best(iteration: IterationFigures) -> str:
+def _best(iteration: IterationFigures, signature: str) -> str:
     scores = [score for _, score in iteration.heldout]
-    return f"{max(scores):.4f}" if scores else ""
+    return f"{display_score(signature, max(scores)):.4f}" if scores else ""
 
 
 def _rows(result: Result) -> list[tuple[str, ...]]:
@@ -129,8 +129,8 @@ def _rows(result: Result) -> list[tuple[str, ...]]:
         *(
             (
                 str(iteration.number),
-                f"{iteration.first_best_score:.4f}",
-                f"{iteration.optimum:.4f}",
+                f"{display_score(result.signature, iteration.first_best_score):.4f}",
+                f"{display_score(result.signature, iteration.optimum):.4f}",
                 format_change(iteration.largest_change),
                 str(iteration.hypotheses),
                 str(iteration.new_hypotheses),
@@ -151,7 +151,7 @@ def _online_rows(result: Result) -> list[tuple[str, ...]]:
         rows.append(
             (
                 str(iteration.number),
-                f"{iteration.first_best_score:.4f}",
+                f"{display_score(result.signature, iteration.first_best_score):.4f}",
                 f"{point.get('loss', 0.0):.4g}",
                 f"{point.get('norm', 0.0):.4g}",
                 f"{point.get('active', 0):.0f}",

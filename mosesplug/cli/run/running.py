@@ -16,7 +16,7 @@ from mosesplug.cli.shared.compiling import watch_compiling
 from mosesplug.cli.shared.output import print_json
 from mosesplug.cli.shared.streams import STDOUT, discard_stdout
 from mosesplug.cli.shared.tables import format_score, print_blocks
-from mosesplug.evaluation.error_rates import explain_signature
+from mosesplug.evaluation.error_rates import display_score, explain_shown_scores
 from mosesplug.reporting.tables import Block, TextTable, tabulate_spreads
 from mosesplug.settings.configuration import Configuration, RunPlan
 from mosesplug.tuning.events import Note
@@ -44,8 +44,8 @@ def list_runs(result: SeveralResult) -> list[Block]:
             str(run.number),
             str(run.seed),
             str(run.iterations),
-            format_score(run.dev),
-            format_score(run.heldout),
+            format_score(_display(run, run.dev)),
+            format_score(_display(run, run.heldout)),
         )
         for run in result.runs
     ]
@@ -54,8 +54,12 @@ def list_runs(result: SeveralResult) -> list[Block]:
     spreads += [("held out", result.heldout)]
     known = [(name, found) for name, found in spreads if found is not None]
     if known:
-        lines += ["", tabulate_spreads(known)]
-    lines += ["", f"weights: {_chosen(result)}", f"signature: {explain_signature(first.signature)}"]
+        lines += ["", tabulate_spreads(known, first.signature)]
+    lines += [
+        "",
+        f"weights: {_chosen(result)}",
+        f"signature: {explain_shown_scores(first.signature)}",
+    ]
     return lines
 
 
@@ -70,13 +74,18 @@ def _chosen(result: SeveralResult) -> str:
     return f"those of run {run.number}, {which} on {text}"
 
 
+def _display(run: FinishedRun, score: float | None) -> float | None:
+    """Return a score as people know it; see ``display_score``."""
+    return None if score is None else display_score(run.signature, score)
+
+
 def _scores(run: FinishedRun) -> str:
     """Return the scores of a run's weights."""
     known = []
     if run.dev is not None:
-        known.append(f"{run.metric} {run.dev:.4f}")
+        known.append(f"{run.metric} {_display(run, run.dev):.4f}")
     if run.heldout is not None:
-        known.append(f"held out {run.heldout:.4f}")
+        known.append(f"held out {_display(run, run.heldout):.4f}")
     return ", ".join(known) or "its weights are not scored"
 
 

@@ -25,6 +25,7 @@ __all__ = [
     "Metrics",
     "Output",
     "OutsideScores",
+    "Percent",
     "Quiet",
     "References",
     "Seed",
@@ -128,6 +129,9 @@ Metrics = Annotated[
 SentenceIdsOfLines = Annotated[
     bool | None,
     typer.Option("--ids/--no-ids", help="Lines begin with sentence ids [if they look so]."),
+]
+Percent = Annotated[
+    bool, typer.Option("--percent", help="Scores from 0 to 100, as sacrebleu prints them.")
 ]
 Seed = Annotated[int, typer.Option(min=0, metavar="N", help="Seed of all random choices.")]
 Threads = Annotated[

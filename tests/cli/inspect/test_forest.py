@@ -130,7 +130,7 @@ def test_oracle(
     assert run("oracle", graphs, "--refs", refs, *option) == 0
     told = capsys.readouterr()
     assert told.out.splitlines()[1] == "a a y"
-    assert told.err.splitlines()[0].split() == ["best", "by", "the", "model", "BLEU", "0.00"]
+    assert told.err.splitlines()[0].split() == ["best", "by", "the", "model", "BLEU", "0.0000"]
     assert run("oracle", graphs / "1.gz", "--refs", refs, "--quiet", *option) == 0
     told = capsys.readouterr()
     assert (told.out, told.err) == ("a a y\n", "")
