@@ -11,13 +11,14 @@ import errno
 import os
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import lmdb
 
 from mosesplug.errors import StoreError, StoreFull, StoreInUse
+from mosesplug.store.commits import undo_failed_commit
 from mosesplug.store.handles import (
     Handle,
     PinnedTransaction,
@@ -255,7 +256,7 @@ class Environment:
                 return {
                     name: environment.open_db(name.encode(), create=False) for name in DATABASES
                 }
-            with environment.begin(write=True) as transaction:
+            with self._undone_if_failed(environment), environment.begin(write=True) as transaction:
                 return {name: environment.open_db(name.encode(), transaction) for name in DATABASES}
         except (lmdb.NotFoundError, lmdb.ReadonlyError):
             raise StoreError(
@@ -369,12 +370,18 @@ class Environment:
                 # The entry of a killed reader would prevent the reuse of old pages. The check is a
                 # few system calls, and a run of days may have a reader killed at any commit.
                 environment.reader_check()
-                with environment.begin(write=True, buffers=True) as transaction:
+                with (
+                    self._undone_if_failed(environment),
+                    environment.begin(write=True, buffers=True) as transaction,
+                ):
                     return action(transaction)
             except lmdb.MapFullError:
                 self._enlarge_map(handle)
             except (lmdb.Error, OSError, MemoryError) as error:
                 raise self._translated(error) from None
+
+    def _undone_if_failed(self, environment: Any) -> AbstractContextManager[None]:
+        return undo_failed_commit(self.path / "data.mdb", environment.stat()["psize"])
 
     def copy_to(self, directory: Path) -> None:
         """Write a copy without free pages, as committed now, into an empty directory.

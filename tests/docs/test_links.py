@@ -130,3 +130,18 @@ def find_marked(folder: str, generator: str) -> list[str]:
     texts = [page.read_text("utf-8") for page in sorted((ROOT / "docs" / folder).glob("*.md"))]
     marks = re.findall(rf"<!-- generated: {generator} (.*?) -->", "\n".join(texts))
     return " ".join(marks).split()
+
+
+def test_every_promise_of_reliability_names_its_tests() -> None:
+    text = (ROOT / "docs" / "reliability.md").read_text("utf-8")
+    _, *sections = re.split(r"^## ", text, flags=re.M)
+    for section in sections:
+        title = section.partition("\n")[0]
+        found = re.search(r"^Tests: (.+?)\.$", section, re.M | re.S)
+        assert found, f"{title}: its tests are not named"
+        names = re.findall(r"`([^`]+)`", found[1])
+        assert names
+        for name in names:
+            path, _, function = name.partition("::")
+            assert (ROOT / path).is_file(), f"{title}: {name}"
+            assert f"def {function}" in (ROOT / path).read_text("utf-8"), f"{title}: {name}"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import lmdb
+import pytest
 
 from mosesplug.store.records import encode_value
 from tests.long_running.injection import PHASES
@@ -16,11 +17,20 @@ from tests.long_running.left_behind import differences, left_in
 from tests.long_running.system import ROOT, make_toy
 
 
-def test_a_sample(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "regimes",
+    [
+        ["online, processes"],
+        ["ask and tell", "maintenance"],
+        ["batch, runs", "batch, domains"],
+    ],
+    ids="; ".join,
+)
+def test_a_sample(regimes: list[str], tmp_path: Path) -> None:
     """One run for each signal; ``python -m tests.long_running.kill_matrix`` does hundreds."""
     outcomes = matrix(
         make_toy(tmp_path / "system"),
-        ["online, processes"],
+        regimes,
         tmp_path,
         runs=3,
         seed=3,

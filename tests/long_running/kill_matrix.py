@@ -49,11 +49,22 @@ from tests.long_running.injection import Plan
 from tests.long_running.kills import SIGNALS, Case, Outcome, judge, table
 from tests.long_running.left_behind import differences, left_in
 from tests.long_running.processes import VARIABLE, left_after
-from tests.long_running.system import EARLIER, REGIMES, ROOT, SERVED, System, make_demo, make_toy
+from tests.long_running.system import (
+    EARLIER,
+    MAINTAINED,
+    MAINTENANCE,
+    REGIMES,
+    ROOT,
+    SEQUENCES,
+    SERVED,
+    System,
+    make_demo,
+    make_toy,
+)
 from tests.long_running.tuners import Ended, Tuners
 
 OUTSIDE = "any time, from outside"
-PROGRAM = "from mosesplug.cli.main import main; main()"
+PROGRAM = "import sys; from tests.long_running.steps import run; run(sys.argv[1:])"
 
 _FROM_OUTSIDE = 0.15
 _EARLIER_SEED = 4
@@ -229,6 +240,10 @@ def _whole(tuners: Tuners, system: System, regime: str, directory: Path) -> Whol
         if tuners.run([*words, f"--seed={_EARLIER_SEED}"], output).code:
             raise RuntimeError(f"the run that is to be replaced ({regime}) failed")
         shutil.copytree(earlier, work)
+    if regime == MAINTENANCE:
+        words = system.arguments("batch", system.directory / MAINTAINED, resume=False)
+        if tuners.run(words, output).code:
+            raise RuntimeError("the run whose store is maintained failed")
     # In the process itself: the runs that it forks have the modules and kernels then.
     ended = tuners.run(arguments, output, report=report, here=True)
     if ended.code:
@@ -276,7 +291,7 @@ def _outcome(
         outcome.kills[-1] += f": exit code {ended.code}"
         if is_first:
             outcome.met = met
-        judge(ended, number, work, outcome)
+        judge(ended, number, work, outcome, is_tuned=case.regime not in SEQUENCES)
         _look_for_processes(token, outcome)
         again = met and case.chance.random() < _KILLED_AGAIN and len(outcome.kills) < 4
     if _is_of_earlier(work):

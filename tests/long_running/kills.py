@@ -61,8 +61,13 @@ class Outcome:
     slowest: float = 0.0
 
 
-def judge(ended: Ended, number: signal.Signals, work: Path, outcome: Outcome) -> None:
-    """Whether a run that was killed has ended as it should."""
+def judge(
+    ended: Ended, number: signal.Signals, work: Path, outcome: Outcome, *, is_tuned: bool
+) -> None:
+    """Whether a run that was killed has ended as it should.
+
+    Where ``is_tuned`` is False, it is no tuning run, which says how to go on.
+    """
     is_begun = (work / "tuning.lock").exists()
     is_over = (work / "summary.json").exists()
     complaints = "Traceback" in ended.said or "Exception ignored" in ended.said
@@ -74,7 +79,7 @@ def judge(ended: Ended, number: signal.Signals, work: Path, outcome: Outcome) ->
         allowed = {0, -signal.SIGKILL, -signal.SIGALRM}
     else:
         allowed = {0, 128 + number}
-        if is_over or not is_begun:
+        if is_over or not is_begun or not is_tuned:
             allowed |= {-number, -signal.SIGALRM, 1 if _IN_PYTHON in ended.said else 0}
     if ended.code not in allowed:
         problem = f"after {number.name} it ended with {ended.code}: {ended.said.strip()[-1000:]}"
@@ -82,7 +87,7 @@ def judge(ended: Ended, number: signal.Signals, work: Path, outcome: Outcome) ->
     # While its modules are loaded, a run that goes on has done nothing yet itself.
     loading = ended.said.strip().partition(": ")[2] in {"interrupted.", "ended by SIGTERM."}
     in_the_middle = is_begun and not is_over and not loading
-    if ended.code == 128 + number and in_the_middle and "--continue" not in ended.said:
+    if is_tuned and ended.code == 128 + number and in_the_middle and "--continue" not in ended.said:
         outcome.problems.append(f"it did not say how to go on: {ended.said.strip()[-1000:]}")
 
 

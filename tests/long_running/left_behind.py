@@ -3,7 +3,7 @@
 Left out, and nothing else:
 
 - in ``moses.ini`` and ``runN.moses.ini``, the line that begins with ``# finished``;
-- in ``summary.json``, ``finished`` and the ``seconds`` of each iteration;
+- in ``summary.json``, ``finished`` and what is named ``seconds...``;
 - in stores, which are compared record by record, the values named ``seconds...`` and ``date``, and
   the checksums of the records that have them: pages lie where the history of transactions put them;
 - the lock files, which name processes: ``tuning.lock``, ``writer.lock``, ``lock.mdb``;
@@ -66,10 +66,8 @@ def _contents(path: Path) -> Any:
     if path.name.endswith("moses.ini"):
         return _FINISHED.sub(b"", data)
     if path.name == "summary.json":
-        summary = json.loads(data)
+        summary = _without_seconds(json.loads(data))
         del summary["finished"]
-        for iteration in summary["iterations"]:
-            del iteration["seconds"]
         return summary
     return data
 

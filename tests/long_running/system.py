@@ -36,6 +36,10 @@ REGIMES = {
         *(*_BATCH, "--algorithm=kbmira", "--weights-format=one-line"),
         "--decode-command=COMMAND {weights} {input} {nbest} {nbest-size}",
     ],
+    "batch, runs": [*_BATCH, "--algorithm=kbmira", "--runs=2"],
+    "batch, domains": [*_BATCH, "--algorithm=kbmira", "--domains=DOMAINS"],
+    "ask and tell": ["--max-iterations=2", "--algorithm=kbmira", "--weights-format=one-line"],
+    "maintenance": [],
     "batch, sharded": [*_BATCH, *_LEARNER, "--shards=2"],
     "batch, overwriting": [*_BATCH, "--algorithm=kbmira", "--overwrite"],
     "mert-moses": [*_SCRIPT, "--filtercmd=FILTER", "--keep-extractor-files"],
@@ -61,7 +65,16 @@ REGIMES = {
         *("--async", "--async-order=fixed", "--shards=2"),
     ],
 }
-"""Additions to the command line; names in capitals are files of the system."""
+"""Additions to the command line; names in capitals are files of the system.
+
+The regimes of ``steps`` are sequences of commands.
+"""
+
+ASK_AND_TELL, MAINTENANCE = "ask and tell", "maintenance"
+SEQUENCES = frozenset({ASK_AND_TELL, MAINTENANCE})
+"""Regimes of ``steps``."""
+MAINTAINED = "maintained"
+"""The run in a system's directory whose store is maintained."""
 
 EARLIER = {"batch, overwriting": "online, sharded, worker processes"}
 """Regimes that find an earlier run in the working directory: of which regime that was."""
@@ -94,6 +107,7 @@ class System:
             "FILTER": "filter",
             "HELDOUT": "heldout",
             "HELDOUT_REFERENCE": "heldout-reference",
+            "DOMAINS": "domains",
         }
         words = []
         command = shlex.quote(str(self.directory / "command"))
@@ -104,6 +118,10 @@ class System:
             head, equals, tail = word.rpartition("=")
             place = files.get(tail)
             words.append(word if place is None else f"{head}{equals}{self.directory / place}")
+        if regime == MAINTENANCE:
+            return ["maintain", str(self.directory), str(work)]
+        if regime == ASK_AND_TELL:
+            return ["ask-and-tell", str(self.directory), str(work), *_SHARED, *words]
         is_command = regime == "batch, command"
         names = ["input", "reference", *([] if is_command else ["decoder"]), "moses.ini"]
         given = (self.directory / name for name in names)
@@ -133,8 +151,7 @@ def make_demo(directory: Path) -> System:
     search = f"PYTHONPATH={shlex.quote(str(ROOT))}"
     code = "from mosesplug.cli.moses.decoder import main; main()"
     _write_script(directory / "decoder", f'{search} exec {_python()} -c "{code}" "$@"')
-    _write_filter(directory)
-    _write_command(directory)
+    _write_parts(directory)
     return System(directory, "-stack 10")
 
 
@@ -146,13 +163,19 @@ def make_toy(directory: Path) -> System:
         lines = (directory / source).read_bytes().splitlines(keepends=True)
         (directory / name).write_bytes(b"".join(lines[:_HELD_OUT]))
     _write_script(directory / "decoder", f'exec {_python()} -IS {shlex.quote(str(TOY))} "$@"')
-    _write_filter(directory)
-    _write_command(directory)
+    _write_parts(directory)
     return System(directory, "-sparse")
 
 
 def _python() -> str:
     return shlex.quote(sys.executable)
+
+
+def _write_parts(directory: Path) -> None:
+    _write_filter(directory)
+    _write_command(directory)
+    labels = ("news", "talk") * _SENTENCES
+    (directory / "domains").write_text("".join(f"{label}\n" for label in labels[:_SENTENCES]))
 
 
 def _write_filter(directory: Path) -> None:

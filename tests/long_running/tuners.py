@@ -39,7 +39,8 @@ TUNING = (
         "optimizers.registry",
     ),
     *("tuning.loop", "store.ingest", "cli.inspect.nbest_store", "inspection.maintenance"),
-    *("cli.run.mert_moses", "cli.run.mert_settings"),
+    *("cli.run.mert_moses", "cli.run.mert_settings", "cli.run.ask", "api.tuner"),
+    *("inspection.importing", "tuning.repeats", "tuning.domains"),
 )
 READING = (
     *("cli.application", "cli.inspect.nbest_summary", "cli.inspect.nbest_show"),
@@ -163,13 +164,13 @@ def _child(task: dict[str, Any]) -> None:
 
 def _counted(task: dict[str, Any]) -> None:
     """Do the run, and count events if anybody wants to know or it is to be killed."""
-    from mosesplug.cli.main import main
+    from tests.long_running.steps import run
 
     events = Events(None if task["plan"] is None else Plan(**task["plan"]))
     if task["plan"] is not None or task["report"] is not None:
         events.install()
     try:
-        main(task["arguments"])
+        run(task["arguments"])
     finally:
         events.uninstall()
         if task["report"] is not None:

@@ -4,7 +4,7 @@
    WATCH_FAIL=N        the call number N, from 1, and all after it fail
    WATCH_ERRNO=E       with this error;
    WATCH_ONCE=1        only that one call fails;
-   WATCH_SHORT=1       a write that fails has written half of its bytes before.
+   WATCH_SHORT=1       a write that fails has written half of its sectors before.
 
    A byte that is written into a file acks.txt is logged as an acknowledgement. The variables are
    read at each call, so a forked child can set its own. */
@@ -113,7 +113,7 @@ ssize_t pwrite(int fd, const void *bytes, size_t n, off_t offset)
     if (should_fail()) {
         int error = errno;
         if (getenv("WATCH_SHORT"))
-            real(fd, bytes, n / 2, offset);
+            real(fd, bytes, n / 1024 * 512, offset);
         errno = error;
         return -1;
     }
