@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -67,6 +69,29 @@ def test_out_and_in_again(tmp_path: Path) -> None:
     assert before.sparse is not None
     assert after.sparse is not None
     assert np.array_equal(before.sparse.data, after.sparse.data)
+
+
+def test_an_import_that_was_killed_can_be_repeated(tmp_path: Path) -> None:
+    files = [tmp_path / "one", tmp_path / "two"]
+    with open_run(make_run(tmp_path / "work")) as run:
+        for number, file in enumerate(files, start=1):
+            list(export_lists(run, file, number, range(3), 9))
+    before = {path.name for path in tmp_path.iterdir()}
+    sources = find_iterations(files)
+    child = os.fork()
+    if not child:
+        for _ in import_lists(
+            sources, tmp_path / "imported", metric=metric("BLEU"),
+            references=write_references(tmp_path), source=None, threads=1,
+        ):  # fmt: skip
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+    left = {path.name for path in tmp_path.iterdir()} - before - {"reference"}
+    assert len(left) == 1
+    assert not (tmp_path / "imported").exists()
+    with open_run(imported(tmp_path, sources)) as run:
+        assert len(run.store.iterations()) == 2
+    assert {path.name for path in tmp_path.iterdir()} == before | {"reference", "imported"}
 
 
 def test_merged_lists_are_in_the_order_of_the_result(tmp_path: Path) -> None:
