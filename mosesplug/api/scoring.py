@@ -122,6 +122,7 @@ def score(
     word_scores: Literal["drop", "sum"] = "drop",
     transform: str | None = None,
     ids: bool | None = None,
+    errors: int | None = None,
     samples: int = 1000,
     seed: int = 1,
 ) -> Scores[MetricScore]:
@@ -146,6 +147,9 @@ def score(
             are matched, as in Kaldi's ``text``. None: the lines decide; what cannot be decided, or
             ids on one side only, is an error. False: lines have one order, and first words are
             words.
+        errors: align translations and references, and return this number of sentences with the most
+            errors in ``edits`` of WER, MER and CER, with the numbers of substitutions, deletions
+            and insertions.
         samples: bootstrap samples for the 95 % intervals; 0 for none.
         seed: seed of the bootstrap.
 
@@ -183,6 +187,7 @@ def score(
             word_scores=word_scores,
             transform=transform,
             ids=ids,
+            errors=errors,
             samples=samples,
             seed=seed,
         )
@@ -209,6 +214,7 @@ def score_all(
     word_scores: Literal["drop", "sum"],
     transform: str | None,
     ids: bool | None,
+    errors: int | None,
     samples: int,
     seed: int,
 ) -> Scores[MetricScore]:
@@ -217,6 +223,7 @@ def score_all(
     Arguments and errors are as for ``score``; messages have options.
     """
     samples, seed = check_integer(samples, "samples", 0), check_integer(seed, "seed", 0)
+    errors = None if errors is None else check_integer(errors, "errors", 0)
     if select is not None and select != "oracle" and not isinstance(select, int):
         raise UsageError(f"select is {select!r}: give a rank from 1, or 'oracle'")
     if isinstance(select, int) and select < 1:
@@ -271,6 +278,7 @@ def score_all(
         ids=known_ids,
         outside=outside,
         references=lines,
+        errors=errors,
         samples=samples,
         seed=seed,
     )

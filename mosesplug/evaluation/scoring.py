@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from formats.nbest.block import NBestList
 from formats.nbest.list_format import SentenceIds
 from mosesplug.cores import usable_cores
 from mosesplug.errors import UsageError
+from mosesplug.evaluation.alignments import EditCounts, count_edits
 from mosesplug.evaluation.error_rates import display_score
 from mosesplug.evaluation.scores import Translation, read_translation
 from mosesplug.evaluation.significance import bootstrap_interval
@@ -90,6 +91,7 @@ class MetricScore:
         interval: the 95 % bootstrap interval; None if it was not computed.
         signature: the metric's signature.
         sentences: sentence scores, BLEU+1 (Lin & Och 2004) for BLEU.
+        edits: substitutions, deletions and insertions, for error rates of an alignment.
         ids: the ids of the sentences where n-best lists have texts as ids; else empty.
     """
 
@@ -99,6 +101,7 @@ class MetricScore:
     signature: str
     sentences: tuple[float, ...]
     ids: tuple[str, ...] = ()
+    edits: EditCounts | None = None
 
 
 @dataclass(frozen=True)
@@ -154,6 +157,7 @@ def score_translation(
     ids: Sequence[str] = (),
     outside: NDArray[np.float64] | None = None,
     references: Sequence[Sequence[bytes]] = (),
+    errors: int | None = None,
     samples: int = 1000,
     seed: int = 1,
 ) -> ScoredTranslation:
@@ -167,6 +171,7 @@ def score_translation(
         ids: the ids of the sentences of lists that have been read, if they are texts.
         outside: float64 ``[n_sentences, k]``, scores from outside of a translation.
         references: ``[reference][line]``, which texts are compared with for warnings.
+        errors: number of aligned sentences to return, with counts of edits; None: no alignment.
         samples: bootstrap samples for the interval; 0 for no interval.
         seed: seed of the bootstrap.
 
@@ -210,6 +215,11 @@ def score_translation(
                 ids=known_ids.names,
             )
         )
+    if errors is not None and texts is not None:
+        found = [
+            replace(score, edits=count_edits(each.metric, references, texts.lines(), errors))
+            for score, each in zip(found, metrics, strict=True)
+        ]
     views = views_of_signatures(score.signature for score in found)
     signs: list[WarningSign] = []
     if block is not None and block.has_texts and views:

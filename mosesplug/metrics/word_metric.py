@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mosesplug.metrics.encoding import EncodedHypotheses, encode
 from mosesplug.metrics.hypotheses import HypothesisRanges, check_hypotheses, run_in_threads
 from mosesplug.metrics.normalization import Normalization
-from mosesplug.metrics.plain import HYPOTHESES, Allowance, ReferenceLines
+from mosesplug.metrics.plain import HYPOTHESES, Allowance, ReferenceLines, split_words
 from mosesplug.metrics.protocol import (
     PreparedReferences,
     UnsmoothedMetric,
@@ -148,6 +148,13 @@ class WordMetric(UnsmoothedMetric):
         splitting = self._splitting()
         further = f"{self._extra_settings()}{self.normalization.signature()}"
         return f"{splitting.signature()}|{further}version:{splitting.version()}"
+
+    def split(self, lines: Sequence[bytes]) -> list[list[str]]:
+        """Return the words of each line as they are compared; a line feed is a blank of CER."""
+        splitting = self._splitting()
+        (texts,) = splitting.references([self.normalization.lines(lines)])
+        words = (split_words(text, splitting.fold) for text in texts)
+        return [[word.decode("utf-8", "replace") for word in each] for each in words]
 
     def signature(self) -> str:
         """Return name, settings and version in sacrebleu's format."""

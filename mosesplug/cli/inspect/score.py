@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,10 +24,11 @@ from mosesplug.cli.shared.setting_options import (
     print_formats,
     take_list_settings,
 )
-from mosesplug.errors import UsageError
+from mosesplug.errors import UsageError, count_noun
 
 if TYPE_CHECKING:
     from formats.pipes import PipeCopy
+    from mosesplug.evaluation.alignments import EditCounts
     from mosesplug.evaluation.scoring import MetricScore, Selection
 
 __all__ = ["score"]
@@ -65,6 +67,12 @@ def _score(
     sentences: Annotated[
         bool, typer.Option("--sentences", help="Print sentence scores too, tab-separated.")
     ] = False,
+    errors: Annotated[
+        int | None,
+        typer.Option(
+            min=0, metavar="N", help="Count edits of WER, MER, CER; show N aligned sentences."
+        ),
+    ] = None,
     percent: Percent = False,
     json: Json = False,
     **given: Any,
@@ -96,6 +104,8 @@ def _score(
         raise UsageError("--rank and --oracle require --nbest")
     if not nbest and settings.first_given is not None:
         raise UsageError(f"--{settings.first_given} requires --nbest")
+    if nbest and errors is not None:
+        raise UsageError("--errors requires a translation: rerank writes that of an n-best list")
     if rank is not None and oracle:
         raise UsageError("--rank and --oracle exclude each other")
     selection: Selection | None = None
@@ -123,6 +133,7 @@ def _score(
         word_scores=settings.word_scores,
         transform=settings.transform,
         ids=ids,
+        errors=errors,
         samples=samples,
         seed=seed,
     )
@@ -139,6 +150,8 @@ def _record(score: MetricScore, sentences: bool) -> dict[str, Any]:
     if score.interval is not None:
         record["interval"] = score.interval
     record["signature"] = score.signature
+    if score.edits is not None:
+        record["edits"] = asdict(score.edits)
     if sentences:
         record["sentences"] = score.sentences
         if score.ids:
@@ -173,6 +186,37 @@ def _print(scores: Sequence[MetricScore], sentences: bool) -> None:
         for each in scores
     ]
     print_table(("metric", "score", "95 % interval", "signature"), rows, left=1, last=1)
+    edits = [(each.metric, each.edits) for each in scores if each.edits is not None]
+    if edits:
+        if current_layout() is Layout.TEXT:
+            print()
+        head = ("metric", "correct", "substitutions", "deletions", "insertions")
+        counts = [
+            (name, *map(str, (each.correct, each.substitutions, each.deletions, each.insertions)))
+            for name, each in edits
+        ]
+        print_table(head, counts, left=1)
+        if current_layout() is Layout.TEXT:
+            for name, each in edits:
+                _print_alignments(name, each, scores[0].ids)
+
+
+def _print_alignments(metric: str, edits: EditCounts, ids: Sequence[str]) -> None:
+    """Print sentences with their references, word above word."""
+    from mosesplug.escapes import escape_controls
+
+    for example in edits.examples:
+        name = ids[example.sentence] if ids else str(example.sentence)
+        errors = count_noun(example.errors, "error")
+        print(f"\n{metric}, sentence {escape_controls(name)}: {errors}")
+        columns = []
+        for one, other in example.pairs:
+            mark = "" if one == other else "I" if not one else "D" if not other else "S"
+            cells = [escape_controls(word.replace("\n", "_")) or "*" for word in (one, other)]
+            width = max(map(len, cells))
+            columns.append([cell.ljust(width) for cell in (*cells, mark)])
+        for label, row in zip(("REF", "HYP", ""), zip(*columns, strict=True), strict=True):
+            print(f"{label:4}{' '.join(row)}".rstrip())
 
 
 _WITHOUT = ("ids", "dense", "drop-feature", "rename", "add-feature", "derive", "scores")

@@ -1,0 +1,121 @@
+"""Alignments of hypotheses and references: what error rates count.
+
+The alignment is that of ``MER`` and jiwer: the fewest edits; from the end of both sentences, after
+words in common at the beginning and at the end are aligned, a deletion is preferred to an
+insertion, and both to a pair of words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mosesplug.metrics import Metric
+from mosesplug.metrics.word_metric import WordMetric
+
+__all__ = ["AlignedSentence", "EditCounts", "align", "count_edits"]
+
+_ALIGNED = ("WER", "MER", "CER")
+"""Metrics that count the edits of an alignment of whole sentences."""
+
+Pair = tuple[str, str]
+"""A word of the reference and one of the hypothesis; empty where there is none."""
+
+
+@dataclass(frozen=True)
+class AlignedSentence:
+    """A sentence with its reference, word by word, or character by character.
+
+    Attributes:
+        sentence: its number from 0.
+        pairs: words of the reference and of the hypothesis; empty where there is none.
+        errors: number of pairs that differ.
+    """
+
+    sentence: int
+    pairs: tuple[Pair, ...]
+    errors: int
+
+
+@dataclass(frozen=True)
+class EditCounts:
+    """The edits of a text, and its sentences with the most.
+
+    Attributes:
+        correct, substitutions, deletions, insertions: how many pairs are equal, differ, or lack a
+            word of the hypothesis or of the reference.
+        examples: sentences with the most errors, the worst first.
+    """
+
+    correct: int
+    substitutions: int
+    deletions: int
+    insertions: int
+    examples: tuple[AlignedSentence, ...]
+
+
+def count_edits(
+    metric: Metric,
+    references: Sequence[Sequence[bytes]],
+    hypotheses: Sequence[bytes],
+    most: int,
+) -> EditCounts | None:
+    """Align each hypothesis with its reference, and count the edits.
+
+    Args:
+        metric: which says what words are.
+        references: ``[reference][line]``; of several, the one with the fewest errors counts.
+        hypotheses: the lines.
+        most: number of examples.
+
+    Returns:
+        The counts; None if the metric counts no edits of an alignment.
+    """
+    if not isinstance(metric, WordMetric) or metric.name not in _ALIGNED:
+        return None
+    split = [metric.split(lines) for lines in references]
+    totals = {"correct": 0, "substitutions": 0, "deletions": 0, "insertions": 0}
+    sentences: list[AlignedSentence] = []
+    for number, words in enumerate(metric.split(hypotheses)):
+        options = [_measure(number, align(lines[number], words)) for lines in split]
+        best = min(options, key=lambda each: each.errors / max(len(each.pairs), 1))
+        for one, other in best.pairs:
+            kind = "correct" if one == other else "substitutions"
+            totals["insertions" if not one else "deletions" if not other else kind] += 1
+        sentences.append(best)
+    worst = sorted(sentences, key=lambda each: -each.errors)[:most]
+    return EditCounts(**totals, examples=tuple(each for each in worst if each.errors))
+
+
+def _measure(number: int, pairs: tuple[Pair, ...]) -> AlignedSentence:
+    return AlignedSentence(number, pairs, sum(one != other for one, other in pairs))
+
+
+def align(reference: Sequence[str], hypothesis: Sequence[str]) -> tuple[Pair, ...]:
+    """Return the pairs of an alignment with the fewest edits."""
+    start, n, m = 0, len(reference), len(hypothesis)
+    while start < min(n, m) and reference[start] == hypothesis[start]:
+        start += 1
+    while start < min(n, m) and reference[n - 1] == hypothesis[m - 1]:
+        n, m = n - 1, m - 1
+    left, right = reference[start:n], hypothesis[start:m]
+    rows = [list(range(len(right) + 1))]
+    for i, word in enumerate(left, start=1):
+        before, row = rows[-1], [i]
+        for j, other in enumerate(right):
+            row.append(min(before[j + 1] + 1, row[j] + 1, before[j] + (word != other)))
+        rows.append(row)
+    found: list[Pair] = []
+    i, j = len(left), len(right)
+    while i or j:
+        if i and (not j or rows[i][j] == rows[i - 1][j] + 1):
+            i -= 1
+            found.append((left[i], ""))
+        elif j and (not i or rows[i][j - 1] + 1 == rows[i - 1][j - 1]):
+            j -= 1
+            found.append(("", right[j]))
+        else:
+            i, j = i - 1, j - 1
+            found.append((left[i], right[j]))
+    same = [(word, word) for word in reference[:start]]
+    return (*same, *reversed(found), *((word, word) for word in reference[n:]))
