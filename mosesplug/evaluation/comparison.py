@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from formats.pipes import copy_pipes
 from mosesplug.errors import UsageError
+from mosesplug.evaluation.alignments import EditCounts, count_edits
 from mosesplug.evaluation.decodings import RunDecoding, find_decodings
 from mosesplug.evaluation.error_rates import display_difference, display_score
 from mosesplug.evaluation.scores import Translation, read_translation
@@ -32,6 +33,7 @@ __all__ = [
     "System",
     "SystemScore",
     "compare_systems",
+    "count_system_edits",
     "find_system_warnings",
     "measure_systems",
     "parse_systems",
@@ -172,6 +174,33 @@ def measure_systems(systems: Sequence[System], metric: PreparedMetric) -> list[l
         [_measure_run(system, run, metric) for run in range(len(system.translations))]
         for system in systems
     ]
+
+
+def count_system_edits(
+    systems: Sequence[System],
+    metrics: Sequence[PreparedMetric],
+    references: Sequence[Sequence[bytes]],
+    most: int,
+) -> list[tuple[tuple[str, str], EditCounts]]:
+    """Return the edits of each system by each metric that counts some.
+
+    Args:
+        systems: the systems; of several runs, the first counts.
+        metrics: the metrics.
+        references: ``[reference][line]``.
+        most: number of aligned sentences of each.
+
+    Returns:
+        The counts with the names of metric and system.
+    """
+    found = []
+    for metric in metrics:
+        for system in systems:
+            texts = read_translation(system.translations[0], metric.references.n_sentences)
+            edits = count_edits(metric.metric, references, texts.lines(), most)
+            if edits is not None:
+                found.append(((metric.metric.name, system.name), edits))
+    return found
 
 
 def find_system_warnings(

@@ -79,3 +79,24 @@ def test_command(
     with pytest.raises(SystemExit) as end:
         main(["score", "hyp", "ref", "--nbest", "--errors", "1"])
     assert end.value.code == 2
+
+
+def test_compared_systems(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, lines in (("a", HYPOTHESES), ("b", REFERENCES), ("ref", REFERENCES)):
+        Path(name).write_text("".join(f"{line}\n" for line in lines))
+    words = ["compare", "A=a", "B=b", "--refs", "ref", "--metric", "WER", "--errors", "1"]
+    words += ["--samples", "2", "--trials", "2"]
+    with pytest.raises(SystemExit):
+        main(words)
+    shown = capsys.readouterr().out
+    assert "WER     A             7              1          1           2" in shown
+    assert "WER of A, sentence 0: 3 errors\nREF the *   cat sat" in shown
+    assert "WER of B" not in shown
+    with pytest.raises(SystemExit):
+        main([*words, "--json"])
+    first, second = json.loads(capsys.readouterr().out)
+    assert first["edits"]["deletions"] == 1
+    assert second["edits"]["correct"] == 9

@@ -12,6 +12,7 @@ import typer
 
 from mosesplug.cli.shared.inputs import OUTPUT, SCORES
 from mosesplug.cli.shared.parameters import (
+    Errors,
     Json,
     Metrics,
     Percent,
@@ -24,6 +25,7 @@ from mosesplug.cli.shared.parameters import (
 from mosesplug.errors import UsageError
 
 if TYPE_CHECKING:
+    from mosesplug.evaluation.alignments import EditCounts
     from mosesplug.evaluation.analysis import SystemAnalysis
     from mosesplug.evaluation.comparison import SystemScore
 
@@ -60,6 +62,7 @@ def compare(
         int, typer.Option(min=1, help="Trials of approximate randomization.")
     ] = 10_000,
     seed: Seed = 1,
+    errors: Errors = None,
     percent: Percent = False,
     json: Json = False,
     analysis: Annotated[
@@ -106,11 +109,12 @@ def compare(
     """
     from formats.references import read_references, reference_files
     from mosesplug.api.scoring import compare_all
+    from mosesplug.cli.shared.edits import print_edits
     from mosesplug.cli.shared.output import check_output, print_warnings, progress_bar
-    from mosesplug.evaluation.comparison import parse_systems
+    from mosesplug.evaluation.comparison import count_system_edits, parse_systems
     from mosesplug.evaluation.outside import attach_scores
     from mosesplug.evaluation.percent import to_percent
-    from mosesplug.evaluation.scoring import DEFAULT_METRICS
+    from mosesplug.evaluation.scoring import DEFAULT_METRICS, prepare_metrics
     from mosesplug.evaluation.sentence_ids import arrange_systems
     from mosesplug.learning.lists.outside import make_outside_metrics
     from mosesplug.settings.scores import parse_score_sources
@@ -171,19 +175,32 @@ def compare(
         found.write_html(html, scores=results)
     facts = found.facts if found is not None and analysis else None
     shown = to_percent(results) if percent else results
+    edits = []
+    if errors is not None and lines:
+        prepared = prepare_metrics(metrics, lines, outside)
+        edits = count_system_edits(compared, prepared, lines, errors)
     if json:
-        _print_json(shown, facts)
+        _print_json(shown, facts, edits)
     else:
         _print(shown)
+        print_edits(("metric", "system"), edits)
         if facts is not None:
             _print_analysis(facts)
 
 
-def _print_json(scores: Sequence[SystemScore], analysis: SystemAnalysis | None) -> None:
+def _print_json(
+    scores: Sequence[SystemScore],
+    analysis: SystemAnalysis | None,
+    edits: Sequence[tuple[tuple[str, str], EditCounts]],
+) -> None:
     """Print a list of scores; with an analysis, a document of both."""
     from mosesplug.cli.shared.output import print_json
 
+    found = dict(edits)
     records = [asdict(score) for score in scores]
+    for record in records:
+        if (counts := found.get((record["metric"], record["system"]))) is not None:
+            record["edits"] = asdict(counts)
     if analysis is None:
         print_json(records)
     else:

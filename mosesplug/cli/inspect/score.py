@@ -11,6 +11,7 @@ import typer
 
 from mosesplug.cli.shared.inputs import REFERENCES
 from mosesplug.cli.shared.parameters import (
+    Errors,
     Json,
     Metrics,
     OutsideScores,
@@ -24,11 +25,10 @@ from mosesplug.cli.shared.setting_options import (
     print_formats,
     take_list_settings,
 )
-from mosesplug.errors import UsageError, count_noun
+from mosesplug.errors import UsageError
 
 if TYPE_CHECKING:
     from formats.pipes import PipeCopy
-    from mosesplug.evaluation.alignments import EditCounts
     from mosesplug.evaluation.scoring import MetricScore, Selection
 
 __all__ = ["score"]
@@ -67,12 +67,7 @@ def _score(
     sentences: Annotated[
         bool, typer.Option("--sentences", help="Print sentence scores too, tab-separated.")
     ] = False,
-    errors: Annotated[
-        int | None,
-        typer.Option(
-            min=0, metavar="N", help="Count edits of WER, MER, CER; show N aligned sentences."
-        ),
-    ] = None,
+    errors: Errors = None,
     percent: Percent = False,
     json: Json = False,
     **given: Any,
@@ -160,6 +155,7 @@ def _record(score: MetricScore, sentences: bool) -> dict[str, Any]:
 
 
 def _print(scores: Sequence[MetricScore], sentences: bool) -> None:
+    from mosesplug.cli.shared.edits import print_edits
     from mosesplug.cli.shared.layouts import Layout, current_layout
     from mosesplug.cli.shared.tables import format_score, print_lines, print_table
 
@@ -186,37 +182,8 @@ def _print(scores: Sequence[MetricScore], sentences: bool) -> None:
         for each in scores
     ]
     print_table(("metric", "score", "95 % interval", "signature"), rows, left=1, last=1)
-    edits = [(each.metric, each.edits) for each in scores if each.edits is not None]
-    if edits:
-        if current_layout() is Layout.TEXT:
-            print()
-        head = ("metric", "correct", "substitutions", "deletions", "insertions")
-        counts = [
-            (name, *map(str, (each.correct, each.substitutions, each.deletions, each.insertions)))
-            for name, each in edits
-        ]
-        print_table(head, counts, left=1)
-        if current_layout() is Layout.TEXT:
-            for name, each in edits:
-                _print_alignments(name, each, scores[0].ids)
-
-
-def _print_alignments(metric: str, edits: EditCounts, ids: Sequence[str]) -> None:
-    """Print sentences with their references, word above word."""
-    from mosesplug.escapes import escape_controls
-
-    for example in edits.examples:
-        name = ids[example.sentence] if ids else str(example.sentence)
-        errors = count_noun(example.errors, "error")
-        print(f"\n{metric}, sentence {escape_controls(name)}: {errors}")
-        columns = []
-        for one, other in example.pairs:
-            mark = "" if one == other else "I" if not one else "D" if not other else "S"
-            cells = [escape_controls(word.replace("\n", "_")) or "*" for word in (one, other)]
-            width = max(map(len, cells))
-            columns.append([cell.ljust(width) for cell in (*cells, mark)])
-        for label, row in zip(("REF", "HYP", ""), zip(*columns, strict=True), strict=True):
-            print(f"{label:4}{' '.join(row)}".rstrip())
+    edits = [((each.metric,), each.edits) for each in scores if each.edits is not None]
+    print_edits(("metric",), edits, scores[0].ids)
 
 
 _WITHOUT = ("ids", "dense", "drop-feature", "rename", "add-feature", "derive", "scores")

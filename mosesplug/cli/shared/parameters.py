@@ -14,6 +14,7 @@ from mosesplug.errors import UsageError
 
 __all__ = [
     "THREADS",
+    "Errors",
     "GraphWeights",
     "IterationOption",
     "Json",
@@ -129,6 +130,12 @@ Metrics = Annotated[
 SentenceIdsOfLines = Annotated[
     bool | None,
     typer.Option("--ids/--no-ids", help="Lines begin with sentence ids [if they look so]."),
+]
+Errors = Annotated[
+    int | None,
+    typer.Option(
+        min=0, metavar="N", help="Count edits of WER, MER, CER; show N aligned sentences."
+    ),
 ]
 Percent = Annotated[
     bool, typer.Option("--percent", help="Scores from 0 to 100, as sacrebleu prints them.")
