@@ -78,7 +78,7 @@ class _Search:
         return self.found[self.best_exponent]
 
     def nearest_weights(self, exponent: float) -> Floats:
-        """Return the weights of the nearest exponent, scaled so that features weigh as much."""
+        """Return the weights of the nearest exponent, scaled as features are."""
         nearest = min(sorted(self.found), key=lambda each: abs(each - exponent))
         weights = self.found[nearest].weights.copy()
         if not self.scale.columns.all():  # else all scores change by one factor

@@ -42,10 +42,11 @@ def read_lines(name: str) -> list[str]:
 
 
 def plain(records: Any) -> Any:
-    """Return records as JSON has them: without ids where the lists have none."""
+    """Return records as JSON has them: without ids and edits where there are none."""
     values = [asdict(each) for each in records]
+    optional = ("ids", "edits")
     text = json.dumps(
-        [{key: each[key] for key in each if key != "ids" or each[key]} for each in values]
+        [{key: each[key] for key in each if key not in optional or each[key]} for each in values]
     )
     return json.loads(text.replace("NaN", "null"))
 
