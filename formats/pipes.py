@@ -98,7 +98,7 @@ class _CopyReader(io.RawIOBase):
 
 
 def is_read_once(path: str | PathLike[str]) -> bool:
-    """Return whether a path can be read once only: neither a file nor a directory is there."""
+    """Return whether a path can be read once only, being no file or directory."""
     if isinstance(path, PipeCopy):
         return False
     path = Path(path)
@@ -106,7 +106,7 @@ def is_read_once(path: str | PathLike[str]) -> bool:
 
 
 def copy_pipes(files: Iterable[T]) -> tuple[T | PipeCopy, ...]:
-    """Return files with pipes as ``PipeCopy``; objects that are no paths stay as they are."""
+    """Return files with pipes as ``PipeCopy``; other objects stay as they are."""
     return tuple(
         PipeCopy(each) if isinstance(each, str | PathLike) and _is_fifo(each) else each
         for each in files

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["escape_controls", "escape_json"]
+__all__ = ["escape_controls", "escape_json", "mark_invalid_utf8"]
 
 _CONTROLS = (
     "\x00-\x1f\x7f-\x9f"  # C0, DEL and C1: cursor, colors, title, clipboard
@@ -36,6 +36,11 @@ def escape_json(text: str) -> str:
     Its values remain the same.
     """
     return _CONTROL_IN_LINES.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def mark_invalid_utf8(text: str) -> str:
+    """Return a name of a feature or file with surrogate escapes replaced by U+FFFD."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _spell(found: re.Match[str]) -> str:

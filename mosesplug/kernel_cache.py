@@ -145,7 +145,7 @@ def _name_user(number: int) -> str:
 
 
 def _is_group_of_one(group: int, user: int) -> bool:
-    """Return whether a group has only this user, as where each user has a group of that name."""
+    """Return whether a group has only this user, and the user's name."""
     try:
         entry, name = grp.getgrgid(group), pwd.getpwuid(user).pw_name
     except KeyError:

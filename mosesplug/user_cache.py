@@ -1,4 +1,4 @@
-"""Files that only save time, in one directory of the user, bounded and free to be removed.
+"""Files that only save time: one bounded directory of the user.
 
 Nothing is written beside the files that a command reads. The directory is the one that
 ``MOSESPLUG_CACHE_DIR`` names (empty: nothing is kept), or ``mosesplug`` in the user's cache
@@ -38,7 +38,7 @@ class CacheContents:
 
 
 def find_cache() -> Path | None:
-    """Return the cache directory, which may not exist yet; None if nothing is to be kept."""
+    """Return the cache directory, which may be missing; None to keep nothing."""
     if (named := os.environ.get(_VARIABLE)) is not None:
         return Path(named).absolute() if named else None
     try:

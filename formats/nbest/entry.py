@@ -273,7 +273,7 @@ def names_every_value(line: bytes) -> bool:
 
 
 def is_alignment(tokens: Sequence[bytes]) -> bool:
-    """Return whether tokens are those of a word alignment, hard (``0-0``) or soft (``0.9,0.1``).
+    """Return whether tokens are a word alignment: ``0-0``, or soft: ``0.9,0.1``.
 
     Other words in the place of an alignment are part of a text with ``|||``.
     """

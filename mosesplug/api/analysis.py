@@ -20,6 +20,7 @@ from mosesplug.api.scoring import list_metrics, load_systems
 from mosesplug.api.table import Column, ColumnType, Table
 from mosesplug.api.wording import name_keywords
 from mosesplug.errors import UsageError
+from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.evaluation.analysis import (
     Example,
     NgramDifference,
@@ -34,7 +35,7 @@ from mosesplug.evaluation.analysis import (
 from mosesplug.evaluation.comparison import System, SystemScore
 from mosesplug.evaluation.scoring import prepare_metrics
 from mosesplug.evaluation.sentence_ids import arrange_systems
-from mosesplug.inspection.texts import decode_text, mark_invalid_utf8
+from mosesplug.inspection.texts import decode_text
 from mosesplug.metrics import Metric
 from mosesplug.metrics.outside import OutsideMetric
 from mosesplug.reporting.analysis_page import render_analysis

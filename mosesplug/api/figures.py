@@ -17,13 +17,14 @@ from mosesplug.api.progress import Progress, open_progress
 from mosesplug.api.run import Run
 from mosesplug.api.wording import name_keywords
 from mosesplug.errors import UsageError
+from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.features import FeatureSpace
 from mosesplug.inspection.importing import open_as_store
 from mosesplug.inspection.list_statistics import measure_features
 from mosesplug.inspection.lists import compute_error_surfaces
 from mosesplug.inspection.report import STEPS, gather_report_steps
 from mosesplug.inspection.run import open_run
-from mosesplug.inspection.texts import ParallelText, mark_invalid_utf8
+from mosesplug.inspection.texts import ParallelText
 from mosesplug.learning.optimize import OptimizeResult
 from mosesplug.reporting.data import ReportData
 from mosesplug.reporting.figures import check_figure, render_png, require_matplotlib

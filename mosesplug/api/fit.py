@@ -24,10 +24,10 @@ from mosesplug.api.validation import ValidationTable
 from mosesplug.api.weights import WeightTable, find_format
 from mosesplug.api.wording import name_keywords
 from mosesplug.errors import UsageError, count_noun
+from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.evaluation.error_rates import is_error_rate
 from mosesplug.evaluation.trade_offs import measure_trade_offs
 from mosesplug.features import FeatureSpace
-from mosesplug.inspection.texts import mark_invalid_utf8
 from mosesplug.learning.lengths import record_length
 from mosesplug.learning.optimize import OptimizeResult
 from mosesplug.learning.weights import score_hypotheses

@@ -31,8 +31,8 @@ from mosesplug.api.logs import log_formats
 from mosesplug.api.table import Column, ColumnType, NamedValues, Table, Tabular
 from mosesplug.api.wording import name_keywords
 from mosesplug.errors import DataError, UsageError, count_noun
+from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.features import FeatureSpace
-from mosesplug.inspection.texts import mark_invalid_utf8
 from mosesplug.kernels import read_only
 from mosesplug.learning.lists.blocks import find_dense_features, read_list
 from mosesplug.reporting.tables import format_table, render_table

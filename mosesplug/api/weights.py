@@ -22,8 +22,8 @@ from mosesplug.api.keywords import spell_argument
 from mosesplug.api.table import Table, Tabular
 from mosesplug.api.wording import name_keywords
 from mosesplug.errors import DataError, UsageError
+from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.features import FeatureSpace
-from mosesplug.inspection.texts import mark_invalid_utf8
 from mosesplug.reporting.tables import format_table, render_table
 from mosesplug.settings.learning import LearningSettings
 

@@ -109,7 +109,7 @@ def largest_reply(nbest: int) -> int:
 
 
 class _BoundedSocket(socket.socket):
-    """A connection whose replies have a latest end and a largest size, headers included.
+    """A connection whose replies have a latest end and a largest size.
 
     The timeout of a plain socket starts again with each byte that arrives.
     """

@@ -1,4 +1,4 @@
-"""Match translations and references by the sentence ids that their lines begin with.
+"""Match translations and references by the sentence ids before their lines.
 
 ``mosesplug.sentence_ids`` decides whether they do.
 """

@@ -1,4 +1,4 @@
-"""Check data before a system is tuned on it: lengths, repetitions, mismatches, unknown words."""
+"""Check data before tuning: lengths, repetitions, mismatches, unknown words."""
 
 from __future__ import annotations
 
@@ -269,7 +269,7 @@ def _check_lists(found: _Findings, lists: TuningSet) -> None:
 def _check_phrases(
     found: _Findings, source: Sequence[bytes], references: Sequence[Sequence[bytes]], path: Path
 ) -> None:
-    """Find words that the phrase table cannot translate or produce, and other spellings."""
+    """Find words that the phrase table cannot translate or produce."""
     words, produced = set[bytes](), set[bytes]()
     samples: dict[bytes, None] = {}
     made: dict[bytes, None] = {}

@@ -66,7 +66,7 @@ def describe_configuration(run: StoredRun) -> dict[str, str]:
 
 
 def describe_outcome(run: StoredRun) -> OutcomeFacts:
-    """Return how a run went, from its summary or, before its end, from its last iteration."""
+    """Return how a run went, from its summary or else from its last iteration."""
     algorithm = _find_algorithm(read_start(run.records[-1]))
     if run.summary is None:
         return OutcomeFacts(algorithm, "", run.weights_origin)
@@ -107,7 +107,7 @@ def _describe_setting(name: str, value: str) -> Mapping[str, str]:
 
 
 def _parse(text: str) -> ast.expr | None:
-    """Return the expression of a stored value; None if it is plain text, such as a path."""
+    """Return the expression of a stored value; None if it is plain text."""
     if not _EXPRESSION.fullmatch(text):
         return None
     try:

@@ -17,9 +17,9 @@ from formats.nbest.entry import NBestEntry, format_entry
 from formats.nbest.files import replace_id
 from formats.text import atomic_write, write_atomic
 from mosesplug.errors import UsageError
+from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.inspection.run import StoredRun
 from mosesplug.inspection.sentence import name_sparse_values
-from mosesplug.inspection.texts import mark_invalid_utf8
 from mosesplug.tuning_set import TuningSet
 
 __all__ = ["export_arrays", "export_extractor", "export_lists", "export_rows"]

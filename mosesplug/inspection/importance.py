@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
+from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.inspection.list_statistics import measure_features
 from mosesplug.inspection.run import StoredRun
-from mosesplug.inspection.texts import mark_invalid_utf8
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.settings.algorithm_options import make_options

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
+from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.inspection.run import StoredRun
-from mosesplug.inspection.texts import decode_text, mark_invalid_utf8
+from mosesplug.inspection.texts import decode_text
 from mosesplug.metrics.protocol import score_sentences
 from mosesplug.store import IterationLists, IterationRecord
 from mosesplug.store.snapshot import Snapshot

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
+from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.evaluation.error_rates import display_score, is_error_rate
 from mosesplug.inspection.configuration import describe_configuration, describe_outcome
 from mosesplug.inspection.lattice import describe_lattice
@@ -20,7 +21,7 @@ from mosesplug.inspection.lists import (
     measure_oracle_growth,
 )
 from mosesplug.inspection.run import StoredRun
-from mosesplug.inspection.texts import ParallelText, decode_text, mark_invalid_utf8
+from mosesplug.inspection.texts import ParallelText, decode_text
 from mosesplug.metrics import Metric, PreparedReferences
 from mosesplug.metrics import metric as find_metric
 from mosesplug.metrics.protocol import score_sentences
@@ -129,7 +130,7 @@ def _describe_run(run: StoredRun) -> ReportData:
 
 
 def _shorten_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return names of which a figure can be drawn: one of 100,000 letters takes a minute."""
+    """Cut long names: to draw one of 100,000 letters takes a minute."""
     short = tuple(map(_shorten, names))
     if len(set(short)) == len(names):
         return short

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError, UsageError
+from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.features import FeatureSpace
-from mosesplug.inspection.texts import mark_invalid_utf8
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import read_result, read_start

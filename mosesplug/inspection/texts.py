@@ -10,7 +10,7 @@ from mosesplug.errors import DataError
 from mosesplug.sentence_ids import arrange_lines
 from mosesplug.store import NBestStore
 
-__all__ = ["ParallelText", "decode_text", "format_translations", "mark_invalid_utf8"]
+__all__ = ["ParallelText", "decode_text", "format_translations"]
 
 
 @dataclass(frozen=True)
@@ -83,11 +83,6 @@ class ParallelText:
 def decode_text(text: bytes) -> str:
     """Return text to show; bytes that are not valid UTF-8 are replaced by U+FFFD."""
     return text.decode("utf-8", "replace").strip()
-
-
-def mark_invalid_utf8(text: str) -> str:
-    """Return a name of a feature or file with surrogate escapes replaced by U+FFFD."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def format_translations(texts: Mapping[int, bytes], ids: Sequence[str] | None = None) -> bytes:

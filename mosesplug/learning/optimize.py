@@ -410,7 +410,7 @@ def find_warnings(
 
 
 def _has_choice(lists: TuningSet, metric: Metric) -> bool:
-    """Return whether some sentence has hypotheses with different scores; True without lists."""
+    """Return whether hypotheses of some sentence differ in score, or none are known."""
     if not lists.n_hyps:
         return True
     scores = score_sentences(metric, lists.stats)

@@ -1,4 +1,4 @@
-"""Words between other blanks than the ASCII blank, as sacrebleu and jiwer split text.
+"""Split words at other blanks than ASCII's, as sacrebleu and jiwer do.
 
 Each function returns a line whose words are separated by ASCII blanks. Nearly all text has no other
 blanks, so hypotheses are searched for them first, all at once.

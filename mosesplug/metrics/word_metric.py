@@ -150,7 +150,7 @@ class WordMetric(UnsmoothedMetric):
         return f"{splitting.signature()}|{further}version:{splitting.version()}"
 
     def split(self, lines: Sequence[bytes]) -> list[list[str]]:
-        """Return the words of each line as they are compared; a line feed is a blank of CER."""
+        """Return the words of each line as they are compared."""
         splitting = self._splitting()
         (texts,) = splitting.references([self.normalization.lines(lines)])
         words = (split_words(text, splitting.fold) for text in texts)

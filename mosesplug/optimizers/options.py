@@ -1,4 +1,4 @@
-"""Declare one setting of an algorithm as a dataclass field, with the range of its values."""
+"""Declare one setting of an algorithm as a dataclass field, with its range."""
 
 from __future__ import annotations
 

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.evaluation.analysis import Example, NgramDifference, SystemAnalysis
 from mosesplug.evaluation.analysis.sentences import BucketKind
 from mosesplug.evaluation.comparison import SystemScore
-from mosesplug.inspection.texts import decode_text, mark_invalid_utf8
+from mosesplug.inspection.texts import decode_text
 from mosesplug.reporting.tables import format_score
 
 __all__ = [

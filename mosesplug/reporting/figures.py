@@ -283,7 +283,7 @@ def draw_figure(name: str, data: ReportData) -> Drawing:
 
 
 def render_svg(name: str, data: ReportData) -> str:
-    """Return a figure as an ``<svg>`` element, in the colors of the page that it is on.
+    """Return a figure as an ``<svg>`` element in the colors of its page.
 
     Raises:
         UsageError: matplotlib is missing, or the run has no data for this figure.
@@ -292,7 +292,7 @@ def render_svg(name: str, data: ReportData) -> str:
 
 
 def render_surface_svgs(data: ReportData) -> list[str]:
-    """Return each error surface as a small ``<svg>`` element; all have the same range of scores.
+    """Return each error surface as a small ``<svg>`` element, with common ranges.
 
     Raises:
         UsageError: matplotlib is missing.

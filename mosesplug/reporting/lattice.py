@@ -68,7 +68,7 @@ class _Box:
 
 
 def draw_lattice(figure: Figure, data: ReportData) -> None:
-    """Draw nodes by their distance from the start, which is at the top, and edges as words.
+    """Draw nodes by their distance from the start at the top, edges as words.
 
     The words of edges that end at the same distance are beside each other, so that none covers
     another, however long the sentence is.

@@ -12,5 +12,5 @@ _INK, _PAPER = "#000000", "#ffffff"
 
 
 def follow_the_page(svg: str) -> str:
-    """Return a picture whose black is the page's text color, and whose white is its paper."""
+    """Return a picture in the page's colors of text and paper."""
     return svg.replace(_INK, "currentColor").replace(_PAPER, "var(--paper)")

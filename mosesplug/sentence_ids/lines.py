@@ -151,7 +151,7 @@ class TextLines:
 
     @cached_property
     def has_form_of_ids(self) -> bool:
-        """Whether all ids have digits or marks inside, and most words of the texts have none."""
+        """Whether all ids, but few words of the texts, have digits or marks inside."""
         if not all(map(_ID_FORM.search, self.ids)):
             return False
         return 2 * sum(bool(_ID_FORM.search(word)) for word in self.words) <= len(self.words)

@@ -422,7 +422,7 @@ class Environment:
         return sorted({int(row[0]) for row in rows if row and row[0].isdigit()} - {self._pid})
 
     def _enlarge_map(self, handle: Handle) -> None:
-        """Replace the map, which is too small for what is written or was written by others."""
+        """Replace the map, which has become too small."""
         size = handle.environment.info()["map_size"]
         stored = (self.path / "data.mdb").stat().st_size
         base, least = (size, size * 9 // 8) if self.writable else (max(size, stored), stored)

@@ -200,7 +200,7 @@ _registry = _Registry()
 
 
 def _forget_handles() -> None:
-    """In a forked child, leak the parent's environments: freeing one clears its reader entries."""
+    """Leak the parent's environments in a forked child."""
     for handle in list(_registry.handles.values()):
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(handle.environment))
     _registry.__init__()  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""Index of the hashes of hypotheses: which earlier iterations may have a hypothesis.
+"""Index hashes of hypotheses: which earlier iterations may have one.
 
 Without it, each list would be compared with the records of all earlier iterations of its sentence.
 The index consists of runs. A run lists, for each sentence, the sorted hashes of the hypotheses of
@@ -247,7 +247,7 @@ def _pieces(
     valid: frozenset[Run],
     sentence: int,
 ) -> Iterator[Piece]:
-    """Yield the hashes of a sentence in a run's iterations, from shorter runs or from records."""
+    """Yield the hashes of a sentence, from shorter runs or from records."""
     for half in run.halves:
         entries = index._read(transaction, half, sentence) if half in valid else None
         if entries is None:

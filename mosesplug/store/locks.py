@@ -77,7 +77,7 @@ class FileLock:
 
 
 def find_lock(path: Path) -> bool:
-    """Return whether another process has an exclusive lock on a file, as far as can be known."""
+    """Return whether another process is known to have an exclusive lock on a file."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:

@@ -1,4 +1,4 @@
-"""Open LMDB's files: with their locks or without, and with a map that fits the address space."""
+"""Open LMDB's files, with or without locks, and with a map that fits."""
 
 from __future__ import annotations
 

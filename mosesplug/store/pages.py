@@ -138,7 +138,7 @@ def _read_metas(file: int) -> tuple[Meta, Meta]:
 
 
 def _is_later(file: int, meta: Meta) -> bool:
-    """Return whether free pages show that a transaction is later than its meta page says.
+    """Return whether free pages show a later transaction than the meta page.
 
     LMDB would take the one before it for the last. The pages of an earlier transaction may have
     been reused, so they tell nothing if they are not as expected.

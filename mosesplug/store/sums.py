@@ -1,4 +1,4 @@
-"""Checksums of an iteration's records: their bytes, and those that a process has compared.
+"""Checksums of an iteration's records, and which were compared.
 
 A value holds the checksums of records that were written together, as ``(number, CRC-32)`` pairs of
 uint32 followed by a CRC-32 of these pairs. The number is the sentence of a record, or the part of
@@ -47,7 +47,7 @@ def encode_place(area: str, kind: int, first: int) -> bytes:
 
 
 def parse_place(key: bytes) -> tuple[str, int] | None:
-    """Return database and kind of statistics, or None if the end of the key is damaged."""
+    """Return database and kind of statistics; None if the key's end is damaged."""
     if len(key) != _PLACE.size:
         return None
     area, kind, _ = _PLACE.unpack(key)
@@ -99,7 +99,7 @@ class _Area:
 
 @dataclass
 class ComparedSums:
-    """Checksums of an iteration as of some transaction, and which records were compared.
+    """Checksums of an iteration as of some transaction.
 
     A record is compared once: what is damaged in memory afterwards is not looked for.
 
@@ -116,7 +116,7 @@ class ComparedSums:
             self._areas.setdefault(place, _Area()).add(sums, 2 if compared else 1)
 
     def compare(self, place: tuple[str, int], number: int, value: Any) -> bool | None:
-        """Compare a record, None if there is none, with its checksum, unless that was done.
+        """Compare a record (or None) with its checksum, unless that was done.
 
         Returns:
             Whether they agree; None if there is no checksum.

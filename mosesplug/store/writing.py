@@ -236,7 +236,7 @@ def put_part(
 def put_names(
     transaction: Any, environment: Environment, iteration: int, n_before: int, names: Sequence[str]
 ) -> None:
-    """Store the names of sparse features after the first ``n_before``, if there are any."""
+    """Store the names of sparse features after the first ``n_before``."""
     if len(names) > n_before:
         value = encode_value(list(names[n_before:]))
         key = names_key(iteration, NAMES, n_before)

@@ -185,7 +185,7 @@ def list_ends(tuner: Algorithm) -> Iterator[dict[str, Any]]:
 
 
 def check_end(tuner: Algorithm, problem: Problem, options: Mapping[str, Any]) -> None:
-    """Check that an algorithm finds usable weights with these options, or says why not.
+    """Check that an algorithm finds usable weights, or says why not.
 
     Raises:
         AssertionError: it gives weights that are not usable, or another error.

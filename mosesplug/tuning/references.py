@@ -18,7 +18,7 @@ __all__ = ["read_held_out_references", "read_run_references"]
 def read_run_references(
     configuration: Configuration, n_lines: int | None = None
 ) -> Sequence[Sequence[bytes]]:
-    """Return the references of the tuning set, ``[reference][line]``, without sentence ids.
+    """Return the references of the tuning set without sentence ids.
 
     Args:
         configuration: that of the run.
@@ -51,7 +51,7 @@ def _read(
 
 
 def _check_source(source: Path, references: Sequence[TextLines]) -> None:
-    """Check that the input does not begin with the ids of the references, which are no words.
+    """Check that the input does not begin with the ids of the references.
 
     Raises:
         DataError: it does.

@@ -14,7 +14,7 @@ from mosesplug.cli.shared.output import is_terminal, print_json, progress_bar
 from mosesplug.cli.shared.parameters import Json
 from mosesplug.cli.shared.tables import format_sparkline, print_table
 from mosesplug.errors import UsageError
-from mosesplug.inspection.texts import mark_invalid_utf8
+from mosesplug.escapes import mark_invalid_utf8
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -78,7 +78,7 @@ def complete_setting_names(ctx: typer.Context, incomplete: str) -> Sequence[Valu
 
 
 def _complete_options(ctx: typer.Context, incomplete: str) -> Sequence[Value]:
-    """Offer ``NAME=VALUE`` for each setting of the algorithm: its choices, or its default.
+    """Offer ``NAME=VALUE`` for each setting of the algorithm.
 
     Whole words, since bash completes what follows ``=`` as a word of its own.
     """

@@ -21,7 +21,7 @@ def print_edits(
     edits: Sequence[tuple[Sequence[str], EditCounts]],
     ids: Sequence[str] = (),
 ) -> None:
-    """Print a table of edits and, as text, the aligned sentences; nothing without edits.
+    """Print a table of edits and, as text, the aligned sentences.
 
     Args:
         head: names of the columns that name the rows.

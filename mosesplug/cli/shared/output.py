@@ -18,8 +18,7 @@ from mosesplug.cli.shared.compiling import COMPILING_ONCE, watch_compiling
 from mosesplug.cli.shared.layouts import Layout, current_layout, output_stream
 from mosesplug.cli.shared.streams import control_stream
 from mosesplug.errors import UsageError
-from mosesplug.escapes import escape_controls, escape_json
-from mosesplug.inspection.texts import mark_invalid_utf8
+from mosesplug.escapes import escape_controls, escape_json, mark_invalid_utf8
 
 __all__ = [
     "check_output",

@@ -99,7 +99,7 @@ def _find_held_ids(files: Sequence[StrPath | NBestList]) -> tuple[str, ...]:
 def _read_first_block(
     files: Sequence[StrPath | NBestList], settings: ListSettings
 ) -> tuple[tuple[str, ...], NBestList | None]:
-    """Return the first block of the first list, and its ids; none if they are integers."""
+    """Return the first block of the first list, and its ids unless integers."""
     path = next(iter(files), None)
     if path is None or isinstance(path, NBestList):
         return (), path

@@ -61,7 +61,7 @@ def _holds(store: NBestStore, iteration: int, block: NBestList) -> bool:
 def _is_same(
     stored: IterationList, names: tuple[str, ...], block: NBestList, begin: int, end: int
 ) -> bool:
-    """Return whether a stored list equals rows of a block: texts, features and model scores."""
+    """Return whether a stored list equals rows of a block."""
     rows = slice(begin, end)
     if len(stored.texts) != end - begin or not (
         np.array_equal(stored.scores, block.scores[rows], equal_nan=True)

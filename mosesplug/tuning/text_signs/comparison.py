@@ -138,7 +138,7 @@ def compare_styles(
     *,
     same_language: bool = True,
 ) -> list[WarningSign]:
-    """Find differences in how two texts are written that are not of the same sentences.
+    """Find differences in how two texts of other sentences are written.
 
     Args:
         one, other: the lines.

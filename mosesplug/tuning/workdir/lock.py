@@ -81,7 +81,7 @@ def _open_locked(path: Path) -> BinaryIO:
 
 
 def _open_unlinked(path: Path) -> BinaryIO:
-    """Open or create the file, but not the target of a link, and without waiting for a pipe."""
+    """Open or create the file, without following a link or waiting for a pipe."""
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
         descriptor = os.open(path, flags, 0o666)

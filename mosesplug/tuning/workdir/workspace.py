@@ -173,7 +173,7 @@ class Workspace:
         )
 
     def reject_links(self, *, replacing: bool) -> None:
-        """Reject links in the place of files that a run writes: it would change their targets.
+        """Reject links in the place of files that a run writes.
 
         A list or search graphs of the first iteration may be links, since a run may begin with
         those that are there.
