@@ -230,12 +230,16 @@ def read_first_best_score(record: IterationRecord) -> float:
     Raises:
         StoreError: the record is corrupt.
     """
-    result = None if record.result is None else read_result(record)
-    shards = None if result is None else result.shards
-    return record.first_best_score if shards is None else shards.first_best_score
+    # Of all iterations, after each: weights and the learner's state are not decoded.
+    with _name_corrupt_records(record.iteration):
+        shards = None if record.result is None else record.result.get("shards")
+        return ShardLists(**shards).first_best_score if shards else record.first_best_score
 
 
 def read_evaluations(records: Sequence[IterationRecord]) -> tuple[Evaluation, ...]:
     """Return all scores of the held-out set, in order."""
-    done = [record for record in records if record.result is not None]
-    return tuple(evaluation for record in done for evaluation in read_result(record).heldout)
+    found: list[Evaluation] = []
+    for record in records:
+        with _name_corrupt_records(record.iteration):
+            found += map(Evaluation.of_record, (record.result or {}).get("heldout", ()))
+    return tuple(found)
