@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mosesplug.errors import DataError
-from mosesplug.sentence_ids import arrange_lines
-from mosesplug.store import NBestStore
+
+if TYPE_CHECKING:
+    # Texts are shown by commands that open no store.
+    from mosesplug.store import NBestStore
 
 __all__ = ["ParallelText", "decode_text", "format_translations"]
 
@@ -47,6 +50,7 @@ class ParallelText:
         """
         from formats.references import read_references
         from formats.text import read_lines
+        from mosesplug.sentence_ids import arrange_lines
 
         def arrange(lines: Sequence[Sequence[bytes]], what: str) -> Sequence[Sequence[bytes]]:
             return arrange_lines(lines, store.sentence_ids, what, ids, store.first_hypotheses)
