@@ -133,7 +133,8 @@ def guard_decoded(
     if number == 1 and (note := _explain_untuned(context)) is not None:
         context.files.watch(Note(note))
     found += _find_score_signs(context, scores)
-    known = {each.name for each in _score_signs(context, scores[:-1])}
+    # Only then: earlier iterations are many.
+    known = {each.name for each in _score_signs(context, scores[:-1])} if found else set()
     new = [each for each in found if each.name not in known]
     _report(
         context.data.configuration, new, context.files.watch, _describe_kept_files(context, number)
@@ -147,8 +148,8 @@ def guard_weights(context: Context, weights: Weights) -> None:
         OptimizerError: no decoder can use them.
         DataError: there is a new sign, and the run is strict.
     """
-    earlier = _earlier_weights(context.files.store)
-    number = len(earlier) + 1
+    store = context.files.store
+    number = 1 + sum(each.result is not None for each in store.iterations())
     found = _weight_signs(context, weights)
     for each in found:
         if each.is_fatal:
@@ -156,6 +157,7 @@ def guard_weights(context: Context, weights: Weights) -> None:
                 f"{context.optimizer.name} found no usable weights in iteration {number}"
                 f" ({each.message}); its lists are kept: try another algorithm with --continue"
             )
+    earlier = _earlier_weights(store) if found else []
     known = {each.name for used in earlier for each in _weight_signs(context, used)}
     new = [each for each in found if each.name not in known]
     _report(
