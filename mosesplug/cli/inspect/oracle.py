@@ -170,12 +170,12 @@ def _oracle(
             }
         )
         return
-    from mosesplug.evaluation.error_rates import explain_signature
+    from mosesplug.evaluation.error_rates import explain_shown_scores
 
-    signature = explain_signature(given.signature)
+    signature = explain_shown_scores(given.signature)
     hypotheses = count_noun(n_hypotheses, "distinct hypothesis")
     print(f"{count_noun(n_sentences, 'sentence')}, {hypotheses}\n{signature}\n")
-    _print(found, methods, sizes)
+    _print(found, methods, sizes, given.signature)
 
 
 def _warn_of_unused(
@@ -225,13 +225,27 @@ def _format_rows(given: OracleLists, ranked: RankedLists, oracle: ListOracle) ->
     return "".join(line + "\n" for line in lines).encode("utf-8", "surrogateescape")
 
 
-def _print(found: OracleComparison, methods: list[OracleMethod], sizes: list[int | None]) -> None:
+def _print(
+    found: OracleComparison,
+    methods: list[OracleMethod],
+    sizes: list[int | None],
+    signature: str,
+) -> None:
     from mosesplug.cli.shared.tables import format_score, print_table
+    from mosesplug.evaluation.error_rates import display_score
 
     head = ("oracle", *("all" if size is None else f"first {size}" for size in sizes))
-    rows = [("(first best)", *[format_score(found.first_best)] * len(sizes))]
+    rows = [
+        ("(first best)", *[format_score(display_score(signature, found.first_best))] * len(sizes))
+    ]
     rows += [
-        (each, *(format_score(found.oracles[each, size].score) for size in sizes))
+        (
+            each,
+            *(
+                format_score(display_score(signature, found.oracles[each, size].score))
+                for size in sizes
+            ),
+        )
         for each in methods
     ]
     print_table(head, rows, left=1)

@@ -107,3 +107,12 @@ def test_calls_that_are_at_fault(run: Run) -> None:
         assert (code, said in err) == (2, True), err
     code, _, err = run("nothing", "--refs", "ref")
     assert (code, "nothing" in err) == (2, True)
+
+
+def test_error_rates_are_rates(run: Run) -> None:
+    code, out, _ = run("list", "--refs", "ref", "--metric", "WER")
+    assert code == 0
+    lines = out.splitlines()
+    assert lines[1].endswith("(an error rate: less is better)")
+    assert {line.split()[-1] for line in lines[5:]} == {"0.0000"}
+    assert 0.0 < float(lines[4].split()[-1]) < 0.5
