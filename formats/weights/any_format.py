@@ -235,8 +235,8 @@ def _parse(found: Format, text: bytes, path: str) -> WeightFile:
         case "tsv":
             return _split_weights(path, found, parse_tsv(path, text))
         case "yaml":
-            yaml = parse_yaml(path, text)
-            return _split_names(path, found, yaml.weights, yaml.changes)
+            document = parse_yaml(path, text)
+            return _split_names(path, found, document.weights, document.changes)
         case "json" | "json-flat":
             json = parse_json_weights(path, text)
             if json.is_flat:

@@ -26,7 +26,7 @@ FOUND = sorted(path for path in (DATA / "invalid/found").glob("*.*") if path.suf
 
 WRITES = re.compile("(write|format|spell|explain|name)_|atomic_write|weight_overwrite")
 ELSEWHERE = {
-    *("infer_groups", "collect_blocks", "replace_id"),
+    *("infer_groups", "collect_blocks", "replace_id", "parse_values"),
     *("register_format", "find_plugin", "find_weight_format"),
 }
 """What reads no file: arrays and lines of the store, objects of callers, names of formats and

@@ -194,7 +194,7 @@ def check_weights(path: Path) -> None:
         assert np.isfinite(value)
     single = {name: (value,) for name, value in found.single_values.items()}
     if single and all(name.isprintable() for name in single):
-        assert parse_yaml(path, format_yaml(single.items(), {})) == single
+        assert parse_yaml(path, format_yaml(single.items(), {})).weights == single
 
 
 def check_finite(read: Callable[[Path], object]) -> Reader:
