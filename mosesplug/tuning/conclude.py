@@ -19,7 +19,7 @@ from mosesplug.tuning.graphs.learning import keeps_scale
 from mosesplug.tuning.guarding import guard_result
 from mosesplug.tuning.heldout import find_best
 from mosesplug.tuning.iteration import build_problem, write_result_files
-from mosesplug.tuning.online.state import select_result
+from mosesplug.tuning.online.state import find_mean, select_result
 from mosesplug.tuning.weights import Weights, average_weights
 from mosesplug.tuning.workdir.iteration_files import format_date, result_path, write_config
 from mosesplug.tuning.workdir.records import (
@@ -143,7 +143,10 @@ def _choose(context: Context, records: Sequence[IterationRecord]) -> _Chosen:
     if how == "best-dev":
         return _best_decoded(context, records, last)
     if how == "average":
-        mean = last.average if configuration.online else _mean(context, records)
+        if configuration.online:
+            mean = find_mean(last, context.optimizer)
+        else:
+            mean = _mean(context, records)
         if mean is not None:
             score = _score_in_lists(context, mean)
             return _Chosen(mean, 0, score, None if score is None else "lists", how)

@@ -111,6 +111,17 @@ class Weights:
             },
         )
 
+    def keep_zeros(self, weights: Weights) -> Weights:
+        """Return these weights, but 0 where other ``weights`` are 0."""
+        pairs = zip(self.dense, weights.dense, strict=True)
+        return Weights(
+            tuple(own if other != 0.0 else 0.0 for own, other in pairs),
+            {
+                name: own if weights.sparse.get(name, 0.0) != 0.0 else 0.0
+                for name, own in self.sparse.items()
+            },
+        )
+
     def has_direction(self, other: Weights, tolerance: float = 1e-9) -> bool:
         """Return whether these are other weights times a factor, up to rounding."""
         return self.normalize().largest_change(other.normalize()) < tolerance

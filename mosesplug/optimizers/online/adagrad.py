@@ -110,6 +110,7 @@ def adagrad_learner(options: AdagradOptions) -> Learner:
         apply=ignore_overflow(apply),
         weights=full,
         initial_memory=options.costs().memory,
+        makes_zeros=options.norm == "l1" and options.regularization > 0.0,
     )
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
 
-__all__ = ["AVERAGE", "add_averaging", "mean_weights", "restart_averaging"]
+__all__ = ["AVERAGE", "add_averaging", "keep_zeros", "mean_weights", "restart_averaging"]
 
 AVERAGE = "sum of weights"
 """Name of the state vector that sums the weights of all updates."""
@@ -47,11 +47,28 @@ def mean_weights(learner: Learner, state: LearnerState) -> NDArray[np.float64]:
     """Return the weights to decode with.
 
     They are the mean over updates if the state has their sum, and the current weights otherwise.
+    Weights that L1 has made 0 are 0 in the mean, too.
     """
     updates = state.updates - int(state.memory.get(_AVERAGED_FROM, 0))
     if AVERAGE in state.vectors and updates:
-        return state.vectors[AVERAGE] / updates
+        return keep_zeros(learner, state.vectors[AVERAGE] / updates, learner.weights(state))
     return learner.weights(state)
+
+
+def keep_zeros(
+    learner: Learner, mean: NDArray[np.float64], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return a mean of weights without those that L1 has made 0.
+
+    A weight that was ever different from 0 has a mean different from 0, which would undo the
+    selection of features.
+
+    Args:
+        learner: the learner; its mean is returned unchanged if its regularizer makes no zeros.
+        mean: float64 ``[n_features]``.
+        weights: float64 ``[n_features]``, after the last update.
+    """
+    return np.where(weights != 0.0, mean, 0.0) if learner.makes_zeros else mean
 
 
 def restart_averaging(state: LearnerState) -> LearnerState:

@@ -143,6 +143,7 @@ class Learner:
             lacks. Stale changes need it: each contains the memory that it began with.
         line_search: whether each epoch ends at the best corpus score on the line through the
             weights before and after it (Watanabe 2012, Algorithm 3), if there are no shards.
+        makes_zeros: whether the regularizer makes weights exactly 0 (L1). Means keep these zeros.
     """
 
     fills: Mapping[str, float]
@@ -153,6 +154,7 @@ class Learner:
     project: Callable[[LearnerState, Change, Step, Bounds], LearnerState] = _project_changed
     initial_memory: Callable[[Metric], Mapping[str, NDArray[np.float64]]] = _no_memory
     line_search: bool = False
+    makes_zeros: bool = False
 
     def update(self, state: LearnerState, batch: Batch, step: Step) -> LearnerState:
         """Compute a change and apply it; the state may be overwritten."""

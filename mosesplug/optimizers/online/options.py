@@ -44,7 +44,9 @@ class OnlineOptions:
     averaging: Literal["last", "all", "best"] = option(
         "best",
         help="result: last weights, mean over all updates, or best epoch",
-        details="The mean is over the weights after every update.",
+        details="The mean is over the weights after every update; weights that L1 has made 0 at "
+        "the end are 0. While decoding, best is the best on the held-out set; without one, it is "
+        "the mean, because the scores of epochs cannot be compared.",
         source="Neubig & Watanabe 2016, section 6.2",
     )
     start_spread: float = option(

@@ -153,6 +153,7 @@ def rda_learner(options: RdaOptions) -> Learner:
         weights=lambda state: present(state, slice(None)),
         project=project,
         initial_memory=options.costs().memory,
+        makes_zeros=options.regularization > 0.0,
     )
 
 

@@ -102,6 +102,7 @@ def sgd_learner(options: SgdOptions) -> Learner:
         apply=ignore_overflow(apply),
         weights=full,
         initial_memory=options.costs().memory,
+        makes_zeros=options.norm == "l1" and options.regularization > 0.0,
     )
 
 

@@ -37,7 +37,7 @@ from mosesplug.tuning.guarding import guard_decoded, guard_weights
 from mosesplug.tuning.online.epoch import Epoch, make_result, mean_of_epochs, report_epoch
 from mosesplug.tuning.online.numbering import FeatureNumbering
 from mosesplug.tuning.online.source import DecodingSource, EpochLists, EpochSetup, is_same_start
-from mosesplug.tuning.online.state import averages_weights, encode_state
+from mosesplug.tuning.online.state import averages_weights, encode_state, find_mean
 from mosesplug.tuning.parallel.executors import StopSignal
 from mosesplug.tuning.parallel.mixing import LineScores, search_line
 from mosesplug.tuning.parallel.progress import ShardProgress
@@ -225,7 +225,7 @@ def run_shards(
     configuration, store = context.data.configuration, context.files.store
     evaluations = []
     if not epoch.before:  # the held-out set may be new in this epoch: its start is evaluated, too
-        before = None if last is None else last.average
+        before = find_mean(last, context.optimizer)
         updates = sum(state.updates for state in start.states)
         evaluations = epoch.evaluate(before or epoch.record.weights, updates)
     release_memory()  # leave memory to the decoders' models
@@ -263,12 +263,12 @@ def run_shards(
     space = FeatureSpace(corpus.space.groups, (*corpus.space.sparse, *report.features))
     facts = {"rho": mix.rho} if np.isnan(mix.score) else {"rho": mix.rho, "mixed": mix.score}
     result = make_result(epoch, report, space, mix.weights, seconds, facts)
-    average = None
     if averages_weights(configuration, context.optimizer):
-        average = mean_of_epochs(result, last, iteration)
+        result = replace(result, average=mean_of_epochs(result, last, iteration))
     guard_decoded(context, result.optimum, epoch.record.as_record())
     guard_weights(context, result.weights)
-    evaluations += epoch.evaluate(average or result.weights, report.updates, *evaluations)
+    mean = find_mean(result, context.optimizer)
+    evaluations += epoch.evaluate(mean or result.weights, report.updates, *evaluations)
     report_epoch(epoch, result)
     store.add_iteration(
         iteration,
@@ -281,7 +281,6 @@ def run_shards(
     return replace(
         result,
         heldout=tuple(evaluations),
-        average=average,
         learner={
             "shards": [encode_state(state, space, start.learner) for state in report.states],
             "sparse": list(space.sparse),

@@ -26,6 +26,7 @@ __all__ = [
     "decode_states",
     "encode_state",
     "encode_states",
+    "find_mean",
     "find_start_weights",
     "forget_earlier_states",
     "select_result",
@@ -80,6 +81,18 @@ def averages_weights(configuration: Configuration, optimizer: Optimizer) -> bool
     return select_result(configuration, optimizer) == "average" or (
         optimizer.online.averaging == "all" and configuration.select != "last"
     )
+
+
+def find_mean(result: IterationResult | None, optimizer: Optimizer) -> Weights | None:
+    """Return the mean of an online run's weights, with the zeros that L1 made.
+
+    Args:
+        result: of the newest epoch; its own mean goes on with the next epoch, without these zeros.
+        optimizer: the optimizer of the run.
+    """
+    if result is None or result.average is None or not optimizer.learner().makes_zeros:
+        return None if result is None else result.average
+    return result.average.keep_zeros(result.weights)
 
 
 def find_start_weights(context: Context) -> Weights:

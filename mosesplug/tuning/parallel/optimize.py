@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from mosesplug.errors import UsageError
 from mosesplug.optimizers import Optimizer
 from mosesplug.optimizers.online.algorithms import EpochOutcome, solve_in_epochs, weight_facts
-from mosesplug.optimizers.online.averaging import add_averaging, mean_weights
+from mosesplug.optimizers.online.averaging import add_averaging, keep_zeros, mean_weights
 from mosesplug.optimizers.online.epochs import (
     EpochReport,
     Plan,
@@ -225,8 +225,9 @@ def _run_sharded_epochs(run: _Run) -> Iterator[EpochOutcome]:
         facts = {**report.means, "rho": mix.rho, "updates": report.updates}
         if run.optimizer.online.averaging == "all":
             mean = mean + (weights - mean) / number
-            score = corpus_score(run.problem, mean)
-            yield EpochOutcome(mean, score, {**facts, **weight_facts(mean)}, report.states)
+            kept = keep_zeros(learner, mean, weights)
+            score = corpus_score(run.problem, kept)
+            yield EpochOutcome(kept, score, {**facts, **weight_facts(kept)}, report.states)
         else:
             yield EpochOutcome(
                 weights, mix.score, {**facts, **weight_facts(weights)}, report.states

@@ -172,6 +172,29 @@ def test_sparse_features_appear_and_keep_their_starting_weights(toy: Toy, log: L
     assert read_sparse(Path(file)) == result.weights.sparse
 
 
+@pytest.mark.parametrize("shards", [None, 2])
+def test_the_mean_of_an_l1_learner_has_its_zeros(toy: Toy, shards: int | None) -> None:
+    """The default without a held-out set, also if epochs are mixed from shards."""
+    configuration = online(
+        toy,
+        learner="adagrad",
+        options={"epochs": 3, "rate": 0.5, "regularization": 3.0},
+        optimization={"sharding": shards and Sharding(shards, "average")},
+    )
+    decoder = replace(configuration.decoding.decoder, flags=("-sparse",))
+    decoding = replace(configuration.decoding, decoder=decoder)
+    result = tune(replace(configuration, decoding=decoding))
+    with NBestStore.open(toy.directory / "work" / "nbests.lmdb") as store:
+        last = read_result(store.iterations()[-1])
+    assert result.selection == "average"
+    assert result.weights.dense != last.weights.dense
+    zeros, active = set(), set()
+    for name, weight in last.weights.sparse.items():
+        (active if weight else zeros).add(name)
+    assert zeros
+    assert {name for name, weight in result.weights.sparse.items() if weight} == active
+
+
 def test_only_active_weights_change(toy: Toy) -> None:
     """Also where sparse features appear that were not named."""
     configuration = online(
