@@ -27,10 +27,11 @@ FOUND = sorted(path for path in (DATA / "invalid/found").glob("*.*") if path.suf
 WRITES = re.compile("(write|format|spell|explain|name)_|atomic_write|weight_overwrite")
 ELSEWHERE = {
     *("infer_groups", "collect_blocks", "replace_id", "parse_values"),
-    *("register_format", "find_plugin", "find_weight_format", "copy_pipes"),
+    *("register_format", "find_plugin", "find_weight_format", "find_named_format"),
+    *("copy_pipes", "sync_directory", "length_companion", "sparse_companion"),
 }
-"""What reads no file: arrays and lines of the store, objects of callers, names of formats and
-plug-ins; and what copies pipes, which every reader can be given."""
+"""What reads no file: arrays and lines of the store, objects of callers, names of formats, plug-ins
+and files; and what copies pipes, which every reader can be given."""
 
 
 def test_every_reader_gets_files(tmp_path: Path) -> None:
