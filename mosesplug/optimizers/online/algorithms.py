@@ -158,7 +158,7 @@ def optimize_online(
             before = count_epochs([state], len(source.sentences), plan.batch)
             mean = np.zeros(len(initial))
             for epoch in count(before + 1):
-                old = learner.weights(state)
+                old = learner.weights_before(state, plan.active)
                 report = run_epoch(learner, state, source, plan, epoch)
                 state, facts = report.state, dict(report.means)
                 if learner.line_search:

@@ -144,6 +144,7 @@ class Learner:
         line_search: whether each epoch ends at the best corpus score on the line through the
             weights before and after it (Watanabe 2012, Algorithm 3), if there are no shards.
         makes_zeros: whether the regularizer makes weights exactly 0 (L1). Means keep these zeros.
+        zero_start: whether active weights are 0 before the first update, whatever the state has.
     """
 
     fills: Mapping[str, float]
@@ -155,6 +156,19 @@ class Learner:
     initial_memory: Callable[[Metric], Mapping[str, NDArray[np.float64]]] = _no_memory
     line_search: bool = False
     makes_zeros: bool = False
+    zero_start: bool = False
+
+    def weights_before(self, state: LearnerState, active: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return the weights that the next update starts from, float64 ``[n_features]``.
+
+        Args:
+            state: the current state.
+            active: bool ``[n_features]``; weights that may change.
+        """
+        weights = self.weights(state)
+        if self.zero_start and state.updates == 0:
+            weights[active] = 0.0
+        return weights
 
     def update(self, state: LearnerState, batch: Batch, step: Step) -> LearnerState:
         """Compute a change and apply it; the state may be overwritten."""

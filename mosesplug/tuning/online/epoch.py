@@ -150,7 +150,8 @@ def run_batches(
     if not epoch.before:
         scores.add(start.states[0])
     (state,) = start.states
-    old = learner.weights(state)  # the epoch overwrites the state
+    # The epoch overwrites the state.
+    old = learner.weights_before(state, start.numbering.active)
     facts: Mapping[str, float] = {}
     if isinstance(workers, DecodingWorkers):
         stale = StaleDecodingSource(lists, workers, learner)

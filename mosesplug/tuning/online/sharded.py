@@ -252,7 +252,7 @@ def run_shards(
         iteration,
         sharding=workers.sharding,
         corpus=corpus,
-        old=start.vector,
+        old=start.learner.weights_before(start.states[0], epoch.plan.active),
         progress=ShardProgress(context.files.watch, configuration.metric, iteration, files),
     )
     for note in report.notes:

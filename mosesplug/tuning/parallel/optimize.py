@@ -207,7 +207,8 @@ def _run_sharded_epochs(run: _Run) -> Iterator[EpochOutcome]:
     """Run epochs of shards that are mixed after each."""
     learner, corpus = run.optimizer.learner(), StoredCorpus(run.problem)
     states = start_states(run.problem, run.initial, learner, run.optimizer.online, len(run.shards))
-    weights, mean = learner.weights(states[0]), np.zeros(len(run.initial))
+    weights = learner.weights_before(states[0], run.plan.active)
+    mean = np.zeros(len(run.initial))
     before = count_epochs(states, len(run.shards[0].sentences), run.plan.batch)
     for number in count(1):
         report, mix = run_sharded_epoch(

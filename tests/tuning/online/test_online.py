@@ -138,6 +138,21 @@ def test_an_epoch_of_rank_learning_ends_with_a_line_search(toy: Toy) -> None:
     np.testing.assert_allclose(selected.dense, mean, rtol=1e-9)
 
 
+@pytest.mark.parametrize("shards", [None, 2])
+def test_the_paper_searches_no_line_from_the_configured_weights(
+    toy: Toy, shards: int | None
+) -> None:
+    configuration = online(
+        toy,
+        learner="oro",
+        epochs=2,
+        options={"variant": "paper"},
+        optimization={"sharding": shards and Sharding(shards)},
+    )
+    points = [record.curve[0] for record in tune(configuration).iterations]
+    assert points[0]["rho"] == 1.0  # from zero weights, all points of the line decode alike
+
+
 def test_only_the_newest_iteration_keeps_the_learner(toy: Toy) -> None:
     tune(online(toy, epochs=3))
     with NBestStore.open(toy.directory / "work" / "nbests.lmdb") as store:

@@ -152,5 +152,6 @@ def make_learner(
         weights=all_weights,
         project=project_all,
         line_search=options.line_search,
+        zero_start=options.zero_start,
         initial_memory=options.costs().memory,
     )

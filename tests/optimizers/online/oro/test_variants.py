@@ -30,7 +30,7 @@ from tests.optimizers.online.oro.updates import (
     split_oracles,
     spread_change,
 )
-from tests.optimizers.problems import Accuracy, tuning_set
+from tests.optimizers.problems import Accuracy, planted, tuning_set
 
 
 def corpus_gains(batch: Batch) -> NDArray[Any]:
@@ -165,6 +165,25 @@ def test_a_line_search_after_each_epoch_is_that_of_one_shard(averaging: Any) -> 
     assert alone.weights.tobytes() == sharded.weights.tobytes()
     assert alone.history == sharded.history
     assert {"rho"} <= set(alone.history[0])
+
+
+@pytest.mark.parametrize("sharding", [None, Sharding(2)])
+def test_the_first_line_search_of_the_paper_starts_from_zero(sharding: Sharding | None) -> None:
+    """Algorithm 3 of Watanabe 2012: no starting weights have any influence."""
+    (problem, truth), tuner = planted(4, n_sentences=30, noise=1.0), algorithm("oro")
+    given = {"variant": "paper", "epochs": 2, "batch": 2, "averaging": "last"}
+    optimizer = tuner.bind(make_options(tuner, given))
+
+    def learn(start: NDArray[Any]) -> Any:
+        rng = np.random.default_rng(1)
+        if sharding is None:
+            return optimizer.optimize(problem, start, rng)
+        return optimize_sharded(problem, optimizer, sharding, start, rng)
+
+    ends = [learn(start) for start in (truth, np.linspace(-1.0, 1.0, 5))]
+    assert ends[0].history[0]["rho"] == 1.0
+    assert ends[0].history == ends[1].history
+    np.testing.assert_array_equal(ends[0].weights, ends[1].weights)
 
 
 def test_the_start_is_kept_if_all_epochs_are_worse() -> None:
