@@ -206,16 +206,35 @@ def _find_trait(trait: Trait, one: Side, other: Side, how: Rewriting) -> Warning
 
 def _compare_escapes(one: Side, other: Side) -> Iterator[WarningSign]:
     examples = [found for line in one.texts if (found := find_escapes(line, one.view))]
-    if not examples or any(find_escapes(line, one.view) for line in other.texts):
+    known = sum(bool(find_escapes(line, one.view)) for line in other.texts)
+    n, n_other = len(one.texts), len(other.texts)
+    if not examples or not _is_one_sided(len(examples), n, known, n_other):
         return
-    raw = sum(map(has_raw_characters, other.texts))
-    if raw and _is_one_sided(len(examples), len(one.texts), 0, len(other.texts)):
-        yield WarningSign(
-            "escapes",
-            f"{len(examples)} of {len(one.texts)} {one.name} have escaped characters, as"
-            f" {quote(examples[0])}, and {other.name} have not: they do not match. Escape both with"
-            " Moses' escape-special-chars.perl, or neither (deescape-special-chars.perl)",
+    there = f"{known} of {n_other}" if known else "none"
+    if any(map(has_raw_characters, other.texts)):
+        effect = (
+            f"{there}: they do not match. Escape both with Moses' escape-special-chars.perl, or"
+            " neither (deescape-special-chars.perl)"
         )
+    elif _are_foreign(examples, n):
+        effect = (
+            f"{there}, nor such characters: they match nothing. Undo them"
+            " (deescape-special-chars.perl of Moses), or remove what is no text"
+        )
+    else:
+        return
+    yield WarningSign(
+        "escapes",
+        f"{len(examples)} of {n} {one.name} have escaped characters, as {quote(examples[0])}, and"
+        f" {other.name} have {effect}",
+    )
+
+
+def _are_foreign(examples: Sequence[str], n: int) -> bool:
+    """Return whether escapes are too many to be words that the other text just lacks."""
+    # One side may well write "cannot" where the other has an apostrophe.
+    odd = sum(found != "&apos;" for found in examples)
+    return odd >= 2 and odd >= 0.2 * n
 
 
 def _compare_encodings(one: Side, other: Side) -> Iterator[WarningSign]:

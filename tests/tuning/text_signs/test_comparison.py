@@ -46,6 +46,27 @@ def test_references_of_another_kind(reference: bytes, name: str | None) -> None:
     assert names(found) == ([] if name is None else [name])
 
 
+@pytest.mark.parametrize("side", ["translations", "references"])
+@pytest.mark.parametrize("escape", ["&#124;", "&quot;", "&lt;", "&#91;", "&amp;"])
+def test_escapes_of_characters_that_the_other_side_lacks(escape: str, side: str) -> None:
+    plain = [f"the house number {n} is small .".encode() for n in range(20)]
+    changed = [line.replace(b"is", f"is {escape}".encode()) for line in plain]
+    texts = (changed, [plain]) if side == "translations" else (plain, [changed])
+    (found,) = find_text_signs(texts[1], texts[0])
+    assert found.name == "escapes"
+    assert found.message.startswith(f"20 of 20 {side} have escaped characters, as '{escape}', and")
+    assert not find_text_signs([changed], changed)
+    assert not find_text_signs([plain], [changed[0], *plain[1:]])
+
+
+def test_few_escapes_on_the_other_side_do_not_hide_many() -> None:
+    plain = of_lines(str)
+    changed = of_lines(lambda x: x.replace("'", "&apos;"))
+    (found,) = find_text_signs([[changed[0], *plain[1:]]], changed)
+    assert found.name == "escapes"
+    assert "and references have 1 of 40: they do not match" in found.message
+
+
 def test_case_does_not_count_where_the_metric_folds_it() -> None:
     upper = [[line.title().replace(b"&Apos;S", b"&apos;s") for line in TRANSLATION]]
     assert "case" in names(find_text_signs(upper, TRANSLATION, source=SOURCE))
