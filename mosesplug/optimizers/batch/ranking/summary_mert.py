@@ -1,6 +1,6 @@
 """MERT on dense features and summaries of sparse ones (survey, section 2.3.3).
 
-Sparse weights are the initial ones, or come from a first pass of a learner of many features. As in
+Sparse weights come from a first pass of a learner of many features, or are the initial ones. As in
 Dyer et al. (2009), He and Deng (2012) and others, each group of them is condensed into the dense
 feature ``w_sparse . h_sparse`` (survey, equation 7), whose weight is tuned with the dense ones for
 the metric itself. The sparse weights times their summary's weight are sparse weights again.
@@ -39,6 +39,9 @@ Floats = NDArray[np.float64]
 Scalar = TypeVar("Scalar", np.float64, np.bool_)
 
 Grouping = Literal["first", "last", "one", "pattern"]
+
+_KEEP = "initial"
+"""The value of ``first`` that keeps the initial sparse weights."""
 
 
 def group_names(
@@ -172,8 +175,9 @@ class SummaryMertOptions(MertOptions):
 
     first: str = option(
         "pro",
-        help="algorithm that learns sparse weights if all initial ones are 0",
-        details="It runs with its default settings.",
+        help="algorithm that learns sparse weights; initial: none, keep those given",
+        details="It runs with its default settings, anew after each decoding. initial: the sparse "
+        "weights that a run starts with are tuned by their summaries only.",
         source="Neubig & Watanabe 2016, section 2.3.3",
     )
     group_by: Grouping = option(
@@ -212,29 +216,34 @@ def summary_mert(
 ) -> Solution:
     """Tune dense weights and one factor for each group of sparse weights.
 
-    See ``problem`` for the arguments. The active sparse weights are those of ``initial`` if any is
-    not 0, otherwise those of ``options.first``, whose dense weights become one more start. They are
-    multiplied by their group's factor, which starts at 1. MERT does not change the proportions
-    within a group.
+    See ``problem`` for the arguments. The active sparse weights are those that ``options.first``
+    learns, whose dense weights become one more start; those of ``initial`` are not used, unless
+    ``options.first`` is ``initial``. They are multiplied by their group's factor, which starts at
+    1. MERT does not change the proportions within a group.
 
     Returns:
         The history begins with a step that lists the groups and their sizes.
 
     Raises:
         OptimizerError: the problem cannot be tuned, by the first pass or by MERT, or the first pass
-            found no sparse weights.
+            found no sparse weights, or there are none to keep.
         UsageError: ``first`` is unknown, or invalid settings of groups.
     """
-    learner = algorithm(options.first)
+    learner = None if options.first == _KEEP else algorithm(options.first)
     problem = activate_sparse(problem)
     initial = check_weights(problem, initial)
     space, active = problem.tuning_set.space, problem.active_mask
     learns = active & (np.arange(len(space)) >= space.n_dense)
     names = group_names(space.sparse, options.group_by, options.separator, options.pattern)
     first_weights, starts = initial, problem.starts
-    if learns.any() and not initial[learns].any():
+    if learns.any() and learner is not None:
         first_weights = _first_pass(problem, initial, rng, learner).weights
         starts = (first_weights, *starts)
+    elif learns.any() and not initial[learns].any():
+        raise OptimizerError(
+            "first=initial summarizes the sparse weights that are given, but all of them are 0; "
+            "give some, or choose an algorithm for the first pass, such as pro"
+        )
     groups = Summaries.of(problem, first_weights, names)
     dense = replace(problem, active=active & ~learns, starts=starts)
     start = np.where(learns, first_weights, initial)

@@ -91,11 +91,24 @@ def test_first_pass_then_mert() -> None:
         np.testing.assert_allclose(ratios, ratios[0])
 
 
+def test_the_first_pass_learns_anew_from_weights_of_an_earlier_iteration() -> None:
+    """As PRO and MERT do: a run would otherwise keep the proportions of its first iteration."""
+    problem = in_groups(4)
+    start = np.random.default_rng(6).standard_normal(32)
+    start[10:] = 0.0  # features that appeared later
+    alone = pro(problem, start, np.random.default_rng(0), ProOptions())
+    found = summary_mert(problem, start, np.random.default_rng(0), FAST)
+    assert found.history[0] == {"groups": {"pp": 10, "tt": 10, "pl": 10}}
+    for kind in range(3):
+        ratios = found.weights[2 + kind :: 3] / alone.weights[2 + kind :: 3]
+        np.testing.assert_allclose(ratios, ratios[0])
+
+
 def test_weights_to_start_from_are_summarized() -> None:
     problem = in_groups(5)
     rng = np.random.default_rng(6)
     start = rng.standard_normal(32)
-    options = replace(FAST, group_by="pattern", pattern="pp|tt")
+    options = replace(FAST, first="initial", group_by="pattern", pattern="pp|tt")
     found = summary_mert(problem, start, rng, options)
     assert found.score >= corpus_score(problem, start)
     scale = found.weights[4] / start[4]  # neither pp nor tt: only normalized
@@ -121,11 +134,11 @@ def test_without_sparse_features_it_is_mert() -> None:
 
 
 def test_invalid_first_passes_are_rejected() -> None:
-    """Even where the start has sparse weights, and no first pass is needed."""
-    problem = in_groups(10)
-    for start in (np.append(np.ones(2), np.zeros(30)), np.ones(32)):
-        with pytest.raises(UsageError, match="unknown algorithm 'none'"):
-            summary_mert(problem, start, np.random.default_rng(0), replace(FAST, first="none"))
+    problem, start, rng = in_groups(10), np.append(np.ones(2), np.zeros(30)), np.random.default_rng
+    with pytest.raises(UsageError, match="unknown algorithm 'none'"):
+        summary_mert(problem, start, rng(0), replace(FAST, first="none"))
+    with pytest.raises(OptimizerError, match=r"first=initial .* all of them are 0"):
+        summary_mert(problem, start, rng(0), replace(FAST, first="initial"))
 
 
 def test_rejects_a_first_pass_that_finds_no_sparse_weights() -> None:
