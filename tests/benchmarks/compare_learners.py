@@ -12,7 +12,8 @@ weights that the first list was decoded with, as a tuning run would; they saw no
 measures them; then the weights that Moses' own programs ended with on the same lists, from other
 starts (recorded; MERT with one seed).
 ``mixing``: the pattern of Watanabe (2012), Table 2: shards whose weights are averaged, against a
-line search between the old weights and the average; plain and optimized updates.
+line search between the old weights and the average; plain and optimized updates with the paper's
+settings, but from the common start, and MIRA, whose form in the paper is ``rank-mira``.
 ``batch``: the pattern of its Table 3: mini-batches of 1, 4, 8 and 16 sentences.
 ``ranking``: forms of rank learning, from starting weights of L1 norm 1 as in a run. The sentences
 with even numbers, and those with odd ones, are cut into four folds; each fold is decided with
@@ -30,6 +31,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +50,7 @@ from mosesplug.optimizers import (
     algorithms,
     corpus_score,
 )
+from mosesplug.optimizers.online.oro.options import OroOptions
 from mosesplug.optimizers.problem import corpus_statistics, no_progress
 from mosesplug.settings.algorithm_options import make_options
 from mosesplug.settings.sharding import Mixing, Sharding
@@ -96,15 +99,17 @@ class Task:
     epochs: int | None
     recorded: Mapping[str, list[NDArray[np.float64]]]
 
-    def options(self, tuner: Algorithm, **changed: object) -> object:
+    def options(self, tuner: Algorithm, **changed: object) -> Any:
         """The algorithm's defaults, but for some; ``--epochs`` for those that have epochs."""
         if self.epochs is not None and tuner.learner is not None:
             changed["epochs"] = self.epochs
-        return replace(tuner.options(), **changed)
+        return make_options(tuner, changed)
 
     def in_shards(self, name: str, mixing: Mixing, **changed: object) -> Run:
-        """The learner on shards."""
+        """The learner on shards; rank learning in the paper's variant, but not from zero."""
         tuner = algorithm(name)
+        if issubclass(tuner.options, OroOptions):
+            changed = {"variant": "paper", "zero_start": False, **changed}
 
         def run(seed: int) -> float:
             found = optimize_sharded(
