@@ -8,7 +8,8 @@ and ``c = alpha (1 - gain)``, the three losses of a sentence are
     3:  max (s + c) - max (s - c)    fear against hope
 
 (The second is least at weights of 0, where all hypotheses tie: it requires a large ``C``.) The
-objective is their sum and ``C/2 |w - w0|^2``, with ``w0`` the initial weights. It is not convex.
+objective is their sum and ``C/2 |w - w0|^2``. It is not convex. As in the paper, ``w0`` are the
+weights that a run began with, after every decoding: the pull does not move along with the run.
 The concave-convex procedure (their Algorithm 1) fixes the hypotheses of the second maximum ``T'``
 times; the rest is convex, and minimized by stochastic sub-gradients: for each sentence the
 hypothesis ``e`` of the first maximum is found, and
@@ -20,8 +21,8 @@ otherwise they are undone and the step ``eta`` is halved. So neither that object
 loss rises from one accepted step to the next.
 
 The paper's constants assume weights as large as those of decoders; here weights are mostly
-normalized. If all dense weights are active, so that their scale is free, the initial weights are
-first scaled to the L1 norm ``start_norm``.
+normalized. If all dense weights are active, so that their scale is free, the initial weights and
+``w0`` are first scaled to the L1 norm ``start_norm``.
 """
 
 from __future__ import annotations
@@ -94,7 +95,8 @@ class RampionOptions(GainOptions):
     )
     regularization: float = option(
         1.0,
-        help="C, the factor of half the squared distance from the initial weights",
+        help="C, the factor of half the squared distance from the first weights",
+        details="Those that the run began with, after every decoding.",
         source="Gimpel & Smith 2012; rampion_cccp -C",
         minimum=0.0,
     )
@@ -157,10 +159,12 @@ def rampion(
     options: RampionOptions,
     progress: Progress = no_progress,
 ) -> Solution:
-    """Tune the active weights to the least ramp loss near the initial weights.
+    """Tune the active weights to the least ramp loss near those that the run began with.
 
-    See ``problem`` for the arguments. Inactive weights and the scale stay as they are. The result
-    is the round with the best score. ``rng`` draws the order of sentences and the greedy oracles.
+    See ``problem`` for the arguments: steps start from ``initial``, the pull is towards
+    ``problem.center``, or ``initial`` if there is none. Inactive weights and the scale stay as they
+    are. The result is the round with the best score. ``rng`` draws the order of sentences and the
+    greedy oracles.
 
     Raises:
         OptimizerError: the problem cannot be tuned (see ``check_weights``), the weights overflow,
@@ -172,10 +176,14 @@ def rampion(
             "cost_scale must be above 0: without costs, hope, fear and 1-best are the same"
         )
     problem = activate_sparse(problem)
-    initial = _scale_start(problem, check_weights(problem, initial), options.start_norm)
+    initial = check_weights(problem, initial)
+    center = initial if problem.center is None else problem.center
+    initial, center = (
+        _scale_start(problem, each, options.start_norm) for each in (initial, center)
+    )
     lists = scale_lists(problem, initial, options.scaling)
-    ramp = _ramp(problem, initial, lists, rng, options)
-    weights, step = ramp.origin.copy(), options.step
+    ramp = _ramp(problem, initial, center, lists, rng, options)
+    weights, step = initial[lists.columns] * lists.units, options.step
     best, best_score, history = initial, -np.inf, []
     for number in range(1, options.rounds + 1):
         fixed = ramp.second_maxima(weights)
@@ -238,6 +246,7 @@ def _step(
 def _ramp(
     problem: Problem,
     initial: Floats,
+    center: Floats,
     lists: ScaledLists,
     rng: np.random.Generator,
     options: RampionOptions,
@@ -248,13 +257,13 @@ def _ramp(
         costs,
         raised=0.0 if options.ramp == "2" else 1.0,
         lowered=0.0 if options.ramp == "1" else 1.0,
-        origin=initial[lists.columns] * lists.units,
+        origin=center[lists.columns] * lists.units,
         regularization=options.regularization,
     )
 
 
 def _scale_start(problem: Problem, initial: Floats, norm: float) -> Floats:
-    """Return the initial weights scaled to that L1 norm, if their scale is free."""
+    """Return weights scaled to that L1 norm, if their scale is free."""
     dense = initial[: problem.tuning_set.space.n_dense]
     length = float(np.abs(dense).sum())
     free = problem.active_mask[: len(dense)].all() and not problem.keeps_scale

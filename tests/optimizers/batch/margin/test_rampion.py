@@ -136,3 +136,19 @@ def test_a_strong_regularizer_holds_the_weights_where_they_were() -> None:
     options = RampionOptions(regularization=1e6, step=1e-6)
     found = rampion(problem, start, np.random.default_rng(1), options)
     np.testing.assert_allclose(found.weights, start, atol=1e-3)
+
+
+def test_the_regularizer_pulls_towards_the_weights_that_a_run_began_with() -> None:
+    """And not towards those of the last decoding, at whatever scale either is."""
+    problem, _ = planted(28, n_sentences=30)
+    first, last = np.array([0.4, -0.3, 0.1, 0.1, 0.1]), np.array([0.1, 0.1, 0.2, -0.2, 0.4])
+    run = replace(problem, center=3.0 * first)
+    options = RampionOptions(regularization=1e6, step=1e-6)
+    pulled, history = [], []
+    for center, start in ((run, last), (problem, last)):
+        found = rampion(center, start, np.random.default_rng(1), options)
+        pulled.append(found.weights)
+        history.append(found.history)
+    np.testing.assert_allclose(pulled[0], first, atol=1e-2)
+    np.testing.assert_allclose(pulled[1], last, atol=1e-2)
+    assert history[0][0]["before"] > 1e4 > history[1][0]["before"]
