@@ -25,12 +25,12 @@ from mosesplug.api.weights import WeightTable, find_format
 from mosesplug.api.wording import name_keywords
 from mosesplug.errors import UsageError, count_noun
 from mosesplug.escapes import mark_invalid_utf8
-from mosesplug.evaluation.error_rates import is_error_rate
 from mosesplug.evaluation.trade_offs import measure_trade_offs
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.lengths import record_length
 from mosesplug.learning.optimize import OptimizeResult
 from mosesplug.learning.weights import score_hypotheses
+from mosesplug.metrics.error_rates import display_score
 from mosesplug.reporting.gains import render_gains
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.lengths import LengthRange
@@ -176,7 +176,8 @@ class Fit:
     def score(self) -> float:
         """The corpus score of the 1-best hypotheses on the data that was learned from.
 
-        Larger is better: for error rates, it is 1 minus the rate.
+        Larger is better: for error rates, it is 1 minus the rate. The rate is shown where a fit is
+        printed.
         """
         return self.result.learning.solution.score
 
@@ -368,20 +369,21 @@ class Fit:
         learned, away = self.result.learning.sentences
         lists, others = count_noun(learned, "sentence"), count_noun(away, "held-out sentence")
         metric = self.signature.partition("|")[0]
-        if is_error_rate(self.signature):
-            metric = f"1 - {metric}"
         text = (
-            f"{self.settings.algorithm}: {metric} {self.score:.4f} on {lists}, "
-            f"{self.start_score:.4f} with the starting weights"
+            f"{self.settings.algorithm}: {metric} {self._show(self.score)} on {lists}, "
+            f"{self._show(self.start_score)} with the starting weights"
         )
         if self.held_out is not None and self.start_held_out is not None:
             text += (
-                f"; on {others} {self.held_out:.4f}, "
-                f"{self.start_held_out:.4f} with the starting weights"
+                f"; on {others} {self._show(self.held_out)}, "
+                f"{self._show(self.start_held_out)} with the starting weights"
             )
         if (found := self.length_range) is not None:
             text += f"; scores are divided by {found.by}**{found.low:.4g}"
         return text
+
+    def _show(self, score: float) -> str:
+        return f"{display_score(self.signature, score):.4f}"
 
 
 def _check_columns(columns: Sequence[object], names: Sequence[str]) -> None:

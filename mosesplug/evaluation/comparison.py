@@ -15,7 +15,6 @@ from formats.pipes import copy_pipes
 from mosesplug.errors import UsageError
 from mosesplug.evaluation.alignments import EditCounts, count_edits
 from mosesplug.evaluation.decodings import RunDecoding, find_decodings
-from mosesplug.evaluation.error_rates import display_difference, display_score
 from mosesplug.evaluation.scores import Translation, read_translation
 from mosesplug.evaluation.scoring import PreparedMetric
 from mosesplug.evaluation.significance import (
@@ -23,6 +22,7 @@ from mosesplug.evaluation.significance import (
     estimate_variation,
     paired_bootstrap,
 )
+from mosesplug.metrics.error_rates import display_difference, display_score
 from mosesplug.metrics.protocol import needs_texts
 from mosesplug.moses_tools.scoring import ScorerInput
 from mosesplug.settings.paths import require_path

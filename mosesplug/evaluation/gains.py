@@ -14,7 +14,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.evaluation.error_rates import display_difference, is_error_rate
 from mosesplug.evaluation.scored_sentences import (
     ScoredSentences,
     find_held_out,
@@ -27,6 +26,7 @@ from mosesplug.learning.inputs import LearningData
 from mosesplug.learning.optimize import OptimizeResult
 from mosesplug.learning.watched import WatchedMetric
 from mosesplug.metrics import Metric
+from mosesplug.metrics.error_rates import display_difference, is_error_rate
 
 __all__ = [
     "Gain",

@@ -16,13 +16,13 @@ from formats.nbest.list_format import SentenceIds
 from mosesplug.cores import usable_cores
 from mosesplug.errors import UsageError
 from mosesplug.evaluation.alignments import EditCounts, count_edits
-from mosesplug.evaluation.error_rates import display_score
 from mosesplug.evaluation.scores import Translation, read_translation
 from mosesplug.evaluation.significance import bootstrap_interval
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.lists.blocks import names_values, read_list
 from mosesplug.learning.lists.transforming import pair_transformed
 from mosesplug.metrics import Metric, PreparedReferences, metric
+from mosesplug.metrics.error_rates import display_score
 from mosesplug.metrics.outside import OutsideMetric, compute_statistics
 from mosesplug.metrics.protocol import needs_texts, score_sentences
 from mosesplug.moses_tools.scoring import ScorerInput, check_sentences

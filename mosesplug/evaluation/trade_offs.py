@@ -14,7 +14,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.evaluation.error_rates import is_error_rate
 from mosesplug.evaluation.scored_sentences import (
     ScoredSentences,
     find_held_out,
@@ -22,6 +21,7 @@ from mosesplug.evaluation.scored_sentences import (
     has_lists,
 )
 from mosesplug.learning.optimize import OptimizeResult
+from mosesplug.metrics.error_rates import is_error_rate
 
 __all__ = ["TradeOffs", "WeightPoint", "find_front", "measure_trade_offs"]
 

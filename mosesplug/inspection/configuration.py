@@ -9,8 +9,8 @@ import ast
 import re
 from collections.abc import Mapping
 
-from mosesplug.evaluation.error_rates import display_score
 from mosesplug.inspection.run import StoredRun
+from mosesplug.metrics.error_rates import display_score
 from mosesplug.reporting.data import OutcomeFacts
 from mosesplug.tuning.workdir.records import IterationStart, read_start
 

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
 from mosesplug.escapes import mark_invalid_utf8
-from mosesplug.evaluation.error_rates import display_score, is_error_rate
 from mosesplug.inspection.configuration import describe_configuration, describe_outcome
 from mosesplug.inspection.lattice import describe_lattice
 from mosesplug.inspection.list_statistics import measure_features
@@ -24,6 +23,7 @@ from mosesplug.inspection.run import StoredRun
 from mosesplug.inspection.texts import ParallelText, decode_text
 from mosesplug.metrics import Metric, PreparedReferences
 from mosesplug.metrics import metric as find_metric
+from mosesplug.metrics.error_rates import display_score, is_error_rate
 from mosesplug.metrics.protocol import score_sentences
 from mosesplug.moses_tools.scoring import ScorerInput
 from mosesplug.reporting.data import IterationFacts, ReportData, SentenceFacts, WatchedScores

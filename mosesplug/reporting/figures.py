@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mosesplug.errors import UsageError, suggest
-from mosesplug.evaluation.error_rates import is_error_rate
+from mosesplug.metrics.error_rates import is_error_rate
 from mosesplug.reporting.data import ErrorSurface, ReportData
 from mosesplug.reporting.lattice import draw_envelope, draw_lattice
 from mosesplug.reporting.palette import AMBER, BLUE, GRAY, RED, TEAL, follow_the_page

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from mosesplug.evaluation.error_rates import display_score, explain_shown_scores, is_error_rate
+from mosesplug.metrics.error_rates import display_score, explain_shown_scores, is_error_rate
 from mosesplug.reporting.gains import list_gain
 from mosesplug.reporting.tables import Block, TextTable, format_score, tabulate_spreads
 from mosesplug.settings.learning import LearningSettings

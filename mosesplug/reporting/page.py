@@ -12,8 +12,8 @@ from html import escape
 import numpy as np
 
 from mosesplug.errors import count_noun
-from mosesplug.evaluation.error_rates import display_score, is_error_rate
 from mosesplug.evaluation.trade_offs import find_front
+from mosesplug.metrics.error_rates import display_score, is_error_rate
 from mosesplug.reporting.data import ReportData, SentenceFacts, WatchedScores
 from mosesplug.reporting.document import (
     render_columns,

@@ -8,7 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from mosesplug.escapes import escape_controls
-from mosesplug.evaluation.error_rates import display_score
+from mosesplug.metrics.error_rates import display_score
 
 if TYPE_CHECKING:
     from mosesplug.tuning.repeats.scores import Spread

@@ -315,7 +315,8 @@ def _score_signs(context: Context, scores: Sequence[float]) -> list[WarningSign]
 
 def _find_score_signs(context: Context, scores: Sequence[float]) -> list[WarningSign]:
     options = [each.name for each in fields(context.optimizer.algorithm.options)]
-    return find_score_signs(scores, context.data.configuration.max_drop, options)
+    signature = context.data.references.signature
+    return find_score_signs(scores, signature, context.data.configuration.max_drop, options)
 
 
 def _earlier_weights(store: NBestStore) -> list[Weights]:

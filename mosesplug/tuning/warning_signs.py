@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.metrics.error_rates import display_score, is_error_rate
 from mosesplug.tuning_set import TuningSet
 
 __all__ = [
@@ -91,22 +92,27 @@ def find_weight_signs(
 
 
 def find_score_signs(
-    scores: Sequence[float], max_drop: float, options: Collection[str] = ()
+    scores: Sequence[float], signature: str, max_drop: float, options: Collection[str] = ()
 ) -> list[WarningSign]:
     """Find scores of the decoder's 1-best that are 0, or have become worse.
 
     Args:
-        scores: the scores of all iterations so far.
+        scores: the scores of all iterations so far, larger is better.
+        signature: that of the metric; messages show scores of error rates as rates.
         max_drop: how far the newest may be below the first.
         options: names of the options of the algorithm, of which one may slow it.
     """
     found = []
+    is_rate = is_error_rate(signature)
+    what, worse = ("error rate", "above") if is_rate else ("score", "below")
+    shown = [display_score(signature, score) for score in scores]
     slower = next((f"{how} (--option {name}=X), " for name, how in _SLOWER if name in options), "")
     if scores and scores[0] == 0:
         found.append(
             WarningSign(
                 "no score",
-                "the score of the first translations is 0: they share next to nothing with the"
+                f"the {what} of the first translations is {shown[0]:g}: they share next to nothing"
+                " with the"
                 " references. See whether the decoder wrote any, and the references are of the"
                 " input",
             )
@@ -115,8 +121,8 @@ def find_score_signs(
         found.append(
             WarningSign(
                 "worse",
-                f"iteration {len(scores)} scores {scores[-1]:.4f}, which is more than {max_drop:g}"
-                f" below the {scores[0]:.4f} of the first. The weights have become worse:"
+                f"iteration {len(scores)} scores {shown[-1]:.4f}, which is more than {max_drop:g}"
+                f" {worse} the {shown[0]:.4f} of the first. The weights have become worse:"
                 f" {slower}longer lists or another algorithm may help",
             )
         )

@@ -106,8 +106,9 @@ def test_choosing_from_a_frame_checks_its_columns(problem: Problem) -> None:
 def test_a_fit_shows_error_rates_and_warnings(problem: Problem) -> None:
     fit = learn(problem, features=np.ones((96, 1)), metric="WER", held_out=0.25)
     head, *_, last = repr(fit).splitlines()
-    assert head.startswith("mert: 1 - WER 0.")
-    assert ", 0." in head.partition("held-out sentences")[2]
+    assert fit.held_out is not None
+    assert head.startswith(f"mert: WER {1.0 - fit.score:.4f} on ")
+    assert f"held-out sentences {1.0 - fit.held_out:.4f}, 0." in head
     assert last.startswith("warning: F0 has the same value")
     assert "<p>warning: F0 has" in fit._repr_html_()
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from mosesplug.errors import DataError, UsageError
-from mosesplug.evaluation.error_rates import display_score, explain_signature, is_error_rate
 from mosesplug.metrics import metric as find_metric
+from mosesplug.metrics.error_rates import display_score, explain_shown_scores, is_error_rate
 from mosesplug.metrics.interpolated import InterpolatedMetric
 from mosesplug.metrics.outside import Formula, OutsideMetric, compute_statistics
 from mosesplug.metrics.registry import metric_of_signature
@@ -75,9 +75,9 @@ def test_names_of_scores_come_first() -> None:
     rate = OutsideMetric("BLEU", "mean", True)
     assert is_error_rate(rate.signature())
     assert display_score(rate.signature(), 0.25) == 0.75
-    assert explain_signature(rate.signature()).endswith("(scores are 1 - BLEU: larger is better)")
+    assert explain_shown_scores(rate.signature()).endswith("(an error rate: less is better)")
     mixed = find_metric("BLEU:0.5+TER:0.5", "", [rate]).signature()
-    assert explain_signature(mixed).endswith(
+    assert explain_shown_scores(mixed).endswith(
         "(scores are a weighted sum of 1 - BLEU and 1 - TER: larger is better)"
     )
 

@@ -70,21 +70,28 @@ def test_sparse_weights_alone_are_no_sign() -> None:
 
 
 def test_scores() -> None:
-    assert not find_score_signs([], 0.05)
-    assert not find_score_signs([0.3, 0.26, 0.31], 0.05)
-    assert names(find_score_signs([0.3, 0.24], 0.05)) == ["worse"]
-    assert not find_score_signs([0.3, 0.24], 0.07)
-    assert names(find_score_signs([0.0], 0.05)) == ["no score"]
+    assert not find_score_signs([], "BLEU", 0.05)
+    assert not find_score_signs([0.3, 0.26, 0.31], "BLEU", 0.05)
+    assert names(find_score_signs([0.3, 0.24], "BLEU", 0.05)) == ["worse"]
+    assert not find_score_signs([0.3, 0.24], "BLEU", 0.07)
+    assert names(find_score_signs([0.0], "BLEU", 0.05)) == ["no score"]
+
+
+def test_error_rates_are_shown_as_rates() -> None:
+    (sign,) = find_score_signs([0.7, 0.62], "WER|nrefs:1", 0.05)
+    assert "iteration 2 scores 0.3800, which is more than 0.05 above the 0.3000" in sign.message
+    (sign,) = find_score_signs([0.0], "WER|nrefs:1", 0.05)
+    assert sign.message.startswith("the error rate of the first translations is 1: they share")
 
 
 def test_remedies_are_those_of_the_algorithm() -> None:
     for each in algorithms().values():
         options = [option.name for option in fields(each.options)]
-        (sign,) = find_score_signs([0.3, 0.24], 0.05, options)
+        (sign,) = find_score_signs([0.3, 0.24], "BLEU", 0.05, options)
         assert ("learning rate" in sign.message) == ("rate" in options)
         for name in re.findall(r"--option (\w+)=", sign.message):
             assert name in options
-    (sign,) = find_score_signs([0.3, 0.24], 0.05, ["restarts", "l2"])
+    (sign,) = find_score_signs([0.3, 0.24], "BLEU", 0.05, ["restarts", "l2"])
     assert "become worse: a larger penalty (--option l2=X), longer lists or another" in sign.message
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -61,11 +61,14 @@ def line(
 
     Example: mosesplug line tuning --direction LM0
     """
+    import numpy as np
+
     from mosesplug.cli.shared.output import print_json
     from mosesplug.cli.shared.tables import print_table
     from mosesplug.inspection.line import find_changed_sentences, trace_line
     from mosesplug.inspection.run import open_run
     from mosesplug.inspection.weights.sources import read_weights_of
+    from mosesplug.metrics.error_rates import display_score, is_error_rate
 
     for option, number in (("--from", low), ("--to", high), ("--at", at)):
         if number is not None and not math.isfinite(number):
@@ -77,12 +80,14 @@ def line(
         start, end, best = found.best_interval(first, last)
         target = 0.5 * (start + end) if at is None else at - found.shift
         changed = find_changed_sentences(run, merged, found, target)
-        metric = run.metric_name
+        metric, signature = run.metric_name, run.signature
     if png is not None:
         from formats.text import write_atomic
         from mosesplug.reporting.figures import render_surface_png
 
-        write_atomic(png, render_surface_png(found.surface(first, last), metric))
+        surface = found.surface(first, last)
+        shown = [display_score(signature, score) for score in surface.scores.tolist()]
+        write_atomic(png, render_surface_png(replace(surface, scores=np.array(shown)), metric))
     place = found.shift
     if json:
         surface = found.surface(first, last)
@@ -98,10 +103,15 @@ def line(
             }
         )
         return
-    print(f"{metric} of the merged lists, {found.what}")
-    print(f"start  {place:.6g}: {found.start:.4f}")
-    print(f"best   {start + place:.6g} to {end + place:.6g}: {best:.4f}\n")
-    parts = found.sample(first, last, _ROWS)
+    less = "; less is better" if is_error_rate(signature) else ""
+    print(f"{metric} of the merged lists, {found.what}{less}")
+    print(f"start  {place:.6g}: {display_score(signature, found.start):.4f}")
+    print(
+        f"best   {start + place:.6g} to {end + place:.6g}: {display_score(signature, best):.4f}\n"
+    )
+    parts = [
+        (a, b, display_score(signature, score)) for a, b, score in found.sample(first, last, _ROWS)
+    ]
     least, most = min(score for *_, score in parts), max(score for *_, score in parts)
     rows = [
         (
@@ -115,5 +125,7 @@ def line(
     print_table((found.axis, metric, ""), rows, last=1)
     print(f"\n{len(changed)} sentences change on the way to {target + place:.6g}")
     for each in changed[:sentences]:
-        print(f"\n{each.sentence}  {each.before_score:.4f} -> {each.after_score:.4f}")
+        before = display_score(signature, each.before_score)
+        after = display_score(signature, each.after_score)
+        print(f"\n{each.sentence}  {before:.4f} -> {after:.4f}")
         print(f"  - {each.before}\n  + {each.after}")

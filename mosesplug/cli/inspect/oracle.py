@@ -170,7 +170,7 @@ def _oracle(
             }
         )
         return
-    from mosesplug.evaluation.error_rates import explain_shown_scores
+    from mosesplug.metrics.error_rates import explain_shown_scores
 
     signature = explain_shown_scores(given.signature)
     hypotheses = count_noun(n_hypotheses, "distinct hypothesis")
@@ -232,7 +232,7 @@ def _print(
     signature: str,
 ) -> None:
     from mosesplug.cli.shared.tables import format_score, print_table
-    from mosesplug.evaluation.error_rates import display_score
+    from mosesplug.metrics.error_rates import display_score
 
     head = ("oracle", *("all" if size is None else f"first {size}" for size in sizes))
     rows = [

@@ -143,7 +143,7 @@ def _bench_optimizers(
         folds=settings.folds or 0,
         seed=split_seed,
     )
-    table = _Table(wanted, has_held_out=tasks[0].held_out is not None)
+    table = _Table(wanted, data.signature, has_held_out=tasks[0].held_out is not None)
     if not json:
         _print_head(data, tasks, seeds)
         table.begin(*score_tasks(tasks))
@@ -179,9 +179,9 @@ def _print_head(
     seeds: int,
 ) -> None:
     """Print the task."""
-    from mosesplug.evaluation.error_rates import explain_signature
+    from mosesplug.metrics.error_rates import explain_shown_scores
 
-    print(f"{data.description}; seeds 1 to {seeds}\n{explain_signature(data.signature)}")
+    print(f"{data.description}; seeds 1 to {seeds}\n{explain_shown_scores(data.signature)}")
     if tasks[0].earlier:
         print(f"learned from {len(tasks[0].earlier) + 1} decodings in turn")
     if len(tasks) > 1:
@@ -194,20 +194,21 @@ def _print_head(
 class _Table:
     """The table of results: as text each row at once, since the next may take minutes."""
 
-    def __init__(self, names: Sequence[str], *, has_held_out: bool) -> None:
+    def __init__(self, names: Sequence[str], signature: str, *, has_held_out: bool) -> None:
         self._width = max(map(len, ["algorithm", *names]))
+        self._signature = signature
         self._has_held_out = has_held_out
         self._rows: list[Sequence[str]] = []
 
     def begin(self, score: float, held_out: float | None) -> None:
         """Print the head and the scores of the starting weights."""
         self._add(["algorithm", "score", *(["held out"] * self._has_held_out), "CPU s", "active"])
-        away = [] if held_out is None else [f"{held_out:.4f}"]
-        self._add(["(start)", f"{score:.4f}", *away, "", ""])
+        scores = [score] if held_out is None else [score, held_out]
+        self._add(["(start)", *(_format_score(self._signature, each) for each in scores), "", ""])
 
     def add(self, result: BenchmarkResult) -> None:
         """Print the scores of an algorithm."""
-        self._add(_cells(result, self._has_held_out))
+        self._add(_cells(result, self._signature, self._has_held_out))
 
     def end(self) -> None:
         """Print the whole table, if its layout is not text."""
@@ -228,18 +229,24 @@ class _Table:
         print(format_row(cells, widths, left=1, last=1 if len(cells) == 2 else 0), flush=True)
 
 
-def _cells(result: BenchmarkResult, held_out: bool) -> list[str]:
+def _cells(result: BenchmarkResult, signature: str, held_out: bool) -> list[str]:
     """Return a row of the table: two cells if the algorithm rejected the lists."""
     if result.refusal is not None:
         return [result.algorithm, f"refused: {result.refusal}"]
     record: dict[str, Any] = result.as_record()
-    cells = [result.algorithm, _format_mean(record["score"])]
+    cells = [result.algorithm, _format_mean(signature, record["score"])]
     if held_out:
-        cells.append(_format_mean(record["held_out"]))
+        cells.append(_format_mean(signature, record["held_out"]))
     return [*cells, f"{record['cpu_seconds']['mean']:.1f}", f"{record['active']['mean']:.0f}"]
 
 
-def _format_mean(values: dict[str, Any]) -> str:
+def _format_mean(signature: str, values: dict[str, Any]) -> str:
     """Return ``mean ± deviation``, or the mean alone for one seed."""
-    deviation = values["deviation"]
-    return f"{values['mean']:.4f}" + ("" if deviation is None else f" ± {deviation:.4f}")
+    mean, deviation = _format_score(signature, values["mean"]), values["deviation"]
+    return mean if deviation is None else f"{mean} ± {deviation:.4f}"
+
+
+def _format_score(signature: str, score: float) -> str:
+    from mosesplug.metrics.error_rates import display_score
+
+    return f"{display_score(signature, score):.4f}"

@@ -6,7 +6,7 @@ from typing import TextIO
 
 from mosesplug.cli.shared.compiling import COMPILING_ONCE
 from mosesplug.cli.shared.streams import control_stream
-from mosesplug.evaluation.error_rates import display_score, explain_shown_scores
+from mosesplug.metrics.error_rates import display_score, explain_shown_scores
 from mosesplug.reporting.run_lines import RunLines
 from mosesplug.reporting.tables import Block, TextTable, format_change
 from mosesplug.tuning.events import Event

@@ -16,7 +16,7 @@ from mosesplug.cli.shared.compiling import watch_compiling
 from mosesplug.cli.shared.output import print_json
 from mosesplug.cli.shared.streams import STDOUT, discard_stdout
 from mosesplug.cli.shared.tables import format_score, print_blocks
-from mosesplug.evaluation.error_rates import display_score, explain_shown_scores
+from mosesplug.metrics.error_rates import display_score, explain_shown_scores
 from mosesplug.reporting.tables import Block, TextTable, tabulate_spreads
 from mosesplug.settings.configuration import Configuration, RunPlan
 from mosesplug.tuning.events import Note

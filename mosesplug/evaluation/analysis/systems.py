@@ -13,9 +13,9 @@ from formats.references import read_reference
 from formats.text import StrPath
 from mosesplug.evaluation.analysis.sentences import SystemStatistics
 from mosesplug.evaluation.comparison import System, measure_systems
-from mosesplug.evaluation.error_rates import display_score, is_error_rate
 from mosesplug.evaluation.scores import Translation, read_translation
 from mosesplug.evaluation.scoring import PreparedMetric
+from mosesplug.metrics.error_rates import display_score, is_error_rate
 from mosesplug.metrics.protocol import score_sentences
 
 __all__ = ["measure_metric", "read_source", "read_systems"]

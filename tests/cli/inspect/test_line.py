@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,17 @@ def test_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
             code, out, error = run("--direction", "LM0", option, number)
             assert (code, out) == (2, "")
             assert f"{option} must be a finite number" in error
+    work = make_run(tmp_path / "rates", name="WER")
+    lines = run("--direction", "LM0", "--sentences", 1)[1].splitlines()
+    found = json.loads(run("--direction", "LM0", "--json")[1])
+    sentence = found["moved"]["sentences"][0]
+    assert lines[0].endswith("as the weight of LM0_0 changes; less is better")
+    assert lines[1].endswith(f": {1.0 - found['start']['score']:.4f}")
+    assert lines[2].endswith(f": {1.0 - found['best']['score']:.4f}")
+    rows = [line.split()[3] for line in lines if re.match(r" *-?\d\.\d+ to ", line)]
+    assert min(map(float, rows)) == pytest.approx(1.0 - max(found["scores"]), abs=1e-4)
+    before, after = 1.0 - sentence["before_score"], 1.0 - sentence["after_score"]
+    assert lines[-3].endswith(f"  {before:.4f} -> {after:.4f}")
     pytest.importorskip("matplotlib")
     assert run("--direction", "LM0", "--png", tmp_path / "line.png")[0] == 0
     assert (tmp_path / "line.png").read_bytes().startswith(b"\x89PNG")

@@ -56,6 +56,21 @@ def test_a_refusal_takes_the_place_of_figures(run: Run) -> None:
     assert "held out: 1 of the sentences" in out
 
 
+def test_error_rates_are_rates(run: Run) -> None:
+    words = ("work", *FEW, "--metric", "WER", "--refs", "ref", "--seeds", "2", "--held-out", "0.3")
+    found = json.loads(run(*words, "--json")[1])
+    rows = [
+        found["start"],
+        *({n: each[n]["mean"] for n in found["start"]} for each in found["algorithms"]),
+    ]
+    lines = run(*words, "--quiet")[1].splitlines()
+    assert lines[1].endswith("(an error rate: less is better)")
+    assert len(lines) == 8
+    for line, row in zip(lines[5:], rows, strict=True):
+        shown = re.findall(r"(?<!± )\b\d\.\d{4}", line)
+        assert shown == [f"{1.0 - score:.4f}" for score in row.values()]
+
+
 def test_json_has_every_seed(run: Run) -> None:
     code, out, _ = run("work", *FEW, "--seeds", "2", "--json", "--held-out", "0.3")
     assert code == 0

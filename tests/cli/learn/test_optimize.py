@@ -14,8 +14,8 @@ import pytest
 from formats.weights.any_format import read_weights
 from formats.weights.files import read_dense, read_sparse
 from mosesplug.cli.main import main
-from mosesplug.evaluation.error_rates import is_error_rate
 from mosesplug.metrics import metric_names
+from mosesplug.metrics.error_rates import is_error_rate
 from mosesplug.optimizers import algorithms
 
 SHARDED = [name for name, each in algorithms().items() if each.maps_shards]

@@ -8,7 +8,6 @@ __all__ = [
     "display_difference",
     "display_score",
     "explain_shown_scores",
-    "explain_signature",
     "is_error_rate",
 ]
 
@@ -50,25 +49,18 @@ def display_difference(metric: str, interval: tuple[float, float]) -> tuple[floa
     return (0.0 - high, 0.0 - low) if is_error_rate(metric) else interval  # never -0.0
 
 
-def explain_signature(signature: str) -> str:
-    """Return a signature; for error rates, add that scores are 1 minus the rate."""
-    names = signature.partition("|")[0].split(",")
-    rates = _find_rates(signature)
-    if not rates:
-        return signature
-    parts = [f"1 - {name}" if name in rates else name for name in names]
-    what = parts[0] if len(parts) == 1 else f"a weighted sum of {' and '.join(parts)}"
-    return f"{signature} (scores are {what}: larger is better)"
-
-
 def explain_shown_scores(signature: str) -> str:
     """Return a signature; add how scores that ``display_score`` returns are read.
 
-    Rates stay rates; weighted sums with them are explained as by ``explain_signature``.
+    Error rates are explained as rates; in weighted sums, as 1 minus the rate.
     """
     if is_error_rate(signature):
         return f"{signature} (an error rate: less is better)"
-    return explain_signature(signature)
+    names, rates = signature.partition("|")[0].split(","), _find_rates(signature)
+    if not rates:
+        return signature
+    parts = " and ".join(f"1 - {name}" if name in rates else name for name in names)
+    return f"{signature} (scores are a weighted sum of {parts}: larger is better)"
 
 
 def _find_rates(signature: str) -> set[str]:
