@@ -25,7 +25,7 @@ from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.scratch import ScratchDirectory
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
 from mosesplug.store import NBestStore, fingerprint_files
-from mosesplug.store.replacement import make_store
+from mosesplug.store.files.replacement import make_store
 from mosesplug.store.views import IngestReport
 from mosesplug.store.writing import AHEAD_BYTES
 from mosesplug.tuning.weights import Weights

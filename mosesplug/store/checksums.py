@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mosesplug.errors import StoreError
-from mosesplug.store.environment import Environment
+from mosesplug.store.files.environment import Environment
 from mosesplug.store.records import corruption_error
 from mosesplug.store.state import (
     CHECKSUMS,

@@ -38,7 +38,7 @@ from mosesplug.errors import DataError, StoreError
 from mosesplug.features import FeatureSpace
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.store.checksums import compare_record
-from mosesplug.store.environment import Environment, PinnedTransaction
+from mosesplug.store.files.environment import Environment, PinnedTransaction
 from mosesplug.store.records import align, corruption_error, encode_record, read_header
 from mosesplug.store.state import OpenGraphs, OpenLists, StoreState, kbest_key
 

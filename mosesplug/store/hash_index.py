@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.store.environment import Environment
+from mosesplug.store.files.environment import Environment
 from mosesplug.store.merge import Reader
 from mosesplug.store.state import COMMIT, RECORD, iteration_key, put_sorted
 from mosesplug.store.writing import delete_prefix

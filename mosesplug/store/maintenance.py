@@ -16,11 +16,11 @@ import numpy as np
 
 from mosesplug.errors import StoreError, StoreFull, StoreInUse
 from mosesplug.features import FeatureSpace
-from mosesplug.store.environment import Environment
+from mosesplug.store.files.environment import Environment
+from mosesplug.store.files.opening import DATABASES
+from mosesplug.store.files.replacement import DRAFT, make_store
 from mosesplug.store.merge import Reader
-from mosesplug.store.opening import DATABASES
 from mosesplug.store.records import KbestRecord
-from mosesplug.store.replacement import DRAFT, make_store
 from mosesplug.store.state import StoreState, iteration_key, kbest_key, statistics_key
 
 __all__ = ["compact", "copy", "count_stored_bytes", "list_faults"]

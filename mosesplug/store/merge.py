@@ -19,7 +19,7 @@ from mosesplug.errors import StoreError
 from mosesplug.features import FeatureSpace
 from mosesplug.large_arrays import concatenate, take_rows
 from mosesplug.store.checksums import compare_record
-from mosesplug.store.environment import Environment
+from mosesplug.store.files.environment import Environment
 from mosesplug.store.records import (
     KbestRecord,
     corruption_error,

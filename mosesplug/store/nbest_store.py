@@ -17,7 +17,7 @@ from formats.nbest.files import NBestList
 from mosesplug.errors import StoreError
 from mosesplug.store import writing
 from mosesplug.store.checksums import note_written
-from mosesplug.store.environment import Environment
+from mosesplug.store.files.environment import Environment
 from mosesplug.store.fingerprints import check_fingerprints
 from mosesplug.store.hash_index import HashIndex, prepare_index
 from mosesplug.store.reading import StoreReader

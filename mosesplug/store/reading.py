@@ -14,7 +14,7 @@ from mosesplug.features import FeatureSpace
 from mosesplug.store import statistics
 from mosesplug.store.batches import MergedBatches
 from mosesplug.store.checksums import ChecksumReport, check_iteration
-from mosesplug.store.environment import Environment
+from mosesplug.store.files.environment import Environment
 from mosesplug.store.maintenance import count_stored_bytes, list_faults
 from mosesplug.store.merge import (
     Reader,

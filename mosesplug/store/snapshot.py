@@ -6,7 +6,7 @@ from typing import Self
 
 from mosesplug.errors import StoreError
 from mosesplug.store.checksums import compare_record
-from mosesplug.store.environment import Environment, PinnedTransaction
+from mosesplug.store.files.environment import Environment, PinnedTransaction
 from mosesplug.store.records import KbestRecord, read_record
 from mosesplug.store.state import COMMIT, iteration_key, kbest_key
 

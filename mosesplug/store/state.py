@@ -43,7 +43,7 @@ from mosesplug.store.claims import (
     read_groups,
     read_kinds,
 )
-from mosesplug.store.environment import Environment
+from mosesplug.store.files.environment import Environment
 from mosesplug.store.records import decode_value, encode_value
 from mosesplug.store.sums import OWN, decode_sums, parse_place
 

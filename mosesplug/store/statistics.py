@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import DataError, StoreError
 from mosesplug.store.checksums import put_checksums
-from mosesplug.store.environment import Environment
+from mosesplug.store.files.environment import Environment
 from mosesplug.store.merge import Reader
 from mosesplug.store.records import report_damage
 from mosesplug.store.state import (

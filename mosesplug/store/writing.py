@@ -25,7 +25,7 @@ from mosesplug.store.checksums import (
     put_checksums,
 )
 from mosesplug.store.claims import MOST_SENTENCES
-from mosesplug.store.environment import Environment
+from mosesplug.store.files.environment import Environment
 from mosesplug.store.merge import Reader
 from mosesplug.store.records import encode_value
 from mosesplug.store.state import (

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from mosesplug.errors import StoreError
-from mosesplug.store import NBestStore, environment, maintenance, replacement
+from mosesplug.store import NBestStore, maintenance
+from mosesplug.store.files import environment, replacement
 from mosesplug.store.maintenance import compact
 from tests.store.toys import Hypothesis, ToyMetric, make_list
 from tests.waiting import LIMIT

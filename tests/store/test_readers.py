@@ -15,8 +15,9 @@ import lmdb
 import pytest
 
 from mosesplug.errors import StoreError
-from mosesplug.store import NBestStore, environment
-from tests.store.test_environment import add, in_new_process, long_lists
+from mosesplug.store import NBestStore
+from mosesplug.store.files import environment
+from tests.store.files.test_environment import add, in_new_process, long_lists
 from tests.store.test_sharing import REWRITE
 from tests.store.toys import Hypothesis, ToyMetric
 
@@ -220,7 +221,7 @@ import resource, sys
 from pathlib import Path
 from mosesplug.errors import StoreError
 from mosesplug.store import NBestStore
-from tests.store.test_environment import add, long_lists
+from tests.store.files.test_environment import add, long_lists
 with NBestStore.open(sys.argv[1], writable=True) as store:
     add(store, long_lists(10))  # compiles
 used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()

@@ -13,13 +13,13 @@ import pytest
 
 from mosesplug.errors import StoreError, StoreInUse
 from mosesplug.store import NBestStore
-from tests.store.test_environment import TRY_TO_WRITE, add, in_new_process, long_lists
+from tests.store.files.test_environment import TRY_TO_WRITE, add, in_new_process, long_lists
 from tests.store.toys import Hypothesis
 
 REWRITE = """
 import sys
 from mosesplug.store import NBestStore
-from tests.store.test_environment import add, long_lists
+from tests.store.files.test_environment import add, long_lists
 with NBestStore.open(sys.argv[1], writable=True) as store:
     for seed in range(1, 6):
         store.drop_last(1)

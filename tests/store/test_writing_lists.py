@@ -13,7 +13,7 @@ import pytest
 from formats.errors import FormatError
 from mosesplug.errors import StoreError
 from mosesplug.store import NBestStore, writing
-from mosesplug.store.environment import Environment
+from mosesplug.store.files.environment import Environment
 from tests.store.test_kill import SIGKILLED, check_finished
 from tests.store.test_kill import start as start
 from tests.store.test_raw import everything

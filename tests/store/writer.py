@@ -29,7 +29,7 @@ import numpy as np
 from formats.nbest.files import NBestList
 from mosesplug.errors import StoreError
 from mosesplug.store import NBestStore, writing
-from mosesplug.store.environment import Environment
+from mosesplug.store.files.environment import Environment
 from tests.store.toys import Hypothesis, ToyMetric, make_list
 
 N_PARTS = 8

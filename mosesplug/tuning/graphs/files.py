@@ -21,7 +21,7 @@ from formats.graphs.hypergraph_reader import HypergraphFile
 from mosesplug.errors import DataError, StoreError
 from mosesplug.metrics import Metric, PreparedReferences
 from mosesplug.store import NBestStore, fingerprint_files
-from mosesplug.store.replacement import remove_store
+from mosesplug.store.files.replacement import remove_store
 from mosesplug.tuning.events import GraphsRead, Note, Watcher
 from mosesplug.tuning.graphs.features import ConfiguredFeatures
 from mosesplug.tuning.graphs.reading import start_reading

@@ -11,7 +11,7 @@ from pathlib import Path
 from mosesplug.decoders.command import WEIGHT_FILES
 from mosesplug.errors import DataError, DecoderError, UsageError
 from mosesplug.settings.toml import SETTINGS_FILE
-from mosesplug.store.replacement import remove_discarded, remove_store
+from mosesplug.store.files.replacement import remove_discarded, remove_store
 from mosesplug.tuning.workdir.lock import lock_directory
 
 __all__ = ["Workspace"]

@@ -13,8 +13,8 @@ import pytest
 
 from mosesplug.errors import StoreError
 from mosesplug.store import NBestStore
+from mosesplug.store.files.pages import DamagedPages, Meta, MissingPages, check_pages, read_meta
 from mosesplug.store.maintenance import copy
-from mosesplug.store.pages import DamagedPages, Meta, MissingPages, check_pages, read_meta
 from tests.store.toys import Hypothesis, ToyMetric, make_list
 
 PAGE = 4096

@@ -18,16 +18,16 @@ from typing import Any, TypeVar
 import lmdb
 
 from mosesplug.errors import StoreError, StoreFull, StoreInUse
-from mosesplug.store.commits import undo_failed_commit
-from mosesplug.store.handles import (
+from mosesplug.store.files.commits import undo_failed_commit
+from mosesplug.store.files.handles import (
     Handle,
     PinnedTransaction,
     find_key,
     guard_table,
     share_handle,
 )
-from mosesplug.store.locks import BUSY, FileLock
-from mosesplug.store.opening import (
+from mosesplug.store.files.locks import BUSY, FileLock
+from mosesplug.store.files.opening import (
     DATABASES,
     MORE_FILES,
     create_data,
@@ -39,14 +39,14 @@ from mosesplug.store.opening import (
     open_files,
     reject_links,
 )
-from mosesplug.store.pages import (
+from mosesplug.store.files.pages import (
     HAS_KNOWN_LAYOUT,
     DamagedPages,
     MissingPages,
     check_pages,
     read_meta,
 )
-from mosesplug.store.replacement import keep_files, remove_drafts, replace_data
+from mosesplug.store.files.replacement import keep_files, remove_drafts, replace_data
 from mosesplug.store.sums import ComparedSums
 
 __all__ = ["Environment", "PinnedTransaction"]

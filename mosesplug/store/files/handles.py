@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.store.locks import FileLock
+from mosesplug.store.files.locks import FileLock
 
 __all__ = ["Handle", "PinnedTransaction", "find_key", "guard_table", "share_handle"]
 

@@ -8,8 +8,8 @@ import lmdb
 import pytest
 
 from mosesplug.store import NBestStore
-from mosesplug.store.commits import undo_failed_commit
-from tests.store.test_environment import add
+from mosesplug.store.files.commits import undo_failed_commit
+from tests.store.files.test_environment import add
 from tests.store.toys import Hypothesis
 
 

@@ -66,7 +66,7 @@ def in_child(action: Callable[[], object]) -> str:
 
 
 def in_new_process(code: str, *arguments: str) -> str:
-    root = Path(__file__).parent.parent.parent
+    root = Path(__file__).parents[3]
     return subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code, *arguments],
         check=True, capture_output=True, text=True, cwd=root, env={"PYTHONPATH": str(root)},

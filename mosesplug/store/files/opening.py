@@ -13,7 +13,7 @@ import lmdb
 
 from formats.text import sync_directory
 from mosesplug.errors import StoreError, StoreInUse
-from mosesplug.store.locks import find_lock
+from mosesplug.store.files.locks import find_lock
 
 __all__ = [
     "DATABASES",

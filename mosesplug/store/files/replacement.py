@@ -24,7 +24,7 @@ from pathlib import Path
 from formats.text import sync_directory
 from mosesplug.errors import StoreError, StoreInUse
 from mosesplug.scratch import ScratchDirectory
-from mosesplug.store.locks import BUSY, FileLock
+from mosesplug.store.files.locks import BUSY, FileLock
 
 __all__ = [
     "DRAFT",
