@@ -317,7 +317,10 @@ def load_state(
     names: list[str] = []
     own = _OwnSums()
     cursor = transaction.cursor(environment["iterations"])
-    cursor.set_range(iteration_key(n_known, 0))
+    if n_known:
+        cursor.set_range(iteration_key(n_known, 0))
+    else:
+        cursor.first()  # a damaged key may stand before that of the first iteration
     for key, value in cursor:
         with _report_damage(environment, "a key of its iterations"):
             iteration, part = struct.unpack_from(">IB", key)
