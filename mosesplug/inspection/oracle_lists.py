@@ -31,7 +31,7 @@ from mosesplug.metrics.protocol import needs_texts
 from mosesplug.optimizers import Progress
 from mosesplug.optimizers.problem import no_progress
 from mosesplug.settings.learning import LearningSettings
-from mosesplug.settings.lists import NO_SETTINGS, ListSettings
+from mosesplug.settings.lists import NO_SETTINGS, ListSettings, hint_at_tables
 from mosesplug.settings.scores import parse_score_sources
 from mosesplug.store import NBestStore
 from mosesplug.tuning_set import TuningSet
@@ -107,7 +107,10 @@ def open_oracle_lists(
     """
     if len(places) == 1 and Path(places[0]).is_dir():
         if (option := replace(settings, scores=(), ids=None).first_given) is not None:
-            raise UsageError(f"--{option} requires n-best lists: a store has its own features")
+            raise UsageError(
+                f"--{option} requires n-best lists: a store has its own features"
+                f"{hint_at_tables(settings)}"
+            )
         with open_as_store(choose_run(Path(places[0])), references, threads=threads) as place:
             learning = LearningSettings(
                 store=place,

@@ -22,7 +22,14 @@ from mosesplug.settings.features import (
 )
 from mosesplug.settings.scores import ScoreSource, parse_score_sources
 
-__all__ = ["NO_SETTINGS", "ListSettings", "parse_column_names", "parse_dense_names", "split_names"]
+__all__ = [
+    "NO_SETTINGS",
+    "ListSettings",
+    "hint_at_tables",
+    "parse_column_names",
+    "parse_dense_names",
+    "split_names",
+]
 
 
 @dataclass(frozen=True)
@@ -217,6 +224,13 @@ def make_list_settings(
             value = values[each.name]
             arguments[each.path[0]] = tuple(value) if each.kind == "texts" else value
     return ListSettings(**arguments)
+
+
+def hint_at_tables(settings: ListSettings) -> str:
+    """Return what to add to a refusal of ``--format``, if it names a format of tables."""
+    if settings.format not in ("json", "tsv", "csv"):
+        return ""
+    return f"; for tables in {settings.format}, give --table-format {settings.format}"
 
 
 def parse_column_names(names: str | Sequence[str] | None) -> list[str] | None:

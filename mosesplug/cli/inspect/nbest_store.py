@@ -33,6 +33,8 @@ __all__ = ["compact", "copy", "drop", "export", "import_", "verify"]
 
 _FORMATS = ("nbest", "jsonl", "tsv", "csv", "extractor", "npz", "parquet")
 _SUFFIXES = {f".{name}": name for name in _FORMATS if name not in ("nbest", "extractor")}
+_OTHER_SUFFIXES = (".json", ".npy", ".arrow", ".feather", ".xlsx", ".xml", ".yaml", ".trn", ".html")
+_OTHER_COMPRESSIONS = (".bz2", ".xz", ".zst", ".zip", ".lzma")
 _MAX_DIGITS = 9
 
 
@@ -123,12 +125,23 @@ def _find_export_format(output: Path, layout: str | None) -> str:
     """Return the format of an export, which the name of its file may say.
 
     Raises:
-        UsageError: an unknown format, or one that differs from that of the name.
+        UsageError: an unknown format, or one that differs from that of the name; the name is that
+            of a format or a compression that no export has.
     """
     if layout is not None and layout not in _FORMATS:
         raise UsageError(f"--format takes {', '.join(_FORMATS)}, not {layout!r}")
     name = output.name.removesuffix(".gz")
-    named = _SUFFIXES.get(Path(name).suffix)
+    suffix = Path(name).suffix
+    if suffix in _OTHER_COMPRESSIONS:
+        raise UsageError(
+            f"{output}: only .gz is compressed: export it so, or through a pipe (-o -)"
+        )
+    if layout is None and suffix in _OTHER_SUFFIXES:
+        known = ", ".join(_SUFFIXES)
+        raise UsageError(
+            f"{output}: no format for {suffix}: name the file {known}, or give --format"
+        )
+    named = _SUFFIXES.get(suffix)
     if named in ("npz", "parquet") and name != output.name:
         raise UsageError(f"{output}: {named} is compressed itself: leave .gz out")
     if named is not None and layout not in (None, named):

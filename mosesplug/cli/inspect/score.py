@@ -91,14 +91,14 @@ def _score(
     from mosesplug.api.scoring import score_all
     from mosesplug.cli.shared.output import print_json, print_warnings
     from mosesplug.evaluation.percent import to_percent
-    from mosesplug.settings.lists import parse_column_names, split_names
+    from mosesplug.settings.lists import hint_at_tables, parse_column_names, split_names
     from mosesplug.settings.scores import parse_score_sources
 
     settings = take_list_settings(given)
     if not nbest and (rank is not None or oracle):
         raise UsageError("--rank and --oracle require --nbest")
     if not nbest and settings.first_given is not None:
-        raise UsageError(f"--{settings.first_given} requires --nbest")
+        raise UsageError(f"--{settings.first_given} requires --nbest{hint_at_tables(settings)}")
     if nbest and errors is not None:
         raise UsageError("--errors requires a translation: rerank writes that of an n-best list")
     if rank is not None and oracle:

@@ -65,6 +65,10 @@ def test_parquet_by_name(work: Path) -> None:
     ("words", "message"),
     [
         (("-o", "x.parquet", "--format", "nbest"), "the name says parquet, but --format is nbest"),
+        (("-o", "x.json"), "no format for .json: name the file .jsonl, .tsv, .csv, .npz, .parquet"),
+        (("-o", "x.json.gz"), "no format for .json: "),
+        (("-o", "x.bz2"), "only .gz is compressed: "),
+        (("-o", "x.tsv.xz", "--format", "tsv"), "only .gz is compressed: "),
         (("-o", "x.csv", "--format", "tsv"), "the name says csv, but --format is tsv"),
         (
             (

@@ -150,7 +150,10 @@ def test_settings_of_lists_are_not_of_a_store(
     code, _, err = run(capsys, "mbr", "store", "--columns", "id,hyp")
     assert (code, "--columns requires --nbest" in err) == (2, True)
     code, _, err = run(capsys, "score", "plain", "plain", "--format", "moses")
-    assert (code, "--format requires --nbest" in err) == (2, True)
+    assert (code, "--format requires --nbest\n" in err) == (2, True)
+    for words in (("score", "plain", "plain"), ("oracle", "store")):
+        code, _, err = run(capsys, *words, "--format", "tsv")
+        assert (code, err.endswith("; for tables in tsv, give --table-format tsv\n")) == (2, True)
 
 
 def test_read_nbest_takes_the_settings(files: Path) -> None:
