@@ -13,7 +13,7 @@ from mosesplug.cli.shared.layouts import output_stream
 from mosesplug.cli.shared.output import is_terminal, print_json, progress_bar
 from mosesplug.cli.shared.parameters import Json
 from mosesplug.cli.shared.tables import format_sparkline, print_table
-from mosesplug.errors import UsageError
+from mosesplug.errors import UsageError, count_noun
 from mosesplug.escapes import mark_invalid_utf8
 
 if TYPE_CHECKING:
@@ -204,10 +204,8 @@ def _show_history(history: WeightHistory, use: SparseUse | None, top: int, json:
             }
         )
         return
-    count = len(history.iterations)
-    print(
-        f"{mark_invalid_utf8(history.source)}: weights of {count} iterations, and {history.origin}"
-    )
+    count = count_noun(len(history.iterations), "iteration")
+    print(f"{mark_invalid_utf8(history.source)}: weights of {count}, and {history.origin}")
     _print_dense(history)
     sparse, shares = history.sparse, {} if use is None else use.shares
     by_weight = sorted((n for n, w in sparse.items() if w), key=lambda name: -abs(sparse[name]))
