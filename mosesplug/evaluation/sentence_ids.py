@@ -78,6 +78,9 @@ def arrange_by_ids(
         return replace(
             unchanged, translations=texts, references=[each.without_ids for each in refs]
         )
+    if ids is None and any(run.has_texts for run in runs):
+        for each in refs:
+            _check_texts(each)
     order = refs[0].ids
     orders = [_find_rows(run, order, what) for run in runs]
     taken = [[run.texts[row] for row in rows] for run, rows in zip(runs, orders, strict=True)]
@@ -87,6 +90,20 @@ def arrange_by_ids(
         [[each.texts[row] for row in _find_rows(each, order, what)] for each in refs],
         tuple(order),
     )
+
+
+def _check_texts(reference: TextLines) -> None:
+    """Check that references of one word a line are not taken for ids without a text.
+
+    Raises:
+        DataError: nothing stands behind the first words.
+    """
+    if not reference.is_json and not any(reference.texts):
+        raise DataError(
+            f"{reference.name}:1: the line has only the word {quote(reference.ids[0])}, with which"
+            " a translation begins as with a sentence id; so do all. --no-ids takes the lines in"
+            " their order and first words as words, --ids first words as ids"
+        )
 
 
 def arrange_systems(

@@ -85,3 +85,19 @@ def test_texts_without_ids_beside_references_with_ids(lists: Path) -> None:
     assert mosesplug.score(texts, "refs", "WER", ids=False, samples=0)[0].score == 0.25
     named = [f"spk1-utt-{n} w{n} a b" for n in range(6)]
     assert mosesplug.score(named, "refs", "WER", samples=0)[0].score == 0.0
+
+
+@pytest.mark.parametrize(
+    ("words", "score"), [(("w1", "w2", "w3", "w4"), 2.0), (("yes", "no", "up", "left", "go"), 1.8)]
+)
+def test_references_of_one_word_are_not_ids_without_text(
+    words: tuple[str, ...], score: float
+) -> None:
+    longer = [f"{word} please" for word in words[::-1]]
+    with pytest.raises(DataError, match=r"has only the word .* ids=False takes the lines"):
+        mosesplug.score(longer, words, "WER", samples=0)
+    (found,) = mosesplug.score(longer, words, "WER", ids=False, samples=0)
+    assert found.score == pytest.approx(score)
+    # A recognizer that heard nothing has ids alone.
+    (found,) = mosesplug.score(words, longer, "WER", samples=0)
+    assert found.score == 1.0
