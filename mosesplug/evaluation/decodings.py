@@ -11,7 +11,6 @@ from formats.weights.any_format import read_weights
 from mosesplug.errors import DataError
 from mosesplug.evaluation.scores import Translation
 from mosesplug.store import IterationRecord, NBestStore
-from mosesplug.tuning.decode_result import decode_tuning_set
 from mosesplug.tuning.repeats.files import find_run_directories
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.iteration_files import read_decoding_weights
@@ -82,6 +81,9 @@ def _find_decoding(directory: Path, decode: bool) -> RunDecoding:
     if decode:
         if run.result is None:
             raise DataError(f"--decode: the run in {directory} has no result yet")
+        # The tuning loop, which scores of files do not need, takes a tenth of a second to import.
+        from mosesplug.tuning.decode_result import decode_tuning_set
+
         return RunDecoding(decode_tuning_set(directory, run.result))
     for iteration in range(len(run.decoded_with), 0, -1):
         found = _read_output(run, iteration)
