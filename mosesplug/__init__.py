@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from formats.errors import FormatError
     from mosesplug.api.analysis import Analysis, analyze
+    from mosesplug.api.checking import check
     from mosesplug.api.figures import report
     from mosesplug.api.fit import Fit
     from mosesplug.api.mbr import mbr
@@ -60,6 +61,7 @@ __all__ = [
     "__version__",
     "algorithms",
     "analyze",
+    "check",
     "compare",
     "cross_validate",
     "list_plugins",
@@ -96,6 +98,7 @@ _MODULES = {
     "WeightTable": "mosesplug.api.weights",
     "algorithms": "mosesplug.api.optimize",
     "analyze": "mosesplug.api.analysis",
+    "check": "mosesplug.api.checking",
     "compare": "mosesplug.api.scoring",
     "cross_validate": "mosesplug.api.optimize",
     "list_plugins": "mosesplug.api.plugins",

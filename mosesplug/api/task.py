@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -40,7 +40,7 @@ from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.lists import ListSettings
 from mosesplug.settings.scores import parse_score_sources
 
-__all__ = ["ListSource", "StrPath", "Task", "make_task"]
+__all__ = ["ListSource", "StrPath", "Task", "make_task", "take_lists"]
 
 StrPath = str | PathLike[str]
 
@@ -170,7 +170,7 @@ def make_task(
             has_bare_references=isinstance(references, Mapping),
         )
     if source == "lists":
-        given = replace(given, lists=_take_lists(lists, "lists"))
+        given = replace(given, lists=take_lists(lists, "lists"))
     elif source == "graphs" and initial is not None and settings.init is None:
         # A table, such as that of another fit, may have more features than the graphs.
         is_exact = isinstance(initial, Mapping) and not isinstance(initial, WeightTable)
@@ -330,7 +330,7 @@ def _find_held_out(settings: LearningSettings, lists: Any, references: Any) -> G
         if value:
             raise UsageError(f"heldout_lists and {name} exclude each other: use one of them")
     return GivenData(
-        heldout_lists=_take_lists(lists, "heldout_lists"),
+        heldout_lists=take_lists(lists, "heldout_lists"),
         heldout_references=(
             None
             if references is None
@@ -370,8 +370,20 @@ def _load_references(
     return lines
 
 
-def _take_lists(lists: Any, what: str) -> tuple[StrPath | NBestList, ...]:
-    """Return n-best lists, files as paths that exist."""
+def take_lists(lists: Any, what: str) -> tuple[StrPath | NBestList, ...]:
+    """Return n-best lists, files as paths that exist.
+
+    Args:
+        lists: as ``convert_lists`` returns them.
+        what: the argument, for messages.
+
+    Raises:
+        UsageError: there are none, or something else is given.
+        DataError: lists in memory have different dense features.
+        OSError: a file is missing.
+    """
+    if not isinstance(lists, NBest | str | PathLike | Iterable):
+        raise UsageError(f"{what} is a {type(lists).__name__}: give an NBest or a file, or several")
     every = [lists] if isinstance(lists, NBest | str | PathLike) else list(lists)
     if not every:
         raise UsageError(f"{what} is empty: give at least one n-best list")
@@ -408,7 +420,7 @@ def _single_list(
     dense: Sequence[str] | None,
 ) -> NBestList:
     """Return the one list that scores or statistics belong to, after all steps."""
-    found = _take_lists(lists, "lists")
+    found = take_lists(lists, "lists")
     if len(found) > 1:
         raise UsageError("scores and statistics require a single list: merge the lists before")
     settings = replace(

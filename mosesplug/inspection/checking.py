@@ -6,17 +6,16 @@ import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 
 from formats.errors import FormatError, quote
-from formats.references import read_references
-from formats.text import open_text, read_lines
+from formats.nbest.block import NBestList
+from formats.text import StrPath, open_text
 from mosesplug.errors import count_noun
 from mosesplug.learning.lists.blocks import find_dense_features
 from mosesplug.learning.lists.merging import load_lists
-from mosesplug.metrics import metric
+from mosesplug.metrics import Metric
 from mosesplug.settings.lists import NO_SETTINGS
 from mosesplug.tuning.text_signs.comparison import compare_styles, find_source_signs
 from mosesplug.tuning.text_signs.view import views_of_signatures
@@ -108,60 +107,56 @@ class _Findings:
 
 
 def check_data(
-    source: Path,
-    references: Path,
+    source: Sequence[bytes],
+    references: Sequence[Sequence[bytes]],
+    metric: Metric,
     *,
-    nbest: Sequence[Path] = (),
-    phrase_table: Path | None = None,
-    train: Path | None = None,
-    test: Path | None = None,
-    metric_name: str = "BLEU",
-    metric_settings: str = "",
+    nbest: Sequence[StrPath | NBestList] = (),
+    phrase_table: StrPath | None = None,
+    train: Sequence[bytes] | None = None,
+    test: Sequence[bytes] | None = None,
 ) -> DataCheck:
     """Check a tuning set, and what a system is tuned with.
 
     Args:
         source: the input, one sentence a line.
-        references: its translations: a file, or the prefix of several.
-        nbest: n-best lists of the source.
+        references: its translations, ``[reference][line]``.
+        metric: says how texts are read.
+        nbest: n-best lists of the source: files, or lists that have been read.
         phrase_table: a phrase table of Moses, as text.
         train: the source side of the training text.
         test: the source side of a test set.
-        metric_name, metric_settings: the metric, which says how texts are read.
 
     Raises:
-        FormatError: a file cannot be read, or has another number of lines than the source.
-        DataError, UsageError: the lists do not fit, or the metric is unknown.
+        FormatError: a file cannot be read.
+        DataError: the lists do not fit.
     """
-    lines = read_lines(source)
-    targets = read_references(references, len(lines), input_path=source)
-    scorer = metric(metric_name, metric_settings)
     found = _Findings()
-    texts = [TextSize.of_lines("source", lines)]
-    names = ["reference"] if len(targets) == 1 else [f"reference {n}" for n in range(len(targets))]
-    texts += [TextSize.of_lines(name, each) for name, each in zip(names, targets, strict=True)]
-    found.signs += find_source_signs(lines, targets)
+    texts = [TextSize.of_lines("source", source)]
+    several = len(references) > 1
+    names = [f"reference {n}" if several else "reference" for n in range(len(references))]
+    texts += [TextSize.of_lines(name, each) for name, each in zip(names, references, strict=True)]
+    found.signs += find_source_signs(source, references)
     _check_lengths(found, texts)
-    for name, each in zip(names, targets, strict=True):
-        _check_alignment(found, lines, each, name)
+    for name, each in zip(names, references, strict=True):
+        _check_alignment(found, source, each, name)
         if not nbest:  # else the lists tell more
             marks = compare_styles(
-                lines, "source sentences", each, f"{name} lines", same_language=False
+                source, "source sentences", each, f"{name} lines", same_language=False
             )
             found.signs += marks
     if nbest:
-        lists = load_lists(nbest, targets, scorer, dense=find_dense_features(nbest, NO_SETTINGS))
+        lists = load_lists(nbest, references, metric, dense=find_dense_features(nbest, NO_SETTINGS))
         found.signs += [WarningSign("texts", note) for note in lists.notes]
         _check_lists(found, lists.tuning_set)
     if phrase_table is not None:
-        _check_phrases(found, lines, targets, phrase_table)
-    views = views_of_signatures([scorer.signature()])
-    for path, what in ((train, "training text"), (test, "test set")):
-        if path is not None:
-            other = read_lines(path)
+        _check_phrases(found, source, references, phrase_table)
+    views = views_of_signatures([metric.signature()])
+    for other, what in ((train, "training text"), (test, "test set")):
+        if other is not None:
             texts.append(TextSize.of_lines(what, other))
-            _check_overlap(found, lines, other, what)
-            found.signs += compare_styles(lines, "source sentences", other, f"{what} lines", views)
+            _check_overlap(found, source, other, what)
+            found.signs += compare_styles(source, "source sentences", other, f"{what} lines", views)
     return DataCheck(tuple(texts), found.facts, tuple(found.signs))
 
 
@@ -267,7 +262,7 @@ def _check_lists(found: _Findings, lists: TuningSet) -> None:
 
 
 def _check_phrases(
-    found: _Findings, source: Sequence[bytes], references: Sequence[Sequence[bytes]], path: Path
+    found: _Findings, source: Sequence[bytes], references: Sequence[Sequence[bytes]], path: StrPath
 ) -> None:
     """Find words that the phrase table cannot translate or produce."""
     words, produced = set[bytes](), set[bytes]()
@@ -301,7 +296,7 @@ _MOST_SAMPLES = 20_000
 """Phrases whose spelling is compared; the words of all are known."""
 
 
-def _read_phrases(path: Path) -> Iterator[tuple[bytes, bytes]]:
+def _read_phrases(path: StrPath) -> Iterator[tuple[bytes, bytes]]:
     with open_text(path) as file:
         for number, line in enumerate(file, start=1):
             fields = line.split(b" ||| ")

@@ -51,6 +51,7 @@ def list_results(fit: mosesplug.Fit) -> dict[str, Any]:
         "scores": mosesplug.score(systems["base"], "dev.en", ["WER"], samples=10),
         "comparison": mosesplug.compare(systems, "dev.en", ["WER"], samples=10, trials=10),
         "analysis": mosesplug.analyze(systems, "dev.en", ["WER"]),
+        "check": mosesplug.check("dev.fr", "dev.en", nbest=LISTS),
         "run": run,
         "iterations": run.iterations,
         "hypotheses": run.hypotheses(),

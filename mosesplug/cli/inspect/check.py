@@ -14,7 +14,7 @@ from mosesplug.cli.shared.parameters import Json, MetricSettings
 from mosesplug.errors import DataError
 
 if TYPE_CHECKING:
-    from mosesplug.inspection.checking import DataCheck
+    from mosesplug.api.checking import DataReport
 
 __all__ = ["check"]
 
@@ -64,62 +64,40 @@ def check(
 
     Example: mosesplug check dev.src dev.ref --nbest run1.best100.out.gz --phrase-table phrases.gz
     """
+    from mosesplug.api.checking import check_all
     from mosesplug.cli.shared.output import print_json
-    from mosesplug.inspection.checking import check_data
+    from mosesplug.metrics import metric as find_metric
 
-    found = check_data(
+    report = check_all(
         source,
         references,
-        nbest=nbest or (),
+        nbest=nbest or None,
         phrase_table=phrase_table,
         train=train,
         test=test,
-        metric_name=metric,
-        metric_settings=metric_settings,
+        metric=find_metric(metric, metric_settings),
     )
     if json:
-        warnings = [{"name": each.name, "message": each.message} for each in found.signs]
-        texts = [asdict(each) for each in found.texts]
-        print_json({"texts": texts, "facts": dict(found.facts), "warnings": warnings})
+        warnings = [{"name": each.name, "message": each.message} for each in report.signs]
+        texts = [asdict(each) for each in report.texts]
+        print_json({"texts": texts, "facts": dict(report.facts), "warnings": warnings})
     else:
-        _print(found)
-    if strict and found.signs:
-        names = ", ".join(dict.fromkeys(each.name for each in found.signs))
+        _print(report)
+    if strict and report.signs:
+        names = ", ".join(dict.fromkeys(each.name for each in report.signs))
         raise DataError(f"--strict: {names}; see the warnings")
 
 
-def _print(found: DataCheck) -> None:
+def _print(report: DataReport) -> None:
     from mosesplug.cli.shared.layouts import Layout, current_layout
     from mosesplug.cli.shared.tables import print_table
+    from mosesplug.reporting.data_checks import NO_WARNINGS, tabulate_check
 
     is_text = current_layout() is Layout.TEXT
-    head = ("text", "lines", "words", "a line", "longest", "empty", "repeated", "distinct words")
-    print_table(
-        head,
-        (
-            (
-                text.name,
-                str(text.lines),
-                str(text.words),
-                f"{text.mean:.1f}",
-                str(text.longest),
-                str(text.empty),
-                str(text.repeated),
-                str(text.distinct),
-            )
-            for text in found.texts
-        ),
-        left=1,
-    )
-    if found.facts:
-        if is_text:
+    for place, table in enumerate(tabulate_check(report)):
+        if is_text and place:
             print()
-        facts = ((name, f"{value:.4g}") for name, value in found.facts.items())
-        print_table(("figure", "value"), facts, left=1)
-    if is_text:
-        print()
-    if found.signs:
-        rows = ((sign.name, sign.message) for sign in found.signs)
-        print_table(("warning", "message"), rows, left=2)
-    elif is_text:
-        print("no warnings")
+        head, *rows = table.rows
+        print_table(head, rows, table.left, table.last)
+    if is_text and not report.signs:
+        print(f"\n{NO_WARNINGS}")
