@@ -58,20 +58,33 @@ def list_result(
 
 
 def _scores(result: LearningResult, signature: str) -> list[Block]:
-    """Return the scores of the starting weights and of the result."""
-    start, end = (display_score(signature, x) for x in (result.start, result.solution.score))
-    if result.held_out is None or result.start_held_out is None:
-        return [f"score at the start  {start:.6f}", f"score at the end    {end:.6f}"]
-    learned, away = result.sentences
-    start_away, end_away = (
-        display_score(signature, x) for x in (result.start_held_out, result.held_out)
-    )
+    """Return the scores of the starting weights and of the result; also rates of errors.
+
+    Scripts read the score, which is larger if it is better by any metric.
+    """
+    pairs = [(result.start, result.solution.score)]
+    if result.held_out is not None and result.start_held_out is not None:
+        pairs.append((result.start_held_out, result.held_out))
+    name = signature.partition("|")[0]
+    columns = [("score", pairs)]
+    if is_error_rate(signature):
+        rates = [(1.0 - start, 1.0 - end) for start, end in pairs]
+        columns.insert(0, (name, rates))
     rows = [
-        ("", f"learned from ({learned} sentences)", f"held out ({away} sentences)"),
-        ("score at the start", f"{start:.6f}", f"{start_away:.6f}"),
-        ("score at the end", f"{end:.6f}", f"{end_away:.6f}"),
+        (f"{label} at the {when}", *(f"{pair[number]:.6f}" for pair in values))
+        for label, values in columns
+        for number, when in enumerate(("start", "end"))
     ]
-    return [TextTable(rows, left=1)]
+    blocks: list[Block]
+    if len(pairs) == 1:
+        blocks = [f"{label:18}  {value}" for label, value in rows]
+    else:
+        learned, away = result.sentences
+        head = ("", f"learned from ({learned} sentences)", f"held out ({away} sentences)")
+        blocks = [TextTable([head, *rows], left=1)]
+    if is_error_rate(signature):
+        blocks.append(f"the score is 1 - {name}: larger is better")
+    return blocks
 
 
 def _domains(scores: Sequence[DomainScore], signature: str) -> list[Block]:

@@ -217,7 +217,8 @@ def test_an_error_rate(acme: Path, data: Path, capsys: Output) -> None:
     assert "SER     1.0000" in capsys.readouterr().out
     assert run("optimize", "lists", "--refs", "ref", "--metric", "SER", "-o", "tuned") == 0
     said = capsys.readouterr().err
-    assert "score at the end    0.000000" in said
+    assert "SER at the end      0.000000\n" in said
+    assert "score at the end    1.000000\nthe score is 1 - SER: larger is better\n" in said
     assert "(an error rate: less is better)" in said
 
 
