@@ -58,9 +58,9 @@ def list_result(
 
 
 def _scores(result: LearningResult, signature: str) -> list[Block]:
-    """Return the scores of the starting weights and of the result; also rates of errors.
+    """Return the scores of the starting weights and of the result.
 
-    Scripts read the score, which is larger if it is better by any metric.
+    Of error rates, these are the rate and the score, which scripts read for any metric.
     """
     pairs = [(result.start, result.solution.score)]
     if result.held_out is not None and result.start_held_out is not None:

@@ -1,8 +1,8 @@
 """The layout of a command's tables: text, JSON, TSV, CSV, Markdown or LaTeX.
 
 A command that takes ``parameters.Json`` gets ``--format`` as well (``--table-format`` where
-``--format`` is that of n-best lists). It prints its tables by ``tables.print_table``, and
-JSON if ``json`` is set; nothing else in it depends on the layout. In TSV, CSV and LaTeX, stdout
+``--format`` is that of n-best lists; but what can only be a layout is one there, too). It prints
+its tables by ``tables.print_table``, and JSON if ``json`` is set; nothing else in it depends on the layout. In TSV, CSV and LaTeX, stdout
 holds tables only, and what the command prints besides goes to stderr.
 """
 
@@ -39,6 +39,8 @@ class Layout(StrEnum):
     LATEX = "latex"
 
 
+_LAYOUTS_ONLY = (Layout.TEXT, Layout.MARKDOWN, Layout.LATEX)
+"""Those that are no formats of n-best lists."""
 _TABLES_ONLY = (Layout.TSV, Layout.CSV, Layout.LATEX)
 
 
@@ -85,9 +87,12 @@ def add_layout(function: Callable[..., None]) -> Callable[..., None]:
     json = next((each for each in signature.parameters.values() if _is_json(each)), None)
     if json is None:
         return function
-    taken = {name for each in signature.parameters.values() for name in _list_names(each)}
+    owners = {
+        name: each.name for each in signature.parameters.values() for name in _list_names(each)
+    }
+    of_lists = owners.get(_OPTIONS[0])
     option = typer.Option(
-        *(name for name in _OPTIONS if name not in taken),
+        *(name for name in _OPTIONS if name not in owners),
         metavar="NAME",
         help=f"Format of tables: {', '.join(Layout)}.",
         show_default=False,
@@ -102,6 +107,8 @@ def add_layout(function: Callable[..., None]) -> Callable[..., None]:
 
     def command(**values: Any) -> None:
         layout = values.pop(_NAME)
+        if layout is None and of_lists is not None and _names_layout(values, of_lists):
+            layout, values[of_lists] = Layout(values[of_lists]), None
         if values[json.name] and layout not in (None, Layout.JSON):
             raise UsageError(f"--json and {option.default} {layout} exclude each other")
         if layout is Layout.JSON:
@@ -119,6 +126,16 @@ def add_layout(function: Callable[..., None]) -> Callable[..., None]:
     command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {each.name: each.annotation for each in parameters}
     return command
+
+
+def _names_layout(values: dict[str, Any], of_lists: str) -> bool:
+    """Return whether ``--format``, by name that of lists, can only be of tables.
+
+    JSON, CSV and TSV are formats of both.
+    """
+    name = values[of_lists]
+    without_lists = "nbest" in values and not values["nbest"]
+    return name in set(Layout) and (without_lists or name in _LAYOUTS_ONLY)
 
 
 def _is_json(parameter: inspect.Parameter) -> bool:

@@ -1,1 +1,1 @@
-"""The files of a store: LMDB's data file and table of readers, locks, pages, replacement."""
+"""The files of a store: opening, locks, pages, commits and replacement."""

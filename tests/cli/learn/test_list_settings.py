@@ -151,9 +151,18 @@ def test_settings_of_lists_are_not_of_a_store(
     assert (code, "--columns requires --nbest" in err) == (2, True)
     code, _, err = run(capsys, "score", "plain", "plain", "--format", "moses")
     assert (code, "--format requires --nbest\n" in err) == (2, True)
-    for words in (("score", "plain", "plain"), ("oracle", "store")):
-        code, _, err = run(capsys, *words, "--format", "tsv")
-        assert (code, err.endswith("; for tables in tsv, give --table-format tsv\n")) == (2, True)
+    code, _, err = run(capsys, "oracle", "store", "--format", "tsv")
+    assert (code, err.endswith("; for tables in tsv, give --table-format tsv\n")) == (2, True)
+
+
+@pytest.mark.parametrize("layout", ["json", "tsv", "markdown"])
+def test_a_format_without_lists_is_that_of_tables(
+    files: Path, capsys: pytest.CaptureFixture[str], layout: str
+) -> None:
+    words = ("score", "plain", "plain", "--samples", "0")
+    code, out, err = run(capsys, *words, "--format", layout)
+    assert code == 0, err
+    assert out == run(capsys, *words, "--table-format", layout)[1]
 
 
 def test_read_nbest_takes_the_settings(files: Path) -> None:

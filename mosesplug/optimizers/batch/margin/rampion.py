@@ -159,7 +159,7 @@ def rampion(
     options: RampionOptions,
     progress: Progress = no_progress,
 ) -> Solution:
-    """Tune the active weights to the least ramp loss near those that the run began with.
+    """Tune the active weights to the least ramp loss near the run's first ones.
 
     See ``problem`` for the arguments: steps start from ``initial``, the pull is towards
     ``problem.center``, or ``initial`` if there is none. Inactive weights and the scale stay as they
