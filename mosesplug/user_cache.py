@@ -20,7 +20,7 @@ _VARIABLE = "MOSESPLUG_CACHE_DIR"
 
 @dataclass(frozen=True)
 class CacheContents:
-    """What is kept of one kind.
+    """The cached files of one kind.
 
     Attributes:
         kind: what the files hold.

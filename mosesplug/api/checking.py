@@ -43,7 +43,7 @@ _COLUMNS: Mapping[str, ColumnType] = {
 
 @dataclass(frozen=True, repr=False)
 class DataReport(DataCheck, Tabular):
-    """What a check of data has found; prints as tables.
+    """The result of a check of data; it prints as tables.
 
     ``check`` returns it.
     """

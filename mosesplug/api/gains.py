@@ -1,4 +1,4 @@
-"""What learning has gained, as a sequence that prints as tables."""
+"""The gains of learning, a sequence that prints as tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COLUMNS: dict[str, ColumnType] = {
 
 
 class Gains(Sequence[Gain], Tabular):
-    """What learning has gained, on each kind of sentences.
+    """The gains of learning on each kind of sentences.
 
     Args:
         records: the gains.

@@ -1,4 +1,4 @@
-"""What the command line prints, as records of the logger ``mosesplug``.
+"""Log the lines of the command line as records of the logger ``mosesplug``.
 
 Warnings have the level ``WARNING``, which Python shows on stderr where logging is not configured,
 everything else ``INFO``. Options are spelled as keywords.
@@ -40,6 +40,9 @@ class RunLog(RunLines):
             log_warnings([self._spelled(text)])
         else:
             _log(logging.INFO, self._spelled(text))
+
+    def set_status(self, text: str) -> None:
+        """Log nothing: a status is replaced many times a second."""
 
 
 def log_lines(blocks: Iterable[Block]) -> None:

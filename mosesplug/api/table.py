@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -297,13 +298,13 @@ class Table:
         return pyarrow.RecordBatchReader.from_batches(schema, batches)
 
 
-class Tabular:
-    """What prints as a table, and converts to a data frame as its ``table`` does."""
+class Tabular(ABC):
+    """A result that prints as a table and converts to a data frame."""
 
     @property
+    @abstractmethod
     def table(self) -> Table:
         """The rows."""
-        raise NotImplementedError
 
     def to_arrow(self) -> pyarrow.Table:
         """Return a ``pyarrow.Table``; see ``Table.to_arrow``."""

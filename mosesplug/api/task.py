@@ -378,7 +378,7 @@ def take_lists(lists: Any, what: str) -> tuple[StrPath | NBestList, ...]:
         what: the argument, for messages.
 
     Raises:
-        UsageError: there are none, or something else is given.
+        UsageError: there are no references, or they have another type.
         DataError: lists in memory have different dense features.
         OSError: a file is missing.
     """

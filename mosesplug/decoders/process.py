@@ -39,7 +39,7 @@ _GRACE_SECONDS = 5.0
 _PROGRESS_SECONDS = 0.2
 _SHELLS_SIGNALS = 128
 MESSAGES = "last messages:\n"
-"""What stands in an error before the messages of a child."""
+"""The line of an error before the messages of a child process."""
 
 _LITTLE_ROOM = 1 << 16
 _TAIL_LINES, _TAIL_BYTES = 10, 4096

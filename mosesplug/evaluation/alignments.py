@@ -19,7 +19,7 @@ _ALIGNED = ("WER", "MER", "CER")
 """Metrics that count the edits of an alignment of whole sentences."""
 
 Pair = tuple[str, str]
-"""A word of the reference and one of the hypothesis; empty where there is none."""
+"""A word of the reference and one of the hypothesis; one is empty if the other has no partner."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,8 @@ class AlignedSentence:
 
     Attributes:
         sentence: its number from 0.
-        pairs: words of the reference and of the hypothesis; empty where there is none.
+        pairs: aligned words of the reference and of the hypothesis; an inserted or deleted word
+            has the empty text as its partner.
         errors: number of pairs that differ.
     """
 

@@ -42,7 +42,7 @@ class RunDecoding:
 
 @dataclass(frozen=True)
 class _Run:
-    """What is known of a run.
+    """The weights that a run decoded with, and its result.
 
     Attributes:
         workspace: its files.

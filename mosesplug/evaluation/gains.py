@@ -84,7 +84,7 @@ class MetricGain:
 
 @dataclass(frozen=True)
 class Gain:
-    """What learning has gained on some sentences.
+    """The gain of learning on some sentences.
 
     Attributes:
         data: which sentences.

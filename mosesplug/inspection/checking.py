@@ -22,7 +22,7 @@ from mosesplug.tuning.text_signs.view import views_of_signatures
 from mosesplug.tuning.warning_signs import WarningSign, find_list_signs
 from mosesplug.tuning_set import TuningSet
 
-__all__ = ["DataCheck", "TextSize", "check_data"]
+__all__ = ["DataCheck", "TextStatistics", "check_data"]
 
 _LONG = 100
 """Words of a sentence that is long: decoding takes long, and the metric sees little of it."""
@@ -42,7 +42,7 @@ _SHOWN = 5
 
 
 @dataclass(frozen=True)
-class TextSize:
+class TextStatistics:
     """The size of one text.
 
     Attributes:
@@ -65,7 +65,7 @@ class TextSize:
     distinct: int
 
     @classmethod
-    def of_lines(cls, name: str, lines: Sequence[bytes]) -> TextSize:
+    def of_lines(cls, name: str, lines: Sequence[bytes]) -> TextStatistics:
         """Count the words of lines."""
         split = [line.split() for line in lines]
         counts = [len(words) for words in split]
@@ -84,7 +84,7 @@ class TextSize:
 
 @dataclass(frozen=True)
 class DataCheck:
-    """What a person should know of data before tuning.
+    """Facts and warnings about data before tuning.
 
     Attributes:
         texts: the size of each text.
@@ -92,7 +92,7 @@ class DataCheck:
         signs: what should be mended or known, the most important first.
     """
 
-    texts: tuple[TextSize, ...]
+    texts: tuple[TextStatistics, ...]
     facts: Mapping[str, float]
     signs: tuple[WarningSign, ...]
 
@@ -132,10 +132,11 @@ def check_data(
         DataError: the lists do not fit.
     """
     found = _Findings()
-    texts = [TextSize.of_lines("source", source)]
+    texts = [TextStatistics.of_lines("source", source)]
     several = len(references) > 1
     names = [f"reference {n}" if several else "reference" for n in range(len(references))]
-    texts += [TextSize.of_lines(name, each) for name, each in zip(names, references, strict=True)]
+    named = zip(names, references, strict=True)
+    texts += [TextStatistics.of_lines(name, lines) for name, lines in named]
     found.signs += find_source_signs(source, references)
     _check_lengths(found, texts)
     for name, each in zip(names, references, strict=True):
@@ -154,13 +155,13 @@ def check_data(
     views = views_of_signatures([metric.signature()])
     for other, what in ((train, "training text"), (test, "test set")):
         if other is not None:
-            texts.append(TextSize.of_lines(what, other))
+            texts.append(TextStatistics.of_lines(what, other))
             _check_overlap(found, source, other, what)
             found.signs += compare_styles(source, "source sentences", other, f"{what} lines", views)
     return DataCheck(tuple(texts), found.facts, tuple(found.signs))
 
 
-def _check_lengths(found: _Findings, texts: Sequence[TextSize]) -> None:
+def _check_lengths(found: _Findings, texts: Sequence[TextStatistics]) -> None:
     source = texts[0]
     if source.lines < _FEWEST_SENTENCES:
         found.warn(

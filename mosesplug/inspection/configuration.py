@@ -35,7 +35,7 @@ _SELECTED = {
     "best-heldout": "those with the best score of the held-out text",
     "last": "the last ones",
 }
-"""What the values of ``--select`` choose."""
+"""Descriptions of the values of ``--select``."""
 
 _SCORED_ON = {
     "decoded": "decoded",

@@ -37,7 +37,7 @@ _SEED = 1
 
 @dataclass(frozen=True)
 class FeatureImportance:
-    """How much one feature matters.
+    """The importance of one feature.
 
     Attributes:
         feature: its name, printable; or how many sparse features are meant.

@@ -154,7 +154,7 @@ def choose_run(path: Path) -> Path:
     """Return the directory of a single run; note which of several it is.
 
     Raises:
-        UsageError: none of several runs is the result.
+        UsageError: the directory holds several runs, and no single one is the result.
     """
     run = find_run(path)
     if run != path:
@@ -178,7 +178,7 @@ def open_run(
 
     Raises:
         StoreError: there is no store, or it cannot be read.
-        UsageError: none of several runs is the result.
+        UsageError: the directory holds several runs, and no single one is the result.
         DataError: it has no finished iteration, or no hypotheses, or ``summary.json`` beside it is
             damaged.
     """

@@ -1,4 +1,4 @@
-"""Notice that weights name none of the sparse features that they are to score."""
+"""Warn of lists whose sparse features have no weight."""
 
 from __future__ import annotations
 

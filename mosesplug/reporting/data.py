@@ -55,7 +55,7 @@ class IterationFacts:
 
 @dataclass(frozen=True)
 class OutcomeFacts:
-    """How a run went.
+    """The outcome of a run.
 
     Attributes:
         algorithm: its name.

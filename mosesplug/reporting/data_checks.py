@@ -1,4 +1,4 @@
-"""What a check of data has found, as tables."""
+"""Show the result of a check of data as tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["NO_WARNINGS", "tabulate_check"]
 _HEAD = ("text", "lines", "words", "a line", "longest", "empty", "repeated", "distinct words")
 
 NO_WARNINGS = "no warnings"
-"""What is said in the place of the table of warnings."""
+"""The text that replaces an empty table of warnings."""
 
 
 def tabulate_check(check: DataCheck) -> list[TextTable]:

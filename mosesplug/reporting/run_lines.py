@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import threading
 import time
+from abc import ABC, abstractmethod
 
 from mosesplug.reporting.tables import format_change
 from mosesplug.reporting.time_left import RunClock, format_left
@@ -40,7 +41,7 @@ _PHASES = {
 }
 
 
-class RunLines:
+class RunLines(ABC):
     """Turns the events of a run into lines; can be called from any thread.
 
     Args:
@@ -62,10 +63,11 @@ class RunLines:
         self._last_step = time.monotonic()
         self._clock = RunClock(most_iterations)
 
+    @abstractmethod
     def write_line(self, text: str, *, is_warning: bool = False) -> None:
         """Write a line."""
-        raise NotImplementedError
 
+    @abstractmethod
     def set_status(self, text: str) -> None:
         """Show what the run is doing, in the place of what it did before."""
 

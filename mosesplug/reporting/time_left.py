@@ -1,4 +1,4 @@
-"""How long a run may still take."""
+"""Estimate the time that a run may still take."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ _CHECKSUM = struct.Struct("<Q")  # of 64 bits, so that the arrays are aligned
 _ENTRY_BYTES = 12
 
 
-class Run(NamedTuple):
+class HashRun(NamedTuple):
     """A range of iterations.
 
     Attributes:
@@ -62,11 +62,13 @@ class Run(NamedTuple):
         return range(self.number * size + 1, (self.number + 1) * size + 1)
 
     @property
-    def halves(self) -> tuple[Run, ...]:
+    def halves(self) -> tuple[HashRun, ...]:
         """The runs of the next lower level that it is merged of."""
         if not self.level:
             return ()
-        return Run(self.level - 1, 2 * self.number), Run(self.level - 1, 2 * self.number + 1)
+        return HashRun(self.level - 1, 2 * self.number), HashRun(
+            self.level - 1, 2 * self.number + 1
+        )
 
 
 @dataclass
@@ -80,7 +82,7 @@ class HashIndex:
     """
 
     database: Any = None
-    runs: tuple[Run, ...] = ()
+    runs: tuple[HashRun, ...] = ()
     checked: set[bytes] = field(default_factory=set)
 
     def select(
@@ -110,7 +112,7 @@ class HashIndex:
         return [*sorted(set(found)), *range(begin, end)]
 
     def _read(
-        self, transaction: Any, run: Run, sentence: int
+        self, transaction: Any, run: HashRun, sentence: int
     ) -> tuple[NDArray[np.uint64], NDArray[np.int32]] | None:
         """Return sorted hashes and their iterations, or None if they are damaged."""
         key = _key(*run, sentence)
@@ -166,18 +168,18 @@ def prepare_index(
     return replace(new, checked={key for key in new.checked if key[:5] in prefixes})
 
 
-def _divide(units: int) -> tuple[Run, ...]:
+def _divide(units: int) -> tuple[HashRun, ...]:
     """Return the longest runs of so many units of iterations, in order."""
     runs = []
     begin = 0
     for level in reversed(range(units.bit_length())):
         if units >> level & 1:
-            runs.append(Run(level, begin >> level))
+            runs.append(HashRun(level, begin >> level))
             begin += 1 << level
     return tuple(runs)
 
 
-def _list_runs(transaction: Any, database: Any) -> list[Run]:
+def _list_runs(transaction: Any, database: Any) -> list[HashRun]:
     """Return the runs that were written as a whole."""
     found = []
     cursor = transaction.cursor(database)
@@ -185,14 +187,14 @@ def _list_runs(transaction: Any, database: Any) -> list[Run]:
     while is_there:
         level, number, _ = struct.unpack(">BII", cursor.key())
         if transaction.get(_key(level, number, _MARK), db=database) is not None:
-            found.append(Run(level, number))
+            found.append(HashRun(level, number))
         is_there = cursor.set_range(_key(level, number, _MARK)) and (
             bytes(cursor.key()) != _key(level, number, _MARK) or cursor.next()
         )
     return found
 
 
-def _fingerprint(transaction: Any, environment: Environment, run: Run) -> bytes:
+def _fingerprint(transaction: Any, environment: Environment, run: HashRun) -> bytes:
     """Return a checksum of the newest iteration of a run; empty if it is not finished."""
     newest, checksum = run.iterations[-1], 0
     for part in (COMMIT, RECORD):
@@ -203,13 +205,17 @@ def _fingerprint(transaction: Any, environment: Environment, run: Run) -> bytes:
     return _CHECKSUM.pack(checksum)
 
 
-def _is_current(transaction: Any, environment: Environment, database: Any, run: Run) -> bool:
+def _is_current(transaction: Any, environment: Environment, database: Any, run: HashRun) -> bool:
     stored = bytes(transaction.get(_key(*run, _MARK), db=database))
     return stored == _fingerprint(transaction, environment, run)
 
 
 def _write_run(
-    environment: Environment, index: HashIndex, run: Run, valid: frozenset[Run], n_sentences: int
+    environment: Environment,
+    index: HashIndex,
+    run: HashRun,
+    valid: frozenset[HashRun],
+    n_sentences: int,
 ) -> None:
     database = index.database
     prefix = _key(*run, 0)[:5]
@@ -243,8 +249,8 @@ def _pieces(
     transaction: Any,
     reader: Reader,
     index: HashIndex,
-    run: Run,
-    valid: frozenset[Run],
+    run: HashRun,
+    valid: frozenset[HashRun],
     sentence: int,
 ) -> Iterator[Piece]:
     """Yield the hashes of a sentence, from shorter runs or from records."""
@@ -269,7 +275,7 @@ def _merge(pieces: list[Piece]) -> bytes:
     return _CHECKSUM.pack(zlib.crc32(data)) + data
 
 
-def _delete_others(transaction: Any, database: Any, kept: frozenset[Run]) -> None:
+def _delete_others(transaction: Any, database: Any, kept: frozenset[HashRun]) -> None:
     for run in _list_runs(transaction, database):
         if run not in kept:
             delete_prefix(transaction, database, _key(*run, 0)[:5])

@@ -66,7 +66,7 @@ def _find_features(fields: Sequence[bytes], place: Place) -> int:
 
 
 def _check_skipped(field: bytes, place: Place) -> None:
-    """Check that a field between text and features is none of a text with bars."""
+    """Reject a field between text and features that belongs to a text with bars."""
     tokens = field.split()
     if not (is_alignment(tokens) or tokens[0].startswith(_WORD_SCORES)):
         raise place.error(

@@ -211,12 +211,12 @@ def _print_json(
 
 def _print_analysis(analysis: SystemAnalysis) -> None:
     from mosesplug.cli.inspect import compare_analysis
-    from mosesplug.cli.shared.layouts import Layout, current_layout
+    from mosesplug.cli.shared.layouts import TableLayout, current_layout
 
     match current_layout():
-        case Layout.MARKDOWN:
+        case TableLayout.MARKDOWN:
             compare_analysis.print_markdown(analysis)
-        case Layout.LATEX:
+        case TableLayout.LATEX:
             compare_analysis.print_latex(analysis)
         case _:
             compare_analysis.print_analysis(analysis)
@@ -224,7 +224,7 @@ def _print_analysis(analysis: SystemAnalysis) -> None:
 
 def _print(scores: Sequence[SystemScore]) -> None:
     """Print the table, then the signatures."""
-    from mosesplug.cli.shared.layouts import Layout, current_layout, output_stream
+    from mosesplug.cli.shared.layouts import TableLayout, current_layout, output_stream
     from mosesplug.cli.shared.tables import print_table
     from mosesplug.reporting.analysis_tables import tabulate_systems
 
@@ -232,11 +232,11 @@ def _print(scores: Sequence[SystemScore]) -> None:
     signatures = dict.fromkeys(score.signature for score in scores)
     print_table(head, rows, left=2)
     match current_layout():
-        case Layout.MARKDOWN:
+        case TableLayout.MARKDOWN:
             lines = [f"`{each}`" for each in signatures]
-        case Layout.LATEX:
+        case TableLayout.LATEX:
             lines = [f"% {each}" for each in signatures]
         case _:
             lines = ["", *signatures]
-    stream = output_stream() if current_layout() is Layout.LATEX else None
+    stream = output_stream() if current_layout() is TableLayout.LATEX else None
     print("\n".join(lines), file=stream)

@@ -229,7 +229,7 @@ def verify(store: Store, json: Json = False, quiet: Quiet = False) -> None:
 
     Example: mosesplug nbest verify tuning
     """
-    from mosesplug.cli.shared.layouts import Layout, current_layout
+    from mosesplug.cli.shared.layouts import TableLayout, current_layout
     from mosesplug.cli.shared.output import print_json, progress_bar
     from mosesplug.cli.shared.tables import print_table
     from mosesplug.inspection.maintenance import Verification, verify_store
@@ -241,7 +241,7 @@ def verify(store: Store, json: Json = False, quiet: Quiet = False) -> None:
             progress(state.done, state.total, "sentences")
     if json:
         print_json([asdict(fault) for fault in state.faults])
-    elif current_layout() is Layout.TEXT:
+    elif current_layout() is TableLayout.TEXT:
         for fault in state.faults:
             where = "" if fault.sentence is None else f", sentence {fault.sentence}"
             print(f"iteration {fault.iteration}{where}: {fault.fault}")

@@ -145,7 +145,7 @@ def grep(
 
     Example: mosesplug nbest grep tuning 'house|home' --in hypothesis
     """
-    from mosesplug.cli.shared.layouts import Layout, current_layout
+    from mosesplug.cli.shared.layouts import TableLayout, current_layout
     from mosesplug.cli.shared.output import print_json
     from mosesplug.cli.shared.tables import print_lines, print_table
     from mosesplug.inspection.run import open_run
@@ -167,7 +167,7 @@ def grep(
             row = (sentence, hit.field, str(hit.number), hit.text)
             if json:
                 hits.append(asdict(hit))
-            elif current_layout() is Layout.TEXT:
+            elif current_layout() is TableLayout.TEXT:
                 print_lines([row])
             else:
                 rows.append(row)

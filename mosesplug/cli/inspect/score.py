@@ -156,7 +156,7 @@ def _record(score: MetricScore, sentences: bool) -> dict[str, Any]:
 
 def _print(scores: Sequence[MetricScore], sentences: bool) -> None:
     from mosesplug.cli.shared.edits import print_edits
-    from mosesplug.cli.shared.layouts import Layout, current_layout
+    from mosesplug.cli.shared.layouts import TableLayout, current_layout
     from mosesplug.cli.shared.tables import format_score, print_lines, print_table
 
     if sentences:
@@ -167,7 +167,7 @@ def _print(scores: Sequence[MetricScore], sentences: bool) -> None:
             (name, *map(format_score, values))
             for name, values in zip(ids, rows_of_scores, strict=True)
         ]
-        if current_layout() is Layout.TEXT:
+        if current_layout() is TableLayout.TEXT:
             print_lines([head, *of_sentences])
             print()
         else:

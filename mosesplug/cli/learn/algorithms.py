@@ -46,7 +46,7 @@ def list_algorithms(
     Examples: mosesplug algorithms; mosesplug algorithms --all; mosesplug algorithms mira
     """
     # Loaded here, since --help needs none of it.
-    from mosesplug.cli.shared.layouts import Layout, current_layout
+    from mosesplug.cli.shared.layouts import TableLayout, current_layout
     from mosesplug.optimizers import algorithm, algorithms
 
     if name is None:
@@ -55,7 +55,7 @@ def list_algorithms(
             print_json([_describe(each) for each in known.values()])
         elif not every:
             _print_recommended(len(known))
-        elif current_layout() is Layout.TEXT:
+        elif current_layout() is TableLayout.TEXT:
             print("\n".join(_table(list(known.values()))))
         else:
             _print_all(known.values())

@@ -219,10 +219,10 @@ class _Table:
             print_table(head, [[*row, *[""] * (len(head) - len(row))] for row in rows], left=1)
 
     def _add(self, cells: Sequence[str]) -> None:
-        from mosesplug.cli.shared.layouts import Layout, current_layout
+        from mosesplug.cli.shared.layouts import TableLayout, current_layout
         from mosesplug.reporting.tables import format_row
 
-        if current_layout() is not Layout.TEXT:
+        if current_layout() is not TableLayout.TEXT:
             self._rows.append(cells)
             return
         widths = [self._width, *[_WIDTH] * (len(cells) - 1)]

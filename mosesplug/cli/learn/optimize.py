@@ -14,7 +14,7 @@ import typer
 from mosesplug.cli.learn.setting_flags import SettingFlagsCommand
 from mosesplug.cli.shared.completion import complete_weight_formats
 from mosesplug.cli.shared.inputs import OUTPUT
-from mosesplug.cli.shared.layouts import Layout, current_layout
+from mosesplug.cli.shared.layouts import TableLayout, current_layout
 from mosesplug.cli.shared.output import (
     check_output,
     check_two_outputs,
@@ -99,7 +99,7 @@ def _optimize(
     settings = make_learning_settings(values)
     if settings.domains is not None and output is None:
         raise UsageError("--domains writes a file of weights for each domain: give --output FILE")
-    if output is None and current_layout() not in (Layout.TEXT, Layout.JSON):
+    if output is None and current_layout() not in (TableLayout.TEXT, TableLayout.JSON):
         raise UsageError(
             f"the tables in {current_layout()} and the weights would both go to stdout: give"
             " --output FILE for the weights"

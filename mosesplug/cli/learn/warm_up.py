@@ -47,7 +47,7 @@ def warm_up(
 
     from mosesplug.api.warming import ALGORITHMS
     from mosesplug.api.warming import warm_up as compile_kernels
-    from mosesplug.cli.shared.layouts import Layout, current_layout
+    from mosesplug.cli.shared.layouts import TableLayout, current_layout
     from mosesplug.cli.shared.output import print_json
     from mosesplug.cli.shared.tables import print_table
 
@@ -55,7 +55,7 @@ def warm_up(
     if json:
         print_json([asdict(each) for each in done])
         return
-    if current_layout() is not Layout.TEXT:
+    if current_layout() is not TableLayout.TEXT:
         rows = [(each.task, str(each.kernels), f"{each.seconds:.1f}") for each in done]
         print_table(("command", "kernels compiled", "seconds"), rows, left=1)
         return

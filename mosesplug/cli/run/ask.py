@@ -104,7 +104,7 @@ def tell(
             "--iteration",
             metavar="N",
             min=1,
-            help="Fail unless the open request is this one; accept lists told before.",
+            help="The open request's iteration; accepts repeated lists, too.",
         ),
     ] = None,
     quiet: _Quiet = False,

@@ -130,7 +130,7 @@ _BY_NAME: dict[str, Complete] = {
 
 
 def find_completion(setting: Setting) -> Complete | None:
-    """Return what offers the values of a setting; None if there are none to offer."""
+    """Return a function that completes the values of a setting, or None."""
     if setting.choices:
         return offer(setting.choices)
     return _BY_NAME.get(setting.name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mosesplug.cli.shared.layouts import Layout, current_layout
+from mosesplug.cli.shared.layouts import TableLayout, current_layout
 from mosesplug.cli.shared.tables import print_table
 from mosesplug.errors import count_noun
 from mosesplug.escapes import escape_controls
@@ -30,7 +30,7 @@ def print_edits(
     """
     if not edits:
         return
-    is_text = current_layout() is Layout.TEXT
+    is_text = current_layout() is TableLayout.TEXT
     if is_text:
         print()
     rows = [

@@ -26,10 +26,10 @@ from mosesplug.cli.shared.completion import offer
 from mosesplug.cli.shared.parameters import Json
 from mosesplug.errors import UsageError
 
-__all__ = ["Layout", "add_layout", "begin_table", "current_layout", "output_stream"]
+__all__ = ["TableLayout", "add_layout", "begin_table", "current_layout", "output_stream"]
 
 
-class Layout(StrEnum):
+class TableLayout(StrEnum):
     """The layout of tables."""
 
     TEXT = "text"
@@ -40,16 +40,16 @@ class Layout(StrEnum):
     LATEX = "latex"
 
 
-_LAYOUTS_ONLY = (Layout.TEXT, Layout.MARKDOWN, Layout.LATEX)
-"""Those that are no formats of n-best lists."""
-_TABLES_ONLY = (Layout.TSV, Layout.CSV, Layout.LATEX)
+_LAYOUTS_ONLY = (TableLayout.TEXT, TableLayout.MARKDOWN, TableLayout.LATEX)
+"""Layouts that are not formats of n-best lists."""
+_TABLES_ONLY = (TableLayout.TSV, TableLayout.CSV, TableLayout.LATEX)
 
 
 @dataclass
 class _Printing:
-    """How tables are printed, where to, and how many there are so far."""
+    """The layout of tables, their stream, and the number of tables so far."""
 
-    layout: Layout
+    layout: TableLayout
     stream: TextIO
     tables: int = 0
 
@@ -61,10 +61,10 @@ _NAME = "table_format"
 _OPTIONS = ("--format", "--table-format")
 
 
-def current_layout() -> Layout:
+def current_layout() -> TableLayout:
     """Return the layout that the running command was asked for."""
     printing = _PRINTING.get()
-    return Layout.TEXT if printing is None else printing.layout
+    return TableLayout.TEXT if printing is None else printing.layout
 
 
 def output_stream() -> TextIO:
@@ -95,26 +95,26 @@ def add_layout(function: Callable[..., None]) -> Callable[..., None]:
     option = typer.Option(
         *(name for name in _OPTIONS if name not in owners),
         metavar="NAME",
-        help=f"Format of tables: {', '.join(Layout)}.",
+        help=f"Format of tables: {', '.join(TableLayout)}.",
         show_default=False,
-        autocompletion=offer(Layout),
+        autocompletion=offer(TableLayout),
     )
     parameter = inspect.Parameter(
         _NAME,
         inspect.Parameter.KEYWORD_ONLY,
         default=None,
-        annotation=Annotated[Layout | None, option],
+        annotation=Annotated[TableLayout | None, option],
     )
 
     def command(**values: Any) -> None:
         layout = values.pop(_NAME)
         if layout is None and of_lists is not None and _names_layout(values, of_lists):
-            layout, values[of_lists] = Layout(values[of_lists]), None
-        if values[json.name] and layout not in (None, Layout.JSON):
+            layout, values[of_lists] = TableLayout(values[of_lists]), None
+        if values[json.name] and layout not in (None, TableLayout.JSON):
             raise UsageError(f"--json and {option.default} {layout} exclude each other")
-        if layout is Layout.JSON:
+        if layout is TableLayout.JSON:
             values[json.name] = True
-        with _printing(layout or Layout.TEXT):
+        with _printing(layout or TableLayout.TEXT):
             function(**values)
 
     parameters = [
@@ -136,7 +136,7 @@ def _names_layout(values: dict[str, Any], of_lists: str) -> bool:
     """
     name = values[of_lists]
     without_lists = "nbest" in values and not values["nbest"]
-    return name in set(Layout) and (without_lists or name in _LAYOUTS_ONLY)
+    return name in set(TableLayout) and (without_lists or name in _LAYOUTS_ONLY)
 
 
 def _is_json(parameter: inspect.Parameter) -> bool:
@@ -153,7 +153,7 @@ def _list_names(parameter: inspect.Parameter) -> list[str]:
 
 
 @contextlib.contextmanager
-def _printing(layout: Layout) -> Iterator[None]:
+def _printing(layout: TableLayout) -> Iterator[None]:
     stream = sys.stdout
     token = _PRINTING.set(_Printing(layout, stream))
     notes = cast("TextIO", _Notes()) if layout in _TABLES_ONLY else stream
@@ -165,7 +165,7 @@ def _printing(layout: Layout) -> Iterator[None]:
 
 
 class _Notes(io.TextIOBase):
-    """What is printed beside tables: to stderr, without blank lines."""
+    """A stream that writes text beside tables to stderr, without blank lines."""
 
     def write(self, text: str) -> int:
         if text.strip():

@@ -15,7 +15,7 @@ from typing import Any, TextIO
 
 from formats.text import atomic_write, write_atomic
 from mosesplug.cli.shared.compiling import COMPILING_ONCE, watch_compiling
-from mosesplug.cli.shared.layouts import Layout, current_layout, output_stream
+from mosesplug.cli.shared.layouts import TableLayout, current_layout, output_stream
 from mosesplug.cli.shared.streams import control_stream
 from mosesplug.errors import UsageError
 from mosesplug.escapes import escape_controls, escape_json, mark_invalid_utf8
@@ -35,7 +35,7 @@ __all__ = [
 
 def is_terminal() -> bool:
     """Return whether text goes to a terminal."""
-    return current_layout() is Layout.TEXT and output_stream().isatty()
+    return current_layout() is TableLayout.TEXT and output_stream().isatty()
 
 
 def check_output(path: Path | None, option: str = "--output", inputs: Iterable[Path] = ()) -> None:

@@ -26,7 +26,7 @@ STDOUT = "stdout"
 """The file name in errors of stdout."""
 
 _MODES = (os.O_WRONLY, os.O_RDONLY, os.O_WRONLY)
-"""How closed descriptors 0, 1 and 2 are opened: reading and output fail, messages are dropped."""
+"""Modes that replace closed descriptors 0, 1 and 2: input and output fail, messages are dropped."""
 
 
 class _ShownText:

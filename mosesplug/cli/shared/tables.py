@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from mosesplug.cli.shared.drawing import Cell, draw_table
-from mosesplug.cli.shared.layouts import Layout, begin_table, current_layout, output_stream
+from mosesplug.cli.shared.layouts import TableLayout, begin_table, current_layout, output_stream
 from mosesplug.cli.shared.streams import control_stream
 from mosesplug.escapes import escape_controls
 from mosesplug.reporting.tables import (
@@ -61,20 +61,20 @@ def print_table(
     """
     layout, output = current_layout(), output_stream()
     rows = [tuple(row) for row in rows]
-    if layout in (Layout.TEXT, Layout.JSON):
+    if layout in (TableLayout.TEXT, TableLayout.JSON):
         _print_text(head, rows, left, last, stream or output)
         return
     plain = [tuple(map(_plain, row)) for row in rows]
     match layout:
-        case Layout.TSV:
+        case TableLayout.TSV:
             lines = ["\t".join(map(escape_controls, row)) for row in (head, *plain)]
-        case Layout.CSV:
+        case TableLayout.CSV:
             lines = _format_csv([head, *plain])
-        case Layout.LATEX:
+        case TableLayout.LATEX:
             lines = format_latex(head, plain, left)
         case _:
             lines = ["", *format_markdown(head, plain, left), ""]
-    if begin_table() and layout is not Layout.MARKDOWN:
+    if begin_table() and layout is not TableLayout.MARKDOWN:
         print(file=output)
     print("\n".join(lines), file=output)
 

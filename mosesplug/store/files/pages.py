@@ -85,7 +85,7 @@ class _Tree(NamedTuple):
 
 
 class Meta(NamedTuple):
-    """What a meta page holds."""
+    """The content of a meta page."""
 
     page_size: int
     free: _Tree

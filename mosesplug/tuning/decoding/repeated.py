@@ -1,4 +1,4 @@
-"""Recognize n-best lists that were told before, as answers to a later request."""
+"""Recognize n-best lists of earlier iterations that answer a later request."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def reject_repeated_lists(
     if candidates and read:
         due = len(store.iterations()) + 1
         raise UsageError(
-            f"{what} has the lists of iteration {candidates[-1]}, which were told before, but the"
-            f" open request is of iteration {due}. Tell the lists that were decoded with its"
+            f"{what} has the lists of iteration {candidates[-1]}, which are stored already, but"
+            f" the open request is of iteration {due}. Tell the lists that were decoded with its"
             f" weights; if they are the same, name the iteration (--iteration {due})"
         )
     return itertools.chain(read, iterator)

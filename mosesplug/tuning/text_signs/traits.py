@@ -1,4 +1,4 @@
-"""What lines of one text may have and lines of another text may lack.
+"""Traits that lines of one text may have and lines of another text may lack.
 
 A trait makes the words of a line unlike those of a line without it. The remedies are commands that
 take it away from text and from n-best lists alike.

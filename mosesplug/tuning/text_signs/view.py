@@ -1,4 +1,4 @@
-"""What a metric sees of a text, which follows from its signature."""
+"""The view that a metric has of a text, by its signature."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mosesplug.metrics.tokenizers import TOKENIZERS, tokenize_lines, tokenizer_o
 __all__ = ["LITERAL", "Blanks", "TextView", "views_of_signatures"]
 
 Blanks = Literal["ascii", "unicode", "ignored"]
-"""Which characters separate words: the ASCII blank, all blanks of Unicode, or none at all."""
+"""Characters that separate words: the ASCII blank, all blanks of Unicode, or no character."""
 
 _SPLIT_AT_UNICODE = "TER-SACREBLEU"
 """The metric without a tokenizer that splits at all blanks of Unicode."""
@@ -20,7 +20,7 @@ _SPLIT_AT_UNICODE = "TER-SACREBLEU"
 
 @dataclass(frozen=True)
 class TextView:
-    """What a metric sees of a text.
+    """The view that a metric has of a text.
 
     Attributes:
         tokenizer: one of ``metrics.tokenizers.TOKENIZERS``.

@@ -110,7 +110,7 @@ def test_an_old_list(packed: bool, capsys: pytest.CaptureFixture[str]) -> None:
     old = "nbest.gz" if packed else "nbest"
     code, out, err = run(["tell", "asked", old], capsys)
     assert (code, out) == (2, "")
-    assert f"{old} has the lists of iteration 1, which were told before" in err
+    assert f"{old} has the lists of iteration 1, which are stored already" in err
     assert "the open request is of iteration 2" in err
     if packed:  # one word differs
         lines = Path("nbest").read_text().splitlines(keepends=True)
