@@ -55,7 +55,7 @@ def open_parsed_graphs() -> ParsedGraphs:
 
 
 def list_cache() -> list[CacheContents]:
-    """Return what is kept, kind by kind."""
+    """Return the cached files, kind by kind."""
     graphs = open_parsed_graphs()
     if graphs.directory is None:
         return []

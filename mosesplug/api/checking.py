@@ -138,7 +138,7 @@ def check_all(
     test: Texts | None,
     metric: str | Metric,
 ) -> DataReport:
-    """Return what is found in data.
+    """Return facts and warnings about data.
 
     Arguments and errors are as for ``check``; messages have options.
     """

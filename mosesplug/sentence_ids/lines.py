@@ -1,7 +1,7 @@
-"""The lines of a text, and what they are if they begin with sentence ids.
+"""Split the lines of a text into sentence ids and texts.
 
-Such a line is ``id text`` as in Kaldi's ``text`` files, ``id<TAB>text``, or a JSON object with an
-id, as ``{"id": ..., "text": ...}``.
+A line with an id is ``id text`` as in Kaldi's ``text`` files, ``id<TAB>text``, or a JSON object
+with an id, such as ``{"id": ..., "text": ...}``.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ _ID_FORM = re.compile(r"\d|\S[-_./:]\S")
 
 @dataclass(frozen=True)
 class TextLines:
-    """The lines of a text, and what they are if they begin with ids.
+    """The lines of a text, split into sentence ids and texts.
 
     Attributes:
-        name: what messages call the text, as its file.
+        name: the name of the text in messages, such as its file.
         lines: the lines as they are.
-        ids: what each line begins with: the first word, or the id of the JSON object; empty for an
-            object without one.
-        texts: what stands behind it, or the text of the object.
+        ids: the first word of each line, or the id of its JSON object; empty for an object
+            without an id.
+        texts: the text behind the first word, or the text of the JSON object.
         is_json: whether all lines are JSON objects with a text.
     """
 
@@ -78,7 +78,7 @@ class TextLines:
             keys: the keys of the text in JSON objects, the first that an object has.
 
         Raises:
-            DataError: the first line is a JSON object, and some line is none with a text.
+            DataError: the first line is a JSON object, and another line is not one with a text.
         """
         if lines and _parse_object(lines[0]):
             pairs = [
@@ -107,7 +107,7 @@ class TextLines:
 
     @cached_property
     def is_distinct(self) -> bool:
-        """Whether every line begins with something, and no two lines with the same."""
+        """Whether all first words exist and are distinct."""
         return bool(self.ids) and "" not in self.known and len(self.known) == len(self.ids)
 
     @cached_property
@@ -140,12 +140,12 @@ class TextLines:
         return split_words(self.texts[:_SAMPLE])
 
     def stands_in(self, words: Iterable[str]) -> bool:
-        """Return whether most ids are among the words of other texts, as words are."""
+        """Return whether most ids are among the words of other texts."""
         return 2 * len(self.known.intersection(words)) > len(self.known)
 
     @cached_property
     def is_repeated(self) -> bool:
-        """Whether an id is also a word of a text, as words are."""
+        """Whether some id also occurs as a word of a text."""
         folded = {each.casefold() for each in self.ids}
         return any(word.casefold() in folded for word in self.words)
 
@@ -158,7 +158,7 @@ class TextLines:
 
     @cached_property
     def looks_like_ids(self) -> bool:
-        """Whether the lines begin with ids, without a look at anything else."""
+        """Whether the lines look like ids by themselves, without other texts."""
         if self.is_json:
             return self.is_distinct
         if not self.is_distinct or not self.has_texts:
@@ -183,7 +183,7 @@ class TextLines:
 
     @property
     def has_texts(self) -> bool:
-        """Whether there is a text behind most ids, as not behind the words of a word list."""
+        """Whether most ids have a text behind them, unlike words of a word list."""
         return 2 * sum(map(bool, self.texts)) > len(self.texts)
 
     def check(self) -> None:

@@ -244,7 +244,7 @@ def report_damage(iteration: int, sentence: int) -> Iterator[None]:
 
 
 def corruption_error(iteration: int, sentence: int, why: str, what: str = "the list") -> StoreError:
-    """Return the error for a corrupt record of a list, or of something else."""
+    """Return the error for a corrupt record."""
     return StoreError(
         f"the n-best store is damaged: {what} of sentence {sentence} in iteration {iteration}"
         f" is corrupt: {why}. Check the others (mosesplug nbest verify), use a copy, or start "

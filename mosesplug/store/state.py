@@ -404,7 +404,7 @@ def _read_meta(transaction: Any, environment: Environment, *, compare: bool) -> 
 
 @dataclass
 class _OwnSums:
-    """Checksums of iterations' own records: those stored, and those of what is there.
+    """Stored and recomputed checksums of the iterations' own records.
 
     They are by iteration, then by kind (the first column of names, else 0) and part.
     """

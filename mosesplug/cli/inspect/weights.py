@@ -111,8 +111,7 @@ def _show_importance(name: str, top: int, json: bool) -> None:
     directory, iteration = split_iteration(name) or (Path(name), None)
     if not directory.is_dir():
         raise UsageError(
-            f"--importance requires a run or a store, whose lists tell how features vary: {name} is"
-            " none"
+            f"--importance measures how features vary in lists: give a run or a store, not {name}"
         )
     with open_run(directory, with_lists=True) as run, progress_bar(json) as progress:
         weights = None if iteration is None else run.decoding_weights(iteration)

@@ -53,7 +53,7 @@ class _ShownText:
             self.write(line)
 
     def flush(self) -> None:
-        """Write what is buffered."""
+        """Write the buffered text."""
         with self._errors():
             self.unescaped.flush()
 
@@ -78,7 +78,7 @@ class _Output(_ShownText):
         self._is_dropped = False
 
     def drop(self) -> None:
-        """Drop what is buffered, and all output from now on."""
+        """Drop the buffered text and all later output."""
         self._is_dropped = True
 
     def write(self, text: str) -> int:
@@ -86,7 +86,7 @@ class _Output(_ShownText):
         return len(text) if self._is_dropped else super().write(text)
 
     def flush(self) -> None:
-        """Write what is buffered."""
+        """Write the buffered text."""
         if not self._is_dropped:
             super().flush()
 
@@ -119,7 +119,7 @@ class _Bytes:
             self.write(line)
 
     def flush(self) -> None:
-        """Write what is buffered."""
+        """Write the buffered text."""
         with _named_errors(self._name):
             if self._is_terminal:
                 self._stream.flush()
@@ -147,7 +147,7 @@ def control_stream(stream: TextIO) -> TextIO:
 
 @contextlib.contextmanager
 def standard_streams() -> Iterator[None]:
-    """Escape what is printed within the block; open streams that are closed.
+    """Escape the output of the block; open standard streams that are closed.
 
     A closed descriptor would be the next file that is opened, and a message of a library or a
     process would be written into that file.

@@ -182,7 +182,7 @@ class Environment:
             pass
 
     def _check_snapshot(self, *, large: bool) -> bool:
-        """Check what is committed now; return False if it was overwritten meanwhile."""
+        """Check the last commit; return False if it was overwritten meanwhile."""
         file = self.path / "data.mdb"
         with self.reading() as transaction, self._report_pages():
             try:

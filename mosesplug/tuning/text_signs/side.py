@@ -50,7 +50,7 @@ class Side:
 
     @cached_property
     def is_short(self) -> bool:
-        """Whether there are too few words to tell anything by numbers of words."""
+        """Whether there are too few words for statistics."""
         # Some languages write no blanks between words.
         return sum(map(len, self.words)) < 5 * _FEW_TOKENS
 

@@ -22,11 +22,11 @@ class Trait:
 
     Attributes:
         name: its name.
-        what: what a text with it has, as ``no-break spaces``.
-        find: returns an example of it in a line; empty without one.
-        effect: what this does to scores.
-        remedy: what to do; ``{command}`` stands for the command.
-        command: a filter that takes it away from text and from n-best lists; empty without one.
+        what: the noun for messages, such as ``no-break spaces``.
+        find: returns an example of the trait in a line, or the empty text.
+        effect: the effect on scores, in words.
+        remedy: the remedy in words; ``{command}`` stands for the command.
+        command: a filter that removes the trait from text and n-best lists, or the empty text.
         matters: whether it changes what a metric sees.
     """
 

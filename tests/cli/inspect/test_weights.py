@@ -220,4 +220,4 @@ def test_importance_is_of_a_run(weights: Run, tmp_path: Path) -> None:
     assert [each["weight"] for each in document["features"]] == [0.5, 0.5]
     code, _, error = weights("show", "a", "--importance")
     assert code == 2
-    assert "--importance requires a run" in error
+    assert "give a run or a store, not" in error
