@@ -54,8 +54,10 @@ def test_modes(programs: Programs, tools: Path, mode: str) -> None:
     if mode in ("pro", "hg-mira"):
         assert _weights(work / "mert.out") == pytest.approx(_weights(repeated / "mert.out"))
     else:
-        # Moses' mert has other random numbers, and its kbmira loses hypotheses.
-        assert _best_score(work / "mert.log") >= _best_score(repeated / "mert.log")
+        # Moses' mert has other random numbers, and its kbmira loses hypotheses. With one restart,
+        # on lists that the decoder samples anew in each run, either mert may end a little lower.
+        margin = 0.002 if "--random-restarts" in MODES[mode][0] else 0.0
+        assert _best_score(work / "mert.log") >= _best_score(repeated / "mert.log") - margin
 
 
 def _repeat_last_iteration(programs: Programs, tools: Path, work: Path, last: int) -> Path:
