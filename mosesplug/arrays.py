@@ -1,0 +1,33 @@
+"""The arrays that functions exchange, by the names that docstrings use.
+
+A name fixes the type and says the shape; type checkers see the type only.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Weights = NDArray[np.float64]
+"""``[n_features]``: a weight, a limit, a direction or a gradient for each feature."""
+
+FeatureMask = NDArray[np.bool_]
+"""``[n_features]``: which features an operation concerns."""
+
+Scores = NDArray[np.float64]
+"""``[n_hyps]``: a model score, metric score, cost or probability for each hypothesis."""
+
+SentenceValues = NDArray[np.float64]
+"""``[n_sentences]``: a score, a loss or a factor for each sentence."""
+
+Choice = NDArray[np.int64]
+"""``[n_sentences]``: the row of the chosen hypothesis of each sentence."""
+
+Offsets = NDArray[np.int64]
+"""``[n_sentences + 1]``: rows ``offsets[i]:offsets[i + 1]`` are those of sentence ``i``."""
+
+Statistics = NDArray[np.float64]
+"""``[n_stats]``: summed sufficient statistics of a metric."""
+
+StatisticsTable = NDArray[np.float64]
+"""``[n, n_stats]``: sufficient statistics of hypotheses, sentences or intervals."""
