@@ -13,10 +13,10 @@ from mosesplug.api.arguments import collect_keywords, fill_defaults, spell_keywo
 from mosesplug.api.logs import RunLog
 from mosesplug.api.progress import Progress, open_progress
 from mosesplug.api.wording import name_keywords, spell_options
+from mosesplug.events import DecodingProgress, Event, Note, OptimizerProgress
 from mosesplug.settings.build import make_plan
 from mosesplug.settings.configuration import RunPlan
 from mosesplug.settings.toml import overlay_settings, read_settings
-from mosesplug.tuning.events import DecodingProgress, Event, Note, OptimizerProgress
 from mosesplug.tuning.loop import tune as tune_once
 from mosesplug.tuning.repeats.files import check_single
 from mosesplug.tuning.repeats.result import SeveralResult
@@ -57,7 +57,7 @@ def tune(
             of weights in any format that has names.
         working_dir: directory of all files of the run. Default: ``tuning``.
         settings: a settings file, as each run leaves in ``settings.toml``; keywords win.
-        watch: called with each event, an object of ``mosesplug.tuning.events`` (such as
+        watch: called with each event, an object of ``mosesplug.events`` (such as
             ``IterationFinished``), from any thread.
         progress: None, True for a bar, or a function that is called with (done, total,
             what).

@@ -24,18 +24,17 @@ from mosesplug.api.wording import name_keywords
 from mosesplug.decoders.description import ASK
 from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.errors import UsageError
+from mosesplug.events import Clock, Event
 from mosesplug.features import FeatureSpace
 from mosesplug.settings.build import make_plan
 from mosesplug.settings.configuration import RunPlan
 from mosesplug.settings.toml import overlay_settings, read_settings
-from mosesplug.tuning.clock import Clock
 from mosesplug.tuning.conclude import conclude
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.decoding.outside import check_answer
-from mosesplug.tuning.decoding.repeated import reject_repeated_lists
-from mosesplug.tuning.events import Event
 from mosesplug.tuning.iteration import decoded_weights
 from mosesplug.tuning.loop import open_loop
+from mosesplug.tuning.repeated_lists import reject_repeated_lists
 from mosesplug.tuning.requests import DecodingRequest, ask, tell
 from mosesplug.tuning.resume import EarlierRun, has_earlier_run
 from mosesplug.tuning.setup import check_outputs
@@ -156,7 +155,7 @@ class Tuner:
             metric: its name, or several with commas between. Default: ``BLEU``.
             seed: the seed of all random choices; drawn if it is not given, and kept.
             overwrite: replace an earlier run instead of continuing it.
-            watch: called with each event, an object of ``mosesplug.tuning.events``.
+            watch: called with each event, an object of ``mosesplug.events``.
             progress: None, True for a bar, or a function called with (done, total, what).
             more: other settings of ``mosesplug tune``, with underscores: ``nbest``,
                 ``max_iterations``, ``min_change``, ``weights_format``, ``input`` (the source

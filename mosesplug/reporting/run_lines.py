@@ -7,9 +7,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 
-from mosesplug.reporting.tables import format_change
-from mosesplug.reporting.time_left import RunClock, format_left
-from mosesplug.tuning.events import (
+from mosesplug.events import (
     CommandStarted,
     DecodingProgress,
     EpochLearned,
@@ -23,6 +21,8 @@ from mosesplug.tuning.events import (
     PhaseStarted,
     RunFinished,
 )
+from mosesplug.reporting.tables import format_change
+from mosesplug.reporting.time_left import RunClock, format_left
 
 __all__ = ["RunLines"]
 

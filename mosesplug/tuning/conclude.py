@@ -9,12 +9,12 @@ from pathlib import Path
 from formats.text import write_atomic
 from formats.weights.files import format_sparse
 from mosesplug import __version__
+from mosesplug.events import Note, RunFinished
 from mosesplug.optimizers import corpus_score
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import IterationRecord
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.domains import list_domain_weights
-from mosesplug.tuning.events import Note, RunFinished
 from mosesplug.tuning.graphs.learning import keeps_scale
 from mosesplug.tuning.guarding import guard_result
 from mosesplug.tuning.heldout import find_best

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from formats.weights.files import ShowWeights
 from mosesplug.decoders.protocol import Decoder
+from mosesplug.events import Watcher
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import PreparedReferences
 from mosesplug.optimizers import Algorithm, Optimizer
@@ -22,7 +23,6 @@ from mosesplug.settings.online import HeldOutSet
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.domains import DomainLearning
-from mosesplug.tuning.events import Watcher
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import read_result
 from mosesplug.tuning.workdir.workspace import Workspace

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from formats.weights.files import read_show_weights
 from mosesplug.errors import DataError, UsageError
+from mosesplug.events import Watcher, ignore_event
 from mosesplug.settings.build import make_plan
 from mosesplug.settings.online import HeldOutSet
 from mosesplug.settings.toml import read_settings
-from mosesplug.tuning.events import Watcher, ignore_event
 from mosesplug.tuning.heldout import open_held_out_scorer
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.workspace import Workspace

@@ -18,10 +18,10 @@ import numpy as np
 from formats.nbest.files import NBestList
 from formats.text import read_lines
 from mosesplug.errors import DataError, OptimizerError
+from mosesplug.events import Note, Watcher
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
 from mosesplug.tuning.context import Context
-from mosesplug.tuning.events import Note, Watcher
 from mosesplug.tuning.online.source import is_same_start
 from mosesplug.tuning.references import read_run_references
 from mosesplug.tuning.text_signs.comparison import find_source_signs, find_text_signs

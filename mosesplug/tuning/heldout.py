@@ -23,10 +23,10 @@ from mosesplug.decoders.description import DecodedGraphs, NamedDecoder, OutsideD
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.plugin import PluginBatches, open_plugin
 from mosesplug.errors import DataError, UsageError
+from mosesplug.events import CommandStarted, HeldOutScored, PhaseStarted, Watcher
 from mosesplug.metrics import Metric, PreparedReferences
 from mosesplug.settings.configuration import Configuration
 from mosesplug.settings.online import HeldOutSet
-from mosesplug.tuning.events import CommandStarted, HeldOutScored, PhaseStarted, Watcher
 from mosesplug.tuning.graphs.files import DecodedText
 from mosesplug.tuning.graphs.forest import open_forest
 from mosesplug.tuning.references import read_held_out_references

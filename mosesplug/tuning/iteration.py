@@ -19,15 +19,14 @@ from mosesplug.decoders.description import WEIGHT_FILE_DECODERS
 from mosesplug.decoders.layout import arrange_groups
 from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.errors import OptimizerError
+from mosesplug.events import Clock, IterationFinished, Note, OptimizerProgress, PhaseStarted
 from mosesplug.features import FeatureSpace
 from mosesplug.large_arrays import release_memory
 from mosesplug.optimizers import Problem, Progress, Solution, corpus_score
 from mosesplug.optimizers.online.learner import LearnerState
 from mosesplug.store import IterationRecord
-from mosesplug.tuning.clock import Clock
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.decoding.lists import check_blocks, read_decoded, reuse_decoding
-from mosesplug.tuning.events import IterationFinished, Note, OptimizerProgress, PhaseStarted
 from mosesplug.tuning.graphs.learning import use_graphs
 from mosesplug.tuning.graphs.storing import store_graphs
 from mosesplug.tuning.guarding import guard_decoded, guard_weights

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from mosesplug.errors import DecoderError
+from mosesplug.events import Watcher, ignore_event
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
 from mosesplug.tuning.conclude import conclude
 from mosesplug.tuning.context import Context
-from mosesplug.tuning.events import Watcher, ignore_event
 from mosesplug.tuning.graphs.forest import check_forest
 from mosesplug.tuning.heldout import HeldOutScorer
 from mosesplug.tuning.iteration import (

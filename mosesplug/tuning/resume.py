@@ -12,12 +12,12 @@ from typing import Literal
 from formats.weights.any_format import WeightFile
 from mosesplug.decoders.description import OutsideDecoder
 from mosesplug.errors import DataError, StoreError, UsageError
+from mosesplug.events import Note, Watcher
 from mosesplug.optimizers import corpus_score
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
 from mosesplug.tuning.context import PREDICTABLE_SEED, Context
 from mosesplug.tuning.decoding.lists import reuse_decoding
-from mosesplug.tuning.events import Note, Watcher
 from mosesplug.tuning.iteration import build_problem, store_lists
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.iteration_files import (

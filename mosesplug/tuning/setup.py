@@ -19,6 +19,7 @@ from mosesplug.decoders.description import DecodedGraphs, NamedDecoder, OutsideD
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.protocol import Decoder
 from mosesplug.errors import UsageError, suggest
+from mosesplug.events import Note, Watcher
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import PreparedReferences
 from mosesplug.optimizers import Algorithm, Optimizer, algorithms
@@ -43,7 +44,6 @@ from mosesplug.tuning.decoding.prepare import (
 )
 from mosesplug.tuning.decoding.program import ProgramDecoder
 from mosesplug.tuning.domains import DomainLearning, open_domain_decoder
-from mosesplug.tuning.events import Note, Watcher
 from mosesplug.tuning.graphs.forest import open_graph_decoder, use_own_graphs
 from mosesplug.tuning.graphs.learning import check_graphs, read_fixed_weights
 from mosesplug.tuning.guarding import guard_input

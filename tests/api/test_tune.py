@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import mosesplug
 from mosesplug.cli.application import _application
 from mosesplug.errors import DecoderError, UsageError
-from mosesplug.tuning.events import CommandStarted, Event, IterationFinished
+from mosesplug.events import CommandStarted, Event, IterationFinished
 from tests.tuning.conftest import ToySystem, make_toy
 
 

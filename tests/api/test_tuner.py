@@ -30,10 +30,10 @@ from mosesplug.errors import (
     StoreMismatch,
     UsageError,
 )
+from mosesplug.events import Event, IterationFinished, PhaseStarted
 from mosesplug.settings.build import make_plan
 from mosesplug.settings.toml import read_settings
 from mosesplug.tuning import requests, tune
-from mosesplug.tuning.events import Event, IterationFinished, PhaseStarted
 from tests.tuning.conftest import ToySystem, make_toy
 
 COMMAND = Path(__file__).parents[1] / "data" / "toy" / "command.py"
@@ -263,7 +263,7 @@ def test_killed_within_tell(toy: ToySystem) -> None:
     run_to_end("whole", max_iterations=2)
     code = (
         "import os, mosesplug\n"
-        "from mosesplug.tuning.events import PhaseStarted\n"
+        "from mosesplug.events import PhaseStarted\n"
         "from tests.api.test_tuner import open_tuner, decode\n"
         "def kill(event):\n"
         "    if event == PhaseStarted(1, 'optimize'): os.kill(os.getpid(), 9)\n"

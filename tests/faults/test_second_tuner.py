@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from mosesplug.cli.run.progress import Reporter
+from mosesplug.events import PhaseStarted
 from mosesplug.store import NBestStore
-from mosesplug.tuning.events import PhaseStarted
 from tests.long_running.decoder_faults import run
 from tests.long_running.system import System, make_toy
 

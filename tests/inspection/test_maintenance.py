@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from mosesplug.errors import DataError, StoreError
+from mosesplug.events import CommandStarted
 from mosesplug.inspection.maintenance import drop_iteration
 from mosesplug.inspection.run import open_run
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
-from mosesplug.tuning.events import CommandStarted
 from tests.inspection.runs import make_run
 from tests.tuning.conftest import left_by_run, make_toy
 

@@ -13,11 +13,11 @@ import pytest
 from formats.references import read_references
 from formats.weights.files import read_dense, read_sparse, read_weights_txt
 from mosesplug.errors import UsageError
+from mosesplug.events import CommandStarted, DecodingProgress, Event
 from mosesplug.optimizers import Problem, Solution, algorithm, algorithms, no_progress
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning import Configuration, tune
-from mosesplug.tuning.events import CommandStarted, DecodingProgress, Event
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import read_result, read_start
 

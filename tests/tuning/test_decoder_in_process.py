@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from mosesplug.decoders.moses import MosesDecoder, parse_flags
+from mosesplug.events import DecodingProgress
 from mosesplug.settings.decoding import GraphSettings
 from mosesplug.settings.online import OnlineSettings
 from mosesplug.tuning import tune
-from mosesplug.tuning.events import DecodingProgress
 from tests.tuning.bundled import write_bundled_decoder, write_demo_config, write_demo_sentences
 from tests.tuning.forests import graph_decoder
 

@@ -11,10 +11,10 @@ from formats.nbest.files import read_nbest
 from formats.weights.files import format_sparse
 from mosesplug.cli.main import main
 from mosesplug.errors import DecoderError, UsageError
+from mosesplug.events import CommandStarted
 from mosesplug.features import FeatureSpace
 from mosesplug.tuning import tune
 from mosesplug.tuning.domains import list_domain_weights
-from mosesplug.tuning.events import CommandStarted
 from mosesplug.tuning.weights import Weights
 
 pytestmark = pytest.mark.usefixtures("decoder_in_process")

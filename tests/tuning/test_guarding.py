@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from mosesplug.errors import DataError
+from mosesplug.events import Note
 from mosesplug.settings.online import OnlineSettings
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
-from mosesplug.tuning.events import Note
 
 pytestmark = pytest.mark.usefixtures("decoder_in_process")
 

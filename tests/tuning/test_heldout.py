@@ -15,10 +15,10 @@ import sacrebleu
 from formats.errors import FormatError
 from formats.moses.ini import read_moses_ini
 from mosesplug.errors import DataError
+from mosesplug.events import HeldOutScored, Note
 from mosesplug.settings.online import HeldOutSet
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
-from mosesplug.tuning.events import HeldOutScored, Note
 from mosesplug.tuning.heldout import count_since_best, find_best
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import Evaluation

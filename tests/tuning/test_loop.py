@@ -22,12 +22,7 @@ from formats.weights.files import (
     read_weights_txt,
 )
 from mosesplug.errors import DataError, StoreMismatch, UsageError
-from mosesplug.learning.lists.merging import load_lists
-from mosesplug.metrics import metric
-from mosesplug.optimizers import Problem, corpus_score
-from mosesplug.store import NBestStore
-from mosesplug.tuning import tune
-from mosesplug.tuning.events import (
+from mosesplug.events import (
     CommandStarted,
     DecodingProgress,
     IterationFinished,
@@ -35,6 +30,11 @@ from mosesplug.tuning.events import (
     PhaseStarted,
     RunFinished,
 )
+from mosesplug.learning.lists.merging import load_lists
+from mosesplug.metrics import metric
+from mosesplug.optimizers import Problem, corpus_score
+from mosesplug.store import NBestStore
+from mosesplug.tuning import tune
 
 pytestmark = pytest.mark.usefixtures("decoder_in_process")
 

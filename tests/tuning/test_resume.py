@@ -18,10 +18,7 @@ import numpy as np
 import pytest
 
 from mosesplug.errors import StoreError, UsageError
-from mosesplug.settings.online import HeldOutSet, OnlineSettings
-from mosesplug.store import NBestStore
-from mosesplug.tuning import tune
-from mosesplug.tuning.events import (
+from mosesplug.events import (
     CommandStarted,
     EpochProgress,
     Event,
@@ -30,6 +27,9 @@ from mosesplug.tuning.events import (
     PhaseStarted,
     RunFinished,
 )
+from mosesplug.settings.online import HeldOutSet, OnlineSettings
+from mosesplug.store import NBestStore
+from mosesplug.tuning import tune
 
 pytestmark = pytest.mark.usefixtures("decoder_in_process")
 

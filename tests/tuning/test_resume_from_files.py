@@ -14,9 +14,9 @@ import pytest
 from formats.errors import FormatError
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.errors import DataError, UsageError
+from mosesplug.events import Note, PhaseStarted
 from mosesplug.metrics import metric
 from mosesplug.tuning import Configuration, DecodingSettings, tune
-from mosesplug.tuning.events import Note, PhaseStarted
 
 pytestmark = pytest.mark.usefixtures("decoder_in_process")
 

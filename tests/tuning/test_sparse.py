@@ -8,8 +8,8 @@ import pytest
 
 from formats.moses.ini import read_moses_ini
 from formats.weights.files import read_sparse
+from mosesplug.events import CommandStarted, Note
 from mosesplug.tuning import tune
-from mosesplug.tuning.events import CommandStarted, Note
 
 pytestmark = pytest.mark.usefixtures("decoder_in_process")
 

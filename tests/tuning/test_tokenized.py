@@ -10,9 +10,9 @@ import pytest
 import sacrebleu
 
 from mosesplug.cli.main import main
+from mosesplug.events import Note
 from mosesplug.metrics import metric
 from mosesplug.tuning import tune
-from mosesplug.tuning.events import Note
 
 pytestmark = pytest.mark.usefixtures("decoder_in_process")
 

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from mosesplug.errors import DataError
+from mosesplug.events import Note
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers import Problem, algorithm, algorithms
 from mosesplug.optimizers.problem import no_progress
 from mosesplug.tuning import tune
-from mosesplug.tuning.events import Note
 from mosesplug.tuning.warning_signs import (
     WarningSign,
     find_list_signs,

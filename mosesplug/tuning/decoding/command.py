@@ -13,15 +13,14 @@ from mosesplug.decoders.command import DecoderCommand
 from mosesplug.decoders.process import run_command
 from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.errors import UsageError
+from mosesplug.events import Clock, CommandStarted, DecodingProgress, Watcher
 from mosesplug.settings.configuration import Configuration
-from mosesplug.tuning.clock import Clock
 from mosesplug.tuning.decoding.lists import (
     check_written,
     count_listed,
     follow_decoder,
     keep_list,
 )
-from mosesplug.tuning.events import CommandStarted, DecodingProgress, Watcher
 from mosesplug.tuning.workdir.iteration_files import weights_path
 from mosesplug.tuning.workdir.workspace import Workspace
 

@@ -16,9 +16,9 @@ from formats.text import atomic_write, open_text, write_atomic
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.process import FinishedProcess, make_error
 from mosesplug.errors import DecoderError
+from mosesplug.events import Note, Watcher
 from mosesplug.settings.configuration import Configuration
 from mosesplug.tuning.decoding.lists import merge_samples, pack
-from mosesplug.tuning.events import Note, Watcher
 from mosesplug.tuning.references import read_run_references
 from mosesplug.tuning.workdir.workspace import Workspace
 

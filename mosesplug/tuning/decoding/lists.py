@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from formats.nbest.files import NBestList, read_nbest_blocks
 from formats.text import atomic_write, open_text, read_lines
 from formats.weights.files import ShowWeights
+from mosesplug.decoders.following import ListFollower, follow_list
 from mosesplug.decoders.layout import choose_layout
 from mosesplug.decoders.process import FinishedProcess, make_error, run_command
 from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.errors import DecoderError
+from mosesplug.events import CommandStarted, Note, Watcher
 from mosesplug.features import FeatureSpace, spelled_groups
 from mosesplug.settings.configuration import Configuration
-from mosesplug.tuning.decoding.following import ListFollower, follow_list
-from mosesplug.tuning.events import CommandStarted, Note, Watcher
 from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = [

@@ -21,10 +21,9 @@ from mosesplug.decoders.plugin import (
 )
 from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.errors import DecoderError, UsageError
+from mosesplug.events import Clock, DecodingProgress, Watcher
 from mosesplug.settings.configuration import Configuration
-from mosesplug.tuning.clock import Clock
 from mosesplug.tuning.decoding.lists import finish_list
-from mosesplug.tuning.events import DecodingProgress, Watcher
 from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = ["PluginRunDecoder"]

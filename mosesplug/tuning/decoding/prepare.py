@@ -14,15 +14,15 @@ from formats.moses.ini import explain_unfit_value
 from formats.text import write_atomic
 from formats.weights.any_format import read_weights
 from formats.weights.files import ShowWeights, format_show_weights, read_show_weights
+from mosesplug.decoders import caches
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.process import MESSAGES, make_error, run_command
 from mosesplug.errors import DecoderError, UsageError
+from mosesplug.events import CommandStarted, Note, PhaseStarted, Watcher
 from mosesplug.learning.lengths import require_undivided
 from mosesplug.settings.configuration import Configuration
 from mosesplug.settings.decoding import ModelFilter
 from mosesplug.tuning.decoding.forced import CONSTRAINTS, prepare_forced
-from mosesplug.tuning.events import CommandStarted, Note, PhaseStarted, Watcher
-from mosesplug.tuning.workdir import caches
 from mosesplug.tuning.workdir.iteration_files import writes_moses_ini
 from mosesplug.tuning.workdir.workspace import Workspace
 

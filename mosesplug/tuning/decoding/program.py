@@ -12,15 +12,15 @@ from formats.weights.files import ShowWeights, weight_overwrite
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.decoders.batch_process import ProcessDecoder
 from mosesplug.decoders.exactness import InexactServerError, require_exact
+from mosesplug.decoders.following import ListFollower
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.process import FinishedProcess, run_command
 from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.decoders.server import ServerDecoder, to_request_text
 from mosesplug.errors import DecoderError, UsageError
+from mosesplug.events import Clock, CommandStarted, DecodingProgress, Note, PhaseStarted, Watcher
 from mosesplug.settings.configuration import Configuration
 from mosesplug.settings.online import OnlineSettings
-from mosesplug.tuning.clock import Clock
-from mosesplug.tuning.decoding.following import ListFollower
 from mosesplug.tuning.decoding.forced import add_forced_derivations
 from mosesplug.tuning.decoding.lists import (
     check_written,
@@ -30,7 +30,6 @@ from mosesplug.tuning.decoding.lists import (
     pack,
 )
 from mosesplug.tuning.decoding.prepare import explain_lost_models
-from mosesplug.tuning.events import CommandStarted, DecodingProgress, Note, PhaseStarted, Watcher
 from mosesplug.tuning.online.decoder import ProgramRecipe
 from mosesplug.tuning.workdir.workspace import Workspace
 

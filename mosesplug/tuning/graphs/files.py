@@ -18,14 +18,14 @@ from formats.errors import FormatError
 from formats.graphs.any_graph import Scan, read_graphs
 from formats.graphs.hypergraph import GraphColumns, list_hypergraph_files
 from formats.graphs.hypergraph_reader import HypergraphFile
+from mosesplug.decoders import caches
 from mosesplug.errors import DataError, StoreError
+from mosesplug.events import GraphsRead, Note, Watcher
 from mosesplug.metrics import Metric, PreparedReferences
 from mosesplug.store import NBestStore, fingerprint_files
 from mosesplug.store.files.replacement import remove_store
-from mosesplug.tuning.events import GraphsRead, Note, Watcher
 from mosesplug.tuning.graphs.features import ConfiguredFeatures
 from mosesplug.tuning.graphs.reading import start_reading
-from mosesplug.tuning.workdir import caches
 
 __all__ = ["DecodedText", "import_graphs"]
 

@@ -10,17 +10,17 @@ from pathlib import Path
 from formats.nbest.files import format_list
 from formats.text import atomic_write, read_lines, write_atomic
 from formats.weights.files import ShowWeights, format_show_weights
+from mosesplug.decoders import caches
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.decoders.description import DecodedGraphs
 from mosesplug.decoders.protocol import DecodedInput, Decoder
 from mosesplug.errors import DataError, DecoderError, UsageError
+from mosesplug.events import Clock, DecodingProgress, PhaseStarted, Watcher
 from mosesplug.metrics import PreparedReferences
 from mosesplug.settings.checks import reject_combinations
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
-from mosesplug.tuning.clock import Clock
 from mosesplug.tuning.decoding.lists import finish_list
-from mosesplug.tuning.events import DecodingProgress, PhaseStarted, Watcher
 from mosesplug.tuning.graphs.decoder import (
     ForestDecoder,
     GrowingGraphs,
@@ -32,7 +32,6 @@ from mosesplug.tuning.graphs.decoder import (
 )
 from mosesplug.tuning.graphs.features import read_configured_features
 from mosesplug.tuning.graphs.files import DecodedText, import_graphs
-from mosesplug.tuning.workdir import caches
 from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = [

@@ -21,6 +21,7 @@ from formats.text import atomic_write
 from mosesplug.cores import usable_cores
 from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.errors import DataError, StoreError
+from mosesplug.events import GraphsRead
 from mosesplug.features import FeatureSpace, spelled_groups
 from mosesplug.forest.n_best import GraphFeatures, make_nbest_list
 from mosesplug.forest.pruning import prune_to_edges
@@ -29,7 +30,6 @@ from mosesplug.kernels import load_compiler
 from mosesplug.settings.configuration import Configuration
 from mosesplug.settings.decoding import GraphSettings
 from mosesplug.tuning.context import Context
-from mosesplug.tuning.events import GraphsRead
 from mosesplug.tuning.graphs.features import read_configured_features
 from mosesplug.tuning.graphs.reading import choose_scan
 from mosesplug.tuning.parallel.ordered_map import start_in_order

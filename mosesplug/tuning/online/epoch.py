@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.decoders.batch import BatchDecoder
+from mosesplug.events import Clock, EpochLearned, EpochProgress, Note, PhaseStarted
 from mosesplug.features import FeatureSpace
 from mosesplug.large_arrays import release_memory
 from mosesplug.optimizers.online.algorithms import weight_facts
@@ -27,9 +28,7 @@ from mosesplug.optimizers.online.learner import Learner, LearnerState
 from mosesplug.optimizers.online.mixing import line_search
 from mosesplug.optimizers.problem import Problem
 from mosesplug.store import IterationRecord
-from mosesplug.tuning.clock import Clock
 from mosesplug.tuning.context import Context
-from mosesplug.tuning.events import EpochLearned, EpochProgress, Note, PhaseStarted
 from mosesplug.tuning.guarding import FirstLook, guard_decoded, guard_weights
 from mosesplug.tuning.heldout import HeldOutScorer, count_since_best
 from mosesplug.tuning.online.numbering import name_weights

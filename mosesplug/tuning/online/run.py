@@ -10,8 +10,8 @@ import numpy as np
 
 from formats.text import read_lines
 from mosesplug.decoders.batch import BatchDecoder
+from mosesplug.events import Note
 from mosesplug.tuning.context import Context
-from mosesplug.tuning.events import Note
 from mosesplug.tuning.heldout import HeldOutScorer
 from mosesplug.tuning.iteration import write_decoding_files, write_result_files
 from mosesplug.tuning.online.epoch import Epoch, run_batches

@@ -26,13 +26,12 @@ from numpy.typing import NDArray
 
 from mosesplug.decoders.protocol import DecoderRecipe
 from mosesplug.errors import DataError
+from mosesplug.events import Clock, Note, PhaseStarted
 from mosesplug.features import FeatureSpace
 from mosesplug.large_arrays import release_memory
 from mosesplug.optimizers.online.mixing import MixResult
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import IterationRecord, NBestStore
-from mosesplug.tuning.clock import Clock
-from mosesplug.tuning.events import Note, PhaseStarted
 from mosesplug.tuning.guarding import guard_decoded, guard_weights
 from mosesplug.tuning.online.epoch import Epoch, make_result, mean_of_epochs, report_epoch
 from mosesplug.tuning.online.numbering import FeatureNumbering

@@ -19,13 +19,12 @@ from formats.nbest.files import NBestList
 from formats.weights.files import ShowWeights
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.errors import DecoderError
+from mosesplug.events import Clock, Note
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import Metric, PreparedReferences
 from mosesplug.optimizers.online.epochs import EpochReport
 from mosesplug.optimizers.online.learner import Learner, grow_state
 from mosesplug.store import IterationRecord, NBestStore
-from mosesplug.tuning.clock import Clock
-from mosesplug.tuning.events import Note
 from mosesplug.tuning.online.numbering import FeatureNumbering, name_weights
 from mosesplug.tuning.weights import Weights, to_model_weights
 from mosesplug.tuning_set import Batch

@@ -30,9 +30,9 @@ from numpy.typing import NDArray
 from formats.nbest.files import NBestList
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.decoders.protocol import DecoderRecipe
+from mosesplug.events import Note, Watcher
 from mosesplug.optimizers.online.learner import Learner
 from mosesplug.settings.sharding import AsyncOrder, Sharding
-from mosesplug.tuning.events import Note, Watcher
 from mosesplug.tuning.online.source import EpochLists
 from mosesplug.tuning.parallel.executors import StopSignal, open_executor, open_threads
 from mosesplug.tuning.parallel.stale import BatchChange, BatchJob, compute_change

@@ -16,10 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
+from mosesplug.events import Clock, EpochProgress, Watcher
 from mosesplug.metrics import Metric
 from mosesplug.optimizers.online.epochs import BatchProgress, EpochReport, Tally
-from mosesplug.tuning.clock import Clock
-from mosesplug.tuning.events import EpochProgress, Watcher
 from mosesplug.tuning.parallel.mixing import add_tallies
 
 __all__ = ["ProgressFile", "ShardProgress"]

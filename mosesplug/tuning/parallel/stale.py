@@ -21,6 +21,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.events import Clock
 from mosesplug.optimizers import Optimizer
 from mosesplug.optimizers.online.averaging import AVERAGE
 from mosesplug.optimizers.online.epochs import (
@@ -35,7 +36,6 @@ from mosesplug.optimizers.online.epochs import (
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, grow_state
 from mosesplug.optimizers.online.starting import copy_state
 from mosesplug.settings.sharding import AsyncOrder
-from mosesplug.tuning.clock import Clock
 from mosesplug.tuning.parallel.mixing import add_tallies
 from mosesplug.tuning.parallel.shards import Shard
 from mosesplug.tuning_set import Batch

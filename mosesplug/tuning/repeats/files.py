@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from mosesplug.decoders import caches
 from mosesplug.errors import UsageError
-from mosesplug.tuning.workdir import caches
 from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = ["PLAN", "check_single", "find_run_directories", "run_directory", "share_filtered"]

@@ -11,11 +11,11 @@ from formats.text import write_atomic
 from formats.weights.files import ShowWeights, format_sparse, read_show_weights
 from mosesplug import __version__
 from mosesplug.errors import DataError
+from mosesplug.events import Note, Watcher
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.settings.configuration import Configuration
 from mosesplug.tuning.conclude import has_free_scale
-from mosesplug.tuning.events import Note, Watcher
 from mosesplug.tuning.graphs.features import read_configured_features
 from mosesplug.tuning.graphs.learning import read_fixed_weights
 from mosesplug.tuning.repeats.scores import (

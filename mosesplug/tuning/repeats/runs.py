@@ -20,13 +20,13 @@ from pathlib import Path
 
 from formats.text import write_atomic
 from mosesplug.errors import DataError, UsageError
+from mosesplug.events import CommandStarted, Event, Note, Watcher, ignore_event
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.settings.algorithm_options import make_options
 from mosesplug.settings.build import collect_values
 from mosesplug.settings.configuration import Configuration, SelectRun
 from mosesplug.settings.toml import write_settings
 from mosesplug.tuning.context import learns_from_graphs
-from mosesplug.tuning.events import CommandStarted, Event, Note, Watcher, ignore_event
 from mosesplug.tuning.loop import tune
 from mosesplug.tuning.online.state import select_result
 from mosesplug.tuning.repeats.files import PLAN, run_directory, share_filtered

@@ -7,9 +7,7 @@ import io
 import pytest
 
 from mosesplug.cli.run.progress import Reporter, list_iterations
-from mosesplug.reporting.tables import format_blocks
-from mosesplug.reporting.time_left import format_duration
-from mosesplug.tuning.events import (
+from mosesplug.events import (
     CommandStarted,
     DecodingProgress,
     EpochLearned,
@@ -23,6 +21,8 @@ from mosesplug.tuning.events import (
     PhaseStarted,
     RunFinished,
 )
+from mosesplug.reporting.tables import format_blocks
+from mosesplug.reporting.time_left import format_duration
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.summary import IterationFigures, Result
 

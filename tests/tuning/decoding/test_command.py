@@ -13,11 +13,11 @@ import pytest
 
 from formats.weights.any_format import read_weights
 from mosesplug.errors import DecoderError, UsageError
+from mosesplug.events import CommandStarted, DecodingProgress
 from mosesplug.settings.build import collect_values, make_plan
 from mosesplug.settings.configuration import Configuration
 from mosesplug.settings.toml import read_settings
 from mosesplug.tuning import Result, tune
-from mosesplug.tuning.events import CommandStarted, DecodingProgress
 from mosesplug.tuning.repeats.runs import tune_several
 
 Toy = Any

@@ -8,9 +8,9 @@ import pytest
 
 from formats.errors import FormatError
 from mosesplug.errors import DecoderError, UsageError
+from mosesplug.events import Note
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
-from mosesplug.tuning.events import Note
 
 Toy = Any
 Log = Any

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from formats.nbest.files import NBestList, read_nbest
+from mosesplug.decoders import following
+from mosesplug.decoders.following import ListFollower, follow_list
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
-from mosesplug.tuning.decoding import following
-from mosesplug.tuning.decoding.following import ListFollower, follow_list
 from mosesplug.tuning.decoding.lists import pack, read_decoded
 
 Toy = Any

@@ -12,9 +12,9 @@ from formats.moses.ini import parse_moses_ini
 from formats.nbest.files import read_nbest
 from mosesplug.cli.main import main
 from mosesplug.errors import DecoderError
+from mosesplug.events import CommandStarted, Note
 from mosesplug.tuning import tune
 from mosesplug.tuning.decoding.forced import constrain_config, format_constraints
-from mosesplug.tuning.events import CommandStarted, Note
 
 pytestmark = pytest.mark.usefixtures("decoder_in_process")
 

@@ -11,8 +11,8 @@ import pytest
 
 from mosesplug.decoders.moses import PostEditing, Queue
 from mosesplug.errors import DecoderError
+from mosesplug.events import CommandStarted, Note
 from mosesplug.tuning import Configuration, ModelFilter, tune
-from mosesplug.tuning.events import CommandStarted, Note
 
 Toy = Any
 Log = Any

@@ -13,10 +13,10 @@ import sacrebleu
 from formats.nbest.files import read_nbest
 from mosesplug.cli.run.mert_options import read_command_line
 from mosesplug.cli.run.mert_settings import make_script_plan
+from mosesplug.events import Event, PhaseStarted
 from mosesplug.forest.n_best import GraphFeatures, make_nbest_list
 from mosesplug.settings.configuration import Configuration
 from mosesplug.tuning import tune
-from mosesplug.tuning.events import Event, PhaseStarted
 from mosesplug.tuning.workdir.records import read_result
 from tests.tuning.bundled import DEMO, write_bundled_decoder, write_demo_sentences
 from tests.tuning.graphs.forest_runs import assert_same_graphs, open_store

@@ -20,6 +20,7 @@ from formats.text import read_lines
 from formats.weights.files import ShowWeights, read_dense
 from mosesplug.decoders.moses import Queue
 from mosesplug.errors import DecoderError, UsageError
+from mosesplug.events import CommandStarted, Event, Note, PhaseStarted
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem, algorithm
@@ -29,7 +30,6 @@ from mosesplug.settings.decoding import GraphSettings
 from mosesplug.store import NBestStore, graph_writing
 from mosesplug.tuning import tune
 from mosesplug.tuning.context import RunData
-from mosesplug.tuning.events import CommandStarted, Event, Note, PhaseStarted
 from mosesplug.tuning.graphs.learning import use_graphs
 from mosesplug.tuning.graphs.storing import GraphFiles
 from mosesplug.tuning.parallel.ordered_map import start_in_order

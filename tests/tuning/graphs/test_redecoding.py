@@ -14,12 +14,12 @@ import pytest
 from formats.nbest.files import read_nbest
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.errors import UsageError
+from mosesplug.events import CommandStarted, EpochProgress
 from mosesplug.settings.decoding import GraphSettings
 from mosesplug.settings.online import OnlineSettings
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning import Configuration, tune
-from mosesplug.tuning.events import CommandStarted, EpochProgress
 from tests.tuning.forests import graph_decoder, nodes_of, read_lines
 
 pytestmark = pytest.mark.usefixtures("decoder_in_process")

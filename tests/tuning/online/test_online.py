@@ -13,6 +13,7 @@ import pytest
 from formats.moses.ini import read_moses_ini
 from formats.weights.files import read_sparse
 from mosesplug.errors import UsageError
+from mosesplug.events import CommandStarted, EpochLearned, EpochProgress, Note
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers import Problem, algorithms, corpus_score
 from mosesplug.optimizers.online.averaging import add_averaging, mean_weights
@@ -26,7 +27,6 @@ from mosesplug.settings.online import HeldOutSet, OnlineSettings
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
-from mosesplug.tuning.events import CommandStarted, EpochLearned, EpochProgress, Note
 from mosesplug.tuning.online.numbering import FeatureNumbering
 from mosesplug.tuning.workdir.records import read_result, read_start
 from mosesplug.tuning_set import Batch, SparseRows

@@ -21,6 +21,7 @@ import pytest
 from formats.weights.files import read_sparse
 from mosesplug.decoders.batch_process import ProcessDecoder
 from mosesplug.errors import DataError, DecoderError, UsageError
+from mosesplug.events import EpochLearned, EpochProgress, Event, Note
 from mosesplug.metrics import metric
 from mosesplug.optimizers.online.epochs import BatchProgress, Tally
 from mosesplug.optimizers.online.learner import LearnerState
@@ -30,7 +31,6 @@ from mosesplug.settings.online import HeldOutSet, OnlineSettings
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
-from mosesplug.tuning.events import EpochLearned, EpochProgress, Event, Note
 from mosesplug.tuning.heldout import HeldOutScorer
 from mosesplug.tuning.online.sharded import DecodedShard
 from mosesplug.tuning.parallel.progress import ProgressFile, ShardProgress

@@ -24,6 +24,7 @@ from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.batch_process import ProcessDecoder
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.errors import DecoderError, UsageError
+from mosesplug.events import EpochLearned, EpochProgress, Event, HeldOutScored, Note
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers import algorithms
 from mosesplug.optimizers.online.averaging import add_averaging, mean_weights
@@ -40,7 +41,6 @@ from mosesplug.settings.online import HeldOutSet, OnlineSettings
 from mosesplug.settings.sharding import AsyncOrder, Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
-from mosesplug.tuning.events import EpochLearned, EpochProgress, Event, HeldOutScored, Note
 from mosesplug.tuning.online.decoder import ProgramRecipe
 from mosesplug.tuning.online.numbering import FeatureNumbering
 from mosesplug.tuning.online.workers import open_decoding_workers

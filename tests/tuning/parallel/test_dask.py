@@ -20,6 +20,7 @@ import pytest
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError, UsageError
+from mosesplug.events import EpochLearned, ignore_event
 from mosesplug.optimizers import algorithm
 from mosesplug.optimizers.online.epochs import EpochReport, Plan, StoredSource
 from mosesplug.optimizers.online.learner import Learner
@@ -27,7 +28,6 @@ from mosesplug.optimizers.problem import no_progress
 from mosesplug.settings.online import OnlineSettings
 from mosesplug.settings.sharding import Sharding
 from mosesplug.tuning import tune
-from mosesplug.tuning.events import EpochLearned, ignore_event
 from mosesplug.tuning.parallel.executors import StopSignal, open_cluster, open_threads
 from mosesplug.tuning.parallel.list_files import write_lists
 from mosesplug.tuning.parallel.optimize import (

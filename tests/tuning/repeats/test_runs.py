@@ -14,12 +14,12 @@ import pytest
 
 from formats.moses.ini import read_moses_ini
 from mosesplug.errors import DataError, UsageError
+from mosesplug.events import Note, PhaseStarted
 from mosesplug.settings.decoding import GraphSettings, ModelFilter
 from mosesplug.settings.online import HeldOutSet
 from mosesplug.tuning import Configuration, tune
 from mosesplug.tuning.conclude import has_free_scale
 from mosesplug.tuning.decoding.prepare import prepare_config
-from mosesplug.tuning.events import Note, PhaseStarted
 from mosesplug.tuning.repeats import runs as several_runs
 from mosesplug.tuning.repeats.files import check_single, find_run_directories, share_filtered
 from mosesplug.tuning.repeats.result import note_idle_runs

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 __all__ = [
+    "Clock",
     "CommandStarted",
     "DecodingProgress",
     "EpochLearned",
@@ -162,3 +164,14 @@ Watcher = Callable[[Event], None]
 def ignore_event(event: Event) -> None:
     """Do nothing."""
     del event
+
+
+class Clock:
+    """Wall time since it was made. Events report it; no result depends on it."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+
+    def seconds(self) -> float:
+        """Return the seconds since the clock was made."""
+        return time.monotonic() - self._start

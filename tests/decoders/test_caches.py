@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mosesplug.tuning.workdir import caches
+from mosesplug.decoders import caches
 
 
 def test_caches_are_valid_only_while_their_sources_do_not_change(tmp_path: Path) -> None:
