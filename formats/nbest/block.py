@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.decimals import parse_integers, parse_numbers
+from formats.errors import FormatError
 from formats.nbest.entry import (
     BLANKS,
     FLOAT32_LIMIT,
@@ -100,6 +101,22 @@ class NBestList:
     def extra(self, row: int) -> bytes:
         """Return the fields after the score of one hypothesis."""
         return self.buffer[self.extra_starts[row] : self.extra_ends[row]].tobytes()
+
+    def require_references(self, n_sentences: int) -> None:
+        """Check that every sentence has one of the references' lines.
+
+        Raises:
+            FormatError: a sentence has no reference; the error names the line.
+        """
+        row = int(np.searchsorted(self.sentence_ids, n_sentences))
+        if row < len(self):
+            raise FormatError(
+                f"there is no reference for sentence {self.sentence_ids[row]}: the references have "
+                f"{n_sentences} lines",
+                path=self.path,
+                line=int(self.lines[row]),
+                remedy="Give the references that belong to this n-best list",
+            )
 
 
 def concatenate(blocks: Sequence[NBestList]) -> NBestList:

@@ -23,8 +23,8 @@ from mosesplug.evaluation.significance import (
     paired_bootstrap,
 )
 from mosesplug.metrics.error_rates import display_difference, display_score
+from mosesplug.metrics.hypotheses import HypothesisRanges
 from mosesplug.metrics.protocol import needs_texts
-from mosesplug.moses_tools.scoring import ScorerInput
 from mosesplug.settings.paths import require_path
 from mosesplug.tuning.text_signs.comparison import find_text_signs
 from mosesplug.tuning.text_signs.view import views_of_signatures
@@ -233,7 +233,7 @@ def _measure_run(system: System, run: int, metric: PreparedMetric) -> NDArray[An
         texts = read_translation(system.translations[run], metric.references.n_sentences)
     else:
         count = 0 if outside is None else len(outside)
-        texts = ScorerInput.of_lines([b""] * count, np.arange(count))
+        texts = HypothesisRanges.of_lines([b""] * count, np.arange(count))
     return metric.statistics(texts, outside=outside)
 
 

@@ -15,8 +15,8 @@ from formats.references import read_reference
 from formats.text import StrPath
 from mosesplug.errors import DataError
 from mosesplug.metrics import Metric
+from mosesplug.metrics.hypotheses import HypothesisRanges
 from mosesplug.moses_tools.c_rand import CRand
-from mosesplug.moses_tools.scoring import ScorerInput, check_sentences
 
 __all__ = [
     "Interval",
@@ -45,7 +45,7 @@ Translation = StrPath | Sequence[bytes]
 """A file with one translation a line, or the lines."""
 
 
-def read_translation(path: Translation, n_sentences: int) -> ScorerInput:
+def read_translation(path: Translation, n_sentences: int) -> HypothesisRanges:
     """Read a translation, one sentence a line.
 
     Raises:
@@ -58,7 +58,7 @@ def read_translation(path: Translation, n_sentences: int) -> ScorerInput:
                 f"{len(path)} translations, but the references have {n_sentences} sentences: give "
                 "one for each"
             )
-        return ScorerInput.of_lines(path, np.arange(n_sentences))
+        return HypothesisRanges.of_lines(path, np.arange(n_sentences))
     lines = read_reference(path)
     if not lines:
         raise FormatError(
@@ -70,20 +70,20 @@ def read_translation(path: Translation, n_sentences: int) -> ScorerInput:
             path=path,
             remedy="Line N must be the translation that line N of a reference translates",
         )
-    return ScorerInput.of_lines(lines, np.arange(n_sentences))
+    return HypothesisRanges.of_lines(lines, np.arange(n_sentences))
 
 
-def read_first_best(path: StrPath, n_sentences: int) -> ScorerInput:
+def read_first_best(path: StrPath, n_sentences: int) -> HypothesisRanges:
     """Read the first hypothesis of each sentence in an n-best list.
 
     Raises:
         FormatError: it cannot be read, or a sentence has no reference.
     """
     block = read_nbest(path)
-    check_sentences(block, n_sentences)
+    block.require_references(n_sentences)
     rows = np.flatnonzero(np.diff(block.sentence_ids, prepend=-1))
     starts, ends = block.text_starts[rows], block.text_ends[rows]
-    return ScorerInput(block.sentence_ids[rows], block.buffer, starts, ends)
+    return HypothesisRanges(block.sentence_ids[rows], block.buffer, starts, ends)
 
 
 def corpus_score(metric: Metric, statistics: NDArray[np.int32]) -> float:

@@ -23,9 +23,9 @@ from mosesplug.learning.lists.blocks import names_values, read_list
 from mosesplug.learning.lists.transforming import pair_transformed
 from mosesplug.metrics import Metric, PreparedReferences, metric
 from mosesplug.metrics.error_rates import display_score
+from mosesplug.metrics.hypotheses import HypothesisRanges
 from mosesplug.metrics.outside import OutsideMetric, compute_statistics
 from mosesplug.metrics.protocol import needs_texts, score_sentences
-from mosesplug.moses_tools.scoring import ScorerInput, check_sentences
 from mosesplug.optimizers.oracles import corpus_oracles
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
 from mosesplug.tuning.text_signs.comparison import find_text_signs
@@ -58,7 +58,7 @@ class PreparedMetric:
 
     def statistics(
         self,
-        hypotheses: ScorerInput,
+        hypotheses: HypothesisRanges,
         threads: int | None = None,
         outside: NDArray[np.float64] | None = None,
     ) -> NDArray[Any]:
@@ -178,7 +178,7 @@ def score_translation(
     Raises:
         FormatError: the file cannot be read, or does not fit the references.
     """
-    texts: ScorerInput | None = None
+    texts: HypothesisRanges | None = None
     block: NBestList | None = None
     known_ids = SentenceIds(ids)
     if selection is not None or isinstance(path, NBestList):
@@ -194,7 +194,7 @@ def score_translation(
             statistics = each.statistics(texts, outside=outside)
         else:
             assert outside is not None
-            empty = ScorerInput.of_lines([b""] * len(outside), np.arange(len(outside)))
+            empty = HypothesisRanges.of_lines([b""] * len(outside), np.arange(len(outside)))
             statistics = each.statistics(empty, outside=outside)
         signature, interval = each.references.signature, None
         if samples:
@@ -224,7 +224,7 @@ def score_translation(
     signs: list[WarningSign] = []
     if block is not None and block.has_texts and views:
         rows = np.flatnonzero(np.diff(block.sentence_ids, prepend=-1))
-        lines = ScorerInput(
+        lines = HypothesisRanges(
             block.sentence_ids[rows], block.buffer, block.text_starts[rows], block.text_ends[rows]
         ).lines()
         signs = find_text_signs(references, lines, views, rewriting="lists")
@@ -263,7 +263,7 @@ def _select_hypotheses(
     n_sentences = metric.references.n_sentences
     if not metric.references.n_references:
         n_sentences = int(block.sentence_ids[-1]) + 1
-    check_sentences(block, n_sentences)
+    block.require_references(n_sentences)
     sentences = np.arange(n_sentences)
     offsets = np.searchsorted(block.sentence_ids, np.append(sentences, len(sentences)))
     widths = np.diff(offsets)
@@ -273,7 +273,9 @@ def _select_hypotheses(
             path=block.path,
             remedy="Give the n-best list of the whole text that the references translate",
         )
-    hypotheses = ScorerInput(block.sentence_ids, block.buffer, block.text_starts, block.text_ends)
+    hypotheses = HypothesisRanges(
+        block.sentence_ids, block.buffer, block.text_starts, block.text_ends
+    )
     statistics = metric.statistics(hypotheses, outside=block.outside)
     if selection == "oracle":
         lists = TuningSet(

@@ -24,8 +24,8 @@ from mosesplug.inspection.texts import ParallelText, decode_text
 from mosesplug.metrics import Metric, PreparedReferences
 from mosesplug.metrics import metric as find_metric
 from mosesplug.metrics.error_rates import display_score, is_error_rate
+from mosesplug.metrics.hypotheses import HypothesisRanges
 from mosesplug.metrics.protocol import score_sentences
-from mosesplug.moses_tools.scoring import ScorerInput
 from mosesplug.reporting.data import IterationFacts, ReportData, SentenceFacts, WatchedScores
 from mosesplug.store import IterationRecord
 from mosesplug.tuning.workdir.records import read_result, read_start
@@ -273,7 +273,7 @@ def _measure_watched(
     )
 
 
-def _read_translations(run: StoredRun, iteration: int) -> ScorerInput:
+def _read_translations(run: StoredRun, iteration: int) -> HypothesisRanges:
     """Return the first hypothesis of each list."""
     texts, sentences = [], []
     with run.store.snapshot() as snapshot:
@@ -284,10 +284,10 @@ def _read_translations(run: StoredRun, iteration: int) -> ScorerInput:
             held = snapshot.record(int(listed.home_iterations[0]), sentence)
             texts.append(b"" if held is None else held.hypothesis(int(listed.home_rows[0])))
             sentences.append(sentence)
-    return ScorerInput.of_lines(texts, np.array(sentences, dtype=np.int64))
+    return HypothesisRanges.of_lines(texts, np.array(sentences, dtype=np.int64))
 
 
-def _score(metric: Metric, prepared: PreparedReferences, made: ScorerInput) -> float:
+def _score(metric: Metric, prepared: PreparedReferences, made: HypothesisRanges) -> float:
     statistics = metric.statistics(prepared, made.sentence_ids, made.buffer, made.starts, made.ends)
     score = float(metric.score(statistics.sum(axis=0, dtype=np.float64)))
     return display_score(metric.signature(), score)

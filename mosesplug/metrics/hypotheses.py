@@ -6,7 +6,7 @@ Kernels do not check bounds, so all hypotheses pass ``check_hypotheses`` first.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -16,17 +16,22 @@ from numpy.typing import NDArray
 from mosesplug.errors import DataError
 from mosesplug.kernels import read_only
 
-__all__ = ["HypothesisRanges", "check_hypotheses", "rewrite_texts", "run_in_threads"]
+__all__ = [
+    "HypothesisRanges",
+    "check_hypotheses",
+    "rewrite_texts",
+    "run_in_threads",
+]
 
 SMALLEST_SHARE = 1000
 """Minimum number of hypotheses for which another thread pays off."""
 
 
 class HypothesisRanges(NamedTuple):
-    """Hypotheses as ranges of one text; arrays are read-only.
+    """Hypotheses as ranges of one text; those that are checked have read-only arrays.
 
     Attributes:
-        sentence_ids: int64 ``[n]``; valid lines of the references.
+        sentence_ids: int64 ``[n]``; lines of the references.
         buffer: uint8; the text.
         starts: int64 ``[n]``; first byte of each hypothesis.
         ends: int64 ``[n]``; one past its last byte, at least ``starts``.
@@ -36,6 +41,19 @@ class HypothesisRanges(NamedTuple):
     buffer: NDArray[np.uint8]
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
+
+    @classmethod
+    def of_lines(cls, lines: Sequence[bytes], sentence_ids: NDArray[np.int64]) -> HypothesisRanges:
+        """Return one hypothesis for each line."""
+        ends = np.cumsum([0, *map(len, lines)], dtype=np.int64)
+        buffer = np.frombuffer(b"".join(lines), dtype=np.uint8)
+        return cls(sentence_ids, buffer, ends[:-1], ends[1:])
+
+    def lines(self) -> list[bytes]:
+        """Return the text of each hypothesis."""
+        text = self.buffer.tobytes()
+        pairs = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
+        return [text[start:end] for start, end in pairs]
 
     def part(self, rows: slice) -> HypothesisRanges:
         """Return some of the hypotheses, in the same text."""
@@ -53,12 +71,8 @@ def rewrite_texts(
         hypotheses: the caller has checked their ranges.
         rewrite: returns one line for each line, in order.
     """
-    text = hypotheses.buffer.tobytes()
     numbers: dict[bytes, int] = {}
-    rows = [
-        numbers.setdefault(text[start:end], len(numbers))
-        for start, end in zip(hypotheses.starts.tolist(), hypotheses.ends.tolist(), strict=True)
-    ]
+    rows = [numbers.setdefault(line, len(numbers)) for line in hypotheses.lines()]
     lines = rewrite(numbers)
     bounds = np.zeros(len(lines) + 1, dtype=np.int64)
     np.cumsum([len(line) for line in lines], out=bounds[1:])

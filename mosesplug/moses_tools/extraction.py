@@ -25,6 +25,7 @@ from formats.nbest.files import NBestList
 from formats.text import StrPath
 from mosesplug.errors import DataError
 from mosesplug.kernels import lean_kernel
+from mosesplug.metrics.hypotheses import HypothesisRanges
 from mosesplug.moses_tools.distinct_lists import DistinctBlock
 from mosesplug.moses_tools.extractor_files import (
     Iteration,
@@ -33,7 +34,7 @@ from mosesplug.moses_tools.extractor_files import (
     merge,
     order_by_sentence,
 )
-from mosesplug.moses_tools.scoring import Scorer, ScorerInput, check_sentences
+from mosesplug.moses_tools.scoring import Scorer
 
 __all__ = [
     "Occurrences",
@@ -112,8 +113,11 @@ def score_n_best_list(block: NBestList, scorer: Scorer, *, threads: int = 2) -> 
         FormatError: a sentence has no reference.
         DataError, DecoderError: see ``Scorer.statistics``.
     """
-    check_sentences(block, scorer.n_sentences)
-    statistics = scorer.statistics(_hypotheses(block), threads=threads)
+    block.require_references(scorer.n_sentences)
+    statistics = scorer.statistics(
+        HypothesisRanges(block.sentence_ids, block.buffer, block.text_starts, block.text_ends),
+        threads=threads,
+    )
     starts = np.flatnonzero(np.diff(block.sentence_ids, prepend=-1))
     sentences, offsets = block.sentence_ids[starts], np.append(starts, len(block))
     names = tuple(f"{name}_{i}" for name, width in block.groups for i in range(width))
@@ -130,10 +134,6 @@ def score_n_best_list(block: NBestList, scorer: Scorer, *, threads: int = 2) -> 
     stats = statistics.astype(np.float32)
     scores = ScoreData(scorer.metric.name, sentences, offsets, stats)
     return Iteration(features, scores, block.path, block.path)
-
-
-def _hypotheses(block: NBestList) -> ScorerInput:
-    return ScorerInput(block.sentence_ids, block.buffer, block.text_starts, block.text_ends)
 
 
 @dataclass(frozen=True)

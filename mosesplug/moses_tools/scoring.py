@@ -15,17 +15,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.errors import FormatError
-from formats.nbest.files import NBestList
 from formats.references import read_reference
 from formats.text import read_lines
 from mosesplug.decoders.process import run_command
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.metrics import Metric, PreparedReferences, metric, parse_factors, select_factors
+from mosesplug.metrics.hypotheses import HypothesisRanges
 from mosesplug.metrics.interpolated import InterpolatedMetric
 from mosesplug.scratch import ScratchDirectory
 
-__all__ = ["Scorer", "ScorerInput", "check_sentences", "filter_lines"]
+__all__ = ["Scorer", "filter_lines"]
 
 
 def filter_lines(command: str, lines: Sequence[bytes]) -> list[bytes]:
@@ -65,52 +64,6 @@ def filter_lines(command: str, lines: Sequence[bytes]) -> list[bytes]:
 
 
 @dataclass(frozen=True)
-class ScorerInput:
-    """Sentences to score.
-
-    Attributes:
-        sentence_ids: int64 ``[n]``; the reference line of each sentence.
-        buffer: uint8; the text of all sentences.
-        starts, ends: int64 ``[n]``; the byte range of each sentence in the buffer.
-    """
-
-    sentence_ids: NDArray[np.int64]
-    buffer: NDArray[np.uint8]
-    starts: NDArray[np.int64]
-    ends: NDArray[np.int64]
-
-    @classmethod
-    def of_lines(cls, lines: Sequence[bytes], sentence_ids: NDArray[np.int64]) -> ScorerInput:
-        """Return an input with one hypothesis per line."""
-        ends = np.cumsum([0, *map(len, lines)], dtype=np.int64)
-        buffer = np.frombuffer(b"".join(lines), dtype=np.uint8)
-        return cls(sentence_ids, buffer, ends[:-1], ends[1:])
-
-    def lines(self) -> list[bytes]:
-        """Return the text of each hypothesis."""
-        text = self.buffer.tobytes()
-        pairs = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
-        return [text[start:end] for start, end in pairs]
-
-
-def check_sentences(block: NBestList, n_sentences: int) -> None:
-    """Check that every sentence of an n-best list has a reference.
-
-    Raises:
-        FormatError: a sentence has no reference; the error names the line.
-    """
-    row = int(np.searchsorted(block.sentence_ids, n_sentences))
-    if row < len(block):
-        raise FormatError(
-            f"there is no reference for sentence {block.sentence_ids[row]}: the references have "
-            f"{n_sentences} lines",
-            path=block.path,
-            line=int(block.lines[row]),
-            remedy="Give the references that belong to this n-best list",
-        )
-
-
-@dataclass(frozen=True)
 class _Preprocessing:
     """The filter and factors that sentences pass through before scoring."""
 
@@ -134,11 +87,11 @@ class _Part:
     prepared: PreparedReferences
     preprocessing: _Preprocessing
 
-    def statistics(self, hypotheses: ScorerInput, threads: int) -> NDArray[np.int32]:
+    def statistics(self, hypotheses: HypothesisRanges, threads: int) -> NDArray[np.int32]:
         """Return the statistics; see ``Metric.statistics``."""
         if self.preprocessing:
             lines = self.preprocessing.apply(hypotheses.lines())
-            hypotheses = ScorerInput.of_lines(lines, hypotheses.sentence_ids)
+            hypotheses = HypothesisRanges.of_lines(lines, hypotheses.sentence_ids)
         return self.metric.statistics(
             self.prepared,
             hypotheses.sentence_ids,
@@ -205,7 +158,7 @@ class Scorer:
         """Number of lines of each reference."""
         return self.parts[0].prepared.n_sentences
 
-    def statistics(self, hypotheses: ScorerInput, *, threads: int = 1) -> NDArray[np.int32]:
+    def statistics(self, hypotheses: HypothesisRanges, *, threads: int = 1) -> NDArray[np.int32]:
         """Return the statistics; see ``Metric.statistics``.
 
         Raises:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 import mosesplug
 from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics import metric as find_metric
-from mosesplug.moses_tools.scoring import ScorerInput
+from mosesplug.metrics.hypotheses import HypothesisRanges
 from mosesplug.optimizers import algorithms
 from tests.api.problems import NAMES, make_problem
 
@@ -58,7 +58,7 @@ def test_statistics_of_a_metric_give_its_weights(algorithm: str) -> None:
     kept = np.arange(96) % 8 != 7
     texts = [text for text, keep in zip(problem.hypotheses, kept, strict=True) if keep]
     ids = problem.sentence_ids[kept]
-    hypotheses = ScorerInput.of_lines([text.encode() for text in texts], ids)
+    hypotheses = HypothesisRanges.of_lines([text.encode() for text in texts], ids)
     prepared = wer.prepare([[line.encode() for line in problem.references]])
     statistics = wer.statistics(
         prepared, ids, hypotheses.buffer, hypotheses.starts, hypotheses.ends

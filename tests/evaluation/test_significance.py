@@ -16,8 +16,8 @@ from mosesplug.evaluation.significance import (
     paired_bootstrap,
 )
 from mosesplug.metrics import metric
+from mosesplug.metrics.hypotheses import HypothesisRanges
 from mosesplug.metrics.protocol import Metric
-from mosesplug.moses_tools.scoring import ScorerInput
 
 SENTENCES = 120
 
@@ -37,7 +37,9 @@ def texts(seed: int, noise: float) -> tuple[list[str], list[str]]:
 
 def statistics(judge: Metric, references: list[str], translations: list[str]) -> NDArray[np.int32]:
     prepared = judge.prepare([[line.encode() for line in references]])
-    lines = ScorerInput.of_lines([line.encode() for line in translations], np.arange(SENTENCES))
+    lines = HypothesisRanges.of_lines(
+        [line.encode() for line in translations], np.arange(SENTENCES)
+    )
     return judge.statistics(prepared, lines.sentence_ids, lines.buffer, lines.starts, lines.ends)
 
 

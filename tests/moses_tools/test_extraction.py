@@ -13,6 +13,7 @@ from formats.errors import FormatError
 from formats.extractor.data import FeatureData, ScoreData
 from formats.nbest.files import read_nbest
 from mosesplug.errors import DataError, UsageError
+from mosesplug.metrics.hypotheses import HypothesisRanges
 from mosesplug.moses_tools.extraction import (
     find_occurrences,
     remove_duplicates,
@@ -20,7 +21,7 @@ from mosesplug.moses_tools.extraction import (
     write_extracted,
 )
 from mosesplug.moses_tools.extractor_files import Iteration, merge
-from mosesplug.moses_tools.scoring import Scorer, ScorerInput
+from mosesplug.moses_tools.scoring import Scorer
 
 
 def iteration(blocks: list[tuple[int, list[tuple[int, int]]]]) -> Iteration:
@@ -101,7 +102,7 @@ def put(path: Path, text: str) -> Path:
 
 def statistics(scorer: Scorer, *lines: bytes) -> list[list[int]]:
     ids = np.arange(len(lines))
-    found: list[list[int]] = scorer.statistics(ScorerInput.of_lines(lines, ids)).tolist()
+    found: list[list[int]] = scorer.statistics(HypothesisRanges.of_lines(lines, ids)).tolist()
     return found
 
 

@@ -105,7 +105,8 @@ def _print_scores(arguments: Arguments, lines: Sequence[bytes], sentences: Seque
     import numpy as np
 
     from mosesplug.evaluation.scores import sentence_bleu
-    from mosesplug.moses_tools.scoring import Scorer, ScorerInput
+    from mosesplug.metrics.hypotheses import HypothesisRanges
+    from mosesplug.moses_tools.scoring import Scorer
 
     scorer = Scorer.load("BLEU", "", arguments.others)
     if sentences and sentences[-1] >= scorer.n_sentences:
@@ -113,6 +114,6 @@ def _print_scores(arguments: Arguments, lines: Sequence[bytes], sentences: Seque
             f"the input has {sentences[-1] + 1} sentences, but the references have"
             f" {scorer.n_sentences} lines"
         )
-    hypotheses = ScorerInput.of_lines(lines, np.array(sentences, dtype=np.int64))
+    hypotheses = HypothesisRanges.of_lines(lines, np.array(sentences, dtype=np.int64))
     scores = sentence_bleu(scorer.statistics(hypotheses, threads=usable_cores()))
     sys.stdout.write("".join(f"{score:.6g}\n" for score in scores.tolist()))

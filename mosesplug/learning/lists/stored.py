@@ -30,10 +30,10 @@ from mosesplug.learning.watched import (
 from mosesplug.learning.weights import read_starting_weights
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
+from mosesplug.metrics.hypotheses import HypothesisRanges
 from mosesplug.metrics.outside import compute_statistics
 from mosesplug.metrics.protocol import needs_outside, needs_texts
 from mosesplug.metrics.registry import metric_of_signature
-from mosesplug.moses_tools.scoring import ScorerInput
 from mosesplug.optimizers import Progress
 from mosesplug.sentence_ids import arrange_lines
 from mosesplug.settings.learning import LearningSettings
@@ -172,7 +172,7 @@ def _score_again(
         texts += store.hypotheses(sentence, selected)
         progress(sentence + 1, n_sentences, "sentences")
     owners: NDArray[np.int64] = np.repeat(lists.sentence_ids, np.diff(lists.offsets))
-    hypotheses = ScorerInput.of_lines(texts, owners)
+    hypotheses = HypothesisRanges.of_lines(texts, owners)
     if needs_texts(metric) and texts and not any(texts):
         raise DataError(
             f"the store at {path} has lists without texts, which {metric.name} compares with the "
