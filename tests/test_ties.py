@@ -11,11 +11,11 @@ import pytest
 from numpy.typing import NDArray
 
 from mosesplug.cli.main import main
-from mosesplug.inspection.oracles import find_oracle
 from mosesplug.optimizers.batch.direct.decoding import PointDecoder
 from mosesplug.optimizers.line_search.lists import line_space
 from mosesplug.optimizers.oracles import corpus_oracles, sentence_oracles
 from mosesplug.optimizers.problem import Problem
+from mosesplug.results.choices.oracles import find_oracle
 from tests.optimizers.problems import Accuracy, tuning_set
 
 # In both sentences the hypotheses 1 and 2 tie in front, by unlike features; what they win differs.

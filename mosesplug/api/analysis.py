@@ -21,7 +21,9 @@ from mosesplug.api.table import Column, ColumnType, Table
 from mosesplug.api.wording import name_keywords
 from mosesplug.errors import UsageError
 from mosesplug.escapes import mark_invalid_utf8
-from mosesplug.evaluation.analysis import (
+from mosesplug.metrics import Metric
+from mosesplug.metrics.outside import OutsideMetric
+from mosesplug.results.analysis import (
     Example,
     NgramDifference,
     SentenceBucket,
@@ -32,13 +34,11 @@ from mosesplug.evaluation.analysis import (
     read_source,
     read_systems,
 )
-from mosesplug.evaluation.comparison import System, SystemScore
-from mosesplug.evaluation.scoring import prepare_metrics
-from mosesplug.evaluation.sentence_ids import arrange_systems
-from mosesplug.inspection.texts import decode_text
-from mosesplug.metrics import Metric
-from mosesplug.metrics.outside import OutsideMetric
-from mosesplug.reporting.analysis_page import render_analysis
+from mosesplug.results.report.analysis_page import render_analysis
+from mosesplug.results.scores.comparison import System, SystemScore
+from mosesplug.results.scores.scoring import prepare_metrics
+from mosesplug.results.scores.sentence_ids import arrange_systems
+from mosesplug.results.views.texts import decode_text
 from mosesplug.settings.learning import LearningSettings
 
 __all__ = ["Analysis", "analyze", "analyze_all"]

@@ -18,11 +18,11 @@ from mosesplug.api.table import ColumnType, Table, Tabular
 from mosesplug.api.task import take_lists
 from mosesplug.api.wording import name_keywords, spell_options
 from mosesplug.errors import DataError, UsageError
-from mosesplug.inspection.checking import DataCheck, check_data
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
-from mosesplug.reporting.data_checks import NO_WARNINGS, tabulate_check
-from mosesplug.reporting.tables import format_blocks, render_table
+from mosesplug.results.checking import DataCheck, check_data
+from mosesplug.results.render.data_checks import NO_WARNINGS, tabulate_check
+from mosesplug.results.render.tables import format_blocks, render_table
 from mosesplug.settings.learning import LearningSettings
 
 __all__ = ["DataReport", "check", "check_all"]

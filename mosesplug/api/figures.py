@@ -19,17 +19,17 @@ from mosesplug.api.wording import name_keywords
 from mosesplug.errors import UsageError
 from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.features import FeatureSpace
-from mosesplug.inspection.importing import open_as_store
-from mosesplug.inspection.list_statistics import measure_features
-from mosesplug.inspection.lists import compute_error_surfaces
-from mosesplug.inspection.report import STEPS, gather_report_steps
-from mosesplug.inspection.run import open_run
-from mosesplug.inspection.texts import ParallelText
 from mosesplug.learning.optimize import OptimizeResult
-from mosesplug.reporting.data import ReportData
-from mosesplug.reporting.figures import check_figure, render_png, require_matplotlib
-from mosesplug.reporting.fit_figures import FitData, check_fit_figure, draw_fit_figure
-from mosesplug.reporting.page import render_page
+from mosesplug.results.report.data import ReportData
+from mosesplug.results.report.figures import check_figure, render_png, require_matplotlib
+from mosesplug.results.report.fit_figures import FitData, check_fit_figure, draw_fit_figure
+from mosesplug.results.report.gather import STEPS, gather_report_steps
+from mosesplug.results.report.page import render_page
+from mosesplug.results.views.importing import open_as_store
+from mosesplug.results.views.list_statistics import measure_features
+from mosesplug.results.views.lists import compute_error_surfaces
+from mosesplug.results.views.run import open_run
+from mosesplug.results.views.texts import ParallelText
 from mosesplug.settings.learning import LearningSettings
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def plot_fit(result: OptimizeResult, figure: str) -> Figure:
 
     Args:
         result: the weights and what they were learned from.
-        figure: a name in ``reporting.fit_figures.FIT_FIGURES``.
+        figure: a name in ``report.fit_figures.FIT_FIGURES``.
 
     Raises:
         UsageError: there is no such figure, matplotlib is missing, or there are no data for it.

@@ -25,13 +25,13 @@ from mosesplug.api.weights import WeightTable, find_format
 from mosesplug.api.wording import name_keywords
 from mosesplug.errors import UsageError, count_noun
 from mosesplug.escapes import mark_invalid_utf8
-from mosesplug.evaluation.trade_offs import measure_trade_offs
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.lengths import record_length
 from mosesplug.learning.optimize import OptimizeResult
 from mosesplug.learning.weights import score_hypotheses
 from mosesplug.metrics.error_rates import display_score
-from mosesplug.reporting.gains import render_gains
+from mosesplug.results.report.gains import render_gains
+from mosesplug.results.scores.trade_offs import measure_trade_offs
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.lengths import LengthRange
 from mosesplug.tuning_set import linear_scores

@@ -9,8 +9,8 @@ from typing import overload
 import numpy as np
 
 from mosesplug.api.table import ColumnType, Table, Tabular
-from mosesplug.evaluation.gains import Gain
-from mosesplug.reporting.gains import render_gain, tabulate_gain
+from mosesplug.results.report.gains import render_gain, tabulate_gain
+from mosesplug.results.scores.gains import Gain
 
 __all__ = ["Gains"]
 

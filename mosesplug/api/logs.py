@@ -14,8 +14,8 @@ from formats.nbest.block import NBestList
 from formats.text import StrPath
 from mosesplug.escapes import escape_controls
 from mosesplug.learning.lists.blocks import describe_formats
-from mosesplug.reporting.run_lines import RunLines
-from mosesplug.reporting.tables import Block, format_blocks
+from mosesplug.results.render.run_lines import RunLines
+from mosesplug.results.render.tables import Block, format_blocks
 from mosesplug.settings.lists import ListSettings
 
 __all__ = ["RunLog", "log_formats", "log_lines", "log_warnings"]

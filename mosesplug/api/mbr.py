@@ -28,12 +28,12 @@ from mosesplug.api.wording import name_keywords
 from mosesplug.errors import DataError, UsageError
 from mosesplug.forest.mbr import Criterion
 from mosesplug.forest.oracles.linear_bleu import LinearBleu
-from mosesplug.inspection.mbr import check_utility, pairwise_scores, rank_by_risk
-from mosesplug.inspection.rerank import score_again
 from mosesplug.learning.lengths import find_length_range
 from mosesplug.learning.lists.blocks import names_values, read_file_blocks
 from mosesplug.learning.lists.transforming import pair_transformed
 from mosesplug.metrics import Metric, metric
+from mosesplug.results.choices.mbr import check_utility, pairwise_scores, rank_by_risk
+from mosesplug.results.choices.rerank import score_again
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.lists import ListSettings
 

@@ -35,7 +35,7 @@ from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.features import FeatureSpace
 from mosesplug.kernels import read_only
 from mosesplug.learning.lists.blocks import find_dense_features, read_list
-from mosesplug.reporting.tables import format_table, render_table
+from mosesplug.results.render.tables import format_table, render_table
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.tuning_set import SparseRows
 

@@ -19,14 +19,14 @@ from mosesplug.api.progress import Progress, open_progress
 from mosesplug.api.task import ListSource, StrPath, make_task
 from mosesplug.api.validation import ValidationTable
 from mosesplug.api.wording import name_keywords, spell_options
-from mosesplug.evaluation.gains import find_gaming, measure_fold_gains, measure_gains
 from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData
 from mosesplug.learning.optimize import bind_optimizer, validate
 from mosesplug.learning.optimize import optimize as learn
 from mosesplug.metrics import Metric
 from mosesplug.optimizers.problem import Progress as ReportWork
 from mosesplug.optimizers.problem import no_progress
-from mosesplug.reporting.learning_report import list_result
+from mosesplug.results.report.learning_report import list_result
+from mosesplug.results.scores.gains import find_gaming, measure_fold_gains, measure_gains
 from mosesplug.settings.algorithm_options import find_idle_options
 from mosesplug.settings.learning import LearningSettings
 

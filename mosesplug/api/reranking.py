@@ -26,10 +26,10 @@ from mosesplug.api.table import Table, Tabular
 from mosesplug.api.weights import WeightTable
 from mosesplug.api.wording import name_keywords
 from mosesplug.errors import UsageError
-from mosesplug.inspection.rerank import choose_least_risk, rank_sentences, score_again
-from mosesplug.inspection.weights.sources import read_weights_of
 from mosesplug.learning.lengths import find_length_range
 from mosesplug.learning.lists.transforming import pair_transformed
+from mosesplug.results.choices.rerank import choose_least_risk, rank_sentences, score_again
+from mosesplug.results.weights.sources import read_weights_of
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.lengths import LengthRange
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings

@@ -23,17 +23,17 @@ from mosesplug.api.wording import name_keywords
 from mosesplug.cores import usable_cores
 from mosesplug.errors import DataError, StoreError, StoreInUse, count_noun
 from mosesplug.features import FeatureSpace
-from mosesplug.inspection.hypotheses import (
+from mosesplug.metrics.protocol import score_sentences
+from mosesplug.results.views.hypotheses import (
     HypothesisBatch,
     count_hypotheses,
     read_hypotheses,
     split_sentences,
 )
-from mosesplug.inspection.list_statistics import summarize_iterations
-from mosesplug.inspection.run import StoredRun
-from mosesplug.inspection.run import open_run as open_stored_run
-from mosesplug.inspection.weights.sources import arrange_by_group
-from mosesplug.metrics.protocol import score_sentences
+from mosesplug.results.views.list_statistics import summarize_iterations
+from mosesplug.results.views.run import StoredRun
+from mosesplug.results.views.run import open_run as open_stored_run
+from mosesplug.results.weights.sources import arrange_by_group
 from mosesplug.settings.configuration import RunPlan
 from mosesplug.store import NBestStore
 from mosesplug.tuning.workdir.stores import find_run
@@ -268,7 +268,7 @@ class Run:
         Args:
             oracles: compute the oracles, which reads all hypotheses.
         """
-        from mosesplug.inspection.report import describe_iteration, gather_figure
+        from mosesplug.results.report.gather import describe_iteration, gather_figure
 
         with self._open() as stored:
             rows = (
@@ -294,7 +294,7 @@ class Run:
         Raises:
             DataError: the run has no lists or no weights.
         """
-        from mosesplug.inspection.importance import measure_importance
+        from mosesplug.results.views.importance import measure_importance
 
         with self._open(with_lists=True) as stored:
             *_, found = measure_importance(stored, top=top, threads=threads or usable_cores())
@@ -346,8 +346,8 @@ class Run:
             UsageError: there is no such figure, the run has no data for it, or matplotlib is
                 missing (``mosesplug[report]``).
         """
-        from mosesplug.inspection.report import gather_figure
-        from mosesplug.reporting.figures import check_figure, draw_figure
+        from mosesplug.results.report.figures import check_figure, draw_figure
+        from mosesplug.results.report.gather import gather_figure
 
         check_figure(figure)
         with self._open() as stored:

@@ -26,25 +26,25 @@ from mosesplug.api.statistics import convert_named_scores
 from mosesplug.api.table import Column, ColumnType, Table, Tabular
 from mosesplug.api.wording import name_keywords, spell_options
 from mosesplug.errors import UsageError
-from mosesplug.evaluation.comparison import (
+from mosesplug.learning.lists.outside import make_outside_metrics
+from mosesplug.learning.lists.references import match_references
+from mosesplug.metrics import Metric
+from mosesplug.metrics.outside import OutsideMetric
+from mosesplug.results.scores.comparison import (
     System,
     SystemScore,
     compare_systems,
     find_system_warnings,
 )
-from mosesplug.evaluation.decodings import find_decodings
-from mosesplug.evaluation.scores import Translation
-from mosesplug.evaluation.scoring import (
+from mosesplug.results.scores.decodings import find_decodings
+from mosesplug.results.scores.scores import Translation
+from mosesplug.results.scores.scoring import (
     DEFAULT_METRICS,
     MetricScore,
     prepare_metrics,
     score_translation,
 )
-from mosesplug.evaluation.sentence_ids import arrange_by_ids, arrange_systems
-from mosesplug.learning.lists.outside import make_outside_metrics
-from mosesplug.learning.lists.references import match_references
-from mosesplug.metrics import Metric
-from mosesplug.metrics.outside import OutsideMetric
+from mosesplug.results.scores.sentence_ids import arrange_by_ids, arrange_systems
 from mosesplug.settings.learning import LearningSettings
 
 __all__ = ["Scores", "compare", "compare_all", "list_metrics", "load_systems", "score", "score_all"]

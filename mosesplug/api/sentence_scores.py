@@ -13,11 +13,11 @@ from formats.nbest.block import NBestList
 from formats.nbest.list_format import SentenceIds
 from mosesplug.api.statistics import convert_named_scores
 from mosesplug.errors import UsageError
-from mosesplug.evaluation.comparison import System
-from mosesplug.evaluation.outside import attach_arrays, read_sentence_scores
-from mosesplug.evaluation.scores import Translation
 from mosesplug.learning.lists.outside import ScoreStep, make_outside_metrics
 from mosesplug.metrics.outside import OutsideMetric
+from mosesplug.results.scores.comparison import System
+from mosesplug.results.scores.outside import attach_arrays, read_sentence_scores
+from mosesplug.results.scores.scores import Translation
 from mosesplug.settings.scores import ScoreSource
 
 __all__ = ["attach_named_scores", "attach_to_block", "read_columns"]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from formats.text import atomic_write
 from mosesplug.api.progress import Progress, open_progress
 from mosesplug.errors import UsageError
-from mosesplug.reporting.tables import format_table, render_table
+from mosesplug.results.render.tables import format_table, render_table
 from mosesplug.tuning_set import SparseRows
 
 if TYPE_CHECKING:

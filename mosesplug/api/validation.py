@@ -11,8 +11,8 @@ import numpy as np
 from mosesplug.api.gains import Gains
 from mosesplug.api.table import Table, Tabular
 from mosesplug.errors import count_noun
-from mosesplug.evaluation.gains import Gain
 from mosesplug.learning.cross_validation import CrossValidation
+from mosesplug.results.scores.gains import Gain
 
 __all__ = ["ValidationTable"]
 

@@ -189,14 +189,14 @@ def search_graphs(directory: Path, algorithms: Sequence[str]) -> None:
 
     from formats.references import read_references
     from mosesplug.forest.oracles.corpus import model_oracles
-    from mosesplug.inspection.graphs import (
+    from mosesplug.learning.weighted_graphs import read_weighted_graphs
+    from mosesplug.results.choices.graphs import (
         GraphListSettings,
         find_graph_oracles,
         make_list,
         read_oracle_graphs,
         summarize_graph,
     )
-    from mosesplug.learning.weighted_graphs import read_weighted_graphs
 
     place, references = _write_graphs(directory)
     weights = _read_weights(place)
@@ -225,9 +225,9 @@ def minimize_risk(directory: Path, algorithms: Sequence[str]) -> None:
     """Run ``mbr`` and ``rerank --mbr``."""
     from mosesplug.api.reranking import rerank
     from mosesplug.forest.mbr import Criterion
-    from mosesplug.inspection.mbr import decide_translations, read_graph_tasks, read_list_tasks
     from mosesplug.learning.weighted_graphs import read_weighted_graphs
     from mosesplug.metrics.linear_bleu import LinearBleu
+    from mosesplug.results.choices.mbr import decide_translations, read_graph_tasks, read_list_tasks
     from mosesplug.settings.lists import NO_SETTINGS
 
     place, _ = _write_graphs(directory)
@@ -246,8 +246,8 @@ def minimize_risk(directory: Path, algorithms: Sequence[str]) -> None:
 
 def search_oracles(directory: Path, algorithms: Sequence[str]) -> None:
     """Run ``oracle`` with all methods."""
-    from mosesplug.inspection.oracle_lists import open_oracle_lists, rank_lists
-    from mosesplug.inspection.oracles import METHODS, compare_oracles
+    from mosesplug.results.choices.oracle_lists import open_oracle_lists, rank_lists
+    from mosesplug.results.choices.oracles import METHODS, compare_oracles
 
     lists, references = _write_lists(directory)
     with open_oracle_lists(lists, references) as given:

@@ -24,12 +24,12 @@ from mosesplug.api.wording import name_keywords
 from mosesplug.errors import DataError, UsageError
 from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.features import FeatureSpace
-from mosesplug.reporting.tables import format_table, render_table
+from mosesplug.results.render.tables import format_table, render_table
 from mosesplug.settings.learning import LearningSettings
 
 if TYPE_CHECKING:
     from mosesplug.api.fit import Fit
-    from mosesplug.inspection.weights.convert import ConvertedWeights
+    from mosesplug.results.weights.convert import ConvertedWeights
 
 __all__ = ["WeightTable", "find_format", "find_result_format", "format_result"]
 
@@ -213,9 +213,9 @@ class WeightTable(Mapping[str, float | tuple[float, ...]], Tabular):
             UsageError: an unknown format, or one that needs a configuration.
             DataError: weights are all 0 or not finite, or the configuration has other features.
         """
-        from mosesplug.inspection.weights.convert import RECORDING
         from mosesplug.learning.lists.made_features import spell_made_features
         from mosesplug.learning.weights import write_weights
+        from mosesplug.results.weights.convert import RECORDING
 
         path = Path(path)
         to = find_format(path, format if self._dense else format or "sparse")
@@ -269,8 +269,8 @@ def _convert_table(
     Raises:
         UsageError, DataError: as for ``WeightTable.save``.
     """
-    from mosesplug.inspection.weights.convert import convert_weights
-    from mosesplug.inspection.weights.sources import ResolvedWeights
+    from mosesplug.results.weights.convert import convert_weights
+    from mosesplug.results.weights.sources import ResolvedWeights
     from mosesplug.tuning.weights import Weights
 
     if to == "moses.ini" and config is None:
@@ -355,8 +355,8 @@ def format_result(
         OptimizerError: a weight is not finite, or all of them are 0.
         DataError: the format cannot hold a name, or the configuration has other features.
     """
-    from mosesplug.inspection.weights.convert import ConvertedWeights, explain_unrecorded
     from mosesplug.learning.weights import format_weights
+    from mosesplug.results.weights.convert import ConvertedWeights, explain_unrecorded
 
     table = fit.weights if domain is None else fit.domains[domain]
     dense, sparse = format_weights(table.space, table.vector, fit.result.data.problem.is_fixed)

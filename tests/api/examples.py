@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
-from tests.inspection.runs import make_run
+from tests.results.runs import make_run
 
 REFERENCES = ("the house is small", "yes it is", "we see the old town", "good morning to you")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mosesplug
-from mosesplug.reporting.fit_figures import FIT_FIGURES
+from mosesplug.results.report.fit_figures import FIT_FIGURES
 
 pytest.importorskip("matplotlib")
 
@@ -57,6 +57,6 @@ def test_invalid_figures_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     learned = fit()
     with pytest.raises(mosesplug.UsageError, match="there is no figure 'scores'"):
         learned.plot("scores")
-    monkeypatch.setattr("mosesplug.reporting.figures.has_matplotlib", lambda: False)
+    monkeypatch.setattr("mosesplug.results.report.figures.has_matplotlib", lambda: False)
     with pytest.raises(mosesplug.UsageError, match=r"mosesplug\[report\]"):
         learned.plot()

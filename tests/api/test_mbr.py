@@ -11,8 +11,8 @@ import pytest
 import mosesplug
 from formats.nbest.files import read_nbest
 from mosesplug.cli.main import main
-from mosesplug.inspection.mbr import pairwise_scores
 from mosesplug.metrics import metric
+from mosesplug.results.choices.mbr import pairwise_scores
 from tests.api.examples import write_example_files
 
 LISTS = [

@@ -9,12 +9,12 @@ import pytest
 
 import mosesplug
 from mosesplug.cli.main import main
-from mosesplug.inspection.report import gather_figure
-from mosesplug.inspection.run import open_run as open_stored_run
-from mosesplug.inspection.texts import ParallelText
-from mosesplug.reporting.data import ReportData
-from mosesplug.reporting.figures import FIGURES, render_png
-from tests.inspection.runs import REFERENCE, gather_report, make_run, read_graph
+from mosesplug.results.report.data import ReportData
+from mosesplug.results.report.figures import FIGURES, render_png
+from mosesplug.results.report.gather import gather_figure
+from mosesplug.results.views.run import open_run as open_stored_run
+from mosesplug.results.views.texts import ParallelText
+from tests.results.runs import REFERENCE, gather_report, make_run, read_graph
 
 pytest.importorskip("matplotlib")
 
@@ -90,7 +90,7 @@ def test_invalid_figures_are_rejected(work: Path, monkeypatch: pytest.MonkeyPatc
         run.plot("lattice", sentence=1)
     with pytest.raises(mosesplug.UsageError, match="forest=True"):
         mosesplug.open_run(make_run(work.parent / "other")).plot("lattice")
-    monkeypatch.setattr("mosesplug.reporting.figures.has_matplotlib", lambda: False)
+    monkeypatch.setattr("mosesplug.results.report.figures.has_matplotlib", lambda: False)
     for draw in (run.plot, run.report):
         with pytest.raises(mosesplug.UsageError, match=r"mosesplug\[report\]"):
             draw()

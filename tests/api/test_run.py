@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import mosesplug
-from mosesplug.inspection.run import open_run as open_stored_run
 from mosesplug.metrics import metric
+from mosesplug.results.views.run import open_run as open_stored_run
 from mosesplug.store import NBestStore
 from mosesplug.tuning.workdir.records import IterationStart, ShardLists
-from tests.inspection.runs import GROUPS, LISTS, REFERENCE, WEIGHTS, make_run
+from tests.results.runs import GROUPS, LISTS, REFERENCE, WEIGHTS, make_run
 from tests.store.toys import make_list
 
 # iteration, sentence, rank and text of each distinct hypothesis of LISTS.
@@ -63,8 +63,8 @@ def test_iterations(work: Path) -> None:
 
 
 def test_scores_are_those_of_the_report(work: Path) -> None:
-    from mosesplug.inspection.texts import ParallelText
-    from tests.inspection.runs import gather_report
+    from mosesplug.results.views.texts import ParallelText
+    from tests.results.runs import gather_report
 
     with open_stored_run(work) as stored:
         facts = gather_report(stored, ParallelText()).iterations
@@ -147,7 +147,7 @@ def test_some_sentences(work: Path) -> None:
 def test_hypotheses_are_read_in_batches(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = mosesplug.open_run(work)
     whole = list(run.hypotheses())
-    monkeypatch.setattr("mosesplug.inspection.hypotheses._ROWS", 1)
+    monkeypatch.setattr("mosesplug.results.views.hypotheses._ROWS", 1)
     table = run.hypotheses()
     assert len(list(table._batches())) == 3
     assert list(table) == whole

@@ -13,7 +13,7 @@ from formats.graphs.hypergraph import write_hypergraph, write_hypergraph_weights
 from mosesplug.cli.main import main
 from mosesplug.errors import DataError, UsageError
 from tests.cli.learn.test_optimize_graphs import NAMES, WORDS, nodes
-from tests.inspection.runs import REFERENCE, make_run
+from tests.results.runs import REFERENCE, make_run
 
 FAST = {"restarts": 2, "polish": 1}
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mosesplug.evaluation.analysis import analyze_systems, measure_metric, read_systems
-from mosesplug.evaluation.comparison import System
-from mosesplug.evaluation.scoring import prepare_metrics
+from mosesplug.results.analysis import analyze_systems, measure_metric, read_systems
+from mosesplug.results.scores.comparison import System
+from mosesplug.results.scores.scoring import prepare_metrics
 
 N_SENTENCES = 10_000
 ROUNDS = {"rounds": 3, "iterations": 1, "warmup_rounds": 1}

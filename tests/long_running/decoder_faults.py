@@ -22,7 +22,7 @@ from pathlib import Path
 from textwrap import shorten
 
 from mosesplug.cli.main import main as mosesplug
-from mosesplug.inspection.maintenance import verify_store
+from mosesplug.results.views.maintenance import verify_store
 from mosesplug.store import NBestStore
 
 HERE = Path(__file__).parent

@@ -25,7 +25,7 @@ from formats.graphs.hypergraph_reader import TAIL, read_hypergraph
 from mosesplug.errors import DataError
 from mosesplug.forest.viterbi import viterbi
 from mosesplug.hypergraph import Hypergraph
-from mosesplug.inspection.maintenance import verify_store
+from mosesplug.results.views.maintenance import verify_store
 from mosesplug.store import NBestStore, reading
 from mosesplug.store.ingest import Ingest
 from mosesplug.store.records import decode_value, encode_value, read_header

@@ -38,13 +38,14 @@ TUNING = (
         "decoders.server",
         "optimizers.registry",
     ),
-    *("tuning.loop", "store.ingest", "cli.inspect.nbest_store", "inspection.maintenance"),
+    *("tuning.loop", "store.ingest", "cli.inspect.nbest_store", "results.views.maintenance"),
     *("cli.run.mert_moses", "cli.run.mert_settings", "cli.run.ask", "api.tuner"),
-    *("inspection.importing", "tuning.repeats", "tuning.domains"),
+    *("results.views.importing", "tuning.repeats", "tuning.domains"),
 )
 READING = (
     *("cli.application", "cli.inspect.nbest_summary", "cli.inspect.nbest_show"),
-    *("cli.inspect.nbest_store", "cli.inspect.report", "inspection.run", "inspection.maintenance"),
+    *("cli.inspect.nbest_store", "cli.inspect.report"),
+    *("results.views.run", "results.views.maintenance"),
 )
 """Modules that runs of a kind load."""
 

@@ -15,7 +15,7 @@ import pytest
 from mosesplug.errors import StoreError
 from mosesplug.store import NBestStore
 from mosesplug.store.checksums import ChecksumReport
-from tests.inspection.runs import GROUPS, read_graph
+from tests.results.runs import GROUPS, read_graph
 from tests.store.toys import Hypothesis, ToyMetric, make_list
 
 REFERENCES = ((b"a", b"b", b"c"),)

@@ -14,11 +14,11 @@ import pytest
 
 from mosesplug.cli.main import main
 from mosesplug.errors import StoreError
-from mosesplug.inspection.exporting import export_lists
-from mosesplug.inspection.run import open_run
+from mosesplug.results.views.exporting import export_lists
+from mosesplug.results.views.run import open_run
 from mosesplug.store import NBestStore, sums
 from mosesplug.store.records import encode_value
-from tests.inspection.runs import GROUPS, LISTS, REFERENCE, make_run, read_graph
+from tests.results.runs import GROUPS, LISTS, REFERENCE, make_run, read_graph
 from tests.store.test_maintenance import forget_checksums
 from tests.store.toys import Hypothesis, ToyMetric, make_list
 

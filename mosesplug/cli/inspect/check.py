@@ -91,7 +91,7 @@ def check(
 def _print(report: DataReport) -> None:
     from mosesplug.cli.shared.layouts import TableLayout, current_layout
     from mosesplug.cli.shared.tables import print_table
-    from mosesplug.reporting.data_checks import NO_WARNINGS, tabulate_check
+    from mosesplug.results.render.data_checks import NO_WARNINGS, tabulate_check
 
     is_text = current_layout() is TableLayout.TEXT
     for place, table in enumerate(tabulate_check(report)):

@@ -25,9 +25,9 @@ from mosesplug.cli.shared.parameters import (
 from mosesplug.errors import UsageError
 
 if TYPE_CHECKING:
-    from mosesplug.evaluation.alignments import EditCounts
-    from mosesplug.evaluation.analysis import SystemAnalysis
-    from mosesplug.evaluation.comparison import SystemScore
+    from mosesplug.results.analysis import SystemAnalysis
+    from mosesplug.results.scores.alignments import EditCounts
+    from mosesplug.results.scores.comparison import SystemScore
 
 __all__ = ["compare"]
 
@@ -111,12 +111,12 @@ def compare(
     from mosesplug.api.scoring import compare_all
     from mosesplug.cli.shared.edits import print_edits
     from mosesplug.cli.shared.output import check_output, print_warnings, progress_bar
-    from mosesplug.evaluation.comparison import count_system_edits, parse_systems
-    from mosesplug.evaluation.outside import attach_scores
-    from mosesplug.evaluation.percent import to_percent
-    from mosesplug.evaluation.scoring import DEFAULT_METRICS, prepare_metrics
-    from mosesplug.evaluation.sentence_ids import arrange_systems
     from mosesplug.learning.lists.outside import make_outside_metrics
+    from mosesplug.results.scores.comparison import count_system_edits, parse_systems
+    from mosesplug.results.scores.outside import attach_scores
+    from mosesplug.results.scores.percent import to_percent
+    from mosesplug.results.scores.scoring import DEFAULT_METRICS, prepare_metrics
+    from mosesplug.results.scores.sentence_ids import arrange_systems
     from mosesplug.settings.scores import parse_score_sources
 
     if len(systems) < 2:
@@ -226,7 +226,7 @@ def _print(scores: Sequence[SystemScore]) -> None:
     """Print the table, then the signatures."""
     from mosesplug.cli.shared.layouts import TableLayout, current_layout, output_stream
     from mosesplug.cli.shared.tables import print_table
-    from mosesplug.reporting.analysis_tables import tabulate_systems
+    from mosesplug.results.render.analysis_tables import tabulate_systems
 
     head, rows = tabulate_systems(scores)
     signatures = dict.fromkeys(score.signature for score in scores)

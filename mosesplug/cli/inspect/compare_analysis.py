@@ -16,8 +16,7 @@ from mosesplug.cli.shared.tables import (
     format_markdown,
     print_table,
 )
-from mosesplug.inspection.texts import decode_text
-from mosesplug.reporting.analysis_tables import (
+from mosesplug.results.render.analysis_tables import (
     KINDS,
     AnalysisTable,
     describe_example,
@@ -28,9 +27,10 @@ from mosesplug.reporting.analysis_tables import (
     tabulate_sentences,
     tabulate_words,
 )
+from mosesplug.results.views.texts import decode_text
 
 if TYPE_CHECKING:
-    from mosesplug.evaluation.analysis import Example, SystemAnalysis
+    from mosesplug.results.analysis import Example, SystemAnalysis
 
 __all__ = ["describe_analysis", "print_analysis", "print_latex", "print_markdown"]
 

@@ -24,8 +24,8 @@ from mosesplug.errors import UsageError, count_noun
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mosesplug.inspection.graphs import GraphOracleMethod
     from mosesplug.learning.weighted_graphs import WeightedGraph
+    from mosesplug.results.choices.graphs import GraphOracleMethod
 
 __all__ = ["info", "nbest", "oracle"]
 
@@ -88,7 +88,7 @@ def nbest(
     from formats.nbest.files import format_list
     from mosesplug.cli.shared.output import check_output, open_output, progress_bar
     from mosesplug.forest.diverse import ORDER
-    from mosesplug.inspection.graphs import GraphListSettings, make_list
+    from mosesplug.results.choices.graphs import GraphListSettings, make_list
 
     settings = GraphListSettings(
         k=k,
@@ -150,7 +150,7 @@ def oracle(
     from formats.references import read_references, reference_files
     from mosesplug.cli.shared.output import check_output, open_output, progress_bar
     from mosesplug.forest.oracles.corpus import model_oracles
-    from mosesplug.inspection.graphs import find_graph_oracles, read_oracle_graphs
+    from mosesplug.results.choices.graphs import find_graph_oracles, read_oracle_graphs
     from mosesplug.sentence_ids import arrange_lines
 
     method: GraphOracleMethod = "linear" if linear else "sentence" if sentence else "greedy"
@@ -185,7 +185,7 @@ def info(
     """
     from mosesplug.cli.shared.output import print_json
     from mosesplug.cli.shared.tables import print_table
-    from mosesplug.inspection.graphs import summarize_graph
+    from mosesplug.results.choices.graphs import summarize_graph
 
     opened = _open_graphs(graphs, weights, sparse_weights)
     features: dict[str, None] = {}
@@ -263,10 +263,10 @@ class _Input:
 
 def _open_graphs(places: list[Path], weights: str | None, sparse: Path | None) -> _Input:
     """Open the graphs of files, or of the store of a run, with their weights."""
-    from mosesplug.inspection.stored_graphs import read_stored_graphs
-    from mosesplug.inspection.weights.sources import read_weights_of
     from mosesplug.learning.weighted_graphs import read_graph_weights, read_weighted_graphs
     from mosesplug.learning.weights import find_graph_weights
+    from mosesplug.results.views.stored_graphs import read_stored_graphs
+    from mosesplug.results.weights.sources import read_weights_of
     from mosesplug.tuning.graphs.decoder import find_graph_store
     from mosesplug.tuning.workdir.stores import find_run
     from mosesplug.tuning.workdir.workspace import Workspace

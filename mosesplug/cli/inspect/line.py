@@ -65,10 +65,10 @@ def line(
 
     from mosesplug.cli.shared.output import print_json
     from mosesplug.cli.shared.tables import print_table
-    from mosesplug.inspection.line import find_changed_sentences, trace_line
-    from mosesplug.inspection.run import open_run
-    from mosesplug.inspection.weights.sources import read_weights_of
     from mosesplug.metrics.error_rates import display_score, is_error_rate
+    from mosesplug.results.views.line import find_changed_sentences, trace_line
+    from mosesplug.results.views.run import open_run
+    from mosesplug.results.weights.sources import read_weights_of
 
     for option, number in (("--from", low), ("--to", high), ("--at", at)):
         if number is not None and not math.isfinite(number):
@@ -83,7 +83,7 @@ def line(
         metric, signature = run.metric_name, run.signature
     if png is not None:
         from formats.text import write_atomic
-        from mosesplug.reporting.figures import render_surface_png
+        from mosesplug.results.report.figures import render_surface_png
 
         surface = found.surface(first, last)
         shown = [display_score(signature, score) for score in surface.scores.tolist()]

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from formats.text import StrPath
     from mosesplug.forest.mbr import Decision
-    from mosesplug.inspection.mbr import MbrTask
     from mosesplug.metrics import Metric
+    from mosesplug.results.choices.mbr import MbrTask
     from mosesplug.settings.lists import ListSettings
     from mosesplug.settings.scores import ScoreSource
 
@@ -156,9 +156,9 @@ def _mbr(
     from mosesplug.cli.shared.output import check_output, progress_bar, write_output
     from mosesplug.forest.mbr import Criterion
     from mosesplug.forest.oracles.linear_bleu import LinearBleu
-    from mosesplug.inspection.mbr import decide_translations
-    from mosesplug.inspection.texts import format_translations
     from mosesplug.learning.weights import find_graph_weights
+    from mosesplug.results.choices.mbr import decide_translations
+    from mosesplug.results.views.texts import format_translations
 
     inputs += [*settings.input_paths, *([] if weights is None else find_weight_files(weights))]
     if graphs is not None and (beside := find_graph_weights([graphs])) is not None:
@@ -230,8 +230,8 @@ def _parse_utility(text: str | None) -> ScoreSource | None:
 
 def _find_utility(name: str, settings: str) -> Metric:
     """Return the metric of ``--metric``."""
-    from mosesplug.inspection.mbr import check_utility
     from mosesplug.metrics.registry import metric
+    from mosesplug.results.choices.mbr import check_utility
 
     found = metric(name, settings)
     check_utility(found)
@@ -263,10 +263,10 @@ def _read_tasks(
     utility: ScoreSource | None,
     metric: Metric | None,
 ) -> Iterator[MbrTask]:
-    from mosesplug.inspection.mbr import read_graph_tasks, read_list_tasks
-    from mosesplug.inspection.stored_graphs import read_stored_graphs
-    from mosesplug.inspection.weights.sources import read_weights_of
     from mosesplug.learning.weighted_graphs import read_graph_weights, read_weighted_graphs
+    from mosesplug.results.choices.mbr import read_graph_tasks, read_list_tasks
+    from mosesplug.results.views.stored_graphs import read_stored_graphs
+    from mosesplug.results.weights.sources import read_weights_of
 
     if sparse is not None and weights is None:
         raise UsageError("--sparse-weights requires --weights")

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from mosesplug.cli.shared.tables import Cell
-    from mosesplug.inspection.iterations import IterationDifference, SentenceChange
-    from mosesplug.inspection.run import StoredRun
-    from mosesplug.inspection.sentence import ScoredHypothesis, SentenceHypotheses, SortKey
-    from mosesplug.inspection.texts import ParallelText
+    from mosesplug.results.views.iterations import IterationDifference, SentenceChange
+    from mosesplug.results.views.run import StoredRun
+    from mosesplug.results.views.sentence import ScoredHypothesis, SentenceHypotheses, SortKey
+    from mosesplug.results.views.texts import ParallelText
 
 __all__ = ["diff", "show"]
 
@@ -62,10 +62,10 @@ def show(
     Example: mosesplug nbest show tuning 7 --refs dev.en --source dev.de --features
     """
     from mosesplug.cli.shared.output import print_json
-    from mosesplug.inspection.run import open_run
-    from mosesplug.inspection.sentence import read_sentence
-    from mosesplug.inspection.texts import ParallelText
-    from mosesplug.inspection.weights.sources import read_weights_of
+    from mosesplug.results.views.run import open_run
+    from mosesplug.results.views.sentence import read_sentence
+    from mosesplug.results.views.texts import ParallelText
+    from mosesplug.results.weights.sources import read_weights_of
 
     if sort not in ("model", "metric"):
         raise UsageError(f"--sort takes model or metric, not {sort!r}")
@@ -133,10 +133,10 @@ def diff(
     Example: mosesplug nbest diff tuning --iterations 3 4 --refs dev.en
     """
     from mosesplug.cli.shared.output import print_json
-    from mosesplug.inspection.run import open_run
-    from mosesplug.inspection.sentence import compare_hypotheses, read_sentence
-    from mosesplug.inspection.texts import ParallelText
-    from mosesplug.inspection.weights.sources import read_weights_of
+    from mosesplug.results.views.run import open_run
+    from mosesplug.results.views.sentence import compare_hypotheses, read_sentence
+    from mosesplug.results.views.texts import ParallelText
+    from mosesplug.results.weights.sources import read_weights_of
 
     if iterations is not None:
         if sentence is not None or weights is not None or iteration != "all":
@@ -222,7 +222,7 @@ def _print_hypotheses(found: SentenceHypotheses, shown: list[ScoredHypothesis]) 
 
 def _color_words(found: SentenceHypotheses, rows: list[list[str]]) -> Iterator[list[Cell]]:
     """Color each word of last cells by the longest matching n-gram that it is in."""
-    from mosesplug.inspection.sentence import find_matched_orders
+    from mosesplug.results.views.sentence import find_matched_orders
 
     references = [text.split() for text in found.references]
     for row in rows:
@@ -262,7 +262,7 @@ def _diff_iterations(
     run: StoredRun, iterations: tuple[int, int], top: int, text: ParallelText, json: bool
 ) -> None:
     from mosesplug.cli.shared.output import print_json
-    from mosesplug.inspection.iterations import compare_iterations
+    from mosesplug.results.views.iterations import compare_iterations
 
     text.check_length(run.n_sentences)
     found = compare_iterations(run, *iterations)

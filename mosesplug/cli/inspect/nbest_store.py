@@ -80,13 +80,13 @@ def export(
     import numpy as np
 
     from mosesplug.cli.shared.output import progress_bar
-    from mosesplug.inspection.exporting import (
+    from mosesplug.results.views.exporting import (
         export_arrays,
         export_extractor,
         export_lists,
         export_rows,
     )
-    from mosesplug.inspection.run import open_run
+    from mosesplug.results.views.run import open_run
 
     layout = _find_export_format(output, layout)
     selected = parse_iteration(iteration)
@@ -183,8 +183,8 @@ def _import(
     Example: mosesplug nbest import mert-work old.lmdb --refs dev.en --source dev.de
     """
     from mosesplug.cli.shared.output import progress_bar
-    from mosesplug.inspection.importing import find_iterations, import_lists
     from mosesplug.learning.lists.outside import find_metric_of
+    from mosesplug.results.views.importing import find_iterations, import_lists
     from mosesplug.settings.scores import parse_score_sources
 
     *given, target = paths
@@ -232,7 +232,7 @@ def verify(store: Store, json: Json = False, quiet: Quiet = False) -> None:
     from mosesplug.cli.shared.layouts import TableLayout, current_layout
     from mosesplug.cli.shared.output import print_json, progress_bar
     from mosesplug.cli.shared.tables import print_table
-    from mosesplug.inspection.maintenance import Verification, verify_store
+    from mosesplug.results.views.maintenance import Verification, verify_store
     from mosesplug.tuning.workdir.stores import find_store
 
     state = Verification()
@@ -306,7 +306,7 @@ def drop(
 
     Example: mosesplug nbest drop tuning 7
     """
-    from mosesplug.inspection.maintenance import drop_iteration
+    from mosesplug.results.views.maintenance import drop_iteration
     from mosesplug.tuning.workdir.stores import find_store
 
     place = find_store(store)

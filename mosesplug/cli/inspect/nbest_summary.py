@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from mosesplug.inspection.list_statistics import IterationSummary
-    from mosesplug.inspection.search import SearchField
+    from mosesplug.results.views.list_statistics import IterationSummary
+    from mosesplug.results.views.search import SearchField
 
 __all__ = ["grep", "ls", "stats"]
 
@@ -53,8 +53,8 @@ def ls(
     Example: mosesplug nbest ls tuning
     """
     from mosesplug.cli.shared.output import print_json, progress_bar
-    from mosesplug.inspection.list_statistics import summarize_iterations
-    from mosesplug.inspection.run import open_run
+    from mosesplug.results.views.list_statistics import summarize_iterations
+    from mosesplug.results.views.run import open_run
 
     with open_run(store) as run:
         summaries = []
@@ -77,7 +77,7 @@ def ls(
 def _print_iterations(summaries: Sequence[IterationSummary], metric: str) -> None:
     """Print a table without columns that are empty or 0 in all iterations."""
     from mosesplug.cli.shared.tables import format_score, print_table
-    from mosesplug.reporting.tables import format_change
+    from mosesplug.results.render.tables import format_change
 
     head = ["iteration", "date", "sentences", "hypotheses", "new", "graphs", "size", "change"]
     head += [metric, "oracle", "in lists"]
@@ -148,9 +148,9 @@ def grep(
     from mosesplug.cli.shared.layouts import TableLayout, current_layout
     from mosesplug.cli.shared.output import print_json
     from mosesplug.cli.shared.tables import print_lines, print_table
-    from mosesplug.inspection.run import open_run
-    from mosesplug.inspection.search import search_run
-    from mosesplug.inspection.texts import ParallelText
+    from mosesplug.results.views.run import open_run
+    from mosesplug.results.views.search import search_run
+    from mosesplug.results.views.texts import ParallelText
 
     wanted = _parse_fields(fields, source, refs)
     try:
@@ -185,7 +185,7 @@ def grep(
 def _parse_fields(
     fields: str | None, source: Path | None, refs: Path | None
 ) -> Sequence[SearchField]:
-    from mosesplug.inspection.search import FIELDS
+    from mosesplug.results.views.search import FIELDS
 
     if fields is None:
         return FIELDS
@@ -214,9 +214,9 @@ def stats(
     """
     from mosesplug.cli.shared.output import print_json, progress_bar
     from mosesplug.cli.shared.tables import format_score, print_table
-    from mosesplug.inspection.list_statistics import FeatureSums, measure_lists, read_batches
-    from mosesplug.inspection.lists import measure_coverage
-    from mosesplug.inspection.run import open_run
+    from mosesplug.results.views.list_statistics import FeatureSums, measure_lists, read_batches
+    from mosesplug.results.views.lists import measure_coverage
+    from mosesplug.results.views.run import open_run
 
     selected = parse_iteration(iteration)
     with open_run(store, with_lists=True) as run:

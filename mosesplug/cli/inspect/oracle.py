@@ -33,8 +33,8 @@ from mosesplug.cli.shared.setting_options import (
 from mosesplug.errors import UsageError, count_noun
 
 if TYPE_CHECKING:
-    from mosesplug.inspection.oracle_lists import ListOracle, OracleLists, RankedLists
-    from mosesplug.inspection.oracles import OracleComparison, OracleMethod, OracleSettings
+    from mosesplug.results.choices.oracle_lists import ListOracle, OracleLists, RankedLists
+    from mosesplug.results.choices.oracles import OracleComparison, OracleMethod, OracleSettings
 
 __all__ = ["oracle"]
 
@@ -107,9 +107,9 @@ def _oracle(
         print_warnings,
         progress_bar,
     )
-    from mosesplug.inspection.oracle_lists import open_oracle_lists, rank_lists
-    from mosesplug.inspection.oracles import OracleSettings, compare_oracles
-    from mosesplug.inspection.weights.sources import read_weights_of
+    from mosesplug.results.choices.oracle_lists import open_oracle_lists, rank_lists
+    from mosesplug.results.choices.oracles import OracleSettings, compare_oracles
+    from mosesplug.results.weights.sources import read_weights_of
 
     methods, sizes = _parse_methods(method), _parse_sizes(top)
     settings = OracleSettings(restarts, smoothing, batch, decay)
@@ -197,7 +197,7 @@ def _warn_of_unused(
 
 def _parse_methods(text: str) -> list[OracleMethod]:
     """Return the methods of ``--method``, each once."""
-    from mosesplug.inspection.oracles import METHODS
+    from mosesplug.results.choices.oracles import METHODS
 
     wanted = list(dict.fromkeys(text.split(","))) if text != "all" else list(METHODS)
     if unknown := [each for each in wanted if each not in METHODS]:

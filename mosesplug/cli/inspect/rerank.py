@@ -86,10 +86,10 @@ def _rerank(
         write_output,
     )
     from mosesplug.errors import DataError
-    from mosesplug.inspection.texts import format_translations
-    from mosesplug.inspection.weights.sources import read_weights_of
     from mosesplug.learning.lengths import find_length_range
     from mosesplug.learning.lists.blocks import names_values
+    from mosesplug.results.views.texts import format_translations
+    from mosesplug.results.weights.sources import read_weights_of
 
     best: dict[int, bytes] = {}
     settings = take_list_settings(given)

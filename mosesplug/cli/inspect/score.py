@@ -29,7 +29,7 @@ from mosesplug.errors import UsageError
 
 if TYPE_CHECKING:
     from formats.pipes import PipeCopy
-    from mosesplug.evaluation.scoring import MetricScore, Selection
+    from mosesplug.results.scores.scoring import MetricScore, Selection
 
 __all__ = ["score"]
 
@@ -90,7 +90,7 @@ def _score(
     from formats.pipes import copy_pipes
     from mosesplug.api.scoring import score_all
     from mosesplug.cli.shared.output import print_json, print_warnings
-    from mosesplug.evaluation.percent import to_percent
+    from mosesplug.results.scores.percent import to_percent
     from mosesplug.settings.lists import hint_at_tables, parse_column_names, split_names
     from mosesplug.settings.scores import parse_score_sources
 

@@ -19,9 +19,9 @@ from mosesplug.escapes import mark_invalid_utf8
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mosesplug.inspection.weights.algebra import WeightDifference
-    from mosesplug.inspection.weights.history import SparseUse, WeightHistory
-    from mosesplug.inspection.weights.sources import ResolvedWeights
+    from mosesplug.results.weights.algebra import WeightDifference
+    from mosesplug.results.weights.history import SparseUse, WeightHistory
+    from mosesplug.results.weights.sources import ResolvedWeights
 
 __all__ = ["WEIGHTS", "diff", "show"]
 
@@ -68,7 +68,7 @@ def show(
     if importance:
         _show_importance(weights, top, json)
         return
-    from mosesplug.inspection.weights.sources import (
+    from mosesplug.results.weights.sources import (
         find_mean_file,
         has_store,
         resolve_weights,
@@ -82,8 +82,8 @@ def show(
     run_directory = find_run(directory)
     if run_directory != directory:
         directory, weights = run_directory, str(run_directory)
-    from mosesplug.inspection.run import open_run
-    from mosesplug.inspection.weights.history import (
+    from mosesplug.results.views.run import open_run
+    from mosesplug.results.weights.history import (
         count_sparse_use,
         read_file_history,
         read_run_history,
@@ -104,8 +104,8 @@ def show(
 
 def _show_importance(name: str, top: int, json: bool) -> None:
     from mosesplug.cli.shared.parameters import THREADS
-    from mosesplug.inspection.importance import measure_importance
-    from mosesplug.inspection.run import open_run
+    from mosesplug.results.views.importance import measure_importance
+    from mosesplug.results.views.run import open_run
     from mosesplug.settings.paths import split_iteration
 
     directory, iteration = split_iteration(name) or (Path(name), None)
@@ -148,8 +148,8 @@ def _show_importance(name: str, top: int, json: bool) -> None:
 
 
 def _show_weights(weights: ResolvedWeights, top: int, json: bool) -> None:
-    from mosesplug.inspection.weights.algebra import compute_norm
-    from mosesplug.inspection.weights.convert import spell_list_changes
+    from mosesplug.results.weights.algebra import compute_norm
+    from mosesplug.results.weights.convert import spell_list_changes
 
     norm = compute_norm(weights)
     dense = dict(zip(weights.names, weights.weights.dense, strict=True))
@@ -274,8 +274,8 @@ def diff(
 
     Example: mosesplug weights diff tuning:1 tuning
     """
-    from mosesplug.inspection.weights import algebra
-    from mosesplug.inspection.weights.sources import resolve_weights
+    from mosesplug.results.weights import algebra
+    from mosesplug.results.weights.sources import resolve_weights
 
     a, b = resolve_weights(first), resolve_weights(second)
     fixed = [

@@ -18,8 +18,8 @@ from mosesplug.errors import UsageError
 
 if TYPE_CHECKING:
     from formats.weights.weight_format import Format
-    from mosesplug.inspection.weights.algebra import Norm
-    from mosesplug.inspection.weights.sources import ResolvedWeights
+    from mosesplug.results.weights.algebra import Norm
+    from mosesplug.results.weights.sources import ResolvedWeights
 
 __all__ = ["average", "convert", "interpolate", "normalize"]
 
@@ -73,7 +73,7 @@ def average(
 
     Example: mosesplug weights average run1 run2 run3 --to moses.ini --config moses.ini -o mean.ini
     """
-    from mosesplug.inspection.weights.algebra import combine
+    from mosesplug.results.weights.algebra import combine
 
     every = _resolve(weights, names_from)
     shares = [1.0 / len(every)] * len(every)
@@ -102,7 +102,7 @@ def interpolate(
 
     Example: mosesplug weights interpolate tuning:1 tuning --at 0.25 --at 0.5 -o mixed.{}.dense
     """
-    from mosesplug.inspection.weights.algebra import combine
+    from mosesplug.results.weights.algebra import combine
 
     for x in at:
         if not math.isfinite(x):
@@ -140,8 +140,8 @@ def normalize(
 
     Example: mosesplug weights normalize moses.ini -o normalized.ini
     """
-    from mosesplug.inspection.weights import algebra
-    from mosesplug.inspection.weights.sources import resolve_weights
+    from mosesplug.results.weights import algebra
+    from mosesplug.results.weights.sources import resolve_weights
 
     if l2 and largest:
         raise UsageError("--l2 and --max exclude each other")
@@ -176,7 +176,7 @@ def convert(
     --to moses.ini -o third.ini
     """
     from formats.weights.weight_format import find_named_format
-    from mosesplug.inspection.weights.sources import resolve_weights
+    from mosesplug.results.weights.sources import resolve_weights
 
     found = resolve_weights(weights, names_from)
     if to is None and (output is None or find_named_format(output) is None):
@@ -186,7 +186,7 @@ def convert(
 
 def _resolve(names: list[str], names_from: Path | None) -> list[ResolvedWeights]:
     """Resolve weights to combine; report which lack sparse weights, if not all do."""
-    from mosesplug.inspection.weights.sources import resolve_weights
+    from mosesplug.results.weights.sources import resolve_weights
 
     every = [resolve_weights(name, names_from) for name in names]
     if any(each.weights.sparse for each in every):
@@ -207,8 +207,8 @@ def _write(
     from formats.moses.ini import read_moses_ini
     from formats.text import write_atomic
     from formats.weights.named import sparse_companion
-    from mosesplug.inspection.weights.convert import convert_weights
     from mosesplug.learning.weights import write_weights
+    from mosesplug.results.weights.convert import convert_weights
 
     ini = weights.file.ini if weights.file is not None else None
     form = _find_format(to, weights, output)

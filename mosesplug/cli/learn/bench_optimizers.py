@@ -220,7 +220,7 @@ class _Table:
 
     def _add(self, cells: Sequence[str]) -> None:
         from mosesplug.cli.shared.layouts import TableLayout, current_layout
-        from mosesplug.reporting.tables import format_row
+        from mosesplug.results.render.tables import format_row
 
         if current_layout() is not TableLayout.TEXT:
             self._rows.append(cells)

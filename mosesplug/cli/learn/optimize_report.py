@@ -11,13 +11,13 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from mosesplug.cli.shared.tables import print_blocks
-from mosesplug.reporting.learning_report import list_result
+from mosesplug.results.report.learning_report import list_result
 from mosesplug.settings.learning import LearningSettings
 
 if TYPE_CHECKING:
     from mosesplug.api.fit import Fit
-    from mosesplug.evaluation.gains import Gain
     from mosesplug.learning.optimize import OptimizeResult
+    from mosesplug.results.scores.gains import Gain
 
 __all__ = ["describe_fit", "print_report"]
 

@@ -106,14 +106,14 @@ def evaluate(arguments: Arguments) -> None:
     wanted = _parse_metrics(arguments)
 
     # Imported here: these import NumPy and Numba, which --help does not need.
-    from mosesplug.evaluation.scores import (
+    from mosesplug.moses_tools.c_rand import CRand
+    from mosesplug.moses_tools.scoring import Scorer
+    from mosesplug.results.scores.scores import (
         bootstrap,
         corpus_score,
         read_first_best,
         read_translation,
     )
-    from mosesplug.moses_tools.c_rand import CRand
-    from mosesplug.moses_tools.scoring import Scorer
 
     scorers = [
         Scorer.load(

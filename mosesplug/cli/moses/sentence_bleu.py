@@ -104,9 +104,9 @@ def _print_scores(arguments: Arguments, lines: Sequence[bytes], sentences: Seque
     # Imported here: these import NumPy and Numba, which --help does not need.
     import numpy as np
 
-    from mosesplug.evaluation.scores import sentence_bleu
     from mosesplug.metrics.hypotheses import HypothesisRanges
     from mosesplug.moses_tools.scoring import Scorer
+    from mosesplug.results.scores.scores import sentence_bleu
 
     scorer = Scorer.load("BLEU", "", arguments.others)
     if sentences and sentences[-1] >= scorer.n_sentences:

@@ -8,8 +8,8 @@ from mosesplug.cli.shared.compiling import COMPILING_ONCE
 from mosesplug.cli.shared.streams import control_stream
 from mosesplug.events import Event
 from mosesplug.metrics.error_rates import display_score, explain_shown_scores
-from mosesplug.reporting.run_lines import RunLines
-from mosesplug.reporting.tables import Block, TextTable, format_change
+from mosesplug.results.render.run_lines import RunLines
+from mosesplug.results.render.tables import Block, TextTable, format_change
 from mosesplug.tuning.workdir.summary import IterationFigures, Result
 
 __all__ = ["Reporter", "list_iterations"]

@@ -18,7 +18,7 @@ from mosesplug.cli.shared.streams import STDOUT, discard_stdout
 from mosesplug.cli.shared.tables import format_score, print_blocks
 from mosesplug.events import Note
 from mosesplug.metrics.error_rates import display_score, explain_shown_scores
-from mosesplug.reporting.tables import Block, TextTable, tabulate_spreads
+from mosesplug.results.render.tables import Block, TextTable, tabulate_spreads
 from mosesplug.settings.configuration import Configuration, RunPlan
 from mosesplug.tuning.repeats.result import SeveralResult
 from mosesplug.tuning.repeats.scores import FinishedRun

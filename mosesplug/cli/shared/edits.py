@@ -11,7 +11,7 @@ from mosesplug.errors import count_noun
 from mosesplug.escapes import escape_controls
 
 if TYPE_CHECKING:
-    from mosesplug.evaluation.alignments import EditCounts
+    from mosesplug.results.scores.alignments import EditCounts
 
 __all__ = ["print_edits"]
 

@@ -10,7 +10,7 @@ from mosesplug.cli.shared.drawing import Cell, draw_table
 from mosesplug.cli.shared.layouts import TableLayout, begin_table, current_layout, output_stream
 from mosesplug.cli.shared.streams import control_stream
 from mosesplug.escapes import escape_controls
-from mosesplug.reporting.tables import (
+from mosesplug.results.render.tables import (
     Block,
     find_text_columns,
     format_score,

@@ -10,7 +10,7 @@ import pytest
 
 from mosesplug import NBest, read_nbest
 from mosesplug.cli.main import main
-from tests.inspection.runs import REFERENCE, make_run
+from tests.results.runs import REFERENCE, make_run
 
 TEXTS = ["the house is red old", "the red house is old", "she sees one dog"]
 

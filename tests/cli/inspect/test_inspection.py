@@ -17,7 +17,7 @@ import pytest
 
 from mosesplug.cli import application
 from mosesplug.cli.main import main
-from tests.inspection.runs import REFERENCE, make_run
+from tests.results.runs import REFERENCE, make_run
 
 SENTENCES = 12
 

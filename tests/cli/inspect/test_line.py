@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mosesplug.cli.main import main
-from tests.inspection.runs import make_run
+from tests.results.runs import make_run
 
 
 def test_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

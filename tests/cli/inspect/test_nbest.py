@@ -18,7 +18,7 @@ import pytest
 from mosesplug import open_run
 from mosesplug.cli.main import main
 from mosesplug.tuning.workdir.records import ShardLists
-from tests.inspection.runs import LISTS, REFERENCE, make_run
+from tests.results.runs import LISTS, REFERENCE, make_run
 
 COLUMNS = [
     *("iteration", "date", "sentences", "hypotheses", "new", "size", "change"),

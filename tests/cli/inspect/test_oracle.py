@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mosesplug.cli.main import main
-from tests.inspection.runs import REFERENCE, make_run
+from tests.results.runs import REFERENCE, make_run
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mosesplug.cli.main import main
-from tests.inspection.runs import make_run
+from tests.results.runs import make_run
 
 pytest.importorskip("matplotlib")
 
@@ -45,6 +45,6 @@ def test_invalid_reports_are_rejected(
     assert "there is no n-best store" in capsys.readouterr().err
     assert run(work, "--refs", tmp_path / "none") == 2
     assert not list(tmp_path.glob("*.png"))
-    monkeypatch.setattr("mosesplug.reporting.figures.has_matplotlib", lambda: False)
+    monkeypatch.setattr("mosesplug.results.report.figures.has_matplotlib", lambda: False)
     assert run(work) == 2
     assert "mosesplug[report]" in capsys.readouterr().err

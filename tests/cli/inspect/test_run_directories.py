@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mosesplug.cli.main import main
-from tests.inspection.runs import GROUPS, LISTS, REFERENCE, make_run, read_graph
+from tests.results.runs import GROUPS, LISTS, REFERENCE, make_run, read_graph
 
 Run = Callable[..., tuple[int, str, str]]
 

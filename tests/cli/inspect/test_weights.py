@@ -14,7 +14,7 @@ import pytest
 
 from formats.weights.files import read_dense, read_init_opt, read_sparse, read_weights_txt
 from mosesplug.cli.main import main
-from tests.inspection.runs import make_run
+from tests.results.runs import make_run
 from tests.store.toys import Hypothesis
 
 Run = Callable[..., tuple[int, str, str]]

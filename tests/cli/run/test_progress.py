@@ -21,8 +21,8 @@ from mosesplug.events import (
     PhaseStarted,
     RunFinished,
 )
-from mosesplug.reporting.tables import format_blocks
-from mosesplug.reporting.time_left import format_duration
+from mosesplug.results.render.tables import format_blocks
+from mosesplug.results.render.time_left import format_duration
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.summary import IterationFigures, Result
 
@@ -183,7 +183,7 @@ def test_table_of_an_online_run() -> None:
 
 def test_lines_of_long_searches_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("mosesplug.reporting.run_lines.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("mosesplug.results.render.run_lines.time.monotonic", lambda: now[0])
     stream = io.StringIO()
     reporter = Reporter(stream)
     reporter(PhaseStarted(1, "optimize"))
@@ -198,7 +198,7 @@ def test_lines_of_long_searches_without_a_terminal(monkeypatch: pytest.MonkeyPat
 
 def test_time_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
-    monkeypatch.setattr("mosesplug.reporting.run_lines.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("mosesplug.results.render.run_lines.time.monotonic", lambda: clock[0])
     stream = io.StringIO()
     reporter = Reporter(stream, most_iterations=4)
     for number in (1, 2, 4):

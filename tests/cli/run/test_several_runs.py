@@ -9,7 +9,7 @@ import pytest
 from mosesplug.cli.main import main
 from mosesplug.cli.run.running import list_runs
 from mosesplug.errors import UsageError
-from mosesplug.reporting.tables import format_blocks
+from mosesplug.results.render.tables import format_blocks
 from mosesplug.settings.build import choose_among_runs
 from mosesplug.settings.checks import check_settings
 from mosesplug.settings.configuration import RunPlan

@@ -8,7 +8,7 @@ from mosesplug.cli.shared.tables import (
     format_score,
     format_sparkline,
 )
-from mosesplug.reporting.tables import format_change, format_row, format_table
+from mosesplug.results.render.tables import format_change, format_row, format_table
 
 HEAD = ("feature", "weight", "note")
 ROWS = [("LM_0", "0.25", "a|b"), ("a feature", "-1.5", "50 %")]

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 import mosesplug
 from formats.errors import FormatError
 from mosesplug.errors import DataError, MosesplugError, StoreError, UsageError
-from mosesplug.inspection.importing import IterationSource, import_lists
-from mosesplug.inspection.oracle_lists import open_oracle_lists, rank_lists
-from mosesplug.inspection.oracles import find_oracle
 from mosesplug.learning.lists.merging import NO_REFERENCES, load_lists
 from mosesplug.learning.lists.outside import find_metric_of
 from mosesplug.learning.optimize import OptimizeResult, optimize
 from mosesplug.metrics import metric as find_metric
 from mosesplug.optimizers import algorithms
+from mosesplug.results.choices.oracle_lists import open_oracle_lists, rank_lists
+from mosesplug.results.choices.oracles import find_oracle
+from mosesplug.results.views.importing import IterationSource, import_lists
 from mosesplug.settings.learning import LearningSettings, make_learning_settings
 from mosesplug.settings.lists import ListSettings
 from mosesplug.settings.scores import ScoreSource, parse_score_sources

@@ -1,0 +1,1 @@
+"""Hypotheses chosen by other rules: oracles, minimum Bayes risk, other weights."""

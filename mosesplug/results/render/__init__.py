@@ -1,0 +1,1 @@
+"""Show records as text, tables, Markdown, LaTeX and HTML."""

@@ -1,0 +1,1 @@
+"""Figures and self-contained HTML pages of runs, learned weights and systems."""

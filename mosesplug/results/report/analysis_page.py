@@ -1,0 +1,185 @@
+"""The analysis of systems as one self-contained HTML page.
+
+The page is light or dark as the reader prefers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from itertools import groupby
+
+from mosesplug.results.analysis import Example, SystemAnalysis
+from mosesplug.results.analysis.sentences import BucketKind
+from mosesplug.results.render.analysis_tables import (
+    KINDS,
+    AnalysisTable,
+    describe_example,
+    describe_examples,
+    format_count,
+    format_ratio,
+    group_examples,
+    list_texts,
+    tabulate_ngrams,
+    tabulate_sentences,
+    tabulate_systems,
+    tabulate_words,
+)
+from mosesplug.results.render.tables import render_table
+from mosesplug.results.report.bars import BAR_STYLE, BarGroup, render_bars, render_legend
+from mosesplug.results.report.document import render_document, render_section
+from mosesplug.results.scores.comparison import SystemScore
+from mosesplug.results.views.texts import decode_text
+
+__all__ = ["render_analysis"]
+
+_NONE = '<p class="note">none</p>\n'
+
+_STYLE = (
+    """
+body { max-width: 78rem; }
+.pair { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0 2rem; align-items: start; }
+@media (min-width: 64rem) { .pair { grid-template-columns: minmax(0, 4fr) minmax(0, 5fr); } }
+.chart svg { margin-bottom: .75rem; } .chart td:first-child { white-space: nowrap; }
+td:nth-child(2):not(.n) { min-width: 6rem; }
+h3 { font-size: 1rem; margin: 1.25rem 0 .4rem; overflow-wrap: anywhere; }
+dd mark { background: none; color: inherit; text-decoration: underline wavy #ef4444;
+  text-underline-offset: .2em; }
+"""
+    + BAR_STYLE
+)
+
+
+def render_analysis(
+    analysis: SystemAnalysis, title: str, scores: Sequence[SystemScore] = ()
+) -> str:
+    """Return the page of an analysis.
+
+    Args:
+        analysis: what to show.
+        title: title of the page.
+        scores: the scores of the same systems, shown first.
+    """
+    sections = [_render_head(analysis, title)]
+    if scores:
+        sections.append(_render_scores(scores))
+    return render_document(title, [*sections, *_render_body(analysis)], _STYLE)
+
+
+def _render_body(analysis: SystemAnalysis) -> Iterator[str]:
+    """Yield the sections below the scores."""
+    legend = render_legend(analysis.systems)
+    if analysis.words:
+        words = tabulate_words(analysis)
+        content = _pair(_draw_words(analysis), words)
+        yield render_section(words.title, f"{words.note} The bars show F1.", legend + content)
+    for kind in KINDS:
+        table = tabulate_sentences(analysis, kind)
+        if not table.rows:
+            continue
+        if kind == "length":
+            note, chart = f"The bars show {analysis.metrics[0]}.", _draw_scores(analysis)
+        else:
+            note, chart = "The bars show the number of sentences.", _draw_sizes(analysis, kind)
+        yield render_section(table.title, note, legend + _pair(chart, table))
+    if ngrams := list(tabulate_ngrams(analysis)):
+        content = "".join(map(_render_ngrams, ngrams))
+        yield render_section("N-grams", ngrams[0].note, f'<div class="pair">{content}</div>')
+    note = f"By {analysis.sentence_metric}."
+    if analysis.words:
+        note += " Underlined: words that no reference has."
+    for names, examples in group_examples(analysis):
+        content = "\n".join(map(_render_example, examples)) or _NONE
+        yield render_section(describe_examples(*names), note, content)
+
+
+def _render_head(analysis: SystemAnalysis, title: str) -> str:
+    baseline, *others = analysis.systems
+    return (
+        f"<h1>{escape(title)}</h1>\n<p class=note>{escape(', '.join(others))} against the baseline "
+        f"{escape(baseline)}, {analysis.n_sentences} sentences</p>"
+    )
+
+
+def _render_scores(scores: Sequence[SystemScore]) -> str:
+    head, rows = tabulate_systems(scores)
+    signatures = "".join(
+        f"<p class=note><code>{escape(each)}</code></p>\n"
+        for each in dict.fromkeys(score.signature for score in scores)
+    )
+    return render_section("Scores", "", render_table(head, rows, left=2) + signatures)
+
+
+def _pair(chart: str, table: AnalysisTable) -> str:
+    shown = render_table(table.head, table.rows, left=table.left)
+    return f'<div class="pair chart"><div>{chart}</div><div>{shown}</div></div>'
+
+
+def _draw_words(analysis: SystemAnalysis) -> str:
+    groups = [
+        BarGroup(bucket, values, tuple(map(format_ratio, values)))
+        for bucket, values in _group_values((each.bucket, each.f1) for each in analysis.words)
+    ]
+    return render_bars(groups, "F1 of words by frequency")
+
+
+def _draw_scores(analysis: SystemAnalysis) -> str:
+    metric = analysis.metrics[0]
+    groups = [
+        BarGroup(bucket, values, tuple(map(format_ratio, values)))
+        for bucket, values in _group_values(
+            (each.bucket, each.score)
+            for each in analysis.sentences
+            if (each.kind, each.metric) == ("length", metric)
+        )
+    ]
+    return render_bars(groups, f"{metric} by length of the reference")
+
+
+def _draw_sizes(analysis: SystemAnalysis, kind: BucketKind) -> str:
+    groups = [
+        BarGroup(bucket, values, tuple(map(format_count, values)))
+        for bucket, values in _group_values(
+            (each.bucket, each.sentences)
+            for each in analysis.sentences
+            if (each.kind, each.metric) == (kind, analysis.metrics[0])
+        )
+    ]
+    return render_bars(groups, f"number of sentences by {kind}")
+
+
+def _group_values(pairs: Iterable[tuple[str, float]]) -> Iterator[tuple[str, tuple[float, ...]]]:
+    """Yield each bucket with the values of all systems."""
+    for bucket, group in groupby(pairs, lambda pair: pair[0]):
+        yield bucket, tuple(value for _, value in group)
+
+
+def _render_ngrams(table: AnalysisTable) -> str:
+    head, *rows = ((*row[-1:], *row[:-1]) for row in (table.head, *table.rows))
+    shown = render_table(head, rows, left=1) if rows else _NONE
+    return f"<div><h3>{escape(table.title)}</h3>\n{shown}</div>\n"
+
+
+def _render_example(example: Example) -> str:
+    known = None
+    if example.references:
+        known = {word for text in example.references for word in text.split(b" ")}
+    terms = "".join(
+        f"<dt>{escape(what)}</dt><dd>{_mark_words(text, known) if is_output else _show(text)}</dd>"
+        for what, text, is_output in list_texts(example)
+    )
+    return f'<div class="sentence"><b>{escape(describe_example(example))}</b><dl>{terms}</dl></div>'
+
+
+def _show(text: bytes) -> str:
+    return escape(decode_text(text))
+
+
+def _mark_words(text: bytes, known: set[bytes] | None) -> str:
+    """Return a translation as HTML with marks around words that are not ``known``."""
+    if known is None:
+        return _show(text)
+    words = (word for word in text.split(b" ") if word)
+    return " ".join(
+        _show(word) if word in known else f"<mark>{_show(word)}</mark>" for word in words
+    )

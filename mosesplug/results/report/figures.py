@@ -1,0 +1,383 @@
+"""Figures of a run, drawn by matplotlib as SVG or PNG.
+
+Figures need no display and do not touch matplotlib's global state. Text of an SVG stays text, so
+that readers can search and copy it. The same data give the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mosesplug.errors import UsageError, suggest
+from mosesplug.metrics.error_rates import is_error_rate
+from mosesplug.results.report.data import ErrorSurface, ReportData
+from mosesplug.results.report.lattice import draw_envelope, draw_lattice
+from mosesplug.results.report.palette import AMBER, BLUE, GRAY, RED, TEAL, follow_the_page
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+    from mosesplug.results.report.drawing import Drawing
+
+__all__ = [
+    "FIGURES",
+    "check_figure",
+    "draw_figure",
+    "draw_with_style",
+    "has_matplotlib",
+    "label_score",
+    "label_sentence_score",
+    "render_png",
+    "render_surface_png",
+    "render_surface_svgs",
+    "render_svg",
+    "require_matplotlib",
+]
+
+_WIDTH = 4.8
+"""Inches. On a screen of 390 pixels, the text of a figure of this width is still readable."""
+
+_SMALL = (2.3, 1.6)
+"""Inches of one error surface on a page that has many."""
+
+_STYLE: dict[str, Any] = {
+    "svg.fonttype": "none",
+    "text.parse_math": False,
+    "font.family": "sans-serif",
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.alpha": 0.3,
+    "legend.frameon": False,
+    "figure.constrained_layout.use": True,
+}
+
+
+_COLORED = 20
+"""Number of features that have a color and a line of the legend: those with the largest weights.
+There are as many colors."""
+
+_LEGEND_COLUMNS = 3
+"""Columns of that legend."""
+
+
+def _draw_scores(figure: Figure, data: ReportData) -> None:
+    """Draw scores over iterations: decoded, reached in the lists, held out, oracle."""
+    axes = figure.subplots()
+    numbers = [facts.number for facts in data.iterations]
+    for label, style, values in (
+        ("oracle of all lists so far", "^:", [facts.oracle for facts in data.iterations]),
+        ("reached in the lists", "s--", [facts.optimum for facts in data.iterations]),
+        ("decoded", "o-", [facts.score for facts in data.iterations]),
+        ("held out", "D-", [facts.held_out for facts in data.iterations]),
+    ):
+        known = [(n, value) for n, value in zip(numbers, values, strict=True) if value is not None]
+        if known:
+            axes.plot(*zip(*known, strict=True), style, label=label, markersize=4)
+    axes.set_ylabel(label_score(data))
+    _over_iterations(axes, numbers)
+    _add_legend_above(axes)
+
+
+def _draw_weights(figure: Figure, data: ReportData) -> None:
+    """Draw the dense weights that decoded each iteration, divided by their L1 norm."""
+    if not data.names:
+        raise UsageError("this run has no dense features, so there are no weights to draw")
+    from matplotlib import colormaps
+
+    last = [abs(weight) for weight in data.iterations[-1].weights]
+    heaviest = sorted(range(len(last)), key=lambda column: -last[column])
+    colored = sorted(heaviest[:_COLORED])
+    # The legend needs as much room as it has lines.
+    figure.set_size_inches(_WIDTH, 3.0 + 0.16 * -(-len(colored) // _LEGEND_COLUMNS))
+    axes = figure.subplots()
+    numbers = [facts.number for facts in data.iterations]
+
+    def draw(column: int, **style: Any) -> Line2D:
+        values = [facts.weights[column] for facts in data.iterations]
+        return axes.plot(numbers, values, **style)[0]
+
+    colors = colormaps["tab20"]
+    # The others first, so that they are behind.
+    others = [
+        draw(column, color=GRAY, linewidth=0.8, alpha=0.5)
+        for column in range(len(last))
+        if column not in colored
+    ]
+    lines = [
+        draw(column, color=colors(place), marker="o", markersize=3)
+        for place, column in enumerate(colored)
+    ]
+    names = [data.names[column] for column in colored]
+    if others:
+        lines, names = [*lines, others[0]], [*names, f"{len(others)} more"]
+    axes.axhline(0.0, color="black", linewidth=0.6)
+    axes.set_ylabel("weight / L1 norm")
+    _over_iterations(axes, numbers)
+    # Explicit, since matplotlib leaves out labels that begin with an underscore.
+    axes.legend(
+        lines,
+        names,
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.18),
+        ncols=_LEGEND_COLUMNS,
+        fontsize=7,
+    )
+
+
+def _draw_growth(figure: Figure, data: ReportData) -> None:
+    """Draw the numbers of all and of new hypotheses of each iteration."""
+    axes = figure.subplots()
+    numbers = [facts.number for facts in data.iterations]
+    axes.bar(numbers, [f.hypotheses for f in data.iterations], color=GRAY, label="in the lists")
+    axes.bar(numbers, [f.new_hypotheses for f in data.iterations], color=BLUE, label="new")
+    axes.set_ylabel("hypotheses")
+    _over_iterations(axes, numbers)
+    _add_legend_above(axes)
+
+
+def _draw_times(figure: Figure, data: ReportData) -> None:
+    """Draw the seconds of decoder and optimizer."""
+    axes = figure.subplots()
+    numbers = [facts.number for facts in data.iterations]
+    decoding = np.array([facts.seconds_decoding for facts in data.iterations])
+    optimizing = np.array([facts.seconds_optimizing for facts in data.iterations])
+    axes.bar(numbers, decoding, color=TEAL, label="decoding")
+    axes.bar(numbers, optimizing, bottom=decoding, color=AMBER, label="optimizing")
+    axes.set_ylabel("seconds")
+    _over_iterations(axes, numbers)
+    _add_legend_above(axes)
+
+
+def _draw_coverage(figure: Figure, data: ReportData) -> None:
+    """Draw the oracle's score among the first hypotheses of each list."""
+    if data.coverage is None:
+        raise UsageError("this run has no lists in its store, so there is no coverage to draw")
+    axes = figure.subplots()
+    axes.plot(data.coverage.ranks, data.coverage.scores, "o-", markersize=4, label="oracle")
+    axes.axhline(data.coverage.first_best, linestyle="--", color="gray", label="1-best")
+    axes.set_xscale("log")
+    axes.set_xticks(data.coverage.ranks, [str(rank) for rank in data.coverage.ranks])
+    axes.minorticks_off()
+    axes.set_xlabel("hypotheses of each list")
+    axes.set_ylabel(label_score(data))
+    _add_legend_above(axes)
+
+
+def _draw_surfaces(figure: Figure, data: ReportData) -> None:
+    """Draw the score as a function of each weight, one small plot a feature."""
+    if not data.surfaces:
+        raise UsageError(
+            "there are no dense features or no lists in this store, so no surface to draw"
+        )
+    columns = min(3, len(data.surfaces))
+    rows = -(-len(data.surfaces) // columns)
+    figure.set_size_inches(_SMALL[0] * columns, max(2.2, _SMALL[1] * rows))
+    grid = list(figure.subplots(rows, columns, squeeze=False, sharey=True).flat)
+    for axes, surface in zip(grid, data.surfaces, strict=False):
+        _draw_surface(axes, surface)
+    for axes in grid[len(data.surfaces) :]:
+        axes.remove()
+    figure.supylabel(label_score(data), fontsize=9)
+
+
+def _draw_surface(axes: Axes, surface: ErrorSurface) -> None:
+    axes.stairs(surface.scores, surface.ends, color=BLUE, linewidth=0.9, baseline=None)
+    axes.axvline(surface.weight, color=RED, linewidth=0.8)
+    axes.set_title(surface.name, fontsize=8)
+    axes.tick_params(labelsize=8)
+
+
+def _draw_features(figure: Figure, data: ReportData) -> None:
+    """Draw weight times spread of each feature, and its correlation with the metric."""
+    if not data.features:
+        raise UsageError("there are no dense features or no lists in this store, so none to draw")
+    figure.set_size_inches(_WIDTH, 0.8 + 0.22 * len(data.features))
+    left, right = figure.subplots(1, 2, sharey=True)
+    places = np.arange(len(data.features))
+    left.barh(places, [f.weight * f.spread for f in data.features], color=BLUE)
+    right.barh(places, np.nan_to_num([f.correlation for f in data.features]), color=TEAL)
+    left.set_yticks(places, [f.name for f in data.features], fontsize=7)
+    left.invert_yaxis()
+    left.set_xlabel("weight × spread", fontsize=8)
+    right.set_xlabel(f"correlation with {label_sentence_score(data)}", fontsize=8)
+
+
+FIGURES: Mapping[str, Callable[[Figure, ReportData], None]] = MappingProxyType(
+    {
+        "scores": _draw_scores,
+        "weights": _draw_weights,
+        "features": _draw_features,
+        "surfaces": _draw_surfaces,
+        "growth": _draw_growth,
+        "coverage": _draw_coverage,
+        "times": _draw_times,
+        "lattice": draw_lattice,
+        "envelope": draw_envelope,
+    }
+)
+"""The figures by name."""
+
+
+def label_score(data: ReportData) -> str:
+    """Return what the scores of a run are; of an error rate they are 1 minus the rate."""
+    return _label(data.metric, data)
+
+
+def label_sentence_score(data: ReportData) -> str:
+    """Return what the sentence scores of a run are."""
+    return _label(data.sentence_metric, data)
+
+
+def _label(metric: str, data: ReportData) -> str:
+    return f"1 - {metric}" if is_error_rate(data.signature) else metric
+
+
+def has_matplotlib() -> bool:
+    """Return whether matplotlib is installed."""
+    from importlib.util import find_spec
+
+    return find_spec("matplotlib") is not None
+
+
+def check_figure(name: str) -> None:
+    """Check that a figure exists and can be drawn.
+
+    Raises:
+        UsageError: there is no such figure, or matplotlib is missing.
+    """
+    if name not in FIGURES:
+        raise UsageError(
+            f"there is no figure {name!r}: there are {', '.join(FIGURES)}{suggest(name, FIGURES)}"
+        )
+    require_matplotlib()
+
+
+def require_matplotlib() -> None:
+    """Check that matplotlib is installed.
+
+    Raises:
+        UsageError: it is not.
+    """
+    if not has_matplotlib():
+        raise UsageError("figures need matplotlib: pip install 'mosesplug[report]'")
+
+
+def draw_figure(name: str, data: ReportData) -> Drawing:
+    """Return a figure of matplotlib, which notebooks show as a picture.
+
+    Raises:
+        UsageError: there is no such figure, matplotlib is missing, or the run has no data for it.
+    """
+    check_figure(name)
+    return draw_with_style(lambda figure: FIGURES[name](figure, data))
+
+
+def render_svg(name: str, data: ReportData) -> str:
+    """Return a figure as an ``<svg>`` element in the colors of its page.
+
+    Raises:
+        UsageError: matplotlib is missing, or the run has no data for this figure.
+    """
+    return _save_svg(lambda figure: FIGURES[name](figure, data), name)
+
+
+def render_surface_svgs(data: ReportData) -> list[str]:
+    """Return each error surface as a small ``<svg>`` element, with common ranges.
+
+    Raises:
+        UsageError: matplotlib is missing.
+    """
+    scores = [score for surface in data.surfaces for score in surface.scores.tolist()]
+    margin = 0.05 * (max(scores) - min(scores)) or 0.01
+
+    def draw(figure: Figure, surface: ErrorSurface) -> None:
+        figure.set_size_inches(*_SMALL)
+        axes = figure.subplots()
+        _draw_surface(axes, surface)
+        axes.set_ylim(min(scores) - margin, max(scores) + margin)
+
+    return [
+        _save_svg(partial(draw, surface=surface), f"surface {place}")
+        for place, surface in enumerate(data.surfaces)
+    ]
+
+
+def _save_svg(draw: Callable[[Figure], None], name: str) -> str:
+    text = _save(draw, name, format="svg", metadata={"Date": None}).decode()
+    return follow_the_page(text[text.index("<svg") :])
+
+
+def render_png(name: str, data: ReportData, dots_per_inch: int = 300) -> bytes:
+    """Return a figure as a PNG file.
+
+    Raises:
+        UsageError: as for ``render_svg``.
+    """
+    return _render(name, data, format="png", dpi=dots_per_inch)
+
+
+def render_surface_png(surface: ErrorSurface, metric: str) -> bytes:
+    """Return one error surface as a PNG file.
+
+    Raises:
+        UsageError: matplotlib is missing.
+    """
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        _draw_surface(axes, surface)
+        axes.set_title("")
+        axes.set_xlabel(surface.name)
+        axes.set_ylabel(metric)
+
+    return _save(draw, "surface", format="png", dpi=150)
+
+
+def _render(name: str, data: ReportData, **saving: Any) -> bytes:
+    return _save(lambda figure: FIGURES[name](figure, data), name, **saving)
+
+
+def _save(draw: Callable[[Figure], None], name: str, **saving: Any) -> bytes:
+    require_matplotlib()
+    import matplotlib
+
+    # Identifiers of the figures on one page must differ.
+    style: Any = {**_STYLE, "svg.hashsalt": f"mosesplug {name}"}
+    with matplotlib.rc_context(style):
+        return draw_with_style(draw).render(**saving)
+
+
+def draw_with_style(draw: Callable[[Figure], None]) -> Drawing:
+    """Return a matplotlib figure that ``draw`` has drawn on, in the report's style."""
+    import matplotlib
+
+    from mosesplug.results.report.drawing import Drawing
+
+    style: Any = _STYLE
+    with matplotlib.rc_context(style):
+        figure = Drawing(figsize=(_WIDTH, 3.0))
+        draw(figure)
+    return figure
+
+
+def _add_legend_above(axes: Axes) -> None:
+    """Add a legend where it hides nothing."""
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, fontsize=8)
+
+
+def _over_iterations(axes: Axes, numbers: list[int]) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    axes.set_xlabel("iteration")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    axes.set_xlim(numbers[0] - 0.5, numbers[-1] + 0.5)

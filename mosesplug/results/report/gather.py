@@ -1,0 +1,293 @@
+"""Gather everything that a report shows from a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import UsageError
+from mosesplug.escapes import mark_invalid_utf8
+from mosesplug.metrics import Metric, PreparedReferences
+from mosesplug.metrics import metric as find_metric
+from mosesplug.metrics.error_rates import display_score, is_error_rate
+from mosesplug.metrics.hypotheses import HypothesisRanges
+from mosesplug.metrics.protocol import score_sentences
+from mosesplug.results.report.data import IterationFacts, ReportData, SentenceFacts, WatchedScores
+from mosesplug.results.views.configuration import describe_configuration, describe_outcome
+from mosesplug.results.views.lattice import describe_lattice
+from mosesplug.results.views.list_statistics import measure_features
+from mosesplug.results.views.lists import (
+    compute_error_surfaces,
+    measure_coverage,
+    measure_oracle_growth,
+)
+from mosesplug.results.views.run import StoredRun
+from mosesplug.results.views.texts import ParallelText, decode_text
+from mosesplug.store import IterationRecord
+from mosesplug.tuning.workdir.records import read_result, read_start
+from mosesplug.tuning_set import TuningSet
+
+__all__ = [
+    "STEPS",
+    "describe_iteration",
+    "gather_figure",
+    "gather_report_steps",
+]
+
+STEPS = ("iterations", "lists", "oracles", "features", "surfaces", "sentences", "search graphs")
+"""The steps of gathering, in order."""
+
+_SPARSE = 40
+_LONGEST_NAME = 60
+
+
+def gather_report_steps(
+    run: StoredRun,
+    text: ParallelText,
+    sentences: int = 5,
+    lattice: int | None = None,
+    watched: Sequence[str] = (),
+) -> Iterator[ReportData]:
+    """Yield the data of a report, more complete after each of ``STEPS``.
+
+    Args:
+        run: the run.
+        text: source sentences and references.
+        sentences: number of the worst and of the best sentences to show.
+        lattice: the sentence whose search graph is shown; None selects a small one.
+        watched: names of metrics that the run did not optimize.
+
+    Raises:
+        UsageError: metrics that cannot be reported; see ``_measure_watched``.
+        DataError: ``text`` does not belong to the run, or sentence ``lattice`` has no graph.
+        StoreError: the store cannot be read.
+    """
+    text.check_length(run.n_sentences)
+    data = _describe_run(run)
+    yield data
+    if not run.has_lists:
+        if watched:
+            raise UsageError(
+                f"--report-metric {watched[0]}: the lists are in the stores of the run's shards"
+            )
+        return
+    merged = run.store.tuning_set()
+    data = replace(data, watched_scores=_measure_watched(run, watched, text))
+    yield data
+    data = _add_coverage(run, merged, _add_oracles(run, merged, data))
+    yield data
+    data = _add_features(run, merged, data)
+    yield data
+    data = _add_surfaces(run, merged, data)
+    yield data
+    worst, best = _find_worst_and_best(run, merged, text, sentences)
+    data = replace(data, worst=worst, best=best)
+    yield data
+    yield replace(data, lattice=describe_lattice(run, merged, lattice))
+
+
+def gather_figure(run: StoredRun, figure: str, lattice: int | None = None) -> ReportData:
+    """Return the data of a report as far as one figure shows them.
+
+    Args:
+        run: the run.
+        figure: a name in ``report.figures.FIGURES``.
+        lattice: as for ``gather_report_steps``.
+
+    Raises:
+        DataError: sentence ``lattice`` has no graph.
+        StoreError: the store cannot be read.
+    """
+    data = _describe_run(run)
+    if not run.has_lists or figure in _WITHOUT_LISTS:
+        return data
+    merged = run.store.tuning_set()
+    if figure in _PARTS:
+        return _PARTS[figure](run, merged, data)
+    return replace(data, lattice=describe_lattice(run, merged, lattice))
+
+
+def _describe_run(run: StoredRun) -> ReportData:
+    """Return what is known without reading lists."""
+    sparse = sorted(run.weights.normalize().sparse.items(), key=lambda item: -abs(item[1]))
+    active = [(mark_invalid_utf8(name), weight) for name, weight in sparse if weight != 0.0]
+    return ReportData(
+        store=str(run.path),
+        metric=run.metric.name,
+        sentence_metric=run.metric.sentence_metric,
+        signature=run.signature,
+        facts=describe_configuration(run),
+        outcome=describe_outcome(run),
+        iterations=tuple(map(describe_iteration, run.records)),
+        names=_shorten_names(run.names),
+        sparse=tuple((_shorten(name), weight) for name, weight in active[:_SPARSE]),
+        n_sparse=len(active),
+    )
+
+
+def _shorten_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Cut long names: to draw one of 100,000 letters takes a minute."""
+    short = tuple(map(_shorten, names))
+    if len(set(short)) == len(names):
+        return short
+    return tuple(f"{name} ({number})" for number, name in enumerate(short))
+
+
+def _shorten(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
+
+
+def _add_oracles(run: StoredRun, merged: TuningSet, data: ReportData) -> ReportData:
+    oracles = zip(data.iterations, measure_oracle_growth(run, merged), strict=True)
+    facts = tuple(replace(iteration, oracle=oracle) for iteration, oracle in oracles)
+    return replace(data, iterations=facts)
+
+
+def _add_coverage(run: StoredRun, merged: TuningSet, data: ReportData) -> ReportData:
+    return replace(data, coverage=measure_coverage(run, run.records[-1].iteration))
+
+
+def _add_features(run: StoredRun, merged: TuningSet, data: ReportData) -> ReportData:
+    return replace(data, features=measure_features([merged], run.metric, run.vector, data.names))
+
+
+def _add_surfaces(run: StoredRun, merged: TuningSet, data: ReportData) -> ReportData:
+    return replace(
+        data, surfaces=compute_error_surfaces(merged, run.metric, run.vector, data.names)
+    )
+
+
+_WITHOUT_LISTS = frozenset({"weights", "growth", "times"})
+
+_PARTS: Mapping[str, Callable[[StoredRun, TuningSet, ReportData], ReportData]] = MappingProxyType(
+    {
+        "scores": _add_oracles,
+        "coverage": _add_coverage,
+        "features": _add_features,
+        "surfaces": _add_surfaces,
+    }
+)
+"""What each figure needs; the others show a search graph."""
+
+
+def describe_iteration(record: IterationRecord) -> IterationFacts:
+    """Return the facts of an iteration, without oracle."""
+    start = read_start(record)
+    result = None if record.result is None else read_result(record)
+    shards = None if result is None else result.shards
+    held_out = () if result is None else result.heldout
+    return IterationFacts(
+        number=record.iteration,
+        score=shards.first_best_score if shards else record.first_best_score,
+        optimum=None if result is None else result.optimum,
+        oracle=None,
+        held_out=max((evaluation.score for evaluation in held_out), default=None),
+        hypotheses=shards.hypotheses if shards else record.hypotheses,
+        new_hypotheses=shards.new_hypotheses if shards else record.new_hypotheses,
+        seconds_decoding=start.seconds_decoding,
+        seconds_optimizing=0.0 if result is None else result.seconds_optimizing,
+        weights=start.weights.normalize().dense,
+    )
+
+
+def _find_worst_and_best(
+    run: StoredRun, merged: TuningSet, text: ParallelText, count: int
+) -> tuple[tuple[SentenceFacts, ...], tuple[SentenceFacts, ...]]:
+    """Return the sentences whose 1-best scores lowest, and those with the highest.
+
+    Args:
+        run: the run.
+        merged: its merged lists.
+        text: source sentences and references.
+        count: number of sentences of each kind; no sentence is returned twice.
+    """
+    scores = score_sentences(run.metric, merged.stats)
+    first_best = merged.first_best(run.vector)
+    filled = np.flatnonzero(np.diff(merged.offsets) > 0)
+    order = np.argsort(scores[first_best], kind="stable")
+    count = min(count, len(order) // 2)
+
+    def describe(place: int) -> SentenceFacts:
+        sentence, row = int(filled[place]), int(first_best[place])
+        start, end = merged.offsets[sentence], merged.offsets[sentence + 1]
+        return _describe_sentence(run, text, sentence, scores[start:end], row - int(start))
+
+    worst = [describe(place) for place in order[:count].tolist()]
+    best = [describe(place) for place in order[::-1][:count].tolist()]
+    return tuple(worst), tuple(best)
+
+
+def _describe_sentence(
+    run: StoredRun,
+    text: ParallelText,
+    sentence: int,
+    scores: NDArray[np.float64],
+    first_best: int,
+) -> SentenceFacts:
+    hypotheses = run.store.hypotheses(sentence)
+    oracle = int(np.argmax(scores))
+    return SentenceFacts(
+        number=sentence,
+        source=text.source_sentence(sentence),
+        references=text.reference_sentences(sentence),
+        first_best=decode_text(hypotheses[first_best]),
+        chosen_score=float(scores[first_best]),
+        oracle=decode_text(hypotheses[oracle]),
+        oracle_score=float(scores[oracle]),
+    )
+
+
+def _measure_watched(
+    run: StoredRun, names: Sequence[str], text: ParallelText
+) -> tuple[WatchedScores, ...]:
+    """Return the corpus scores of the first hypotheses of each iteration's lists.
+
+    Args:
+        run: the run, whose store has its lists.
+        names: names of metrics.
+        text: its references.
+
+    Raises:
+        UsageError: an unknown metric, the run's own metric, or no references.
+        StoreError: the store cannot be read.
+    """
+    metrics = [find_metric(name) for name in names]
+    for metric in metrics:
+        if metric.name == run.metric_name:
+            raise UsageError(f"--report-metric {metric.name}: it is the metric of the run")
+    if metrics and not text.references:
+        raise UsageError(f"to report {metrics[0].name}, use --refs FILE")
+    prepared = [metric.prepare(text.references) for metric in metrics]
+    translations = [_read_translations(run, record.iteration) for record in run.records]
+    return tuple(
+        WatchedScores(
+            metric.name,
+            is_error_rate(metric.signature()),
+            tuple(_score(metric, references, each) for each in translations),
+        )
+        for metric, references in zip(metrics, prepared, strict=True)
+    )
+
+
+def _read_translations(run: StoredRun, iteration: int) -> HypothesisRanges:
+    """Return the first hypothesis of each list."""
+    texts, sentences = [], []
+    with run.store.snapshot() as snapshot:
+        for sentence in range(run.n_sentences):
+            listed = snapshot.record(iteration, sentence)
+            if listed is None or not listed.n_list:
+                continue
+            held = snapshot.record(int(listed.home_iterations[0]), sentence)
+            texts.append(b"" if held is None else held.hypothesis(int(listed.home_rows[0])))
+            sentences.append(sentence)
+    return HypothesisRanges.of_lines(texts, np.array(sentences, dtype=np.int64))
+
+
+def _score(metric: Metric, prepared: PreparedReferences, made: HypothesisRanges) -> float:
+    statistics = metric.statistics(prepared, made.sentence_ids, made.buffer, made.starts, made.ends)
+    score = float(metric.score(statistics.sum(axis=0, dtype=np.float64)))
+    return display_score(metric.signature(), score)

@@ -1,0 +1,309 @@
+"""The report of a run: one self-contained HTML file.
+
+The page is for screens of any width and for paper.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+
+from mosesplug.errors import count_noun
+from mosesplug.metrics.error_rates import display_score, is_error_rate
+from mosesplug.results.render.tables import format_score, render_table
+from mosesplug.results.report.data import ReportData, SentenceFacts, WatchedScores
+from mosesplug.results.report.document import (
+    render_columns,
+    render_document,
+    render_facts,
+    render_section,
+)
+from mosesplug.results.report.figures import (
+    label_score,
+    label_sentence_score,
+    render_surface_svgs,
+    render_svg,
+)
+from mosesplug.results.report.scatter import SCATTER_STYLE, Axis, Mark, render_scatter
+from mosesplug.results.scores.trade_offs import find_front
+
+__all__ = ["render_page"]
+
+_COLUMNS = {
+    "iteration": "Decoding of the tuning set, then optimizing; of an online run, an epoch.",
+    "in lists": "What the optimizer reached in the merged lists, or an online learner in its "
+    "mini-batches. It is optimistic: with the new weights, the decoder finds other hypotheses.",
+    "oracle": "The best choice among all hypotheses so far, by greedy search: about what the best "
+    "conceivable weights could reach in the lists.",
+    "held out": "The best score of the held-out text in the iteration.",
+    "hypotheses": "In the n-best lists of the iteration.",
+    "new": "Hypotheses that no earlier iteration had. When hardly any is new, further iterations "
+    "change little.",
+    "decoding": "Wall time of the decoder.",
+    "optimizing": "Wall time of the optimizer.",
+}
+
+_FEATURE_COLUMNS = {
+    "weight": "In the result, divided by the sum of the absolute dense weights (L1 norm).",
+    "mean": "Mean value over all distinct hypotheses.",
+    "spread": "Standard deviation of the values in a sentence, mean over the sentences. A feature "
+    "matters as much as its weight times its spread.",
+    "active": "Share of the hypotheses whose value is not 0.",
+    "correlation": "Of the value with the sentence score of a hypothesis, within sentences, from "
+    "-1 to +1.",
+}
+
+_LATTICE_COLUMNS = {
+    "line": "Its number in the figure.",
+    "translation": "Of the drawn edges.",
+    "from weight, to weight": "The translation has the highest model score if the feature's weight "
+    "is between them, and all others stay.",
+}
+
+_SCORES = (
+    ("Scores", "scores", "What the optimizer reached in the lists, and what was decoded then."),
+    (
+        "Weights",
+        "weights",
+        "Those that each iteration was decoded with, divided by their L1 norm.",
+    ),
+)
+
+_LISTS = (
+    ("Lists", "growth", "Hypotheses of each iteration, and those that no earlier one had."),
+    (
+        "Coverage",
+        "coverage",
+        "The best choice (greedy) among the first hypotheses of the last iteration's lists.",
+    ),
+    ("Time", "times", "Wall time of decoder and optimizer."),
+)
+
+_FigureSections = Sequence[tuple[str, str, str]]
+
+
+def render_page(data: ReportData, title: str) -> str:
+    """Return the report of a run as an HTML page.
+
+    Raises:
+        UsageError: matplotlib is missing.
+    """
+    sections = [_render_head(data, title), _render_iterations(data)]
+    if data.watched_scores:
+        sections.append(_render_watched(data))
+    sections.append(_render_figures(_SCORES, data))
+    if data.surfaces:
+        sections.append(_render_surfaces(data))
+    sections.append(_render_figures(_LISTS, data))
+    if data.features:
+        sections.append(_render_features(data))
+    if data.coverage is None:
+        sections.append(
+            '<p class="note">The lists of this run are in the stores of its shards. This page '
+            "has no statistics of lists.</p>"
+        )
+    if data.sparse:
+        sections.append(_render_sparse(data))
+    if data.lattice is not None:
+        sections.append(_render_lattice(data))
+    if data.worst:
+        sections.append(_render_sentences("Worst sentences", data, data.worst))
+        sections.append(_render_sentences("Best sentences", data, data.best))
+    sections.append(_render_configuration(data))
+    return render_document(title, sections, SCATTER_STYLE if data.watched_scores else "")
+
+
+def _render_head(data: ReportData, title: str) -> str:
+    scores = [_display(data, facts.score) for facts in data.iterations]
+    best = _display(data, max(facts.score for facts in data.iterations))
+    facts = {}
+    warnings: tuple[str, ...] = ()
+    if data.outcome is not None:
+        facts["algorithm"] = data.outcome.algorithm
+        facts["ended"] = data.outcome.reason or "not yet: the run goes on, or was interrupted"
+        facts["weights"] = data.outcome.weights
+        warnings = data.outcome.warnings
+    facts["metric"] = data.signature
+    shown = [
+        f"<h1>{escape(title)}</h1>",
+        f'<p class="note">{count_noun(len(data.iterations), "iteration")}, {escape(data.metric)} '
+        f"of the decoder's own translations from {scores[0]} to {scores[-1]} (best {best})</p>",
+        *(f'<p class="warning"><b>Warning:</b> {escape(each)}</p>' for each in warnings),
+        render_facts(facts),
+    ]
+    return "\n".join(shown)
+
+
+def _display(data: ReportData, score: float | None) -> str:
+    """Return a corpus score as people write it: an error rate as a rate."""
+    return format_score(None if score is None else display_score(data.signature, score))
+
+
+def _render_iterations(data: ReportData) -> str:
+    rows: list[tuple[str, ...]] = [
+        (
+            str(facts.number),
+            *(
+                _display(data, score)
+                for score in (facts.score, facts.optimum, facts.oracle, facts.held_out)
+            ),
+            str(facts.hypotheses),
+            str(facts.new_hypotheses),
+            f"{facts.seconds_decoding:.1f} s",
+            f"{facts.seconds_optimizing:.1f} s",
+        )
+        for facts in data.iterations
+    ]
+    iteration, *others = _COLUMNS
+    rows.insert(0, (iteration, data.metric, *others))
+    columns = [column for column in zip(*rows, strict=True) if any(column[1:])]
+    rows = list(zip(*columns, strict=True))
+    less = "; less is better" if is_error_rate(data.signature) else ""
+    decoded = f"Of the decoder's own translations of the tuning set{less}."
+    meanings = {name: _COLUMNS.get(name, decoded) for name in rows[0]}
+    return render_section(
+        "Iterations", "", render_table(rows[0], rows[1:]) + render_columns(meanings)
+    )
+
+
+def _render_figures(figures: _FigureSections, data: ReportData) -> str:
+    """Return sections with a figure each, beside each other on wide screens."""
+    left_out = set() if data.names else {"weights"}
+    left_out |= set() if data.coverage is not None else {"coverage"}
+    parts = [
+        render_section(heading, note, _render_figure(name, data))
+        for heading, name, note in figures
+        if name not in left_out
+    ]
+    return f'<div class="figures">\n{chr(10).join(parts)}\n</div>'
+
+
+def _render_surfaces(data: ReportData) -> str:
+    note = (
+        f"{label_score(data)} of the merged lists as one weight changes and all others stay; red: "
+        "the result. A flat line: the weight does not matter. A narrow peak: the gain may not hold "
+        "on other text."
+    )
+    drawn = "\n".join(f'<figure class="wide">{svg}</figure>' for svg in render_surface_svgs(data))
+    return render_section(
+        "Error surfaces", note, f'<div class="small" id="surfaces">\n{drawn}\n</div>'
+    )
+
+
+def _render_watched(data: ReportData) -> str:
+    """Return the scores by metrics that were not optimized, and their trade-offs."""
+    note = (
+        "Of the decoder's translations. In the plots, better is to the right and up; the "
+        "Pareto-optimal iterations, which no other beats by both metrics, are joined by a line."
+    )
+    head = ("iteration", data.metric, *(each.metric for each in data.watched_scores))
+    columns = [each.scores for each in (_objective(data), *data.watched_scores)]
+    rows = [
+        (str(facts.number), *(f"{value:.4f}" for value in values))
+        for facts, values in zip(data.iterations, zip(*columns, strict=True), strict=True)
+    ]
+    plots = "".join(_render_trade_off(data, each) for each in data.watched_scores)
+    plots = f'<div class="figures">\n{plots}</div>'
+    return render_section("Metrics that were not optimized", note, render_table(head, rows) + plots)
+
+
+def _objective(data: ReportData) -> WatchedScores:
+    scores = tuple(display_score(data.signature, facts.score) for facts in data.iterations)
+    return WatchedScores(data.metric, is_error_rate(data.signature), scores)
+
+
+def _render_trade_off(data: ReportData, watched: WatchedScores) -> str:
+    objective = _objective(data)
+    both = (objective, watched)
+    signs = [-1.0 if each.is_error_rate else 1.0 for each in both]
+    front = set(find_front(np.array([each.scores for each in both]).T * signs))
+    marks = [
+        Mark(
+            x,
+            y,
+            "learned" if facts is data.iterations[-1] else "between",
+            f"iteration {facts.number}: {objective.metric} {x:.4f}, {watched.metric} {y:.4f}",
+            5.0,
+            place in front,
+        )
+        for place, (facts, x, y) in enumerate(
+            zip(data.iterations, objective.scores, watched.scores, strict=True)
+        )
+    ]
+    axes = [Axis(each.metric, each.is_error_rate) for each in both]
+    heading = f"<h3>{escape(objective.metric)} and {escape(watched.metric)}</h3>\n"
+    return f"<div>{heading}{render_scatter(marks, axes[0], axes[1])}</div>\n"
+
+
+def _render_features(data: ReportData) -> str:
+    note = f"Over all distinct hypotheses. Sentence scores are {label_sentence_score(data)}."
+    head = ("feature", *_FEATURE_COLUMNS)
+    rows = [
+        (
+            facts.name,
+            f"{facts.weight:.4f}",
+            f"{facts.mean:.4g}",
+            f"{facts.spread:.4g}",
+            f"{100 * facts.active:.1f}%",
+            "never varies" if math.isnan(facts.correlation) else f"{facts.correlation:+.3f}",
+        )
+        for facts in data.features
+    ]
+    content = _render_figure("features", data) + render_table(head, rows, left=1)
+    return render_section("Features", note, content + render_columns(_FEATURE_COLUMNS))
+
+
+def _render_sparse(data: ReportData) -> str:
+    note = f"The largest of {data.n_sparse} that are not 0; dense weights have an L1 norm of 1."
+    rows = [(name, f"{weight:.5g}") for name, weight in data.sparse]
+    return render_section("Sparse weights", note, render_table(("feature", "weight"), rows, left=1))
+
+
+def _render_lattice(data: ReportData) -> str:
+    if (facts := data.lattice) is None:
+        return ""
+    note = (
+        f"Sentence {facts.sentence} (counted from 0): the best {len(facts.edges)} of {facts.whole} "
+        "edges of its newest search graph, to be read from the top, and the translations that win "
+        f"among them as the weight of {facts.feature} changes. Dotted: its weight in the result."
+    )
+    rows = [
+        (str(number), line.text, f"{line.start:.4g}", f"{line.end:.4g}", format_score(line.score))
+        for number, line in enumerate(facts.lines, start=1)
+    ]
+    head = ("line", "translation", "from weight", "to weight", label_sentence_score(data))
+    meanings = {
+        **_LATTICE_COLUMNS,
+        label_sentence_score(data): "Sentence score, if it is in the lists.",
+    }
+    drawn = _render_figure("lattice", data) if facts.edges else ""
+    figures = f'<div class="graph">\n{drawn}{_render_figure("envelope", data)}</div>\n'
+    table = render_table(head, rows, left=2)
+    return render_section("Search graph", note, figures + table + render_columns(meanings))
+
+
+def _render_sentences(heading: str, data: ReportData, sentences: Sequence[SentenceFacts]) -> str:
+    note = (
+        f"By {label_sentence_score(data)} of what the result's weights choose in the merged lists."
+    )
+    return render_section(heading, note, "\n".join(map(_render_sentence, sentences)))
+
+
+def _render_sentence(facts: SentenceFacts) -> str:
+    parts = [("source", facts.source)] if facts.source is not None else []
+    parts += [("reference", text) for text in facts.references]
+    parts.append((f"chosen, {facts.chosen_score:.4f}", facts.first_best))
+    parts.append((f"best in its lists, {facts.oracle_score:.4f}", facts.oracle))
+    terms = "".join(f"<dt>{escape(what)}</dt><dd>{escape(text)}</dd>" for what, text in parts)
+    return f'<div class="sentence"><b>sentence {facts.number}</b><dl>{terms}</dl></div>'
+
+
+def _render_configuration(data: ReportData) -> str:
+    return render_section("Configuration", "", render_facts(data.facts))
+
+
+def _render_figure(name: str, data: ReportData) -> str:
+    return f'<figure class="wide" id="{name}">{render_svg(name, data)}</figure>\n'

@@ -1,0 +1,279 @@
+"""Compare systems with a baseline: scores, intervals and significance."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.pipes import copy_pipes
+from mosesplug.errors import UsageError
+from mosesplug.metrics.error_rates import display_difference, display_score
+from mosesplug.metrics.hypotheses import HypothesisRanges
+from mosesplug.metrics.protocol import needs_texts
+from mosesplug.results.scores.alignments import EditCounts, count_edits
+from mosesplug.results.scores.decodings import RunDecoding, find_decodings
+from mosesplug.results.scores.scores import Translation, read_translation
+from mosesplug.results.scores.scoring import PreparedMetric
+from mosesplug.results.scores.significance import (
+    approximate_randomization,
+    estimate_variation,
+    paired_bootstrap,
+)
+from mosesplug.settings.paths import require_path
+from mosesplug.tuning.text_signs.comparison import find_text_signs
+from mosesplug.tuning.text_signs.view import views_of_signatures
+
+__all__ = [
+    "System",
+    "SystemScore",
+    "compare_systems",
+    "count_system_edits",
+    "find_system_warnings",
+    "measure_systems",
+    "parse_systems",
+]
+
+
+@dataclass(frozen=True)
+class System:
+    """A system: its name, and the translations of each of its runs.
+
+    Attributes:
+        name: its name.
+        translations: the translation of each run.
+        outside: scores from outside of each run, float64 ``[n_sentences, k]``; empty without any.
+        notes: what a reader of the scores must know about the translations.
+    """
+
+    name: str
+    translations: tuple[Translation, ...]
+    outside: tuple[NDArray[np.float64], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def parse_systems(words: Sequence[str], *, decode: bool = False) -> list[System]:
+    """Return the systems that words name: ``FILE[,FILE...]`` or ``NAME=FILE[,...]``.
+
+    A working directory stands for the translations of its tuning set, see ``find_decodings``.
+
+    Args:
+        words: the words.
+        decode: decode the tuning set of runs where it was not decoded with the result.
+
+    Raises:
+        UsageError: a file is missing, or two systems have the same name.
+        DataError: a working directory holds no translations.
+        DecoderError: the decoder failed.
+    """
+    systems: list[System] = []
+    for word in words:
+        named = re.fullmatch(r"([^=/]+)=(.+)", word)
+        name, files = (named[1], named[2]) if named and not Path(word).exists() else (word, word)
+        given = [Path(files)] if Path(files).exists() else [Path(each) for each in files.split(",")]
+        found: list[RunDecoding] = []
+        for path in given:
+            require_path(path, "SYSTEM")
+            is_run = path.is_dir()
+            found += (
+                find_decodings(path, decode=decode)
+                if is_run
+                else map(RunDecoding, copy_pipes([path]))
+            )
+        notes = tuple(
+            f"{each.note}. --decode decodes with the result" if each.has_result else each.note
+            for each in found
+            if each.note
+        )
+        systems.append(System(name, tuple(each.translation for each in found), notes=notes))
+    names = [system.name for system in systems]
+    if len(set(names)) < len(names):
+        raise UsageError("two systems have the same name: name them with NAME=FILE")
+    return systems
+
+
+@dataclass(frozen=True)
+class SystemScore:
+    """The score of one system by one metric, and its difference from the baseline.
+
+    Error rates are given as rates. Fields that compare are None for the baseline.
+
+    Attributes:
+        metric: the metric's name.
+        system: the system's name.
+        runs: number of runs.
+        score: mean corpus score of the runs.
+        interval: 95 % bootstrap interval.
+        s_sel: standard deviation over texts drawn from this one.
+        s_opt: standard deviation over the runs; NaN for a single run.
+        difference: score minus that of the baseline.
+        difference_interval: its 95 % interval by the paired bootstrap; None if a system has several
+            runs.
+        p_bootstrap: p-value of the paired bootstrap; None if a system has several runs.
+        wins: share of bootstrap samples in which the system is better, a tie counting half.
+        p_randomization: p-value of approximate randomization.
+        signature: the metric's signature.
+    """
+
+    metric: str
+    system: str
+    runs: int
+    score: float
+    interval: tuple[float, float]
+    s_sel: float
+    s_opt: float
+    difference: float | None
+    difference_interval: tuple[float, float] | None
+    p_bootstrap: float | None
+    wins: float | None
+    p_randomization: float | None
+    signature: str
+
+
+def compare_systems(
+    systems: Sequence[System],
+    metric: PreparedMetric,
+    *,
+    samples: int = 1000,
+    trials: int = 10_000,
+    seed: int = 1,
+) -> list[SystemScore]:
+    """Score the systems by one metric, and test their differences from the first.
+
+    Args:
+        systems: the systems, the baseline first.
+        metric: the metric.
+        samples: bootstrap samples, at least 1.
+        trials: trials of approximate randomization.
+        seed: seed of all draws. Each test starts with it, so that all systems are compared on the
+            same draws.
+
+    Raises:
+        FormatError: a translation cannot be read, or does not fit the references.
+    """
+    statistics = measure_systems(systems, metric)
+    found: list[SystemScore] = []
+    for system, runs in zip(systems, statistics, strict=True):
+        baseline = (found[0], statistics[0]) if found else None
+        found.append(_score_system(system, runs, metric, baseline, samples, trials, seed))
+    return found
+
+
+def measure_systems(systems: Sequence[System], metric: PreparedMetric) -> list[list[NDArray[Any]]]:
+    """Return statistics of each run of each system, ``[n_sentences, n_statistics]``.
+
+    Raises:
+        FormatError: a translation cannot be read, or does not fit the references.
+    """
+    return [
+        [_measure_run(system, run, metric) for run in range(len(system.translations))]
+        for system in systems
+    ]
+
+
+def count_system_edits(
+    systems: Sequence[System],
+    metrics: Sequence[PreparedMetric],
+    references: Sequence[Sequence[bytes]],
+    most: int,
+) -> list[tuple[tuple[str, str], EditCounts]]:
+    """Return the edits of each system by each metric that counts some.
+
+    Args:
+        systems: the systems; of several runs, the first counts.
+        metrics: the metrics.
+        references: ``[reference][line]``.
+        most: number of aligned sentences of each.
+
+    Returns:
+        The counts with the names of metric and system.
+    """
+    found = []
+    for metric in metrics:
+        for system in systems:
+            texts = read_translation(system.translations[0], metric.references.n_sentences)
+            edits = count_edits(metric.metric, references, texts.lines(), most)
+            if edits is not None:
+                found.append(((metric.metric.name, system.name), edits))
+    return found
+
+
+def find_system_warnings(
+    systems: Sequence[System], references: Sequence[Sequence[bytes]], signatures: Sequence[str]
+) -> tuple[str, ...]:
+    """Return what to check about the texts of systems.
+
+    Args:
+        systems: the systems; of several runs, the first is checked.
+        references: ``[reference][line]``.
+        signatures: those of the metrics.
+
+    Raises:
+        FormatError: a translation cannot be read, or does not fit the references.
+    """
+    views = views_of_signatures(signatures)
+    if not views or not references:
+        return ()
+    found: list[str] = []
+    for system in systems:
+        lines = read_translation(system.translations[0], len(references[0])).lines()
+        signs = find_text_signs(references, lines, views)
+        found += [f"{system.name}: {sign.message}" for sign in signs]
+    return tuple(found)
+
+
+def _measure_run(system: System, run: int, metric: PreparedMetric) -> NDArray[Any]:
+    outside = system.outside[run] if system.outside else None
+    if needs_texts(metric.metric):
+        texts = read_translation(system.translations[run], metric.references.n_sentences)
+    else:
+        count = 0 if outside is None else len(outside)
+        texts = HypothesisRanges.of_lines([b""] * count, np.arange(count))
+    return metric.statistics(texts, outside=outside)
+
+
+def _score_system(
+    system: System,
+    runs: Sequence[NDArray[Any]],
+    metric: PreparedMetric,
+    baseline: tuple[SystemScore, Sequence[NDArray[Any]]] | None,
+    samples: int,
+    trials: int,
+    seed: int,
+) -> SystemScore:
+    signature = metric.references.signature
+    variation = estimate_variation(metric.metric, runs, samples, np.random.default_rng(seed))
+    score = display_score(signature, variation.mean)
+    ends = display_score(signature, variation.low), display_score(signature, variation.high)
+    difference = difference_interval = p_randomization = p_bootstrap = wins = None
+    if baseline is not None:
+        first, base_runs = baseline
+        difference = score - first.score
+        p_randomization = approximate_randomization(
+            metric.metric, base_runs, runs, trials, np.random.default_rng(seed)
+        )
+        if len(runs) == len(base_runs) == 1:
+            p_bootstrap, wins, lowest, highest = paired_bootstrap(
+                metric.metric, base_runs[0], runs[0], samples, np.random.default_rng(seed)
+            )
+            difference_interval = display_difference(signature, (lowest, highest))
+    return SystemScore(
+        metric=metric.metric.name,
+        system=system.name,
+        runs=len(runs),
+        score=score,
+        interval=(min(ends), max(ends)),
+        s_sel=variation.selection,
+        s_opt=variation.optimizer,
+        difference=difference,
+        difference_interval=difference_interval,
+        p_bootstrap=p_bootstrap,
+        wins=wins,
+        p_randomization=p_randomization,
+        signature=signature,
+    )

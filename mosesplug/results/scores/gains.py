@@ -1,0 +1,232 @@
+"""Gains of learned weights by the objective and by metrics not optimized.
+
+Optimizing a metric games it: its score rises more than the output improves (Kovacs et al. 2024,
+"Mitigating metric bias in minimum Bayes risk decoding"). Metrics that are only watched, sentences
+that were held out, and tests of the differences show what a gain is worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.learning.cross_validation import CrossValidation
+from mosesplug.learning.inputs import LearningData
+from mosesplug.learning.optimize import OptimizeResult
+from mosesplug.learning.watched import WatchedMetric
+from mosesplug.metrics import Metric
+from mosesplug.metrics.error_rates import display_difference, is_error_rate
+from mosesplug.results.scores.scored_sentences import (
+    ScoredSentences,
+    find_held_out,
+    find_learned,
+    has_lists,
+)
+from mosesplug.results.scores.significance import approximate_randomization, paired_bootstrap
+
+__all__ = [
+    "Gain",
+    "GainData",
+    "MetricGain",
+    "find_gaming",
+    "measure_fold_gains",
+    "measure_gains",
+]
+
+GainData = Literal["learned from", "held out", "folds"]
+"""Sentences that weights were learned from; that were held out; or all sentences, each decided
+with weights that were learned from the other folds of a cross-validation."""
+
+_SAMPLES = 1000
+_SEED = 1
+
+
+@dataclass(frozen=True)
+class MetricGain:
+    """The scores of one metric with the starting weights and with the learned ones.
+
+    Attributes:
+        metric: its name.
+        signature: its name and settings.
+        is_objective: whether the weights were optimized for it.
+        is_error_rate: whether less is better. ``start`` and ``end`` are rates, then.
+        start, end: corpus scores.
+        interval: the 95 % interval of ``difference`` by the paired bootstrap; NaN for fewer than 2
+            sentences.
+        p_bootstrap: p-value of the paired bootstrap; NaN for fewer than 2 sentences.
+        p_randomization: p-value of approximate randomization; NaN likewise.
+    """
+
+    metric: str
+    signature: str
+    is_objective: bool
+    is_error_rate: bool
+    start: float
+    end: float
+    interval: tuple[float, float]
+    p_bootstrap: float
+    p_randomization: float
+
+    @property
+    def difference(self) -> float:
+        """``end - start``."""
+        return self.end - self.start
+
+    @property
+    def improvement(self) -> float:
+        """The difference, negated for error rates: more is better."""
+        return -self.difference if self.is_error_rate else self.difference
+
+
+@dataclass(frozen=True)
+class Gain:
+    """The gain of learning on some sentences.
+
+    Attributes:
+        data: which sentences.
+        sentences: the number of sentences.
+        metrics: the objective, then the metrics that were watched.
+    """
+
+    data: GainData
+    sentences: int
+    metrics: tuple[MetricGain, ...]
+
+    @property
+    def objective(self) -> MetricGain:
+        """The metric that was optimized."""
+        return self.metrics[0]
+
+    @property
+    def watched_metrics(self) -> tuple[MetricGain, ...]:
+        """The metrics that were not."""
+        return self.metrics[1:]
+
+
+def measure_gains(result: OptimizeResult) -> tuple[Gain, ...]:
+    """Return the gain on the sentences learned from, then on those that were not.
+
+    All tests draw 1,000 samples with the same seed. Nothing is measured, and nothing returned, for
+    search graphs, or if no metric is watched and no sentence held out.
+    """
+    if not has_lists(result):
+        return ()
+    learned, held_out = find_learned(result), find_held_out(result)
+    validation = result.learning.validation
+    if held_out is None and validation is None and not result.data.watched_metrics:
+        return ()
+    gains = [_measure_sentences("learned from", learned, result)]
+    if held_out is not None:
+        gains.append(_measure_sentences("held out", held_out, result))
+    if validation is not None:
+        gains.append(_measure_folds(learned, validation, result.data))
+    return tuple(gains)
+
+
+def measure_fold_gains(data: LearningData, validation: CrossValidation) -> tuple[Gain, ...]:
+    """Return the gain on all sentences, each decided with weights of the other folds.
+
+    Nothing is returned for search graphs.
+    """
+    if data.problem.source is not None or data.problem.search is not None:
+        return ()
+    objective = WatchedMetric(data.problem.metric, data.problem.tuning_set.stats)
+    metrics = (objective, *data.watched_metrics)
+    sentences = ScoredSentences(data.problem, data.sentences, metrics, data.rescore)
+    return (_measure_folds(sentences, validation, data),)
+
+
+def _measure_sentences(data: GainData, sentences: ScoredSentences, result: OptimizeResult) -> Gain:
+    solution = result.learning.solution
+    end = sentences.divide(solution.length_exponent).choose(solution.weights)
+    return _measure(data, sentences.metrics, (_choose_at_start(sentences, result.data), end))
+
+
+def _measure_folds(
+    sentences: ScoredSentences, validation: CrossValidation, data: LearningData
+) -> Gain:
+    places = np.concatenate([fold.positions for fold in validation.folds])
+    decided = [
+        sentences.take(fold.positions)
+        .divide(fold.solution.length_exponent)
+        .choose(fold.solution.weights)
+        for fold in validation.folds
+    ]
+    start = _choose_at_start(sentences.take(places), data)
+    return _measure("folds", sentences.metrics, (start, np.concatenate(decided)))
+
+
+def _choose_at_start(sentences: ScoredSentences, data: LearningData) -> NDArray[np.int64]:
+    return sentences.divide(data.start_exponent).choose(data.start.weights)
+
+
+def _measure(
+    data: GainData,
+    metrics: Sequence[WatchedMetric],
+    rows: tuple[NDArray[np.int64], NDArray[np.int64]],
+) -> Gain:
+    return Gain(
+        data,
+        len(rows[0]),
+        tuple(
+            _measure_metric(each.metric, each.statistics[rows[0]], each.statistics[rows[1]], not n)
+            for n, each in enumerate(metrics)
+        ),
+    )
+
+
+def _measure_metric(
+    metric: Metric, start: NDArray[Any], end: NDArray[Any], is_objective: bool
+) -> MetricGain:
+    low = high = bootstrap = randomization = float("nan")
+    if len(start) > 1:
+        rng = np.random.default_rng(_SEED)
+        bootstrap, _, low, high = paired_bootstrap(metric, start, end, _SAMPLES, rng)
+        rng = np.random.default_rng(_SEED)
+        randomization = approximate_randomization(metric, [start], [end], _SAMPLES, rng)
+    signature = metric.signature()
+    is_rate = is_error_rate(signature)
+    scores = [float(metric.score(rows.sum(axis=0, dtype=np.float64))) for rows in (start, end)]
+    before, after = (1.0 - score if is_rate else score for score in scores)
+    return MetricGain(
+        metric=metric.name,
+        signature=signature,
+        is_objective=is_objective,
+        is_error_rate=is_rate,
+        start=before,
+        end=after,
+        interval=display_difference(signature, (low, high)),
+        p_bootstrap=bootstrap,
+        p_randomization=randomization,
+    )
+
+
+def find_gaming(gains: Sequence[Gain]) -> str | None:
+    """Return a warning if the objective rises and each watched metric falls, or None.
+
+    It is judged on the last of the gains, sentences that were not learned from if there are any.
+    """
+    if not gains or not gains[-1].watched_metrics:
+        return None
+    last = gains[-1]
+    if last.objective.improvement <= 0 or any(
+        each.improvement >= 0 for each in last.watched_metrics
+    ):
+        return None
+    where = {
+        "learned from": "the sentences learned from",
+        "held out": "the held-out sentences",
+        "folds": "sentences of other folds",
+    }[last.data]
+    worse = ", ".join(
+        f"{each.metric} ({each.start:.4f} to {each.end:.4f})" for each in last.watched_metrics
+    )
+    return (
+        f"{last.objective.metric} improves on {where} ({last.objective.start:.4f} to "
+        f"{last.objective.end:.4f}), but every other metric gets worse: {worse}. The weights may "
+        f"exploit {last.objective.metric}; optimize a sum of metrics, or trust the starting weights"
+    )

@@ -1,0 +1,278 @@
+"""Compare two iterations: how other weights changed the 1-best translations.
+
+The 1-best of an iteration is the first hypothesis of its list, the decoder's own choice. For the
+sentences whose 1-best changed, the sums of weight times difference of values show which features
+decided. At the weights that chose it, the new 1-best leads the old one, and at the old weights the
+old one leads, except for search errors and hypotheses that the other list does not hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import UsageError
+from mosesplug.escapes import mark_invalid_utf8
+from mosesplug.metrics.protocol import score_sentences
+from mosesplug.results.views.run import StoredRun
+from mosesplug.results.views.texts import decode_text
+from mosesplug.store import IterationLists, IterationRecord
+from mosesplug.store.snapshot import Snapshot
+from mosesplug.tuning.workdir.records import read_start
+from mosesplug.tuning_set import SparseRows, TuningSet
+
+__all__ = ["FeatureChange", "IterationDifference", "SentenceChange", "compare_iterations"]
+
+
+@dataclass(frozen=True)
+class FeatureChange:
+    """One feature in two iterations, A and B.
+
+    Attributes:
+        feature: the feature's name.
+        weight_a, weight_b: its weights; the dense weights have an L1 norm of 1.
+        values: its value in B's 1-best minus that in A's, summed over the changed sentences.
+        lead_a, lead_b: this sum times the weight of A, and of B.
+    """
+
+    feature: str
+    weight_a: float
+    weight_b: float
+    values: float
+    lead_a: float
+    lead_b: float
+
+
+@dataclass(frozen=True)
+class SentenceChange:
+    """The 1-best hypotheses of a sentence that has a list in both iterations.
+
+    Attributes:
+        sentence: the sentence id.
+        changed: whether the words differ.
+        same_hypothesis: whether both words and features are the same.
+        metric_a, metric_b: sentence scores; larger is better.
+        model_a, model_b: model scores at the weights of the own iteration, with an L1 norm of 1.
+        lead_a, lead_b: model score of B's minus that of A's, at the weights of A, and of B.
+        hypotheses_a, hypotheses_b: number of distinct hypotheses of each list.
+        shared: number of hypotheses in both lists.
+        was_there: whether B's 1-best was in A's list.
+        text_a, text_b: the words.
+    """
+
+    sentence: int
+    changed: bool
+    same_hypothesis: bool
+    metric_a: float
+    metric_b: float
+    model_a: float
+    model_b: float
+    lead_a: float
+    lead_b: float
+    hypotheses_a: int
+    hypotheses_b: int
+    shared: int
+    was_there: bool
+    text_a: str
+    text_b: str
+
+    @property
+    def gain(self) -> float:
+        """Sentence score of B's 1-best minus that of A's."""
+        return self.metric_b - self.metric_a
+
+    @property
+    def overlap(self) -> float:
+        """Hypotheses in both lists over those in either (Jaccard index)."""
+        return self.shared / (self.hypotheses_a + self.hypotheses_b - self.shared)
+
+
+@dataclass(frozen=True)
+class IterationDifference:
+    """Two iterations, A and B.
+
+    Attributes:
+        a, b: their numbers.
+        metric: name of the corpus metric.
+        sentence_metric: name of the metric of single sentences.
+        score_a, score_b: corpus scores of the decoder's translations.
+        weights_known: whether the weights of both are known; imported lists may have none.
+        features: dense features in the order of the columns, then sparse features whose weight
+            changed or that decided anything.
+        sentences: the sentences that have a list in both.
+    """
+
+    a: int
+    b: int
+    metric: str
+    sentence_metric: str
+    score_a: float
+    score_b: float
+    weights_known: bool
+    features: tuple[FeatureChange, ...]
+    sentences: tuple[SentenceChange, ...]
+
+    @property
+    def changed(self) -> list[SentenceChange]:
+        """The sentences whose 1-best has other words."""
+        return [each for each in self.sentences if each.changed]
+
+
+def compare_iterations(run: StoredRun, a: int, b: int) -> IterationDifference:
+    """Compare two iterations, with their lists in memory.
+
+    Raises:
+        UsageError: they are the same.
+        StoreError: one is not in the store.
+    """
+    if a == b:
+        raise UsageError(f"--iterations {a} {b}: give two different iterations")
+    lists = [run.store.iteration_set(number) for number in (a, b)]
+    records = [run.records[number - 1] for number in (a, b)]
+    here, there = (np.diff(each.tuning_set.offsets) > 0 for each in lists)
+    common = np.flatnonzero(here & there)
+    sides = [_Side.of(run, *each, common) for each in zip(records, lists, strict=True)]
+    one, other = sides
+    with run.store.snapshot() as snapshot:
+        words = [_read_texts(snapshot, side, common) for side in sides]
+    changed = np.array([x != y for x, y in zip(*words, strict=True)], dtype=bool)
+    models = [[side.model_scores(at.vector) for side in sides] for at in sides]
+    sentences = []
+    for place, sentence in enumerate(common.tolist()):
+        mine, theirs = one.homes[place], other.homes[place]
+        sentences.append(
+            SentenceChange(
+                sentence=sentence,
+                changed=bool(changed[place]),
+                same_hypothesis=mine[0] == theirs[0],
+                metric_a=float(one.scores[place]),
+                metric_b=float(other.scores[place]),
+                model_a=float(models[0][0][place]),
+                model_b=float(models[1][1][place]),
+                lead_a=float(models[0][1][place] - models[0][0][place]),
+                lead_b=float(models[1][1][place] - models[1][0][place]),
+                hypotheses_a=len(set(mine)),
+                hypotheses_b=len(set(theirs)),
+                shared=len(set(mine) & set(theirs)),
+                was_there=theirs[0] in mine,
+                text_a=decode_text(words[0][place]),
+                text_b=decode_text(words[1][place]),
+            )
+        )
+    return IterationDifference(
+        a=a,
+        b=b,
+        metric=run.metric_name,
+        sentence_metric=run.metric.sentence_metric,
+        score_a=_score_first_best(run, records[0], lists[0]),
+        score_b=_score_first_best(run, records[1], lists[1]),
+        weights_known=all(read_start(record).weights.norm > 0.0 for record in records),
+        features=_compare_features(run, one, other, changed),
+        sentences=tuple(sentences),
+    )
+
+
+@dataclass(frozen=True)
+class _Side:
+    """The 1-bests of one iteration, for the sentences that both iterations have.
+
+    Attributes:
+        vector: the iteration's weights, float64 ``[len(space)]``.
+        dense: dense values, float64 ``[n, n_dense]``.
+        sparse: sparse values; None if there are none.
+        scores: sentence scores, float64 ``[n]``.
+        homes: identities of all hypotheses of each list: iteration and row of first appearance.
+    """
+
+    vector: NDArray[np.float64]
+    dense: NDArray[np.float64]
+    sparse: SparseRows | None
+    scores: NDArray[np.float64]
+    homes: Sequence[Sequence[int]]
+
+    @classmethod
+    def of(
+        cls, run: StoredRun, record: IterationRecord, lists: IterationLists, common: NDArray[Any]
+    ) -> _Side:
+        rows: TuningSet = lists.tuning_set
+        first = rows.offsets[common]
+        homes = (lists.home_iterations.astype(np.int64) << 32) | lists.home_rows
+        bounds = zip(first.tolist(), rows.offsets[common + 1].tolist(), strict=True)
+        return cls(
+            vector=read_start(record).weights.normalize().vector(run.space),
+            dense=rows.dense[first].astype(np.float64),
+            sparse=None if rows.sparse is None else rows.sparse.take(first),
+            scores=score_sentences(run.metric, rows.stats[first]),
+            homes=[homes[begin:end].tolist() for begin, end in bounds],
+        )
+
+    def model_scores(self, vector: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return model scores, float64 ``[n]``."""
+        n, n_dense = self.dense.shape
+        scores: NDArray[np.float64] = self.dense @ vector[:n_dense]
+        if self.sparse is None:
+            return scores
+        owners = np.repeat(np.arange(n), np.diff(self.sparse.indptr))
+        added = vector[n_dense + self.sparse.indices] * self.sparse.data
+        return scores + np.bincount(owners, added, minlength=n)
+
+    def sums(self, wanted: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Sum the values of all features over some sentences, float64 ``[len(vector)]``."""
+        sums = np.zeros(len(self.vector))
+        n_dense = self.dense.shape[1]
+        sums[:n_dense] = self.dense[wanted].sum(axis=0)
+        if self.sparse is not None:
+            rows = self.sparse.take(np.flatnonzero(wanted))
+            n_sparse = len(sums) - n_dense
+            sums[n_dense:] = np.bincount(rows.indices, rows.data, minlength=n_sparse)
+        return sums
+
+
+def _read_texts(snapshot: Snapshot, side: _Side, common: NDArray[Any]) -> list[bytes]:
+    words = []
+    for sentence, (home, *_) in zip(common.tolist(), side.homes, strict=True):
+        record = snapshot.record(home >> 32, sentence)
+        words.append(b"" if record is None else record.hypothesis(home & 0xFFFFFFFF))
+    return words
+
+
+def _score_first_best(run: StoredRun, record: IterationRecord, lists: IterationLists) -> float:
+    """Score the decoder's translations by the run's metric.
+
+    The record may have scores of another metric.
+    """
+    if record.signature == run.signature:
+        return record.first_best_score
+    rows = lists.tuning_set
+    first = rows.offsets[:-1][np.diff(rows.offsets) > 0]
+    return float(run.metric.score(rows.stats[first].sum(axis=0, dtype=np.float64)))
+
+
+def _compare_features(
+    run: StoredRun, one: _Side, other: _Side, changed: NDArray[np.bool_]
+) -> tuple[FeatureChange, ...]:
+    values = other.sums(changed) - one.sums(changed)
+    n_dense = one.dense.shape[1]
+    dense: Mapping[int, str] = dict(enumerate(run.names))
+    moved = (values != 0.0) & ((one.vector != 0.0) | (other.vector != 0.0))
+    moved |= one.vector != other.vector
+    sparse = {
+        column: mark_invalid_utf8(run.space.sparse[column - n_dense])
+        for column in np.flatnonzero(moved).tolist()
+        if column >= n_dense
+    }
+    return tuple(
+        FeatureChange(
+            feature=name,
+            weight_a=float(one.vector[column]),
+            weight_b=float(other.vector[column]),
+            values=float(values[column]),
+            lead_a=float(one.vector[column] * values[column]),
+            lead_b=float(other.vector[column] * values[column]),
+        )
+        for column, name in {**dense, **sparse}.items()
+    )

@@ -1,0 +1,270 @@
+"""Summaries of a run's iterations, and statistics of features.
+
+The statistics are over distinct hypotheses. All statistics are sums over sentences, so that only
+some sentences are in memory at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.metrics.protocol import score_sentences
+from mosesplug.results.report.data import FeatureFacts
+from mosesplug.results.views.run import StoredRun
+from mosesplug.tuning.workdir.records import read_result
+from mosesplug.tuning_set import TuningSet
+
+if TYPE_CHECKING:
+    from mosesplug.metrics.protocol import Metric
+
+__all__ = [
+    "FeatureSums",
+    "IterationSummary",
+    "measure_features",
+    "measure_lists",
+    "read_batches",
+    "summarize_iterations",
+]
+
+_SENTENCES = 64
+"""Sentences of a batch."""
+
+_NO_VARIATION = 1e-9
+"""Largest deviation that rounding leaves of a constant."""
+
+
+def read_batches(run: StoredRun, iterations: int | None = None) -> Iterator[TuningSet]:
+    """Read the lists of one iteration, or of all, merged, some sentences at a time."""
+    for first in range(0, run.n_sentences, _SENTENCES):
+        last = min(first + _SENTENCES, run.n_sentences)
+        yield run.store.batch(np.arange(first, last), iterations)
+
+
+def measure_features(
+    batches: Iterable[TuningSet],
+    metric: Metric,
+    weights: NDArray[np.float64],
+    names: Sequence[str],
+) -> tuple[FeatureFacts, ...]:
+    """Return statistics of each dense feature over the distinct hypotheses.
+
+    Args:
+        batches: merged lists; each sentence in one batch.
+        metric: the metric.
+        weights: float64 ``[n_features]``, dense features first.
+        names: names of the dense columns.
+    """
+    sums = FeatureSums.zeros(len(names))
+    for batch in batches:
+        sums = sums.add(batch, metric)
+    return sums.facts(weights, names)
+
+
+@dataclass(frozen=True)
+class FeatureSums:
+    """Sums over hypotheses.
+
+    "Centered" values have the mean of their sentence subtracted.
+
+    Attributes:
+        hypotheses: number of hypotheses.
+        sentences: number of sentences that have hypotheses.
+        values: sums of the values, float64 ``[n_dense]``.
+        active: numbers of hypotheses whose value is not 0, float64 ``[n_dense]``.
+        spread: sums of the sentences' standard deviations, float64 ``[n_dense]``.
+        squares: sums of squared centered values, float64 ``[n_dense]``.
+        products: sums of centered values times centered scores, float64 ``[n_dense]``.
+        largest: largest absolute centered value, float64 ``[n_dense]``.
+        score_squares: sum of squared centered scores.
+        largest_score: largest absolute centered score.
+    """
+
+    hypotheses: int
+    sentences: int
+    values: NDArray[np.float64]
+    active: NDArray[np.float64]
+    spread: NDArray[np.float64]
+    squares: NDArray[np.float64]
+    products: NDArray[np.float64]
+    largest: NDArray[np.float64]
+    score_squares: float
+    largest_score: float
+
+    @classmethod
+    def zeros(cls, n_dense: int) -> FeatureSums:
+        """Return the sums over no hypothesis."""
+        zeros = np.zeros(n_dense)
+        return cls(0, 0, zeros, zeros, zeros, zeros, zeros, zeros, 0.0, 0.0)
+
+    def add(self, batch: TuningSet, metric: Metric) -> FeatureSums:
+        """Return the sums with the hypotheses of more sentences."""
+        offsets = batch.offsets[:-1][np.diff(batch.offsets) > 0]
+        if not len(offsets):
+            return self
+        widths = np.diff(np.append(offsets, batch.n_hyps))
+        values = batch.dense.astype(np.float64)
+        centered = _center(values, offsets, widths)
+        scores = _center(score_sentences(metric, batch.stats)[:, None], offsets, widths)[:, 0]
+        squares = np.add.reduceat(centered**2, offsets, axis=0)
+        return FeatureSums(
+            hypotheses=self.hypotheses + batch.n_hyps,
+            sentences=self.sentences + len(offsets),
+            values=self.values + values.sum(axis=0),
+            active=self.active + (values != 0.0).sum(axis=0),
+            spread=self.spread + np.sqrt(squares / widths[:, None]).sum(axis=0),
+            squares=self.squares + squares.sum(axis=0),
+            products=self.products + scores @ centered,
+            largest=np.maximum(self.largest, np.abs(centered).max(axis=0)),
+            score_squares=self.score_squares + float(scores @ scores),
+            largest_score=max(self.largest_score, float(np.abs(scores).max())),
+        )
+
+    def facts(self, weights: NDArray[np.float64], names: Sequence[str]) -> tuple[FeatureFacts, ...]:
+        """Return the statistics of each feature; see ``measure_features``."""
+        return tuple(
+            FeatureFacts(
+                name=name,
+                weight=float(weights[column]),
+                mean=float(self.values[column] / self.hypotheses),
+                spread=float(self.spread[column] / self.sentences),
+                active=float(self.active[column] / self.hypotheses),
+                correlation=self._correlation(column),
+            )
+            for column, name in enumerate(names)
+        )
+
+    def _correlation(self, column: int) -> float:
+        """Return Pearson's correlation with the scores; NaN if one of them never varies."""
+        if min(self.largest[column], self.largest_score) < _NO_VARIATION:
+            return float("nan")
+        norms = np.sqrt(self.squares[column] * self.score_squares)
+        return float(self.products[column] / norms)
+
+
+def _center(
+    values: NDArray[np.float64], offsets: NDArray[np.int64], widths: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Subtract the mean of each sentence, float64 of the shape of ``values``."""
+    means = np.add.reduceat(values, offsets, axis=0) / widths[:, None]
+    return np.asarray(values - np.repeat(means, widths, axis=0))
+
+
+@dataclass(frozen=True)
+class ListStatistics:
+    """Size and diversity of the lists of one iteration.
+
+    Attributes:
+        sentences: number of sentences that have a list.
+        hypotheses: number of hypotheses in all lists.
+        shortest, mean, longest: hypotheses of a list.
+        distinct: share of hypotheses whose words no earlier hypothesis of the list has.
+        diversity: distinct bigrams over all bigrams of a list (distinct-2, Li et al. 2016), mean
+            over the lists; 1 if no two hypotheses share a bigram.
+        words: mean length of a hypothesis.
+    """
+
+    sentences: int
+    hypotheses: int
+    shortest: int
+    mean: float
+    longest: int
+    distinct: float
+    diversity: float
+    words: float
+
+
+def measure_lists(run: StoredRun, iteration: int) -> Iterator[ListStatistics]:
+    """Yield statistics of an iteration's lists so far, after each sentence."""
+    sizes: list[int] = []
+    distinct = words = 0
+    shares: list[float] = []
+    for sentence in range(run.n_sentences):
+        texts = run.store.iteration_list(iteration, sentence).texts
+        if not texts:
+            continue
+        sizes.append(len(texts))
+        distinct += len(set(texts))
+        split = [text.split() for text in texts]
+        words += sum(map(len, split))
+        bigrams = [pair for tokens in split for pair in pairwise(tokens)]
+        if bigrams:
+            shares.append(len(set(bigrams)) / len(bigrams))
+        total = sum(sizes)
+        yield ListStatistics(
+            sentences=len(sizes),
+            hypotheses=total,
+            shortest=min(sizes),
+            mean=total / len(sizes),
+            longest=max(sizes),
+            distinct=distinct / total,
+            diversity=float(np.mean(shares)) if shares else 0.0,
+            words=words / total,
+        )
+
+
+@dataclass(frozen=True)
+class IterationSummary:
+    """One iteration.
+
+    Attributes:
+        number: the iteration, from 1.
+        sentences: number of sentences that have a list, here or in the stores of shards.
+        hypotheses: number of hypotheses in its lists.
+        new_hypotheses: those that no earlier iteration had.
+        graphs: number of sentences that have a search graph.
+        stored_bytes: size of its records.
+        change: largest difference between the weights that it was decoded with and those that it
+            found, as the stopping rule computes it; None without a result.
+        score: score of the decoder's translations.
+        oracle: score of the greedy corpus oracle of all lists so far; None if it was not computed.
+        optimum: score that the optimizer reached; None if it has not run.
+        date: when its lists were stored, in UTC (ISO 8601); None in stores of version 0.1.
+    """
+
+    number: int
+    sentences: int
+    hypotheses: int
+    new_hypotheses: int
+    graphs: int
+    stored_bytes: int
+    change: float | None
+    score: float
+    oracle: float | None
+    optimum: float | None
+    date: str | None
+
+
+def summarize_iterations(run: StoredRun, *, oracles: bool = True) -> Iterator[IterationSummary]:
+    """Summarize the iterations in order.
+
+    Args:
+        run: the run.
+        oracles: find the oracle up to each iteration, which reads all hypotheses the first time.
+    """
+    growth: Iterator[float] = iter(())
+    if oracles and run.has_lists:
+        from mosesplug.results.views.lists import measure_oracle_growth
+
+        growth = measure_oracle_growth(run)
+    for record in run.records:
+        result = None if record.result is None else read_result(record)
+        shards = None if result is None else result.shards
+        yield IterationSummary(
+            number=record.iteration,
+            sentences=shards.sentences if shards else record.n_lists,
+            hypotheses=shards.hypotheses if shards else record.hypotheses,
+            new_hypotheses=shards.new_hypotheses if shards else record.new_hypotheses,
+            graphs=record.n_graphs,
+            stored_bytes=run.store.stored_bytes(record.iteration),
+            change=None if result is None else result.largest_change,
+            score=shards.first_best_score if shards else record.first_best_score,
+            oracle=next(growth, None),
+            optimum=None if result is None else result.optimum,
+            date=record.date,
+        )

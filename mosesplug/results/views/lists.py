@@ -1,0 +1,139 @@
+"""Analyses of a run's lists: oracle growth, coverage by rank, error surfaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.metrics.protocol import Metric
+from mosesplug.optimizers.line_search.shards import search_space
+from mosesplug.optimizers.oracles import corpus_oracles
+from mosesplug.optimizers.problem import Problem
+from mosesplug.results.choices.oracle_cache import OracleCache
+from mosesplug.results.report.data import Coverage, ErrorSurface
+from mosesplug.results.views.run import StoredRun
+from mosesplug.tuning_set import TuningSet
+
+__all__ = [
+    "compute_error_surfaces",
+    "measure_coverage",
+    "measure_oracle_growth",
+    "score_oracle",
+]
+
+_SEED = 1
+_RANKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+
+
+def _truncate(tuning_set: TuningSet, widths: NDArray[np.int64]) -> TuningSet:
+    """Keep the first ``widths[i]`` hypotheses of list i; int64 ``[n_sentences]``."""
+    taken = np.minimum(widths, np.diff(tuning_set.offsets))
+    offsets = np.concatenate([[0], np.cumsum(taken)]).astype(np.int64)
+    rows = np.repeat(tuning_set.offsets[:-1] - offsets[:-1], taken) + np.arange(offsets[-1])
+    return TuningSet(
+        space=tuning_set.space,
+        sentence_ids=tuning_set.sentence_ids,
+        offsets=offsets,
+        dense=tuning_set.dense[rows],
+        sparse=None if tuning_set.sparse is None else tuning_set.sparse.take(rows),
+        stats=tuning_set.stats[rows],
+        lengths=tuning_set.lengths[rows],
+    )
+
+
+def score_oracle(tuning_set: TuningSet, metric: Metric) -> float:
+    """Return the corpus score of the oracle that a greedy search finds.
+
+    ``optimizers.oracles`` describes the search.
+    """
+    return corpus_oracles(tuning_set, metric, np.random.default_rng(_SEED)).score
+
+
+def measure_oracle_growth(run: StoredRun, merged: TuningSet | None = None) -> Iterator[float]:
+    """Yield the oracle's score among all hypotheses up to each iteration.
+
+    Scores that were computed before are read from the cache.
+
+    Args:
+        run: the run.
+        merged: its merged lists, whose hypotheses are in the order of their first appearance; None
+            reads them if they are needed.
+    """
+    cache = OracleCache(run.path, run.records, dict(run.store.fingerprints))
+    known = np.zeros(run.n_sentences, dtype=np.int64)
+    counted = 0
+    try:
+        for record in run.records:
+            score = cache.find(record.iteration)
+            if score is None:
+                merged = run.store.tuning_set() if merged is None else merged
+                for iteration in range(counted + 1, record.iteration + 1):
+                    known += _count_new(run, iteration)
+                counted = record.iteration
+                score = score_oracle(_truncate(merged, known), run.metric)
+                cache.add(record.iteration, score)
+            yield score
+    finally:
+        cache.write()
+
+
+def _count_new(run: StoredRun, iteration: int) -> NDArray[np.int64]:
+    """Return the number of new hypotheses of an iteration, int64 ``[n_sentences]``."""
+    lists = run.store.iteration_set(iteration)
+    new = lists.home_iterations == iteration
+    owners = np.repeat(np.arange(run.n_sentences), np.diff(lists.tuning_set.offsets))
+    rows = np.stack([owners[new], lists.home_rows[new]], axis=1)
+    return np.bincount(np.unique(rows, axis=0)[:, 0], minlength=run.n_sentences)
+
+
+def measure_coverage(run: StoredRun, iteration: int) -> Coverage:
+    """Return the oracle's score among the first hypotheses of an iteration's lists."""
+    lists = run.store.iteration_set(iteration).tuning_set
+    longest = int(np.diff(lists.offsets).max(initial=1))
+    ranks = [*(rank for rank in _RANKS if rank < longest), longest]
+    scores = []
+    for rank in ranks:
+        part = _truncate(lists, np.full(lists.n_sentences, rank, dtype=np.int64))
+        scores.append(score_oracle(part, run.metric))
+    return Coverage(tuple(ranks), tuple(scores), run.records[iteration - 1].first_best_score)
+
+
+def compute_error_surfaces(
+    merged: TuningSet, metric: Metric, weights: NDArray[np.float64], names: Sequence[str]
+) -> tuple[ErrorSurface, ...]:
+    """Return the corpus score of merged lists as a function of each dense weight.
+
+    Args:
+        merged: the lists.
+        metric: the metric.
+        weights: float64 ``[len(merged.space)]``; one of them changes at a time.
+        names: names of the dense columns.
+    """
+    n_dense = merged.space.n_dense
+    active = np.arange(len(merged.space)) < n_dense
+    problem = Problem(merged, metric, active=active)
+    space = search_space(problem, weights)
+    found = space.searcher(n_dense).along_axes(
+        np.arange(n_dense, dtype=np.int64), space.at(weights[:n_dense])
+    )
+    return tuple(
+        _crop_surface(name, float(weight), np.array(thresholds), np.array(scores))
+        for name, weight, (thresholds, scores) in zip(names, weights[:n_dense], found, strict=True)
+    )
+
+
+def _crop_surface(
+    name: str, weight: float, thresholds: NDArray[np.float64], scores: NDArray[np.float64]
+) -> ErrorSurface:
+    """Return the part of a surface around the run's result."""
+    reach = max(2.0 * abs(weight), 0.2)
+    inside = (thresholds > -reach) & (thresholds < reach)
+    places = np.flatnonzero(inside)
+    first = int(places[0]) if len(places) else int(np.searchsorted(thresholds, 0.0))
+    last = int(places[-1]) + 1 if len(places) else first
+    ends = np.concatenate([[-reach], thresholds[inside], [reach]]) + weight
+    # Drop empty intervals between thresholds that coincide.
+    kept = np.flatnonzero(np.diff(ends) > 1e-12)
+    return ErrorSurface(name, weight, ends[[*kept, -1]], scores[first : last + 1][kept])

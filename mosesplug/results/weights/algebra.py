@@ -1,0 +1,224 @@
+"""Norms, linear combinations and differences of weights.
+
+Multiplying all weights by one positive number changes no decision. Weights are therefore divided by
+the L1 norm of their dense weights before they are combined, unless the caller prevents it; sparse
+weights are divided by the same norm. A sparse weight that is missing counts as 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from mosesplug.errors import DataError
+from mosesplug.results.weights.sources import ResolvedWeights
+from mosesplug.tuning.weights import Weights
+
+__all__ = [
+    "Norm",
+    "WeightDifference",
+    "align",
+    "check_usable",
+    "combine",
+    "compare_weights",
+    "compute_norm",
+    "cosine",
+    "normalize",
+]
+
+Norm = Literal["l1", "l2", "max"]
+
+
+@dataclass(frozen=True)
+class WeightDifference:
+    """One feature of two weight vectors.
+
+    Attributes:
+        name: the feature's name.
+        first, second: its weights; None if missing.
+    """
+
+    name: str
+    first: float | None
+    second: float | None
+
+    @property
+    def change(self) -> float:
+        """Second minus first; a missing weight counts as 0."""
+        return (self.second or 0.0) - (self.first or 0.0)
+
+    @property
+    def relative(self) -> float | None:
+        """The change divided by the absolute first weight; None if that is 0 or missing."""
+        return self.change / abs(self.first) if self.first else None
+
+
+def check_usable(weights: ResolvedWeights) -> None:
+    """Check that weights can rank hypotheses.
+
+    Raises:
+        DataError: all are 0, or one is not finite.
+    """
+    values = weights.by_name.values()
+    if not all(map(math.isfinite, values)):
+        raise DataError(f"{weights.source}: a weight is not finite: the numbers are too large")
+    if not any(values):
+        raise DataError(f"{weights.source}: all weights are 0 and cannot rank hypotheses")
+
+
+def compute_norm(weights: ResolvedWeights, norm: Norm = "l1") -> float:
+    """Return the L1, L2 or maximum norm of the dense weights."""
+    sizes = [abs(value) for value in weights.weights.dense]
+    match norm:
+        case "l1":
+            return math.fsum(sizes)
+        case "l2":
+            return math.hypot(*sizes)
+        case "max":
+            return max(sizes, default=0.0)
+
+
+def normalize(weights: ResolvedWeights, norm: Norm = "l1") -> ResolvedWeights:
+    """Divide all weights by the norm of the dense ones.
+
+    Raises:
+        DataError: there are no dense weights, or all of them are 0.
+    """
+    size = compute_norm(weights, norm)
+    if not weights.weights.dense:
+        raise DataError(
+            f"{weights.source} has no dense weights to normalize by: give them too, as "
+            f"DENSE+{weights.source}"
+        )
+    if size == 0.0:
+        raise DataError(f"{weights.source}: all dense weights are 0 and cannot be normalized")
+    dense = tuple(value / size for value in weights.weights.dense)
+    sparse = {name: value / size for name, value in weights.weights.sparse.items()}
+    found = weights.with_weights(Weights(dense, sparse), weights.source)
+    check_usable(found)
+    return found
+
+
+def align(every: Sequence[ResolvedWeights]) -> list[ResolvedWeights]:
+    """Arrange dense weights in the order of the first that have names.
+
+    Weights without names get these names, and must already be in this order.
+
+    Raises:
+        DataError: they have different dense features.
+    """
+    leader = next((each for each in every if each.is_named and each.weights.dense), every[0])
+    return [_arrange_like(each, leader) for each in every]
+
+
+def _arrange_like(weights: ResolvedWeights, leader: ResolvedWeights) -> ResolvedWeights:
+    if len(weights.weights.dense) != len(leader.weights.dense):
+        raise DataError(
+            f"{weights.source} has {len(weights.weights.dense)} dense weights, but "
+            f"{leader.source} has {len(leader.weights.dense)}: give weights of one system"
+        )
+    if not leader.is_named:
+        return weights
+    if not weights.is_named:
+        if leader.format == "moses.ini":
+            raise DataError(
+                f"{weights.source} has numbers without names, in the decoder's order, which "
+                f"{leader.source} does not tell: name them with a runN.dense or a features.list"
+            )
+        return replace(weights, show=leader.show.with_values(weights.weights.dense))
+    known = dict(zip(weights.names, weights.weights.dense, strict=True))
+    missing = [name for name in leader.names if name not in known]
+    if missing:
+        raise DataError(
+            f"{weights.source} has no weight of {missing[0]}, which {leader.source} has: give "
+            "weights of one system"
+        )
+    dense = tuple(known[name] for name in leader.names)
+    return replace(
+        weights,
+        show=leader.show.with_values(dense),
+        weights=Weights(dense, weights.weights.sparse),
+    )
+
+
+def combine(
+    every: Sequence[ResolvedWeights], shares: Sequence[float], source: str, *, normalized: bool
+) -> ResolvedWeights:
+    """Return the linear combination of weights; equal values are kept to the last bit.
+
+    Args:
+        every: at least one; the result has the format of the first.
+        shares: their coefficients, which sum to 1.
+        source: a description of the result, for messages.
+        normalized: divide each by the L1 norm of its dense weights first.
+
+    Raises:
+        DataError: they have different dense or derived features or length exponents, a norm is 0,
+            or the result is 0.
+    """
+    every = align(every)
+    exponents = [each.changes.length_exponent for each in every]
+    if differing := next((place for place, e in enumerate(exponents) if e != exponents[0]), 0):
+        one, other = (
+            f"{every[place].source} ({exponents[place] or 'none'})" for place in (0, differing)
+        )
+        raise DataError(
+            f"{one} and {other} were learned with different length exponents: their scores are "
+            "divided by different numbers, so a sum of the weights has no meaning"
+        )
+    derived = [each.changes.derived_features for each in every]
+    if differing := next((place for place, d in enumerate(derived) if d != derived[0]), 0):
+        one, other = (
+            f"{every[place].source} ({_spell(derived[place])})" for place in (0, differing)
+        )
+        raise DataError(
+            f"{one} and {other} were learned with different derived features, so a sum of the "
+            "weights has no meaning"
+        )
+    if normalized:
+        every = [normalize(each) for each in every]
+
+    def mix(values: Sequence[float]) -> float:
+        if len(set(values)) == 1:
+            return values[0]
+        return math.fsum(share * value for share, value in zip(shares, values, strict=True))
+
+    columns = zip(*(each.weights.dense for each in every), strict=True)
+    names = dict.fromkeys(name for each in every for name in each.weights.sparse)
+    sparse = {name: mix([each.weights.sparse.get(name, 0.0) for each in every]) for name in names}
+    found = every[0].with_weights(Weights(tuple(map(mix, columns)), sparse), source)
+    check_usable(found)
+    return found
+
+
+def _spell(derived: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}={text}" for name, text in derived.items()) or "none"
+
+
+def compare_weights(first: ResolvedWeights, second: ResolvedWeights) -> list[WeightDifference]:
+    """Return the differences of all weights, the largest change first.
+
+    Raises:
+        DataError: only one has names, and the numbers of dense weights differ.
+    """
+    if first.is_named != second.is_named:
+        first, second = align([first, second])
+    one, other = first.by_name, second.by_name
+    found = [
+        WeightDifference(name, one.get(name), other.get(name))
+        for name in dict.fromkeys([*one, *other])
+    ]
+    return sorted(found, key=lambda each: -abs(each.change))
+
+
+def cosine(rows: Sequence[WeightDifference]) -> float | None:
+    """Return the cosine of the angle between two weight vectors; None if one is 0."""
+    one = [row.first or 0.0 for row in rows]
+    other = [row.second or 0.0 for row in rows]
+    sizes = math.hypot(*one), math.hypot(*other)
+    if 0.0 in sizes:
+        return None
+    # Divided first, since products of very large or very small numbers overflow or vanish.
+    return math.fsum((a / sizes[0]) * (b / sizes[1]) for a, b in zip(one, other, strict=True))
