@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from formats.extractor.megam import Examples, format_examples, read_examples
     from formats.extractor.reader import read_features, read_scores
+    from formats.extras.slf import slf_scales
     from formats.graphs.any_graph import GraphKind, detect_graph_kind, read_graph, read_graphs
     from formats.graphs.hypergraph import (
         Edge,
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     )
     from formats.graphs.hypergraph_reader import HypergraphFile, read_hypergraph
     from formats.graphs.search_graph import core_names
-    from formats.graphs.slf import slf_scales
     from formats.moses.decoder_flags import decoder_flags
     from formats.moses.ini import (
         FeatureLine,
@@ -172,7 +172,7 @@ _MODULES = (
     "nbest.files",
     "references",
     "graphs.search_graph",
-    "graphs.slf",
+    "extras.slf",
     "text",
     "weights.files",
 )

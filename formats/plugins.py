@@ -43,6 +43,11 @@ class PluginEntry:
     def __str__(self) -> str:
         return f"{self.name} of {self.package} (entry point {self.group}: {self.value})"
 
+    @property
+    def is_bundled(self) -> bool:
+        """Whether the package is mosesplug: other packages cannot take the name."""
+        return self.package.partition(" ")[0] == "mosesplug"
+
     def load(self, kind: type[T]) -> T:
         """Import the object.
 
@@ -109,11 +114,14 @@ def _read_entries(group: str, path: tuple[tuple[str, int], ...]) -> tuple[Plugin
 def find_plugin(group: str, name: str, kind: type[T]) -> T | None:
     """Return what a package registers under a name, or None.
 
+    The names of bundled plug-ins cannot be taken by other packages.
+
     Raises:
         PluginError: it cannot be used, or several packages register the name.
     """
-    found = [each for each in list_plugins(group) if each.name == name]
-    if len(found) > 1:
-        named = " and ".join(map(str, found))
+    entries = [entry for entry in list_plugins(group) if entry.name == name]
+    entries = [entry for entry in entries if entry.is_bundled] or entries
+    if len(entries) > 1:
+        named = " and ".join(map(str, entries))
         raise PluginError(f"two plug-ins have the same name: {named}. Uninstall one of them")
-    return found[0].load(kind) if found else None
+    return entries[0].load(kind) if entries else None

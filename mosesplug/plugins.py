@@ -1,7 +1,8 @@
-"""Metrics, list formats, decoders and algorithms of other installed packages.
+"""What installed packages register through entry points, mosesplug among them.
 
-A package registers each by an entry point of its group, and one that does not work is an error of
-the commands that use it only. Commands that list names leave it out, with a warning.
+The bundled plug-ins are in ``mosesplug.extras`` and ``formats.extras``. Each group of entry points
+has one kind of object. One that does not work is an error of the commands that use it only.
+Commands that list names leave it out, with a warning.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ __all__ = [
     "ALGORITHMS",
     "DECODERS",
     "FORMATS",
+    "GRAPHS",
     "METRICS",
+    "TOOLKITS",
     "load_plugin",
     "load_plugins",
     "plugin_names",
@@ -27,6 +30,8 @@ METRICS = "mosesplug.metrics"
 FORMATS = "mosesplug.formats"
 DECODERS = "mosesplug.decoders"
 ALGORITHMS = "mosesplug.algorithms"
+GRAPHS = "mosesplug.graphs"
+TOOLKITS = "mosesplug.toolkits"
 
 T = TypeVar("T")
 
@@ -67,9 +72,11 @@ def load_plugins(
         built_in: names that plug-ins cannot take.
         check: raises ``UsageError`` for an object that cannot be used.
     """
-    for entry in list_plugins(group):
+    entries = list_plugins(group)
+    bundled = {entry.name for entry in entries if entry.is_bundled}
+    for entry in entries:
         problem, found = "", None
-        if entry.name in built_in:
+        if entry.name in built_in or (entry.name in bundled and not entry.is_bundled):
             problem = (
                 f"the plug-in {entry} is ignored: mosesplug has {entry.name} itself. Rename the"
                 " plug-in or uninstall the package"

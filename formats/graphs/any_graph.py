@@ -8,36 +8,66 @@
     cdec-json       cdec --forest_output, until October 2014
     target-graph    cdec --show_target_graph
 
-A ``search-graph`` file has the graphs of all sentences; the other kinds have one per file.
+A ``search-graph`` file has the graphs of all sentences; the other kinds have one per file. The
+readers of ``slf`` and ``cdec-json`` are bundled plug-ins (``formats.extras``); other packages can
+register a ``GraphFormat`` in the same way.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Literal, get_args
 
 from formats.errors import FormatError
-from formats.graphs.cdec_forest import read_cdec_forest
 from formats.graphs.hypergraph import list_hypergraph_files
 from formats.graphs.hypergraph_reader import HypergraphFile, read_hypergraph, read_target_graph
 from formats.graphs.search_graph import read_search_graphs
-from formats.graphs.slf import read_slf
+from formats.plugins import find_plugin, list_plugins
 from formats.text import open_text, read_bytes
 
-__all__ = ["GRAPH_KINDS", "GraphKind", "Scan", "detect_graph_kind", "read_graph", "read_graphs"]
+__all__ = [
+    "GraphFormat",
+    "GraphKind",
+    "Scan",
+    "detect_graph_kind",
+    "find_graph_format",
+    "read_graph",
+    "read_graphs",
+]
 
-GraphKind = Literal["hypergraph", "search-graph", "slf", "cdec-json", "target-graph"]
-GRAPH_KINDS: tuple[GraphKind, ...] = get_args(GraphKind)
+GraphKind = str
+"""``hypergraph``, ``search-graph``, ``target-graph``, or the name of a plug-in, as ``slf``."""
+
+PLUGINS = "mosesplug.graphs"
+"""The group of entry points by which packages add formats of graphs; their signs come last."""
+
 Scan = Callable[[str, bytes], HypergraphFile | None]
 """A fast parser of hypergraphs, from path and text; None for any text that it does not accept."""
 
+
+@dataclass(frozen=True)
+class GraphFormat:
+    """A format of files with one graph each.
+
+    Attributes:
+        name: its name, as ``slf``.
+        summary: what writes it, in a few words.
+        recognizes: returns whether a file that begins like this has the format.
+        read: reads a file.
+    """
+
+    name: str
+    summary: str
+    recognizes: Callable[[bytes], object]
+    read: Callable[[str | PathLike[str]], HypergraphFile]
+
+
 _READERS: Mapping[GraphKind, Callable[[str | PathLike[str]], HypergraphFile]] = {
     "hypergraph": read_hypergraph,
-    "slf": read_slf,
-    "cdec-json": read_cdec_forest,
     "target-graph": read_target_graph,
 }
 _SIGNS: tuple[tuple[GraphKind, re.Pattern[bytes]], ...] = (
@@ -47,8 +77,6 @@ _SIGNS: tuple[tuple[GraphKind, re.Pattern[bytes]], ...] = (
         re.compile(rb"(?:#[^\n]*\n)*[0-9]+ +[0-9]+ *\r?(?:\n|$)|# target \|\|\| feat"),
     ),
     ("search-graph", re.compile(rb"[0-9]+ hyp=")),
-    ("cdec-json", re.compile(rb"\s*\{")),
-    ("slf", re.compile(rb"(?:\s|#[^\n]*\n)*[A-Za-z][A-Za-z0-9]*=")),
 )
 _CHART = re.compile(rb"[0-9]+ [0-9]+(?:->[0-9]+)? [^\n]*\[total=")
 _BINARY = b"serialization::archive"
@@ -58,7 +86,7 @@ _NUMBERED = re.compile(r"([0-9]{1,9})(?:\..*)?")
 
 def read_graphs(
     path: str | PathLike[str],
-    kind: GraphKind | Literal["auto"] = "auto",
+    kind: GraphKind = "auto",
     *,
     core_names: Sequence[str] | None = None,
     scan: Scan | None = None,
@@ -90,7 +118,7 @@ def read_graphs(
 
 def read_graph(
     path: str | PathLike[str],
-    kind: GraphKind | Literal["auto"] = "auto",
+    kind: GraphKind = "auto",
     *,
     scan: Scan | None = None,
 ) -> HypergraphFile:
@@ -103,6 +131,7 @@ def read_graph(
 
     Raises:
         FormatError: as ``read_graphs``; or the file holds the graphs of many sentences.
+        ValueError: there is no such kind, or the plug-in cannot be used.
     """
     if scan is not None and kind in ("auto", "hypergraph"):
         graph = scan(fspath(path), read_bytes(path))
@@ -115,7 +144,20 @@ def read_graph(
             path=fspath(path),
             remedy="Give the file, not its directory",
         )
-    return _READERS[detected](path)
+    read = _READERS.get(detected)
+    return find_graph_format(detected).read(path) if read is None else read(path)
+
+
+def find_graph_format(name: str) -> GraphFormat:
+    """Return the format that a plug-in registers.
+
+    Raises:
+        ValueError: there is no such format, or the plug-in cannot be used.
+    """
+    if (plugin := find_plugin(PLUGINS, name, GraphFormat)) is not None:
+        return plugin
+    known = [kind for kind, _ in _SIGNS] + [entry.name for entry in list_plugins(PLUGINS)]
+    raise ValueError(f"unknown search graph format {name!r}; known: {', '.join(known)}")
 
 
 def detect_graph_kind(path: str | PathLike[str]) -> GraphKind:
@@ -129,6 +171,11 @@ def detect_graph_kind(path: str | PathLike[str]) -> GraphKind:
     for kind, sign in _SIGNS:
         if sign.match(beginning):
             return kind
+    for entry in list_plugins(PLUGINS):
+        # A plug-in that does not work must not hide that the file may be another one's.
+        with contextlib.suppress(Exception):
+            if entry.load(GraphFormat).recognizes(beginning):
+                return entry.name
     message, remedy = "unknown search graph format", "Check that the file is complete"
     if _CHART.match(beginning):
         message = "the search graph format of Moses' chart decoder is not supported"

@@ -6,8 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from formats.graphs.any_graph import GraphFormat
 from formats.nbest.list_format import ListFormat, list_formats
-from mosesplug.plugins import ALGORITHMS, DECODERS, FORMATS, METRICS, load_plugins
+from mosesplug.plugins import (
+    ALGORITHMS,
+    DECODERS,
+    FORMATS,
+    GRAPHS,
+    METRICS,
+    load_plugins,
+)
 
 __all__ = ["Plugin", "list_plugins"]
 
@@ -17,7 +25,7 @@ class Plugin:
     """A plug-in of an installed package.
 
     Attributes:
-        kind: ``metric``, ``format``, ``decoder`` or ``algorithm``.
+        kind: ``metric``, ``format``, ``graph``, ``decoder`` or ``algorithm``.
         name: what ``--metric``, ``--format``, ``plugin:NAME`` or ``--algorithm`` calls it.
         summary: one sentence; empty if the plug-in cannot be used.
         package: name and version of the package.
@@ -38,7 +46,7 @@ class Plugin:
 
 
 def list_plugins() -> list[Plugin]:
-    """Import every installed plug-in, and return them by kind and name.
+    """Import the plug-ins of other packages, and return them by kind and name.
 
     A plug-in that cannot be used is also logged as a warning.
 
@@ -55,6 +63,7 @@ def list_plugins() -> list[Plugin]:
     groups: list[tuple[str, str, type[Any], tuple[str, ...], Callable[[Any], None] | None]] = [
         ("metric", METRICS, MetricPlugin, built_in_names(), None),
         ("format", FORMATS, ListFormat, tuple(list_formats()), None),
+        ("graph", GRAPHS, GraphFormat, (), None),
         ("decoder", DECODERS, DecoderPlugin, (), None),
         ("algorithm", ALGORITHMS, Algorithm, built_in_algorithms(), check_options),
     ]
@@ -62,4 +71,5 @@ def list_plugins() -> list[Plugin]:
         Plugin(kind, entry.name, "" if found is None else found.summary, entry.package, problem)
         for kind, group, type_, built_in, check in groups
         for entry, found, problem in load_plugins(group, type_, built_in, check)
+        if not entry.is_bundled
     ]

@@ -21,7 +21,7 @@ from rich.cells import cell_len
 
 from mosesplug.cli import application
 from mosesplug.cli.main import main
-from mosesplug.cli.moses.install import PEERS
+from mosesplug.cli.moses.install import TOOLKITS, find_toolkit
 from tests.cli.inspect.test_forest import NAMES, edge
 from tests.cli.terminal import run_on_terminal
 from tests.cli.test_help import commands
@@ -181,7 +181,7 @@ def test_control_characters_do_not_reach_a_terminal(
 
 @pytest.mark.parametrize(
     ("module", "function"),
-    sorted({entry for launchers in PEERS.values() for entry in launchers.values()}),
+    sorted({entry for name in TOOLKITS for entry in find_toolkit(name).launchers.values()}),
 )
 def test_other_programs_escape_their_messages(
     module: str, function: str, directory: Path, capfd: pytest.CaptureFixture[str]

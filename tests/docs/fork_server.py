@@ -29,7 +29,7 @@ __all__ = ["serve_programs"]
 ROOT = Path(__file__).parents[2]
 PROGRAMS = {
     # First, since it limits the threads of NumPy.
-    "mosesplug-decoder": ("mosesplug-decoder", "mosesplug.cli.moses.decoder"),
+    "mosesplug-decoder": ("mosesplug-decoder", "mosesplug.extras.phrase_decoder.program"),
     "mosesplug": ("mosesplug", "mosesplug.cli.main"),
     "mert-moses": ("mert-moses", "mosesplug.cli.run.mert_moses"),
 }

@@ -25,9 +25,9 @@ from formats import (
     read_weights_txt,
     slf_scales,
 )
-from formats.graphs.cdec_forest import read_cdec_forest
+from formats.extras.cdec_forest import read_cdec_forest
+from formats.extras.slf import read_slf
 from formats.graphs.hypergraph_reader import read_hypergraph, read_target_graph
-from formats.graphs.slf import read_slf
 from formats.weights.named import read_named_weights
 from mosesplug.store.graph_records import encode_graph
 from mosesplug.store.records import encode_record, encode_value

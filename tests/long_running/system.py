@@ -149,7 +149,7 @@ def make_demo(directory: Path) -> System:
     (directory / "moses.ini").write_text(config.replace("path=", f"path={DEMO}/"))
     # Its current directory is the working directory, and what is installed may be another version.
     search = f"PYTHONPATH={shlex.quote(str(ROOT))}"
-    code = "from mosesplug.cli.moses.decoder import main; main()"
+    code = "from mosesplug.extras.phrase_decoder.program import main; main()"
     _write_script(directory / "decoder", f'{search} exec {_python()} -c "{code}" "$@"')
     _write_parts(directory)
     return System(directory, "-stack 10")

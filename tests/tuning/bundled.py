@@ -10,13 +10,13 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import TextIO
 
-from mosesplug.decoders.phrase.phrase_table import source_phrases
+from mosesplug.extras.phrase_decoder.phrase_table import source_phrases
 from tests.real_decoder.system import cut_language_model
 
 DEMO = Path(__file__).parents[2] / "moses-config" / "demo"
 BUNDLED_PROGRAM = (
-    f'#!/bin/sh\nexec {sys.executable} -c "from mosesplug.cli.moses.decoder import main; main()"'
-    ' "$@"\n'
+    f"#!/bin/sh\nexec {sys.executable} -c "
+    '"from mosesplug.extras.phrase_decoder.program import main; main()" "$@"\n'
 )
 _LONGEST_PHRASE = 20
 _FILES = {"-n-best-list": 1, "-output-search-graph-hypergraph": 3}

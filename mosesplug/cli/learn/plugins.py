@@ -10,8 +10,9 @@ __all__ = ["plugins"]
 def plugins(json: Json = False) -> None:
     """List the plug-ins of installed packages.
 
-    They add metrics, list formats, decoders and algorithms. A package registers them through the
-    entry points mosesplug.metrics, mosesplug.formats, mosesplug.decoders and mosesplug.algorithms.
+    They add metrics, formats of lists and graphs, decoders and algorithms. A package registers them
+    through the entry points mosesplug.metrics, mosesplug.formats, mosesplug.graphs,
+    mosesplug.decoders and mosesplug.algorithms.
     Plug-ins that cannot be used are listed with the reason; commands that do not name them work.
 
     Example: mosesplug plugins

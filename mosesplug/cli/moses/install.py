@@ -14,19 +14,30 @@ import secrets
 import shlex
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from mosesplug.cli.shared.inputs import OUTPUT
 from mosesplug.errors import UsageError, count_noun
+from mosesplug.plugins import TOOLKITS as PLUGINS
+from mosesplug.plugins import load_plugin, plugin_names
 
-__all__ = ["LAUNCHERS", "PEERS", "Peer", "install_tools", "launcher", "write_launchers"]
+__all__ = [
+    "LAUNCHERS",
+    "TOOLKITS",
+    "Peer",
+    "Toolkit",
+    "find_toolkit",
+    "install_tools",
+    "launcher",
+    "write_launchers",
+]
 
 Launchers = Mapping[str, tuple[str, str]]
-Peer = Literal["moses", "travatar", "srilm"]
 
 LAUNCHERS: Launchers = MappingProxyType(
     {
@@ -44,25 +55,34 @@ LAUNCHERS: Launchers = MappingProxyType(
 )
 """Module and function that each launcher of Moses' programs runs."""
 
-_TRAVATAR: Launchers = MappingProxyType(
-    {
-        "batch-tune": ("mosesplug.cli.peers.batch_tune", "main"),
-        "rescorer": ("mosesplug.cli.peers.rescorer", "main"),
-    }
-)
 
-PEERS: Mapping[Peer, Launchers] = MappingProxyType(
-    {
-        "moses": LAUNCHERS,
-        "srilm": {"nbest-optimize": ("mosesplug.cli.peers.nbest_optimize", "main")},
-        # Scripts call the programs in the tree that Travatar is compiled in.
-        "travatar": {
-            **_TRAVATAR,
-            **{f"src/bin/{name}": _TRAVATAR[name] for name in _TRAVATAR},
-        },
-    }
-)
-"""The launchers of each toolkit, by their paths below the directory."""
+@dataclass(frozen=True)
+class Toolkit:
+    """Programs of another toolkit that mosesplug replaces.
+
+    Attributes:
+        name: what ``--peer`` calls it.
+        summary: the programs, in a few words.
+        launchers: module and function of each program, by its path below the directory.
+        usage: how to use the launchers; ``{}`` is the directory.
+    """
+
+    name: str
+    summary: str
+    launchers: Launchers
+    usage: str
+
+
+_MOSES = Toolkit("moses", "Moses' programs", LAUNCHERS, "mert-moses.pl --mertdir {} ...")
+
+# The names are read from the metadata of packages; only the toolkit that is chosen is imported.
+TOOLKITS = (_MOSES.name, *plugin_names(PLUGINS, (_MOSES.name,)))
+"""The names of all toolkits."""
+
+if TYPE_CHECKING:
+    Peer = str
+else:
+    Peer = Literal[TOOLKITS]
 
 _MARK = b"# launcher of mosesplug"
 
@@ -88,15 +108,22 @@ def install_tools(
     nbest-optimize.
     """
     write_launchers(directory, force=force, peer=peer)
-    place, launchers = directory.absolute(), PEERS[peer]
+    toolkit, place = find_toolkit(peer), directory.absolute()
+    launchers = toolkit.launchers
     print(f"{count_noun(len(launchers), 'launcher')} in {place}: {', '.join(launchers)}")
-    path = shlex.quote(str(place))
-    usage = {
-        "moses": f"mert-moses.pl --mertdir {path} ...",
-        "travatar": f"TRAVATAR_DIR={path} ...",
-        "srilm": f"PATH={path}:$PATH ...",
-    }
-    print(f"use them with: {usage[peer]}")
+    print(f"use them with: {toolkit.usage.format(shlex.quote(str(place)))}")
+
+
+def find_toolkit(name: str) -> Toolkit:
+    """Return the toolkit with this name, mosesplug's own or that of a plug-in.
+
+    Raises:
+        UsageError: there is no such toolkit, or the plug-in cannot be used.
+    """
+    toolkit = _MOSES if name == _MOSES.name else load_plugin(PLUGINS, name, Toolkit)
+    if toolkit is None:
+        raise UsageError(f"unknown toolkit {name!r}; known: {', '.join(TOOLKITS)}")
+    return toolkit
 
 
 def write_launchers(directory: Path, *, force: bool = False, peer: Peer = "moses") -> None:
@@ -108,10 +135,10 @@ def write_launchers(directory: Path, *, force: bool = False, peer: Peer = "moses
         peer: the toolkit whose programs are replaced.
 
     Raises:
-        UsageError: a file or directory is in the way.
+        UsageError: a file or directory is in the way, or there is no such toolkit.
         OSError: the directory cannot be written.
     """
-    launchers = PEERS[peer]
+    launchers = find_toolkit(peer).launchers
     _check(directory, force, launchers)
     for name, (module, function) in launchers.items():
         path = directory / name

@@ -13,7 +13,13 @@ from typing import NamedTuple
 import pytest
 
 from mosesplug.cli.main import main as mosesplug
-from mosesplug.cli.moses.install import LAUNCHERS, PEERS, Peer, launcher, write_launchers
+from mosesplug.cli.moses.install import (
+    LAUNCHERS,
+    TOOLKITS,
+    find_toolkit,
+    launcher,
+    write_launchers,
+)
 from mosesplug.errors import UsageError
 
 NAMES = {
@@ -28,10 +34,11 @@ def start(program: Path, *words: str, cwd: Path | None = None) -> subprocess.Com
 
 
 @pytest.mark.parametrize(
-    ("peer", "name"), [(peer, name) for peer, each in PEERS.items() for name in sorted(each)]
+    ("peer", "name"),
+    [(peer, name) for peer in TOOLKITS for name in sorted(find_toolkit(peer).launchers)],
 )
-def test_every_launcher_helps(peer: Peer, name: str, tmp_path: Path) -> None:
-    module, function = PEERS[peer][name]
+def test_every_launcher_helps(peer: str, name: str, tmp_path: Path) -> None:
+    module, function = find_toolkit(peer).launchers[name]
     assert callable(getattr(importlib.import_module(module), function))
     write_launchers(tmp_path, peer=peer)
     done = start(tmp_path / name, "--help")

@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from mosesplug.cli.main import main
-from mosesplug.cli.moses.install import PEERS
+from mosesplug.cli.moses.install import TOOLKITS, find_toolkit
 from mosesplug.cli.shared.exits import exit_code
 from mosesplug.cli.shared.streams import control_stream, standard_streams
 
 PROGRAMS = sorted(
-    {entry for launchers in PEERS.values() for entry in launchers.values()}
-    | {("mosesplug.cli.main", "main"), ("mosesplug.cli.moses.decoder", "main")}
+    {entry for name in TOOLKITS for entry in find_toolkit(name).launchers.values()}
+    | {("mosesplug.cli.main", "main"), ("mosesplug.extras.phrase_decoder.program", "main")}
 )
 START = "import sys; sys.argv[0] = 'program'; from {} import {} as main; main()"
 MOSESPLUG = START.format("mosesplug.cli.main", "main")

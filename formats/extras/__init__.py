@@ -1,0 +1,1 @@
+"""Formats of other toolkits: bundled plug-ins, found through entry points."""

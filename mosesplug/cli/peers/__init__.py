@@ -1,1 +1,0 @@
-"""Programs with the names and command lines of other toolkits' tuning programs."""

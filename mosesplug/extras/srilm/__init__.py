@@ -1,0 +1,1 @@
+"""SRILM's ``nbest-optimize``."""

@@ -1,0 +1,1 @@
+"""Travatar's ``batch-tune`` and ``rescorer``."""

@@ -1,0 +1,100 @@
+"""Travatar's measures ``zeroone``, ``wer`` and ``ter``."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mosesplug.extras.travatar.measure import (
+    Average,
+    Floats,
+    Measure,
+    Texts,
+    parse_choice,
+    parse_integer,
+    parse_settings,
+    refuse_settings,
+)
+from mosesplug.metrics.edit.wer import Wer
+from mosesplug.metrics.ter.sacrebleu import TerSacrebleu
+
+__all__ = ["ter", "wer", "zeroone"]
+
+
+def zeroone(settings: str) -> Measure:
+    """Return the share of hypotheses that are equal to the reference.
+
+    Its file of statistics may hold any score of a hypothesis: ``0.83 1`` a line makes the score
+    the mean of the chosen hypotheses. Settings are ignored, as in Travatar.
+    """
+
+    def count(texts: Texts, threads: int) -> Floats:
+        words = [reference.split() for reference in texts.references]
+        pairs = zip(texts.hypotheses, texts.sentence_ids.tolist(), strict=True)
+        equal = [text.split() == words[sentence] for text, sentence in pairs]
+        return np.column_stack([equal, np.ones(len(equal))]).astype(np.float64)
+
+    return Average("zeroone", count)
+
+
+def wer(settings: str) -> Measure:
+    """Return the word error rate: Levenshtein distance by words of the reference.
+
+    Raises:
+        UsageError: an unknown setting.
+    """
+
+    def count(texts: Texts, threads: int) -> Floats:
+        metric = Wer()
+        stats = metric.statistics(
+            metric.prepare([texts.references]),
+            texts.sentence_ids,
+            *texts.buffer(),
+            threads=threads,
+        )
+        return stats.astype(np.float64)
+
+    return _rate("wer", settings, "reverse", count)
+
+
+def ter(settings: str) -> Measure:
+    """Return the translation edit rate with the shifts of sacrebleu and Tercom.
+
+    Travatar's counts are the same, except in long sentences where much is moved: it moves blocks of
+    up to 50 words and tries any number of shifts. Its tercpp is not the one in Moses.
+
+    Raises:
+        UsageError: an unknown setting.
+    """
+
+    def count(texts: Texts, threads: int) -> Floats:
+        metric = TerSacrebleu()
+        stats = metric.statistics(
+            metric.prepare([texts.references]),
+            texts.sentence_ids,
+            *texts.buffer(),
+            threads=threads,
+        )
+        return stats.astype(np.float64)
+
+    return _rate("ter", settings, "inverse", count)
+
+
+def _rate(name: str, settings: str, reverse: str, count: object) -> Measure:
+    """Return an error rate with the settings ``factor`` and the one that reverses it."""
+    parsed = parse_settings(name, settings)
+    refuse_settings(name, parsed, (reverse, "factor"))
+    factor = parse_integer(parsed, "factor", 0, 0)
+    assert callable(count)
+
+    def of_factor(texts: Texts, threads: int) -> Floats:
+        found: Floats = count(texts.factor(factor), threads)
+        return found
+
+    return Average(
+        f"{name}:{settings}" if settings else name,
+        of_factor,
+        ("errors", "reference_length"),
+        is_rate=True,
+        is_reversed=parse_choice(parsed, reverse, ("false", "true")) == "true",
+        reverse_setting=f"{reverse}=true",
+    )
