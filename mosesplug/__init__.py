@@ -13,20 +13,17 @@ if TYPE_CHECKING:
     from formats.errors import FormatError
     from mosesplug.api.analysis import Analysis, analyze
     from mosesplug.api.checking import check
-    from mosesplug.api.figures import report
     from mosesplug.api.fit import Fit
-    from mosesplug.api.mbr import mbr
+    from mosesplug.api.installation import Plugin, WarmUpReport, list_plugins, warm_up
     from mosesplug.api.nbest import NBest, read_nbest, write_nbest
     from mosesplug.api.optimize import algorithms, cross_validate, optimize
-    from mosesplug.api.plugins import Plugin, list_plugins
-    from mosesplug.api.reranking import rerank
-    from mosesplug.api.run import Run, open_run
+    from mosesplug.api.reranking import mbr, rerank
+    from mosesplug.api.run import Run, open_run, report
     from mosesplug.api.scoring import compare, score
     from mosesplug.api.statistics import StatisticsMetric
     from mosesplug.api.table import Table
     from mosesplug.api.tune import tune
     from mosesplug.api.tuner import Request, Tuner
-    from mosesplug.api.warming import WarmUpReport, warm_up
     from mosesplug.api.weights import WeightTable
     from mosesplug.errors import (
         DataError,
@@ -86,7 +83,7 @@ _MODULES = {
     "MosesplugError": "mosesplug.errors",
     "NBest": "mosesplug.api.nbest",
     "OptimizerError": "mosesplug.errors",
-    "Plugin": "mosesplug.api.plugins",
+    "Plugin": "mosesplug.api.installation",
     "Request": "mosesplug.api.tuner",
     "Run": "mosesplug.api.run",
     "StatisticsMetric": "mosesplug.api.statistics",
@@ -94,23 +91,23 @@ _MODULES = {
     "Table": "mosesplug.api.table",
     "Tuner": "mosesplug.api.tuner",
     "UsageError": "mosesplug.errors",
-    "WarmUpReport": "mosesplug.api.warming",
+    "WarmUpReport": "mosesplug.api.installation",
     "WeightTable": "mosesplug.api.weights",
     "algorithms": "mosesplug.api.optimize",
     "analyze": "mosesplug.api.analysis",
     "check": "mosesplug.api.checking",
     "compare": "mosesplug.api.scoring",
     "cross_validate": "mosesplug.api.optimize",
-    "list_plugins": "mosesplug.api.plugins",
-    "mbr": "mosesplug.api.mbr",
+    "list_plugins": "mosesplug.api.installation",
+    "mbr": "mosesplug.api.reranking",
     "open_run": "mosesplug.api.run",
     "optimize": "mosesplug.api.optimize",
     "read_nbest": "mosesplug.api.nbest",
-    "report": "mosesplug.api.figures",
+    "report": "mosesplug.api.run",
     "rerank": "mosesplug.api.reranking",
     "score": "mosesplug.api.scoring",
     "tune": "mosesplug.api.tune",
-    "warm_up": "mosesplug.api.warming",
+    "warm_up": "mosesplug.api.installation",
     "write_nbest": "mosesplug.api.nbest",
 }
 """The module of each public name."""

@@ -11,14 +11,11 @@ from typing import Any
 import numpy as np
 
 from formats.text import write_atomic
-from mosesplug.api.arguments import check_integer
-from mosesplug.api.arrays import encode_texts
-from mosesplug.api.inputs import load_references, name_references
-from mosesplug.api.keywords import spell_argument
+from mosesplug.api.arrays import encode_texts, load_references, name_references
+from mosesplug.api.keywords import check_integer, name_keywords, spell_argument
 from mosesplug.api.progress import Progress, open_progress
 from mosesplug.api.scoring import list_metrics, load_systems
 from mosesplug.api.table import Column, ColumnType, Table
-from mosesplug.api.wording import name_keywords
 from mosesplug.errors import UsageError
 from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.metrics import Metric
@@ -40,8 +37,6 @@ from mosesplug.results.scores.scoring import prepare_metrics
 from mosesplug.results.scores.sentence_ids import arrange_systems
 from mosesplug.results.views.texts import decode_text
 from mosesplug.settings.learning import LearningSettings
-
-__all__ = ["Analysis", "analyze", "analyze_all"]
 
 StrPath = str | PathLike[str]
 

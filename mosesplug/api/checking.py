@@ -10,13 +10,11 @@ from typing import Any
 
 from formats.references import read_references
 from formats.text import StrPath, read_lines
-from mosesplug.api.arrays import encode_texts
-from mosesplug.api.inputs import load_references
-from mosesplug.api.keywords import spell_argument
+from mosesplug.api.arrays import encode_texts, load_references
+from mosesplug.api.keywords import name_keywords, spell_argument, spell_options
 from mosesplug.api.list_sources import ListSource, convert_lists
 from mosesplug.api.table import ColumnType, Table, Tabular
 from mosesplug.api.task import take_lists
-from mosesplug.api.wording import name_keywords, spell_options
 from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
@@ -24,8 +22,6 @@ from mosesplug.results.checking import DataCheck, check_data
 from mosesplug.results.render.data_checks import NO_WARNINGS, tabulate_check
 from mosesplug.results.render.tables import format_blocks, render_table
 from mosesplug.settings.learning import LearningSettings
-
-__all__ = ["DataReport", "check", "check_all"]
 
 Texts = StrPath | Sequence[str] | Sequence[bytes]
 

@@ -1,29 +1,161 @@
-"""Make settings of reading lists and of learning weights from keywords."""
+"""Keywords of Python calls: their settings, their checks, and their names in messages."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from os import PathLike
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from numbers import Real
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mosesplug.api.arguments import check_keyword, spell_keyword
+from formats.errors import FormatError
 from mosesplug.api.arrays import check_column
-from mosesplug.errors import DataError, UsageError, suggest
-from mosesplug.settings.declare import list_settings
+from mosesplug.cores import usable_cores
+from mosesplug.errors import DataError, DecoderError, MosesplugError, UsageError, suggest
+from mosesplug.optimizers import algorithm
+from mosesplug.optimizers.recommended import ONLINE
+from mosesplug.settings.algorithm_options import add_tune_options
+from mosesplug.settings.configuration import RunPlan
+from mosesplug.settings.declare import Setting, list_settings
 from mosesplug.settings.features import AddedFeature, is_feature_name
 from mosesplug.settings.learning import LearningSettings, make_learning_settings
 from mosesplug.settings.lists import ListSettings, make_list_settings
+from mosesplug.settings.spellings import list_spellings
+from mosesplug.settings.toml import check_type
 
-__all__ = [
-    "check_lengths",
-    "make_added_features",
-    "make_learning_keywords",
-    "make_list_keywords",
-    "spell_argument",
-]
+_KEYWORDS = {
+    "resume": "continue",
+    "options": "option",
+    "references": "refs",
+    "add_features": "add-feature",
+}
+"""Keywords that do not have the name of their setting: that is a word of Python, or plural."""
+
+
+def collect_keywords(keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of keywords by the names of settings; None is not given.
+
+    Raises:
+        UsageError: a keyword is not a setting, or its value has another type.
+    """
+    settings = {each.name: each for each in list_settings(RunPlan)}
+    known = {
+        spell_keyword(name): each
+        for each in settings.values()
+        for name in (each.name, *list_spellings(each.name))
+    }
+    values: dict[str, Any] = {}
+    for keyword, value in keywords.items():
+        if keyword not in known:
+            raise UsageError(f"unknown keyword {keyword}{suggest(keyword, known)}")
+        if value is not None:
+            setting = known[keyword]
+            values[setting.name] = check_keyword(setting, value, keyword)
+    return values
+
+
+def check_keyword(setting: Setting, value: Any, keyword: str) -> Any:
+    """Return the value of a keyword as settings have it.
+
+    Raises:
+        UsageError: it has another type.
+    """
+    return check_type(setting, _plain(setting, value), keyword)
+
+
+def check_integer(value: Any, argument: str, least: int) -> int:
+    """Return the integer of an argument.
+
+    Raises:
+        UsageError: it is not an integer, or less than ``least``.
+    """
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = least - 1
+    if number < least:
+        raise UsageError(f"{argument} is {value!r}: give an integer of at least {least}")
+    return number
+
+
+_ALGORITHM_OF_GRAPHS = "mert"
+"""The algorithm of ``mosesplug tune --forest``, where ``kbmira`` takes ten times longer."""
+
+_AVERAGED = ("kbmira", "mert")
+"""Algorithms whose mean weights translated other text better, with the real decoder."""
+
+
+def check_number(value: Any, argument: str, least: float) -> float:
+    """Return the number of an argument.
+
+    Raises:
+        UsageError: it is not a number, or less than ``least``.
+    """
+    number = float(value) if isinstance(value, Real) else float("nan")
+    if not number >= least:
+        raise UsageError(f"{argument} is {value!r}: give a number of at least {least:g}")
+    return number
+
+
+def spell_keyword(name: str) -> str:
+    """Return the keyword of the setting with this name."""
+    for keyword, other in _KEYWORDS.items():
+        if other == name:
+            return keyword
+    return name.replace("-", "_")
+
+
+def fill_defaults(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of ``mosesplug tune`` with defaults that depend on others.
+
+    Raises:
+        UsageError: an unknown algorithm, or a value that its setting cannot take.
+    """
+    defaults = {
+        each.name: each.tune_default
+        for each in list_settings(RunPlan)
+        if each.tune_default is not None
+    }
+    if values.get("forest"):
+        defaults["algorithm"] = _ALGORITHM_OF_GRAPHS
+    if values.get("online"):
+        defaults["algorithm"] = ONLINE
+    if any(values.get(name) for name in ("online", "patience")):
+        del defaults["stop-after"]
+    found = {**defaults, "threads": usable_cores(), **values}
+    select = "select-run" if found.get("runs") else "select"
+    if not any(found.get(name) for name in (select, "last", "online", "heldout")):
+        found[select] = "average" if _is_averaged(found) else "best-dev"
+    if not found.get("range"):  # which asks for random starts
+        options = add_tune_options(algorithm(found["algorithm"]), found.get("option", {}))
+        found |= {"option": options} if options else {}
+    return found
+
+
+def _is_averaged(values: Mapping[str, Any]) -> bool:
+    """Return whether the mean of all weights is better than those of one iteration."""
+    return values["algorithm"] in _AVERAGED and not _learns_from_graphs(values)
+
+
+def _learns_from_graphs(values: Mapping[str, Any]) -> bool:
+    return bool(values.get("forest")) or str(values.get("decoder", "")).startswith("forest:")
+
+
+def _plain(setting: Setting, value: Any) -> Any:
+    """Return a value as a settings file has it."""
+    if isinstance(value, PathLike):
+        return fspath(value)
+    if setting.kind == "texts" and not isinstance(value, str) and hasattr(value, "__iter__"):
+        return [str(each) for each in value]
+    if setting.kind == "table" and isinstance(value, Mapping):
+        return dict(value)
+    return value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value
+
 
 _SETTING_NAMES = {
     "lists": "nbest",
@@ -224,3 +356,81 @@ def _spell_bound(name: str, limit: Any) -> str:
             "such as '>0', or a number"
         ) from None
     return f"{name}:{low}..{high}" if low or high else f"{name}:-inf..inf"
+
+
+_OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])(?![\w-])(?: (?=[\"'])|([ =])([a-z-]+\b))?")
+"""An option of the command line, and the word after it."""
+
+_OTHERS = frozenset(
+    (
+        *("ids", "list-format", "mbr", "metric", "nbest", "refs", "scale", "sparse-weights"),
+        "weights",
+    )
+)
+"""Options of commands that are not settings of a run or of learning, but keywords of calls."""
+
+_COMMAND = re.compile(r"mosesplug [a-z][a-z -]*[^.,;:()]*$")
+"""The beginning of a command line, whose options stay as they are."""
+
+
+def spell_options(text: str, spelled: Callable[[str], str], cls: type = LearningSettings) -> str:
+    """Return a text with options as keywords.
+
+    ``--overwrite`` becomes ``overwrite=True``.
+
+    Args:
+        text: a message.
+        spelled: returns the keyword of a setting.
+        cls: the class of the settings; options of others and of commands keep their names, with
+            underscores. Options of other programs stay as they are.
+    """
+    if "--" not in text:
+        return text
+    settings = {spelling: each for each in list_settings(cls) for spelling in each.spellings}
+
+    def rename(found: re.Match[str]) -> str:
+        if _COMMAND.search(text, 0, found.start()):
+            return found[0]
+        name, gap, word = found.groups(default="")
+        if found[0].endswith(" "):  # a quoted value is behind it
+            gap = "="
+        setting = settings.get(name) or settings.get(name.removeprefix("no-"))
+        if setting is None:
+            is_own = name in _OTHERS or name in _spellings()
+            return f"{name.replace('-', '_')}{gap}{word}" if is_own else found[0]
+        keyword = spelled(setting.name)
+        if setting.kind == "flag":
+            return f"{keyword}={name in settings}{gap}{word}"
+        if word in setting.choices:
+            return f"{keyword}={word!r}"
+        return f"{keyword}{gap}{word}"
+
+    return _OPTION.sub(rename, text)
+
+
+def _spellings() -> set[str]:
+    """Return the options of all settings."""
+    every = (*list_settings(LearningSettings), *list_settings(RunPlan))
+    return {spelling for each in every for spelling in each.spellings}
+
+
+@contextmanager
+def name_keywords(cls: type, spelled: Callable[[str], str]) -> Iterator[None]:
+    """Name settings as keywords in the errors of a block or of a function.
+
+    Messages of other rooms name settings as the command line does. Those of decoders are left as
+    they are: they quote command lines.
+
+    Args:
+        cls, spelled: as for ``spell_options``.
+    """
+    try:
+        yield
+    except DecoderError:
+        raise
+    except (MosesplugError, FormatError) as error:
+        for attribute in ("message", "remedy"):
+            if isinstance(text := getattr(error, attribute, None), str):
+                setattr(error, attribute, spell_options(text, spelled, cls))
+        error.args = tuple(spell_options(str(each), spelled, cls) for each in error.args)
+        raise

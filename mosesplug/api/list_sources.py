@@ -1,34 +1,31 @@
-"""n-best lists as data frames, and nested lists ``[sentence][hypothesis]``."""
+"""n-best lists in a caller's form: data frames, nested lists, hypotheses, files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from os import PathLike
+from os import PathLike, fspath
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formats.errors import FormatError
+from formats.nbest.block import NBestList
 from formats.nbest.json_objects import LIST_KEYS
 from formats.nbest.list_format import ID_NAMES, TEXT_NAMES, ListOptions, SentenceIds
 from formats.nbest.readers.documents import parse_values
-from mosesplug.api.arrays import FeatureArrays, convert_features, encode_texts
+from mosesplug.api.arrays import (
+    FeatureArrays,
+    convert_features,
+    encode_texts,
+)
 from mosesplug.api.nbest import NBest, make_block
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
+from mosesplug.tuning.decoding.lists import read_decoded
 from mosesplug.tuning_set import SparseRows
-
-__all__ = [
-    "FRAME_IDS",
-    "MODEL_SCORE",
-    "Frame",
-    "ListSource",
-    "convert_lists",
-    "convert_single",
-    "is_frame",
-]
 
 
 class Frame(Protocol):
@@ -262,3 +259,93 @@ def _simplify(value: Any) -> Any:
     if dimensions == 0 and hasattr(value, "item"):
         return value.item()
     return value.tolist() if dimensions == 1 and hasattr(value, "tolist") else None
+
+
+def parse_lists(lists: Any, space: FeatureSpace) -> tuple[str, Iterable[NBestList]]:
+    """Return what messages call some lists, and their blocks.
+
+    Args:
+        lists: see ``Tuner.tell``.
+        space: the dense features of the run.
+
+    Raises:
+        UsageError: they have no such form.
+        DataError: a value is not finite, or a sentence id is negative.
+        FormatError: a file cannot be read.
+    """
+    if isinstance(lists, str | PathLike):
+        return fspath(lists), read_decoded(Path(lists), space.groups)
+    if isinstance(lists, NBest):
+        return lists.block.path, (lists.block,)
+    if isinstance(lists, Mapping):
+        required = {"sentence_ids", "hypotheses", "features"}
+        if not required <= set(lists) <= required | {"names", "dense", "scores"}:
+            raise UsageError(
+                f"the lists have the entries {', '.join(map(str, lists)) or '(none)'}: give "
+                "sentence_ids, hypotheses and features, and if you like names, dense and scores"
+            )
+        found = NBest(**{"names": space.group_names, **lists})
+        return "the lists", (found.block,)
+    if not isinstance(lists, Iterable):
+        raise UsageError(
+            f"the lists are a {type(lists).__name__}: give an NBest, a mapping of its arguments,"
+            " the path of an n-best file, or hypotheses"
+        )
+    return "the hypotheses", (_collect_hypotheses(lists, space).block,)
+
+
+def _collect_hypotheses(hypotheses: Iterable[Any], space: FeatureSpace) -> NBest:
+    """Return lists of tuples of sentence id, text and feature values."""
+    from scipy.sparse import coo_array
+
+    ids, texts, dense = [], [], []
+    columns: dict[str, int] = {}
+    rows: list[int] = []
+    indices: list[int] = []
+    values: list[float] = []
+    for row, each in enumerate(hypotheses):
+        try:
+            sentence, text, features = each
+        except (TypeError, ValueError):
+            raise UsageError(
+                f"hypothesis {row} is not a tuple of sentence id, text and feature values"
+            ) from None
+        ids.append(sentence)
+        texts.append(text)
+        if isinstance(features, Mapping):
+            for name in features.keys() - dict(space.groups).keys():
+                rows.append(row)
+                indices.append(space.n_dense + columns.setdefault(name, len(columns)))
+                values.append(features[name])
+        dense.append(_flatten(features, space, row))
+    if not dense:
+        raise UsageError("there are no hypotheses")
+    if not columns:
+        return NBest(ids, texts, np.array(dense), names=space.group_names)
+    whole = np.hstack([np.array(dense), np.zeros((len(dense), len(columns)))])
+    whole[rows, indices] = values
+    return NBest(
+        ids,
+        texts,
+        coo_array(whole).tocsr(),
+        names=[*space.group_names, *columns],
+        dense=list(dict(space.groups)),
+    )
+
+
+def _flatten(features: Any, space: FeatureSpace, row: int) -> list[float]:
+    """Return the values of the dense features of a hypothesis."""
+    if not isinstance(features, Mapping):
+        found = list(features)
+    else:
+        found = []
+        for name, _ in space.groups:
+            if name not in features:
+                raise UsageError(f"hypothesis {row} has no value of the feature {name}")
+            found += np.ravel(features[name]).tolist()
+    if len(found) != space.n_dense:
+        raise UsageError(
+            f"hypothesis {row} has {len(found)} values of dense features, but the run tunes"
+            f" {space.n_dense}: {', '.join(space.names[: space.n_dense])}"
+        )
+    return found

@@ -18,7 +18,6 @@ from formats.nbest.files import format_list
 from formats.nbest.list_format import SentenceIds
 from formats.pipes import copy_pipes
 from formats.text import atomic_write
-from mosesplug.api.arguments import check_integer, spell_keyword
 from mosesplug.api.arrays import (
     FeatureArrays,
     check_column,
@@ -26,10 +25,9 @@ from mosesplug.api.arrays import (
     encode_texts,
     number_sentences,
 )
-from mosesplug.api.keywords import make_list_keywords
-from mosesplug.api.logs import log_formats
+from mosesplug.api.keywords import check_integer, make_list_keywords, name_keywords, spell_keyword
+from mosesplug.api.progress import log_formats
 from mosesplug.api.table import Column, ColumnType, NamedValues, Table, Tabular
-from mosesplug.api.wording import name_keywords
 from mosesplug.errors import DataError, UsageError, count_noun
 from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.features import FeatureSpace
@@ -38,8 +36,6 @@ from mosesplug.learning.lists.blocks import find_dense_features, read_list
 from mosesplug.results.render.tables import format_table, render_table
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.tuning_set import SparseRows
-
-__all__ = ["NBest", "make_block", "read_nbest", "write_nbest"]
 
 _SHOWN = 10
 """Hypotheses that a list shows of itself."""

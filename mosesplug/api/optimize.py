@@ -10,15 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.moses.ini import MosesIni
-from mosesplug.api.fit import Fit
-from mosesplug.api.gains import Gains
-from mosesplug.api.inputs import InitialWeights
-from mosesplug.api.keywords import spell_argument
-from mosesplug.api.logs import log_formats, log_lines, log_warnings
-from mosesplug.api.progress import Progress, open_progress
-from mosesplug.api.task import ListSource, StrPath, make_task
-from mosesplug.api.validation import ValidationTable
-from mosesplug.api.wording import name_keywords, spell_options
+from formats.text import StrPath
+from mosesplug.api.fit import Fit, Gains, ValidationTable
+from mosesplug.api.keywords import name_keywords, spell_argument, spell_options
+from mosesplug.api.list_sources import ListSource
+from mosesplug.api.progress import Progress, log_formats, log_lines, log_warnings, open_progress
+from mosesplug.api.task import make_task
+from mosesplug.api.weights import InitialWeights
 from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData
 from mosesplug.learning.optimize import bind_optimizer, validate
 from mosesplug.learning.optimize import optimize as learn
@@ -29,8 +27,6 @@ from mosesplug.results.report.learning_report import list_result
 from mosesplug.results.scores.gains import find_gaming, measure_fold_gains, measure_gains
 from mosesplug.settings.algorithm_options import find_idle_options
 from mosesplug.settings.learning import LearningSettings
-
-__all__ = ["algorithms", "check_settings", "cross_validate", "fit_settings", "optimize"]
 
 
 def optimize(

@@ -1,4 +1,4 @@
-"""Look at a run: its iterations, weights, hypotheses and figures."""
+"""Look at a run: its iterations, weights, hypotheses, figures and report."""
 
 from __future__ import annotations
 
@@ -13,28 +13,35 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from formats.moses.ini import read_moses_ini
-from mosesplug.api.arguments import spell_keyword
+from formats.text import write_atomic
 from mosesplug.api.arrays import FeatureArrays
+from mosesplug.api.keywords import name_keywords, spell_argument, spell_keyword
 from mosesplug.api.nbest import NBest, make_block
-from mosesplug.api.progress import Progress
+from mosesplug.api.progress import Progress, open_progress
 from mosesplug.api.table import Column, ColumnType, NamedValues, Table
 from mosesplug.api.weights import WeightTable
-from mosesplug.api.wording import name_keywords
 from mosesplug.cores import usable_cores
 from mosesplug.errors import DataError, StoreError, StoreInUse, count_noun
+from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics.protocol import score_sentences
+from mosesplug.results.report.figures import check_figure, render_png, require_matplotlib
+from mosesplug.results.report.gather import STEPS, gather_report_steps
+from mosesplug.results.report.page import render_page
 from mosesplug.results.views.hypotheses import (
     HypothesisBatch,
     count_hypotheses,
     read_hypotheses,
     split_sentences,
 )
+from mosesplug.results.views.importing import open_as_store
 from mosesplug.results.views.list_statistics import summarize_iterations
 from mosesplug.results.views.run import StoredRun
 from mosesplug.results.views.run import open_run as open_stored_run
+from mosesplug.results.views.texts import ParallelText
 from mosesplug.results.weights.sources import arrange_by_group
 from mosesplug.settings.configuration import RunPlan
+from mosesplug.settings.learning import LearningSettings
 from mosesplug.store import NBestStore
 from mosesplug.tuning.workdir.stores import find_run
 from mosesplug.tuning.workdir.summary import StoredSummary
@@ -43,8 +50,6 @@ from mosesplug.tuning_set import SparseRows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-__all__ = ["Run", "load_run", "open_run", "read_run"]
 
 _ITERATION_TYPES: dict[str, ColumnType] = {
     "iteration": "int64",
@@ -366,7 +371,6 @@ class Run:
         progress: Progress = None,
     ) -> Path:
         """Write the run as one HTML page; see ``mosesplug.report``."""
-        from mosesplug.api.figures import report
 
         return report(
             self,
@@ -461,3 +465,114 @@ def _make_columns(run: StoredRun, batch: HypothesisBatch) -> dict[str, tuple[Col
 def _printable(name: str) -> str:
     """Escape invalid UTF-8 in the name of a feature, so that names stay distinct."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def report(
+    run: Run | str | PathLike[str],
+    output: str | PathLike[str] | None = None,
+    *,
+    figure: str | None = None,
+    references: str | PathLike[str] | None = None,
+    source: str | PathLike[str] | None = None,
+    ids: bool | None = None,
+    sentences: int = 5,
+    sentence: int | None = None,
+    dpi: int = 300,
+    title: str | None = None,
+    report_metrics: Sequence[str] = (),
+    progress: Progress = None,
+) -> Path:
+    """Write one HTML page about a run: scores, weights, features, lists and sentences.
+
+    Args:
+        run: the run, its working directory, or its store. It is only read, and may be in progress.
+        output: the file; None writes ``report.html``, or the figure's name with ``.png``.
+        figure: write this figure as PNG instead of the page; see ``Run.plot`` for the names.
+        references: file of the references, or their prefix; None leaves them out.
+        source: file of the source sentences; None leaves them out.
+        ids: whether lines of these files begin with sentence ids, as for ``optimize``.
+        sentences: number of the worst and of the best sentences to show.
+        sentence: the sentence whose search graph is drawn; None selects a small one.
+        dpi: dots per inch of a PNG.
+        title: title of the page; None names the working directory.
+        report_metrics: names of metrics that the run did not optimize. The page has their scores
+            of each iteration, which need ``references``, and plots of the trade-offs.
+        progress: None, True for a bar, or a function that is called with the parts done,
+            the number of parts, and a description.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        UsageError: there is no such figure, the run has no data for it, or matplotlib is missing
+            (``mosesplug[report]``).
+        StoreError: there is no store, or it cannot be read.
+        DataError: the run has no finished iteration yet, or the source or the references are not
+            those of the run.
+        FormatError: the source or the references cannot be read.
+
+    Example:
+        >>> import mosesplug
+        >>> mosesplug.report("mert-work", "page.html", sentences=1).name
+        'page.html'
+    """
+    with name_keywords(LearningSettings, spell_argument):
+        return write_report(
+            run,
+            output,
+            figure=figure,
+            references=references,
+            source=source,
+            ids=ids,
+            sentences=sentences,
+            sentence=sentence,
+            dpi=dpi,
+            title=title,
+            report_metrics=report_metrics,
+            progress=progress,
+        )
+
+
+def write_report(
+    run: Run | str | PathLike[str],
+    output: str | PathLike[str] | None,
+    *,
+    figure: str | None,
+    references: str | PathLike[str] | None,
+    source: str | PathLike[str] | None,
+    ids: bool | None,
+    sentences: int,
+    sentence: int | None,
+    dpi: int,
+    title: str | None,
+    report_metrics: Sequence[str],
+    progress: Progress,
+) -> Path:
+    """Write one HTML page about a run.
+
+    Arguments and errors are as for ``report``; messages have options.
+    """
+    if figure is not None:
+        check_figure(figure)
+    require_matplotlib()
+    source_path = None if source is None else Path(source)
+    reference_path = None if references is None else Path(references)
+    where, store = (run.path, run.store) if isinstance(run, Run) else (run, None)
+    with (
+        open_as_store(Path(where), reference_path, source_path) as place,
+        open_stored_run(place, opened=store) as stored,
+        open_progress(progress) as show_progress,
+    ):
+        with name_keywords(LearningSettings, spell_argument):
+            text = ParallelText.read(source_path, reference_path, stored.store, ids)
+        steps = gather_report_steps(stored, text, sentences, sentence, report_metrics)
+        for done, data in enumerate(steps, start=1):  # noqa: B007 - the last one is complete
+            show_progress(done, len(STEPS), "parts of the report")
+    if figure is not None:
+        path, content = Path(output or f"{figure}.png"), render_png(figure, data, dpi)
+    else:
+        path = Path(output or "report.html")
+        page = render_page(data, title or f"Tuning in {where}")
+        content = mark_invalid_utf8(page).encode()
+    write_atomic(path, content)
+    return path

@@ -14,17 +14,23 @@ import numpy as np
 
 from formats.nbest.block import NBestList
 from formats.pipes import copy_pipes
-from mosesplug.api.arguments import check_integer
-from mosesplug.api.arrays import encode_texts
-from mosesplug.api.inputs import load_references, name_references
-from mosesplug.api.keywords import make_list_keywords, spell_argument
-from mosesplug.api.logs import log_warnings
+from mosesplug.api.arrays import encode_texts, load_references, name_references
+from mosesplug.api.keywords import (
+    check_integer,
+    make_list_keywords,
+    name_keywords,
+    spell_argument,
+    spell_options,
+)
 from mosesplug.api.nbest import NBest
-from mosesplug.api.progress import Progress, open_progress
-from mosesplug.api.sentence_scores import attach_named_scores, attach_to_block, read_columns
-from mosesplug.api.statistics import convert_named_scores
+from mosesplug.api.progress import Progress, log_warnings, open_progress
+from mosesplug.api.statistics import (
+    attach_named_scores,
+    attach_to_block,
+    convert_named_scores,
+    read_columns,
+)
 from mosesplug.api.table import Column, ColumnType, Table, Tabular
-from mosesplug.api.wording import name_keywords, spell_options
 from mosesplug.errors import UsageError
 from mosesplug.learning.lists.outside import make_outside_metrics
 from mosesplug.learning.lists.references import match_references
@@ -46,8 +52,6 @@ from mosesplug.results.scores.scoring import (
 )
 from mosesplug.results.scores.sentence_ids import arrange_by_ids, arrange_systems
 from mosesplug.settings.learning import LearningSettings
-
-__all__ = ["Scores", "compare", "compare_all", "list_metrics", "load_systems", "score", "score_all"]
 
 Score = TypeVar("Score", MetricScore, SystemScore)
 StrPath = str | PathLike[str]

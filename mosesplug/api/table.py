@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-__all__ = ["Column", "ColumnType", "NamedValues", "Table", "Tabular"]
-
 ColumnType = Literal["int64", "float32", "float64", "text", "features"]
 """Type of a column: ``text`` is a string, ``features`` maps names to float32 values."""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,32 +15,38 @@ from formats.moses.ini import MosesIni
 from formats.nbest.block import NBestList, concatenate
 from formats.pipes import copy_pipes
 from formats.weights.any_format import WeightFile
-from mosesplug.api.arrays import SentenceNumbers, convert_features
-from mosesplug.api.hypotheses import ArrayLists, Hypotheses, make_lists, score_hypotheses
-from mosesplug.api.inputs import (
-    arrange_initial,
+from mosesplug.api.arrays import (
+    FeatureArrays,
+    SentenceNumbers,
     arrange_references,
+    convert_features,
+    encode_texts,
     load_references,
-    make_weight_file,
+    number_sentences,
 )
 from mosesplug.api.keywords import make_added_features, make_learning_keywords
-from mosesplug.api.list_sources import ListSource, convert_lists
-from mosesplug.api.nbest import NBest
-from mosesplug.api.statistics import StatisticsMetric, convert_named_scores
-from mosesplug.api.weights import WeightTable
+from mosesplug.api.list_sources import convert_lists
+from mosesplug.api.nbest import NBest, make_block
+from mosesplug.api.statistics import (
+    StatisticsMetric,
+    convert_named_scores,
+    convert_scores,
+    convert_statistics,
+)
+from mosesplug.api.weights import WeightTable, arrange_initial, make_weight_file
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace, spelled_groups
-from mosesplug.learning.inputs import GivenData
+from mosesplug.learning.inputs import GivenData, LearningData, make_list_data
 from mosesplug.learning.lists.blocks import find_dense_features, read_file_blocks
 from mosesplug.learning.weights import StartingWeights, read_initial_weights, read_starting_weights
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
+from mosesplug.sentence_ids import arrange_lines
 from mosesplug.settings.domains import make_domains
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.lists import ListSettings
 from mosesplug.settings.scores import parse_score_sources
-
-__all__ = ["ListSource", "StrPath", "Task", "make_task", "take_lists"]
+from mosesplug.tuning_set import SparseRows, TuningSet
 
 StrPath = str | PathLike[str]
 
@@ -430,3 +436,158 @@ def _single_list(
     )
     chosen = find_dense_features(found, settings)
     return concatenate(list(read_file_blocks(found[0], settings, dense=chosen)))
+
+
+@dataclass(frozen=True)
+class Hypotheses:
+    """Hypotheses without a metric.
+
+    Attributes:
+        features: their values.
+        sentences: the sentence of each.
+        lengths: int32 ``[n_hyps]``, the tokens of each; ones without texts.
+    """
+
+    features: FeatureArrays
+    sentences: SentenceNumbers
+    lengths: NDArray[np.int32]
+
+    @classmethod
+    def of_arrays(
+        cls, features: FeatureArrays, sentence_ids: Any, hypotheses: Any = None
+    ) -> Hypotheses:
+        """Return the hypotheses of arrays; ``hypotheses`` are their texts, or None."""
+        count = len(features)
+        lengths = np.ones(count, dtype=np.int32)
+        if hypotheses is not None:
+            texts = encode_texts(hypotheses, "hypotheses", count)
+            lengths = np.array([len(text.split()) for text in texts], dtype=np.int32)
+        return cls(features, number_sentences(sentence_ids, count), lengths)
+
+    @classmethod
+    def of_block(cls, block: NBestList) -> Hypotheses:
+        """Return the hypotheses of an n-best list."""
+        # Here and not above: it loads Numba kernels.
+        from mosesplug.store.columns import count_tokens
+        from mosesplug.store.dedupe import sort_sparse
+
+        indices, data, _ = sort_sparse(block.sparse_indptr, block.sparse_indices, block.sparse_data)
+        space = FeatureSpace(block.groups, block.sparse_names)
+        sparse = SparseRows(block.sparse_indptr, indices, data)
+        return cls(
+            FeatureArrays(space, block.dense, sparse, np.arange(len(space))),
+            number_sentences(block.sentence_ids, len(block)),
+            count_tokens(block.buffer, block.text_starts, block.text_ends),
+        )
+
+
+class ArrayLists(NamedTuple):
+    """Arrays as n-best lists.
+
+    Attributes:
+        block: the lists, grouped by sentence.
+        references: ``[reference][line]``; None without any.
+        order: int64 ``[n_hyps]``, the caller's row of each hypothesis.
+    """
+
+    block: NBestList
+    references: Sequence[Sequence[bytes]] | None
+    order: NDArray[np.int64]
+
+
+def make_lists(
+    features: FeatureArrays,
+    sentence_ids: Any,
+    hypotheses: Any,
+    references: Any,
+    ids: bool | None = None,
+) -> ArrayLists:
+    """Return arrays as n-best lists.
+
+    Args:
+        features: their values.
+        sentence_ids, hypotheses, references, ids: see ``optimize``; texts and references may be
+            None.
+
+    Raises:
+        UsageError, DataError: as for ``optimize``.
+    """
+    count = len(features)
+    texts = None if hypotheses is None else encode_texts(hypotheses, "hypotheses", count)
+    lines: Sequence[Sequence[bytes]] | None = None
+    if isinstance(references, Mapping) or references is None:
+        sentences = number_sentences(sentence_ids, count)
+        if references is not None:
+            lines = arrange_references(references, sentences)
+    else:
+        known = number_sentences(sentence_ids, count).ids
+        names = [each for each in known if isinstance(each, str)]
+        own = names if len(names) == len(known) else []
+        lines = arrange_lines(
+            load_references(references), own, "references", ids, lambda: texts or ()
+        )
+        sentences = number_sentences(sentence_ids, count, len(lines[0]))
+    order = sentences.order
+    in_order = None if texts is None else [texts[row] for row in order.tolist()]
+    block = make_block(sentences.numbers[order], in_order, features.take(order))
+    return ArrayLists(block, lines, order)
+
+
+def score_hypotheses(
+    hypotheses: Hypotheses,
+    scores: Any,
+    statistics: Any,
+    metric: Metric | None,
+    start: Callable[[FeatureSpace], StartingWeights],
+    threads: int,
+) -> LearningData:
+    """Return hypotheses with their scores or statistics as data to learn from.
+
+    Args:
+        hypotheses: the hypotheses.
+        scores, statistics: see ``optimize``; one of them is None.
+        metric: scores the sums of the statistics; unused with ``scores``.
+        start: returns the starting weights.
+        threads: maximum number of threads.
+
+    Raises:
+        UsageError: a wrong shape, or no metric.
+        DataError: a value is not finite.
+    """
+    features, sentences = hypotheses.features, hypotheses.sentences
+    count = len(features)
+    values: NDArray[np.int32] | NDArray[np.float64]
+    if scores is not None:
+        metric, values = convert_scores(scores, count)
+    else:
+        values = convert_statistics(statistics, count)
+        metric = _bind_metric(metric, values.shape[1])
+        # Fail now if the function cannot score many sums at once: not as many as statistics.
+        metric.score(np.tile(values.sum(axis=0, dtype=np.float64), (values.shape[1] + 1, 1)))
+    order = sentences.order
+    kept = features.take(order)
+    n_sentences = len(sentences.ids)
+    counts = np.bincount(sentences.numbers, minlength=n_sentences)
+    lists = TuningSet(
+        space=features.space,
+        sentence_ids=np.arange(n_sentences),
+        offsets=np.append(0, np.cumsum(counts)).astype(np.int64),
+        dense=kept.dense,
+        sparse=kept.sparse if features.space.n_sparse else None,
+        stats=values[order],
+        lengths=hypotheses.lengths[order],
+    )
+    return make_list_data(lists, metric, start(features.space), metric.signature(), count, threads)
+
+
+def _bind_metric(metric: Metric | None, width: int) -> Metric:
+    """Return the metric of statistics, ``[n_hyps, width]``."""
+    if metric is None:
+        raise UsageError("statistics requires a metric: give metric=StatisticsMetric(function)")
+    if isinstance(metric, StatisticsMetric) and not metric.columns:
+        return replace(metric, columns=tuple(str(column) for column in range(width)))
+    if metric.n_statistics != width:
+        raise UsageError(
+            f"statistics has {width} columns, and the metric {metric.name} {metric.n_statistics}"
+        )
+    return metric

@@ -9,10 +9,14 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mosesplug.api.arguments import collect_keywords, fill_defaults, spell_keyword
-from mosesplug.api.logs import RunLog
-from mosesplug.api.progress import Progress, open_progress
-from mosesplug.api.wording import name_keywords, spell_options
+from mosesplug.api.keywords import (
+    collect_keywords,
+    fill_defaults,
+    name_keywords,
+    spell_keyword,
+    spell_options,
+)
+from mosesplug.api.progress import Progress, RunLog, open_progress
 from mosesplug.events import DecodingProgress, Event, Note, OptimizerProgress
 from mosesplug.settings.build import make_plan
 from mosesplug.settings.configuration import RunPlan
@@ -26,8 +30,6 @@ from mosesplug.tuning.workdir.summary import Result
 
 if TYPE_CHECKING:
     from mosesplug.api.run import Run
-
-__all__ = ["follow", "run_plan", "tune"]
 
 StrPath = str | PathLike[str]
 

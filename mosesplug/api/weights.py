@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,25 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.moses.ini import MosesIni, read_moses_ini
-from formats.weights.any_format import WeightFile, read_weights
+from formats.weights.any_format import WeightFile
 from formats.weights.files import ShowWeights, WeightGroup
-from formats.weights.list_changes import UNCHANGED, ListChanges, format_list_changes
+from formats.weights.list_changes import UNCHANGED, ListChanges
 from formats.weights.named import read_named_weights, sparse_companion
 from formats.weights.weight_format import Format, find_weight_format
-from mosesplug.api.keywords import spell_argument
+from mosesplug.api.keywords import name_keywords, spell_argument
 from mosesplug.api.table import Table, Tabular
-from mosesplug.api.wording import name_keywords
 from mosesplug.errors import DataError, UsageError
 from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.features import FeatureSpace
+from mosesplug.learning.weights import StartingWeights, arrange_weights
 from mosesplug.results.render.tables import format_table, render_table
 from mosesplug.settings.learning import LearningSettings
 
 if TYPE_CHECKING:
-    from mosesplug.api.fit import Fit
     from mosesplug.results.weights.convert import ConvertedWeights
-
-__all__ = ["WeightTable", "find_format", "find_result_format", "format_result"]
 
 _ONE_VALUE_EACH: tuple[Format, ...] = ("graph", "equals", "tsv")
 """Formats that name each value, as ``TM0_1``."""
@@ -221,7 +217,7 @@ class WeightTable(Mapping[str, float | tuple[float, ...]], Tabular):
         to = find_format(path, format if self._dense else format or "sparse")
         ini = self._config if config is None else read_moses_ini(config)
         beside = sparse_companion(path)
-        converted = _convert_table(self, to, config=ini, path=path, sparse_output=beside)
+        converted = convert_table(self, to, config=ini, path=path, sparse_output=beside)
         write_weights(path, converted.text, converted.sparse, self._changes)
         for made in spell_made_features(self._changes) if to not in RECORDING else ():
             logging.getLogger("mosesplug").warning(
@@ -249,7 +245,7 @@ class WeightTable(Mapping[str, float | tuple[float, ...]], Tabular):
         return [f"and {rest} more sparse features"] if rest else []
 
 
-def _convert_table(
+def convert_table(
     table: WeightTable,
     to: Format,
     *,
@@ -313,61 +309,132 @@ def find_format(path: Path, format: str | None) -> Format:
         raise UsageError(f"{error}") from None
 
 
-def find_result_format(
-    name: str | None, path: Path | None, init: Path | None
-) -> tuple[Format, MosesIni | None]:
-    """Return the format of learned weights, and the configuration they go into.
+InitialWeights = (
+    Mapping[str, float | tuple[float, ...]]
+    | Mapping[str, float]
+    | Sequence[float]
+    | NDArray[Any]
+    | str
+    | PathLike[str]
+)
+"""Weights by name, a vector, or a file of any format."""
+
+
+def arrange_initial(
+    initial: Any, space: FeatureSpace, columns: NDArray[np.int64] | None = None
+) -> StartingWeights:
+    """Return starting weights in the order of a feature space.
 
     Args:
-        name: its name; None: by the name of the file. A name that ends in ``.ini`` asks for a
-            ``moses.ini`` only if the starting weights are those of one.
-        path: the file; None: stdout.
-        init: the file of the starting weights.
+        initial: a mapping of names to weights, in which sparse features may be missing; or a
+            vector of all weights, or of the dense ones.
+        space: the features.
+        columns: int64 ``[n_features]``, the entry of a whole vector that belongs to each feature;
+            None: their order.
 
     Raises:
-        UsageError: an unknown format, or one that needs a configuration or a file.
+        UsageError: an unknown name, a missing one, or another number of weights.
+        DataError: a weight is not finite.
+        FormatError: a table of weights lacks a dense feature.
     """
-    to = find_format(Path() if path is None else path, name)
-    if to != "moses.ini":
-        return to, None
-    config = read_weights(init).ini if init is not None and init.is_file() else None
-    if config is not None and path is not None:
-        return to, config
-    if name is None:
-        return "dense", None
-    needed = "--init, a moses.ini" if config is None else "--output"
-    raise UsageError(f"--weights-format {name} requires {needed}")
+    if isinstance(initial, WeightTable):
+        return arrange_weights(initial.file, space)
+    if isinstance(initial, Mapping):
+        return StartingWeights(_by_name(initial, space))
+    vector = _check_vector(initial)
+    if len(vector) == len(space):
+        return StartingWeights(vector if columns is None else vector[columns])
+    if len(vector) == space.n_dense and columns is None:
+        return StartingWeights(np.append(vector, np.zeros(space.n_sparse)))
+    raise UsageError(
+        f"initial has {len(vector)} weights for {len(space)} features: give one for each of "
+        f"{', '.join([*space.group_names, *space.sparse][:20])}"
+    )
 
 
-def format_result(
-    fit: Fit, to: Format, config: MosesIni | None, path: Path | None, domain: str | None = None
-) -> ConvertedWeights:
-    """Return the text of the file of learned weights, and that of sparse weights.
+def make_weight_file(initial: Any, what: str = "initial") -> WeightFile:
+    """Return weights as a file has them.
 
     Args:
-        fit: the weights.
-        to: the format.
-        config: the configuration that a ``moses.ini`` is made from.
-        path: the file, if there is one; the second is ``PATH.sparse``.
-        domain: the domain whose weights are written; None: the shared ones.
+        initial: a mapping of names to weights, or a vector of the dense ones.
+        what: the argument, for messages.
 
     Raises:
-        OptimizerError: a weight is not finite, or all of them are 0.
-        DataError: the format cannot hold a name, or the configuration has other features.
+        UsageError: it is neither.
+        DataError: a weight is not finite.
     """
-    from mosesplug.learning.weights import format_weights
-    from mosesplug.results.weights.convert import ConvertedWeights, explain_unrecorded
+    if isinstance(initial, WeightTable):
+        return initial.file
+    if not isinstance(initial, Mapping):
+        return WeightFile(what, "weights.txt", numbers=tuple(_check_vector(initial, what).tolist()))
+    groups, sparse = [], {}
+    for name, value in initial.items():
+        values = check_values(name, value, what)
+        if "_" in name and len(values) == 1:
+            sparse[name] = values[0]
+        else:
+            groups.append(WeightGroup(name, values))
+    return WeightFile(what, "dense", ShowWeights(tuple(groups)), sparse)
 
-    table = fit.weights if domain is None else fit.domains[domain]
-    dense, sparse = format_weights(table.space, table.vector, fit.result.data.problem.is_fixed)
-    changes = table.file.changes
-    if to == "dense":
-        return ConvertedWeights(
-            format_list_changes(changes) + dense,
-            sparse or None,
-            tuple(explain_unrecorded(changes, to, path)),
-        )
-    beside = sparse_companion(path or "output")
-    found = _convert_table(table, to, config=config, path=path, sparse_output=beside)
-    # Which features are not tuned or in another order is known to who has learned the weights.
-    return replace(found, notes=tuple(explain_unrecorded(changes, to, path)))
+
+def _by_name(initial: Mapping[str, Any], space: FeatureSpace) -> NDArray[np.float64]:
+    vector = np.full(len(space), np.nan)
+    vector[space.n_dense :] = 0.0
+    first, groups = 0, {}
+    for name, width in space.groups:
+        groups[name] = (first, width)
+        first += width
+    for place, (name, value) in enumerate(initial.items()):
+        values = check_values(name, value)
+        begin, width = groups.get(name, (space.columns.get(name, -1), 1))
+        if begin < 0:
+            raise unknown_feature_error("initial", name, place, [*groups, *space.sparse])
+        if len(values) != width:
+            raise UsageError(f"initial[{name!r}] has {len(values)} weights for {width} values")
+        vector[begin : begin + width] = values
+    if np.isnan(vector).any():
+        column = int(np.argmax(np.isnan(vector)))
+        raise UsageError(f"initial has no weight of {space.group_names[column]}")
+    return vector
+
+
+def unknown_feature_error(what: str, name: str, place: int, known: Sequence[str]) -> UsageError:
+    """Return the error of a weight that no feature has.
+
+    Args:
+        what: the argument, a mapping of names to weights.
+        name, place: the name, and its position in the mapping.
+        known: names of the features.
+    """
+    return UsageError(
+        f"{what}: there is no feature {name!r} (entry {place}); known: {', '.join(known[:30])}"
+    )
+
+
+def check_values(name: str, value: Any, what: str = "initial") -> tuple[float, ...]:
+    """Return one or several finite weights."""
+    try:
+        values = np.atleast_1d(np.asarray(value, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise UsageError(f"{what}[{name!r}] is {value!r}: give one or several numbers") from None
+    if values.ndim != 1:
+        raise UsageError(f"{what}[{name!r}] has the shape {values.shape}: give numbers")
+    if not np.isfinite(values).all():
+        raise DataError(f"{what}[{name!r}] is {value}: give finite numbers")
+    return tuple(values.tolist())
+
+
+def _check_vector(initial: Any, what: str = "initial") -> NDArray[np.float64]:
+    """Return a vector of finite weights."""
+    try:
+        vector = np.asarray(initial, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise UsageError(
+            f"{what} must be a mapping of names to weights, a vector, or a path"
+        ) from None
+    if vector.ndim != 1:
+        raise UsageError(f"{what} has the shape {vector.shape}: give one weight for each feature")
+    if not np.isfinite(vector).all():
+        place = int(np.argmin(np.isfinite(vector)))
+        raise DataError(f"{what}[{place}] is {vector[place]}: give finite numbers")
+    return vector

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from formats.errors import FormatError
-from mosesplug.api.arguments import fill_defaults, spell_keyword
-from mosesplug.api.wording import name_keywords
+from mosesplug.api.keywords import fill_defaults, name_keywords, spell_keyword
 from mosesplug.errors import DataError, DecoderError
 from mosesplug.settings.configuration import RunPlan
 

@@ -12,9 +12,7 @@ import pytest
 
 import mosesplug
 from formats.errors import FormatError
-from mosesplug.api.arguments import spell_keyword
-from mosesplug.api.keywords import spell_argument
-from mosesplug.api.wording import spell_options
+from mosesplug.api.keywords import spell_argument, spell_keyword, spell_options
 from mosesplug.cli.main import main
 from tests.api.examples import write_example_files
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import typer.main
 
-from mosesplug.api.arguments import collect_keywords
+from mosesplug.api.keywords import collect_keywords
 from mosesplug.cli import application
 from mosesplug.cli.run.mert_options import read_command_line
 from mosesplug.settings.declare import list_settings

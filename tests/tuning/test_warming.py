@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from mosesplug.api.warming import warm_up
+from mosesplug.api.installation import warm_up
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.metrics.plain import kernels_only
 from mosesplug.settings.decoding import GraphSettings

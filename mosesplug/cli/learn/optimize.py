@@ -86,8 +86,8 @@ def _optimize(
     # Loaded here, since --help needs none of it.
     from formats.pipes import copy_pipes
     from formats.references import reference_files
+    from mosesplug.api.fit import find_result_format, format_result
     from mosesplug.api.optimize import check_settings, fit_settings
-    from mosesplug.api.weights import find_result_format, format_result
     from mosesplug.cli.learn.optimize_report import describe_fit, print_report
     from mosesplug.learning.inputs import GivenData
     from mosesplug.learning.weights import write_weights

@@ -20,7 +20,7 @@ def plugins(json: Json = False) -> None:
     # Loaded here, since --help needs none of it.
     from dataclasses import asdict
 
-    from mosesplug.api.plugins import list_plugins
+    from mosesplug.api.installation import list_plugins
     from mosesplug.cli.shared.output import print_json
     from mosesplug.cli.shared.tables import print_table
 

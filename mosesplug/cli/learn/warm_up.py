@@ -45,8 +45,8 @@ def warm_up(
     """
     from dataclasses import asdict
 
-    from mosesplug.api.warming import ALGORITHMS
-    from mosesplug.api.warming import warm_up as compile_kernels
+    from mosesplug.api.installation import ALGORITHMS
+    from mosesplug.api.installation import warm_up as compile_kernels
     from mosesplug.cli.shared.layouts import TableLayout, current_layout
     from mosesplug.cli.shared.output import print_json
     from mosesplug.cli.shared.tables import print_table

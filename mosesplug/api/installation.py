@@ -1,32 +1,168 @@
-"""Run the work of commands on a few sentences, to compile their kernels.
-
-Each function takes an empty directory and the names of algorithms.
-"""
+"""What is installed: algorithms, plug-ins, and kernels to compile in advance."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+
+from formats.graphs.any_graph import GraphFormat
+from formats.nbest.list_format import ListFormat, list_formats
+from mosesplug import plugins
+from mosesplug.errors import UsageError, suggest
+from mosesplug.kernels import count_compiled
+from mosesplug.metrics.plain import kernels_only
+from mosesplug.scratch import ScratchDirectory
 
 if TYPE_CHECKING:
     from mosesplug.learning.weighted_graphs import GraphWeights
 
-__all__ = [
-    "extract",
-    "learn_by_kbmira",
-    "learn_by_mert",
-    "learn_from_graphs",
-    "learn_from_lists",
-    "minimize_risk",
-    "sample_pairs_of_pro",
-    "score_translations",
-    "search_graphs",
-    "search_oracles",
-    "tune_on_graphs",
-    "tune_on_lists",
-    "tune_online",
-]
+
+@dataclass(frozen=True)
+class Plugin:
+    """A plug-in of an installed package.
+
+    Attributes:
+        kind: ``metric``, ``format``, ``graph``, ``decoder`` or ``algorithm``.
+        name: what ``--metric``, ``--format``, ``plugin:NAME`` or ``--algorithm`` calls it.
+        summary: one sentence; empty if the plug-in cannot be used.
+        package: name and version of the package.
+        problem: why it cannot be used; empty if it can.
+
+    Example:
+        >>> import mosesplug
+        >>> plugin = mosesplug.Plugin("metric", "SACC", "Sentence accuracy", "acme 1.0")
+        >>> plugin.problem
+        ''
+    """
+
+    kind: str
+    name: str
+    summary: str
+    package: str
+    problem: str = ""
+
+
+def list_plugins() -> list[Plugin]:
+    """Import the plug-ins of other packages, and return them by kind and name.
+
+    A plug-in that cannot be used is also logged as a warning.
+
+    Example:
+        >>> import mosesplug
+        >>> [plugin.name for plugin in mosesplug.list_plugins() if plugin.kind == "metric"]
+        []
+    """
+    from mosesplug.decoders.plugin import DecoderPlugin
+    from mosesplug.metrics.plugin import MetricPlugin
+    from mosesplug.metrics.registry import built_in_names
+    from mosesplug.optimizers.registry import Algorithm, built_in_algorithms, check_options
+
+    groups: list[tuple[str, str, type[Any], tuple[str, ...], Callable[[Any], None] | None]] = [
+        ("metric", plugins.METRICS, MetricPlugin, built_in_names(), None),
+        ("format", plugins.FORMATS, ListFormat, tuple(list_formats()), None),
+        ("graph", plugins.GRAPHS, GraphFormat, (), None),
+        ("decoder", plugins.DECODERS, DecoderPlugin, (), None),
+        ("algorithm", plugins.ALGORITHMS, Algorithm, built_in_algorithms(), check_options),
+    ]
+    return [
+        Plugin(kind, entry.name, "" if found is None else found.summary, entry.package, problem)
+        for kind, group, type_, built_in, check in groups
+        for entry, found, problem in plugins.load_plugins(group, type_, built_in, check)
+        if not entry.is_bundled
+    ]
+
+
+ALGORITHMS = ("mert", "kbmira")
+
+
+@dataclass(frozen=True)
+class WarmUpReport:
+    """The kernels that were compiled for a task.
+
+    Attributes:
+        task: a command, with the option that makes it use other kernels: ``tune --forest``.
+        kernels: number of kernels that were compiled; 0 if all were in the cache.
+        seconds: wall time.
+
+    Example:
+        >>> import mosesplug
+        >>> mosesplug.WarmUpReport("score", 0, 0.5).kernels
+        0
+    """
+
+    task: str
+    kernels: int
+    seconds: float
+
+
+def warm_up(
+    tasks: Sequence[str] = (), algorithms: Sequence[str] = ALGORITHMS
+) -> list[WarmUpReport]:
+    """Compile the kernels of some tasks into the cache.
+
+    The tasks run on a few sentences.
+
+    Args:
+        tasks: commands and Moses' programs: ``score``, ``optimize``, ``tune``, ``forest``,
+            ``mbr``, ``oracle``, ``extractor``, ``mert``, ``kbmira``, ``pro``; empty for all.
+            ``tune`` includes ``tune --forest`` and ``tune --online``, which can be named alone,
+            and ``optimize`` includes ``optimize --graphs``.
+        algorithms: the algorithms of ``optimize`` and ``tune``. ``optimize --graphs`` and
+            ``tune --online`` skip those that cannot learn from graphs, or online; the latter uses
+            ``mira`` if none of them can.
+
+    Raises:
+        UsageError: an unknown command or algorithm.
+
+    Example:
+        >>> import mosesplug
+        >>> [warming.task for warming in mosesplug.warm_up(["score"])]
+        ['score']
+    """
+    from mosesplug.optimizers import algorithm as find_algorithm
+
+    algorithms = tuple(dict.fromkeys(find_algorithm(name).name for name in algorithms))
+    done = []
+    for task in _choose_tasks(tasks) if tasks else TASKS:
+        start, before = time.perf_counter(), count_compiled()
+        with ScratchDirectory() as directory, kernels_only():
+            TASKS[task](Path(directory), algorithms)
+        done.append(WarmUpReport(task, count_compiled() - before, time.perf_counter() - start))
+    return done
+
+
+_SYNONYMS = {
+    "compare": "score",
+    "mert-moses": "tune",
+    "mert-moses.pl": "tune",
+    "rerank": "mbr",
+    "hgdecode": "forest",
+}
+"""Commands that call the kernels of another one."""
+
+
+def _choose_tasks(commands: Sequence[str]) -> list[str]:
+    """Return the tasks of some commands, each once.
+
+    Raises:
+        UsageError: an unknown command.
+    """
+    chosen: dict[str, None] = {}
+    for command in commands:
+        name = _SYNONYMS.get(command, command)
+        # A command stands for its variants, too.
+        variants = [task for task in TASKS if task == name or task.startswith(f"{name} --")]
+        if not variants:
+            raise UsageError(
+                f"warm-up has nothing to compile for {command!r}: use {', '.join(TASKS)}"
+                f"{suggest(command, [*TASKS, *_SYNONYMS])}"
+            )
+        chosen |= dict.fromkeys(variants)
+    return list(chosen)
+
 
 _REFERENCES = ("the red house is old", "a dog runs in the park", "they drink cold milk now")
 _GROUPS = ("LM0= {0} Distortion0= {1} TM0= {2} {3}", "LM0= {3} Distortion0= {0} TM0= {1} {2}")
@@ -140,7 +276,7 @@ def _tune(directory: Path, **keywords: Any) -> None:
     """Tune on invented sentences, as with a decoder."""
     from formats.moses.ini import read_moses_ini
     from formats.moses.ini_features import list_features
-    from mosesplug.api.arguments import collect_keywords, fill_defaults
+    from mosesplug.api.keywords import collect_keywords, fill_defaults
     from mosesplug.optimizers import algorithm as find_algorithm
     from mosesplug.settings.algorithm_options import make_options
     from mosesplug.settings.build import make_plan
@@ -343,3 +479,21 @@ def sample_pairs_of_pro(directory: Path, algorithms: Sequence[str]) -> None:
     made = load_extractor_files(*files, distinct_by="nothing", threads=1).tuning_set
     for is_smooth in (False, True):
         sample_examples(made, CRand(1).below, with_smooth_penalty=is_smooth)
+
+
+TASKS: dict[str, Callable[[Path, Sequence[str]], None]] = {
+    "score": score_translations,
+    "optimize": learn_from_lists,
+    "optimize --graphs": learn_from_graphs,
+    "tune": tune_on_lists,
+    "tune --forest": tune_on_graphs,
+    "tune --online": tune_online,
+    "forest": search_graphs,
+    "mbr": minimize_risk,
+    "oracle": search_oracles,
+    "extractor": extract,
+    "mert": learn_by_mert,
+    "kbmira": learn_by_kbmira,
+    "pro": sample_pairs_of_pro,
+}
+"""The function that runs the kernels of each task."""
