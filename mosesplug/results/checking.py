@@ -22,8 +22,6 @@ from mosesplug.tuning.text_signs.view import views_of_signatures
 from mosesplug.tuning.warning_signs import WarningSign, find_list_signs
 from mosesplug.tuning_set import TuningSet
 
-__all__ = ["DataCheck", "TextStatistics", "check_data"]
-
 _LONG = 100
 """Words of a sentence that is long: decoding takes long, and the metric sees little of it."""
 

@@ -16,8 +16,6 @@ from mosesplug.errors import DataError
 if TYPE_CHECKING:
     from mosesplug.api.checking import DataReport
 
-__all__ = ["check"]
-
 
 def check(
     source: Annotated[

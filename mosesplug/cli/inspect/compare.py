@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from mosesplug.results.scores.alignments import EditCounts
     from mosesplug.results.scores.comparison import SystemScore
 
-__all__ = ["compare"]
-
 
 def compare(
     systems: Annotated[

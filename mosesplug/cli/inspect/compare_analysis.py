@@ -32,8 +32,6 @@ from mosesplug.results.views.texts import decode_text
 if TYPE_CHECKING:
     from mosesplug.results.analysis import Example, SystemAnalysis
 
-__all__ = ["describe_analysis", "print_analysis", "print_latex", "print_markdown"]
-
 
 def describe_analysis(analysis: SystemAnalysis) -> dict[str, Any]:
     """Return the records of an analysis as JSON has them."""

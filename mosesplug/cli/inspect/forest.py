@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from mosesplug.learning.weighted_graphs import WeightedGraph
     from mosesplug.results.choices.graphs import GraphOracleMethod
 
-__all__ = ["info", "nbest", "oracle"]
-
 Graphs = Annotated[
     list[Path],
     typer.Argument(

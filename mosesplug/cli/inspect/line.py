@@ -19,8 +19,6 @@ from mosesplug.cli.shared.parameters import (
 )
 from mosesplug.errors import UsageError
 
-__all__ = ["line"]
-
 _ROWS = 20
 _BAR = 30
 

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from mosesplug.settings.lists import ListSettings
     from mosesplug.settings.scores import ScoreSource
 
-__all__ = ["mbr"]
-
 
 def _mbr(
     graphs: Annotated[

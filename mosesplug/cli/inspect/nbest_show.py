@@ -23,13 +23,11 @@ from mosesplug.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mosesplug.cli.shared.tables import Cell
+    from mosesplug.cli.shared.drawing import Cell
     from mosesplug.results.views.iterations import IterationDifference, SentenceChange
     from mosesplug.results.views.run import StoredRun
     from mosesplug.results.views.sentence import ScoredHypothesis, SentenceHypotheses, SortKey
     from mosesplug.results.views.texts import ParallelText
-
-__all__ = ["diff", "show"]
 
 _BAR = 12
 _FEATURES = 30

@@ -29,8 +29,6 @@ from mosesplug.cli.shared.setting_options import (
 )
 from mosesplug.errors import DataError, UsageError, count_noun
 
-__all__ = ["compact", "copy", "drop", "export", "import_", "verify"]
-
 _FORMATS = ("nbest", "jsonl", "tsv", "csv", "extractor", "npz", "parquet")
 _SUFFIXES = {f".{name}": name for name in _FORMATS if name not in ("nbest", "extractor")}
 _OTHER_SUFFIXES = (".json", ".npy", ".arrow", ".feather", ".xlsx", ".xml", ".yaml", ".trn", ".html")

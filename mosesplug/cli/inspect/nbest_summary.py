@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from mosesplug.results.views.list_statistics import IterationSummary
     from mosesplug.results.views.search import SearchField
 
-__all__ = ["grep", "ls", "stats"]
-
 _SHOWN_IDS = 5
 
 
@@ -76,8 +74,8 @@ def ls(
 
 def _print_iterations(summaries: Sequence[IterationSummary], metric: str) -> None:
     """Print a table without columns that are empty or 0 in all iterations."""
-    from mosesplug.cli.shared.tables import format_score, print_table
-    from mosesplug.results.render.tables import format_change
+    from mosesplug.cli.shared.tables import print_table
+    from mosesplug.results.render.tables import format_change, format_score
 
     head = ["iteration", "date", "sentences", "hypotheses", "new", "graphs", "size", "change"]
     head += [metric, "oracle", "in lists"]
@@ -213,7 +211,8 @@ def stats(
     Example: mosesplug nbest stats tuning
     """
     from mosesplug.cli.shared.output import print_json, progress_bar
-    from mosesplug.cli.shared.tables import format_score, print_table
+    from mosesplug.cli.shared.tables import print_table
+    from mosesplug.results.render.tables import format_score
     from mosesplug.results.views.list_statistics import FeatureSums, measure_lists, read_batches
     from mosesplug.results.views.lists import measure_coverage
     from mosesplug.results.views.run import open_run

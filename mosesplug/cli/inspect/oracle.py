@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from mosesplug.results.choices.oracle_lists import ListOracle, OracleLists, RankedLists
     from mosesplug.results.choices.oracles import OracleComparison, OracleMethod, OracleSettings
 
-__all__ = ["oracle"]
-
 
 def _oracle(
     places: Lists,
@@ -231,8 +229,9 @@ def _print(
     sizes: list[int | None],
     signature: str,
 ) -> None:
-    from mosesplug.cli.shared.tables import format_score, print_table
+    from mosesplug.cli.shared.tables import print_table
     from mosesplug.metrics.error_rates import display_score
+    from mosesplug.results.render.tables import format_score
 
     head = ("oracle", *("all" if size is None else f"first {size}" for size in sizes))
     rows = [

@@ -11,8 +11,6 @@ from mosesplug.cli.shared.completion import complete_metrics
 from mosesplug.cli.shared.inputs import OUTPUT
 from mosesplug.cli.shared.parameters import Quiet, References, SentenceIdsOfLines, Source, Store
 
-__all__ = ["report"]
-
 
 def report(
     store: Store,

@@ -22,8 +22,6 @@ from mosesplug.cli.shared.setting_options import (
     take_list_settings,
 )
 
-__all__ = ["rerank"]
-
 _DIGITS = 9
 
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from formats.pipes import PipeCopy
     from mosesplug.results.scores.scoring import MetricScore, Selection
 
-__all__ = ["score"]
-
 
 def _score(
     translation: Annotated[
@@ -157,7 +155,8 @@ def _record(score: MetricScore, sentences: bool) -> dict[str, Any]:
 def _print(scores: Sequence[MetricScore], sentences: bool) -> None:
     from mosesplug.cli.shared.edits import print_edits
     from mosesplug.cli.shared.layouts import TableLayout, current_layout
-    from mosesplug.cli.shared.tables import format_score, print_lines, print_table
+    from mosesplug.cli.shared.tables import print_lines, print_table
+    from mosesplug.results.render.tables import format_score
 
     if sentences:
         ids = scores[0].ids or [str(number) for number in range(len(scores[0].sentences))]

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from mosesplug.results.weights.history import SparseUse, WeightHistory
     from mosesplug.results.weights.sources import ResolvedWeights
 
-__all__ = ["WEIGHTS", "diff", "show"]
-
 WEIGHTS = "A file, DENSE+SPARSE, a working directory, or DIRECTORY:N for iteration N."
 
 _BARS = 60

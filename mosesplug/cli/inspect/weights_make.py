@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from mosesplug.results.weights.algebra import Norm
     from mosesplug.results.weights.sources import ResolvedWeights
 
-__all__ = ["average", "convert", "interpolate", "normalize"]
-
 _FORMATS = (
     "dense, json, json-flat, yaml, tsv, equals, lines, moses.ini, show-weights, overwrite, sparse, "
     "graph, kbmira, init.opt, weights.txt"

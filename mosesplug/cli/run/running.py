@@ -15,10 +15,10 @@ from mosesplug.cli.run.progress import Reporter, list_iterations
 from mosesplug.cli.shared.compiling import watch_compiling
 from mosesplug.cli.shared.output import print_json
 from mosesplug.cli.shared.streams import STDOUT, discard_stdout
-from mosesplug.cli.shared.tables import format_score, print_blocks
+from mosesplug.cli.shared.tables import print_blocks
 from mosesplug.events import Note
 from mosesplug.metrics.error_rates import display_score, explain_shown_scores
-from mosesplug.results.render.tables import Block, TextTable, tabulate_spreads
+from mosesplug.results.render.tables import Block, TextTable, format_score, tabulate_spreads
 from mosesplug.settings.configuration import Configuration, RunPlan
 from mosesplug.tuning.repeats.result import SeveralResult
 from mosesplug.tuning.repeats.scores import FinishedRun

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-__all__ = ["Cell", "draw_table"]
-
 Cell = str | Sequence[tuple[str, str]]
 """A text, or words with their styles."""
 

@@ -13,8 +13,6 @@ from mosesplug.escapes import escape_controls
 if TYPE_CHECKING:
     from mosesplug.results.scores.alignments import EditCounts
 
-__all__ = ["print_edits"]
-
 
 def print_edits(
     head: Sequence[str],

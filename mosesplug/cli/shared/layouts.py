@@ -26,8 +26,6 @@ from mosesplug.cli.shared.completion import offer
 from mosesplug.cli.shared.parameters import Json
 from mosesplug.errors import UsageError
 
-__all__ = ["TableLayout", "add_layout", "begin_table", "current_layout", "output_stream"]
-
 
 class TableLayout(StrEnum):
     """The layout of tables."""

@@ -20,18 +20,6 @@ from mosesplug.cli.shared.streams import control_stream
 from mosesplug.errors import UsageError
 from mosesplug.escapes import escape_controls, escape_json, mark_invalid_utf8
 
-__all__ = [
-    "check_output",
-    "check_two_outputs",
-    "is_terminal",
-    "open_output",
-    "print_bytes",
-    "print_json",
-    "print_warnings",
-    "progress_bar",
-    "write_output",
-]
-
 
 def is_terminal() -> bool:
     """Return whether text goes to a terminal."""

@@ -13,27 +13,11 @@ from mosesplug.escapes import escape_controls
 from mosesplug.results.render.tables import (
     Block,
     find_text_columns,
-    format_score,
     format_table,
 )
 
 if TYPE_CHECKING:
     pass
-
-__all__ = [
-    "Cell",
-    "escape_latex",
-    "escape_markdown",
-    "format_latex",
-    "format_markdown",
-    "format_markdown_row",
-    "format_score",
-    "format_sparkline",
-    "print_blocks",
-    "print_lines",
-    "print_table",
-]
-
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _DIGITS = "12345678"

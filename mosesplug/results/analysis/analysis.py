@@ -19,8 +19,6 @@ from mosesplug.results.analysis.sentences import (
 )
 from mosesplug.results.analysis.words import WordAccuracy, measure_words
 
-__all__ = ["SystemAnalysis", "analyze_systems"]
-
 
 @dataclass(frozen=True)
 class SystemAnalysis:

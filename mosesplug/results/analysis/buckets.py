@@ -10,8 +10,6 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["DIFFERENCES", "FREQUENCIES", "LENGTHS", "Buckets", "integer_buckets", "score_buckets"]
-
 _DECIMALS = 9
 """Values are rounded to this many decimals, so that 1 - 0.7 counts as 0.3."""
 

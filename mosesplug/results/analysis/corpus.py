@@ -13,15 +13,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "NumberedCorpus",
-    "NumberedText",
-    "SentenceCounts",
-    "count_items",
-    "find_limits",
-    "match_counts",
-]
-
 
 @dataclass(frozen=True)
 class NumberedText:

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from mosesplug.results.analysis.sentences import SystemStatistics
 
-__all__ = ["Example", "find_examples"]
-
 _ROUNDING = 1e-12
 """Largest difference of means that the order of additions causes."""
 

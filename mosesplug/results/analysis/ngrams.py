@@ -18,8 +18,6 @@ from mosesplug.results.analysis.corpus import (
     match_counts,
 )
 
-__all__ = ["NgramCounts", "NgramDifference", "NgramKind", "compare_ngrams", "count_ngrams"]
-
 NgramKind = Literal["right", "wrong"]
 
 

@@ -13,15 +13,6 @@ from mosesplug.results.analysis.buckets import DIFFERENCES, LENGTHS, Buckets, sc
 from mosesplug.results.analysis.corpus import NumberedCorpus, NumberedText
 from mosesplug.results.analysis.words import ALL
 
-__all__ = [
-    "BucketKind",
-    "SentenceBucket",
-    "SystemStatistics",
-    "bucket_by_difference",
-    "bucket_by_length",
-    "bucket_by_score",
-]
-
 BucketKind = Literal["length", "difference", "score"]
 
 

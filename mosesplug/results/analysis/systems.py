@@ -18,8 +18,6 @@ from mosesplug.results.scores.comparison import System, measure_systems
 from mosesplug.results.scores.scores import Translation, read_translation
 from mosesplug.results.scores.scoring import PreparedMetric
 
-__all__ = ["measure_metric", "read_source", "read_systems"]
-
 
 def read_systems(systems: Sequence[System], n_sentences: int) -> dict[str, list[list[bytes]]]:
     """Return the translations as ``[name][run][sentence]``.

@@ -16,8 +16,6 @@ from mosesplug.results.analysis.corpus import (
     match_counts,
 )
 
-__all__ = ["ALL", "WordAccuracy", "measure_words"]
-
 ALL = "all"
 """Label of the record over all buckets."""
 

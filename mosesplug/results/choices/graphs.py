@@ -28,16 +28,6 @@ from mosesplug.learning.weighted_graphs import WeightedGraph
 from mosesplug.optimizers import Progress
 from mosesplug.optimizers.problem import no_progress
 
-__all__ = [
-    "GraphListSettings",
-    "GraphOracleMethod",
-    "GraphSummary",
-    "find_graph_oracles",
-    "make_list",
-    "read_oracle_graphs",
-    "summarize_graph",
-]
-
 GraphOracleMethod = Literal["greedy", "sentence", "linear"]
 
 

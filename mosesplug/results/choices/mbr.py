@@ -42,16 +42,6 @@ from mosesplug.metrics.protocol import Metric, needs_outside, needs_texts
 from mosesplug.settings.lists import ListSettings
 from mosesplug.settings.scores import ScoreSource
 
-__all__ = [
-    "MbrTask",
-    "check_utility",
-    "decide_translations",
-    "pairwise_scores",
-    "rank_by_risk",
-    "read_graph_tasks",
-    "read_list_tasks",
-]
-
 _AHEAD = 8
 """Sentences read ahead of each thread."""
 

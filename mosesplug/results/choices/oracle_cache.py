@@ -16,8 +16,6 @@ from pathlib import Path
 from formats.text import write_atomic
 from mosesplug.store import IterationRecord
 
-__all__ = ["OracleCache"]
-
 _FILE = "oracles.json"
 _SEARCH = "greedy 1"
 """The search that finds the oracles. Another one would give other scores."""

@@ -36,8 +36,6 @@ from mosesplug.settings.scores import parse_score_sources
 from mosesplug.store import NBestStore
 from mosesplug.tuning_set import TuningSet
 
-__all__ = ["ListOracle", "OracleLists", "RankedLists", "open_oracle_lists", "rank_lists"]
-
 
 @dataclass(frozen=True)
 class OracleLists:

@@ -25,15 +25,6 @@ from mosesplug.optimizers.problem import no_progress
 from mosesplug.results.choices.oracle_lists import ListOracle, RankedLists
 from mosesplug.tuning_set import TuningSet
 
-__all__ = [
-    "METHODS",
-    "OracleComparison",
-    "OracleMethod",
-    "OracleSettings",
-    "compare_oracles",
-    "find_oracle",
-]
-
 OracleMethod = Literal["sentence", "greedy", "batch", "pseudo-corpus", "background"]
 METHODS: tuple[OracleMethod, ...] = get_args(OracleMethod)
 

@@ -21,8 +21,6 @@ from mosesplug.learning.weights import score_hypotheses
 from mosesplug.settings.lengths import LengthRange
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
 
-__all__ = ["choose_least_risk", "rank_sentences", "score_again"]
-
 
 def score_again(
     lists: StrPath | NBestList,

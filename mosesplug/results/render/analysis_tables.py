@@ -14,21 +14,6 @@ from mosesplug.results.render.tables import format_score
 from mosesplug.results.scores.comparison import SystemScore
 from mosesplug.results.views.texts import decode_text
 
-__all__ = [
-    "KINDS",
-    "AnalysisTable",
-    "describe_example",
-    "describe_examples",
-    "format_count",
-    "format_ratio",
-    "group_examples",
-    "list_texts",
-    "tabulate_ngrams",
-    "tabulate_sentences",
-    "tabulate_systems",
-    "tabulate_words",
-]
-
 _SCORES_HEAD = ("metric", "system", "runs", "score", "95 % interval", "s_sel", "s_opt")
 _COMPARED = ("difference", "interval of difference", "p(AR)", "p(boot)", "wins")
 

@@ -9,8 +9,6 @@ from mosesplug.results.render.tables import TextTable
 if TYPE_CHECKING:
     from mosesplug.results.checking import DataCheck
 
-__all__ = ["NO_WARNINGS", "tabulate_check"]
-
 _HEAD = ("text", "lines", "words", "a line", "longest", "empty", "repeated", "distinct words")
 
 NO_WARNINGS = "no warnings"

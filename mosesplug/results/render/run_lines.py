@@ -24,8 +24,6 @@ from mosesplug.events import (
 from mosesplug.results.render.tables import format_change
 from mosesplug.results.render.time_left import RunClock, format_left
 
-__all__ = ["RunLines"]
-
 _SECONDS_BETWEEN_LINES = 60.0
 """A long decoding writes a line after this time."""
 _SECONDS_BETWEEN_STEPS = 30.0

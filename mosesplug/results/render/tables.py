@@ -13,19 +13,6 @@ from mosesplug.metrics.error_rates import display_score
 if TYPE_CHECKING:
     from mosesplug.tuning.repeats.scores import Spread
 
-__all__ = [
-    "Block",
-    "TextTable",
-    "find_text_columns",
-    "format_blocks",
-    "format_change",
-    "format_row",
-    "format_score",
-    "format_table",
-    "render_table",
-    "tabulate_spreads",
-]
-
 _ROUNDING = 1e-12
 """Largest difference of normalized weights that the order of additions causes."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 import time
 
-__all__ = ["RunClock", "format_duration", "format_left"]
-
 _LEAST_LEFT = 5.0
 """Seconds from which the time that is left is shown."""
 

@@ -31,8 +31,6 @@ from mosesplug.results.report.document import render_document, render_section
 from mosesplug.results.scores.comparison import SystemScore
 from mosesplug.results.views.texts import decode_text
 
-__all__ = ["render_analysis"]
-
 _NONE = '<p class="note">none</p>\n'
 
 _STYLE = (

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-__all__ = ["BAR_STYLE", "BarGroup", "render_bars", "render_legend"]
-
 _BAR = 15
 """Height of a bar with the gap below it, in pixels."""
 

@@ -8,19 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "Coverage",
-    "ErrorSurface",
-    "FeatureFacts",
-    "IterationFacts",
-    "LatticeFacts",
-    "LatticeLine",
-    "OutcomeFacts",
-    "ReportData",
-    "SentenceFacts",
-    "WatchedScores",
-]
-
 Floats = NDArray[np.float64]
 
 

@@ -11,8 +11,6 @@ from html import escape
 
 from mosesplug.escapes import escape_controls
 
-__all__ = ["render_columns", "render_document", "render_facts", "render_section"]
-
 _STYLE = """
 :root { color-scheme: light; --paper: #ffffff; --ink: #0f172a; --faint: #475569; --rule: #94a3b8;
   --stripe: #f8fafc; --edge: #cbd5e1; --link: #1d4ed8; --warning: #b45309; }

@@ -11,8 +11,6 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-__all__ = ["Drawing"]
-
 _SCREEN_DPI = 144
 
 

@@ -26,21 +26,6 @@ if TYPE_CHECKING:
 
     from mosesplug.results.report.drawing import Drawing
 
-__all__ = [
-    "FIGURES",
-    "check_figure",
-    "draw_figure",
-    "draw_with_style",
-    "has_matplotlib",
-    "label_score",
-    "label_sentence_score",
-    "render_png",
-    "render_surface_png",
-    "render_surface_svgs",
-    "render_svg",
-    "require_matplotlib",
-]
-
 _WIDTH = 4.8
 """Inches. On a screen of 390 pixels, the text of a figure of this width is still readable."""
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from mosesplug.results.report.drawing import Drawing
 
-__all__ = ["FIT_FIGURES", "FitData", "check_fit_figure", "draw_fit_figure"]
-
 
 @dataclass(frozen=True)
 class FitData:

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from mosesplug.results.scores.gains import Gain, MetricGain
     from mosesplug.results.scores.trade_offs import TradeOffs
 
-__all__ = ["list_gain", "render_gain", "render_gains", "tabulate_gain"]
-
 _GAIN_HEAD = ("metric", "start", "end", "difference", "95 % interval", "p(boot)", "p(AR)", "")
 
 _SIGNIFICANT = 0.05

@@ -31,13 +31,6 @@ from mosesplug.store import IterationRecord
 from mosesplug.tuning.workdir.records import read_result, read_start
 from mosesplug.tuning_set import TuningSet
 
-__all__ = [
-    "STEPS",
-    "describe_iteration",
-    "gather_figure",
-    "gather_report_steps",
-]
-
 STEPS = ("iterations", "lists", "oracles", "features", "surfaces", "sentences", "search graphs")
 """The steps of gathering, in order."""
 

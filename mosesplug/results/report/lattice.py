@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw_envelope", "draw_lattice"]
-
 _LONGEST = 60
 """Characters of a translation in the legend of its envelope."""
 

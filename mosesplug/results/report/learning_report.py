@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from mosesplug.learning.optimize import LearningResult, OptimizeResult
     from mosesplug.results.scores.gains import Gain
 
-__all__ = ["list_result"]
-
 _HOW_TO_ESTIMATE = (
     "The weights fit these sentences; for an estimate on others, add --folds 5 or --held-out 0.2."
 )

@@ -30,8 +30,6 @@ from mosesplug.results.report.figures import (
 from mosesplug.results.report.scatter import SCATTER_STYLE, Axis, Mark, render_scatter
 from mosesplug.results.scores.trade_offs import find_front
 
-__all__ = ["render_page"]
-
 _COLUMNS = {
     "iteration": "Decoding of the tuning set, then optimizing; of an online run, an epoch.",
     "in lists": "What the optimizer reached in the merged lists, or an online learner in its "

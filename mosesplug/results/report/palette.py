@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["AMBER", "BLUE", "GRAY", "RED", "SERIES", "TEAL", "follow_the_page"]
-
 BLUE, RED, TEAL, AMBER, GRAY = "#3b82f6", "#ef4444", "#0d9488", "#f59e0b", "#94a3b8"
 
 SERIES = (BLUE, RED, TEAL, AMBER, "#8b5cf6", "#ec4899", "#0891b2", "#65a30d")

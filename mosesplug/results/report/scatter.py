@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-__all__ = ["SCATTER_STYLE", "Axis", "Mark", "render_scatter"]
-
 _WIDTH, _HEIGHT = 440.0, 320.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 16.0, 12.0, 44.0
 _TICKS = 5

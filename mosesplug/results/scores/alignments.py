@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from mosesplug.metrics import Metric
 from mosesplug.metrics.word_metric import WordMetric
 
-__all__ = ["AlignedSentence", "EditCounts", "align", "count_edits"]
-
 _ALIGNED = ("WER", "MER", "CER")
 """Metrics that count the edits of an alignment of whole sentences."""
 

@@ -29,16 +29,6 @@ from mosesplug.settings.paths import require_path
 from mosesplug.tuning.text_signs.comparison import find_text_signs
 from mosesplug.tuning.text_signs.view import views_of_signatures
 
-__all__ = [
-    "System",
-    "SystemScore",
-    "compare_systems",
-    "count_system_edits",
-    "find_system_warnings",
-    "measure_systems",
-    "parse_systems",
-]
-
 
 @dataclass(frozen=True)
 class System:

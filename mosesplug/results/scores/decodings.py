@@ -18,9 +18,6 @@ from mosesplug.tuning.workdir.records import read_start
 from mosesplug.tuning.workdir.summary import StoredSummary
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["RunDecoding", "find_decodings"]
-
-
 _SAME = 1e-5
 """Weights that change less count as unchanged where runs stop; files have six digits."""
 

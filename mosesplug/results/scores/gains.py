@@ -28,15 +28,6 @@ from mosesplug.results.scores.scored_sentences import (
 )
 from mosesplug.results.scores.significance import approximate_randomization, paired_bootstrap
 
-__all__ = [
-    "Gain",
-    "GainData",
-    "MetricGain",
-    "find_gaming",
-    "measure_fold_gains",
-    "measure_gains",
-]
-
 GainData = Literal["learned from", "held out", "folds"]
 """Sentences that weights were learned from; that were held out; or all sentences, each decided
 with weights that were learned from the other folds of a cross-validation."""

@@ -20,8 +20,6 @@ from mosesplug.results.scores.comparison import System
 from mosesplug.results.scores.scores import Translation
 from mosesplug.settings.scores import ScoreSource
 
-__all__ = ["attach_arrays", "attach_scores", "read_sentence_scores"]
-
 
 def attach_scores(systems: Sequence[System], sources: Sequence[ScoreSource]) -> list[System]:
     """Return systems with scores of files, in columns of ``make_outside_metrics``.

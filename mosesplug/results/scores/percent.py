@@ -9,8 +9,6 @@ from typing import Any, TypeVar
 from mosesplug.results.scores.comparison import SystemScore
 from mosesplug.results.scores.scoring import MetricScore
 
-__all__ = ["to_percent"]
-
 _Score = TypeVar("_Score", MetricScore, SystemScore)
 
 _SCALED = ("score", "interval", "sentences", "s_sel", "s_opt", "difference", "difference_interval")

@@ -12,8 +12,6 @@ from mosesplug.learning.optimize import OptimizeResult
 from mosesplug.learning.watched import WatchedMetric
 from mosesplug.optimizers import Problem
 
-__all__ = ["ScoredSentences", "find_held_out", "find_learned", "has_lists"]
-
 
 @dataclass(frozen=True, eq=False)
 class ScoredSentences:

@@ -18,16 +18,6 @@ from mosesplug.metrics import Metric
 from mosesplug.metrics.hypotheses import HypothesisRanges
 from mosesplug.moses_tools.c_rand import CRand
 
-__all__ = [
-    "Interval",
-    "Translation",
-    "bootstrap",
-    "corpus_score",
-    "read_first_best",
-    "read_translation",
-    "sentence_bleu",
-]
-
 OUTSIDE = np.float32(0.05)
 """Share of the samples outside an interval."""
 

@@ -33,16 +33,6 @@ from mosesplug.tuning.text_signs.view import views_of_signatures
 from mosesplug.tuning.warning_signs import WarningSign
 from mosesplug.tuning_set import TuningSet
 
-__all__ = [
-    "DEFAULT_METRICS",
-    "MetricScore",
-    "PreparedMetric",
-    "ScoredTranslation",
-    "Selection",
-    "prepare_metrics",
-    "score_translation",
-]
-
 DEFAULT_METRICS = ("BLEU", "TER-SACREBLEU", "CHRF beta:2")
 
 Selection = int | Literal["oracle"]

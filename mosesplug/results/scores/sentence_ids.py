@@ -19,8 +19,6 @@ from mosesplug.results.scores.comparison import System
 from mosesplug.results.scores.scores import Translation
 from mosesplug.sentence_ids import REFERENCE_KEYS, TRANSLATION_KEYS, TextLines, begins_with_ids
 
-__all__ = ["ArrangedTexts", "arrange_by_ids", "arrange_systems"]
-
 _Lines = Sequence[Sequence[bytes]]
 
 

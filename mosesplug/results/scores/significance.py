@@ -21,15 +21,6 @@ from numpy.typing import NDArray
 from mosesplug.kernels import kernel
 from mosesplug.metrics.protocol import Metric
 
-__all__ = [
-    "PairedBootstrap",
-    "ScoreVariation",
-    "approximate_randomization",
-    "bootstrap_interval",
-    "estimate_variation",
-    "paired_bootstrap",
-]
-
 _ROWS = 512
 """Largest number of samples drawn at a time."""
 

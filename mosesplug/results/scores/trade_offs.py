@@ -23,8 +23,6 @@ from mosesplug.results.scores.scored_sentences import (
     has_lists,
 )
 
-__all__ = ["TradeOffs", "WeightPoint", "find_front", "measure_trade_offs"]
-
 PointKind = Literal["start", "learned", "between", "changed"]
 
 _STEPS = 20

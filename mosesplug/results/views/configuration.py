@@ -14,8 +14,6 @@ from mosesplug.results.report.data import OutcomeFacts
 from mosesplug.results.views.run import StoredRun
 from mosesplug.tuning.workdir.records import IterationStart, read_start
 
-__all__ = ["describe_configuration", "describe_outcome"]
-
 _UNSET = ("None", "()", "", "False")
 """Stored values of settings that are not in use."""
 

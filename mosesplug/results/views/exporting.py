@@ -22,8 +22,6 @@ from mosesplug.results.views.run import StoredRun
 from mosesplug.results.views.sentence import name_sparse_values
 from mosesplug.tuning_set import TuningSet
 
-__all__ = ["export_arrays", "export_extractor", "export_lists", "export_rows"]
-
 
 def export_lists(
     run: StoredRun, path: Path, iteration: int | None, sentences: Sequence[int], digits: int

@@ -15,8 +15,6 @@ from mosesplug.store.merge import concatenate_sparse
 from mosesplug.store.records import KbestRecord, report_damage
 from mosesplug.tuning_set import SparseRows
 
-__all__ = ["HypothesisBatch", "count_hypotheses", "read_hypotheses", "split_sentences"]
-
 _ROWS = 1 << 15
 """Hypotheses of a batch, about."""
 

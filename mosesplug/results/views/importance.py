@@ -26,8 +26,6 @@ from mosesplug.settings.algorithm_options import make_options
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning_set import TuningSet
 
-__all__ = ["ALGORITHM", "FeatureImportance", "Importance", "measure_importance"]
-
 ALGORITHM = "mert"
 """Learns again: it searches for the weights with the best score itself, from given ones."""
 

@@ -37,8 +37,6 @@ from mosesplug.tuning.workdir.iteration_files import (
 from mosesplug.tuning.workdir.records import IterationResult, IterationStart
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["IterationSource", "find_iterations", "import_lists", "open_as_store"]
-
 
 @dataclass(frozen=True)
 class IterationSource:

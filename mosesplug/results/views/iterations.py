@@ -25,8 +25,6 @@ from mosesplug.store.snapshot import Snapshot
 from mosesplug.tuning.workdir.records import read_start
 from mosesplug.tuning_set import SparseRows, TuningSet
 
-__all__ = ["FeatureChange", "IterationDifference", "SentenceChange", "compare_iterations"]
-
 
 @dataclass(frozen=True)
 class FeatureChange:

@@ -17,8 +17,6 @@ from mosesplug.results.views.texts import decode_text
 from mosesplug.store import StoredGraphs
 from mosesplug.tuning_set import TuningSet
 
-__all__ = ["describe_lattice"]
-
 _ALTERNATIVES = 10
 """Number of edges to show beside those of the best translation."""
 

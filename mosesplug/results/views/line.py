@@ -23,8 +23,6 @@ from mosesplug.settings.spellings import spell_range
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning_set import TuningSet
 
-__all__ = ["ChangedSentence", "LineSurface", "find_changed_sentences", "trace_line"]
-
 _ITERATIONS = re.compile(r"([0-9]+):([0-9]+)")
 _NARROWEST = 1e-9
 

@@ -23,15 +23,6 @@ from mosesplug.tuning_set import TuningSet
 if TYPE_CHECKING:
     from mosesplug.metrics.protocol import Metric
 
-__all__ = [
-    "FeatureSums",
-    "IterationSummary",
-    "measure_features",
-    "measure_lists",
-    "read_batches",
-    "summarize_iterations",
-]
-
 _SENTENCES = 64
 """Sentences of a batch."""
 

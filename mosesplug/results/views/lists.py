@@ -16,13 +16,6 @@ from mosesplug.results.report.data import Coverage, ErrorSurface
 from mosesplug.results.views.run import StoredRun
 from mosesplug.tuning_set import TuningSet
 
-__all__ = [
-    "compute_error_surfaces",
-    "measure_coverage",
-    "measure_oracle_growth",
-    "score_oracle",
-]
-
 _SEED = 1
 _RANKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 

@@ -11,8 +11,6 @@ from mosesplug.store import NBestStore
 from mosesplug.tuning.workdir.iteration_files import read_finished_step, write_finished_step
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["RecordFault", "Verification", "drop_iteration", "verify_store"]
-
 
 @dataclass(frozen=True)
 class RecordFault:

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     # Importing metrics loads Numba, which showing one sentence does not need.
     from mosesplug.metrics.protocol import Metric
 
-__all__ = ["StoredRun", "choose_run", "open_run"]
-
 
 @dataclass(frozen=True)
 class StoredRun:

@@ -10,8 +10,6 @@ from typing import Literal
 from mosesplug.results.views.run import StoredRun
 from mosesplug.results.views.texts import ParallelText, decode_text
 
-__all__ = ["FIELDS", "SearchField", "SearchHit", "search_run"]
-
 SearchField = Literal["source", "reference", "hypothesis", "feature"]
 FIELDS: tuple[SearchField, ...] = ("source", "reference", "hypothesis", "feature")
 

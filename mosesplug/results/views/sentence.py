@@ -21,17 +21,6 @@ from mosesplug.results.views.texts import ParallelText, decode_text
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning_set import SparseRows
 
-__all__ = [
-    "FeatureContrast",
-    "ScoredHypothesis",
-    "SentenceHypotheses",
-    "SortKey",
-    "compare_hypotheses",
-    "find_matched_orders",
-    "name_sparse_values",
-    "read_sentence",
-]
-
 SortKey = Literal["model", "metric"]
 
 _ORDER = 4

@@ -18,8 +18,6 @@ from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import read_start
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["read_stored_graphs"]
-
 
 def read_stored_graphs(
     path: Path, weights: GraphWeights | None, iteration: int | None = None

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     # Texts are shown by commands that open no store.
     from mosesplug.store import NBestStore
 
-__all__ = ["ParallelText", "decode_text", "format_translations"]
-
 
 @dataclass(frozen=True)
 class ParallelText:

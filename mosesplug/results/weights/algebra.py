@@ -16,18 +16,6 @@ from mosesplug.errors import DataError
 from mosesplug.results.weights.sources import ResolvedWeights
 from mosesplug.tuning.weights import Weights
 
-__all__ = [
-    "Norm",
-    "WeightDifference",
-    "align",
-    "check_usable",
-    "combine",
-    "compare_weights",
-    "compute_norm",
-    "cosine",
-    "normalize",
-]
-
 Norm = Literal["l1", "l2", "max"]
 
 

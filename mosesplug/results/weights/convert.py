@@ -41,14 +41,6 @@ from mosesplug.learning.lists.made_features import spell_made_features
 from mosesplug.results.weights.algebra import check_usable
 from mosesplug.results.weights.sources import ResolvedWeights
 
-__all__ = [
-    "RECORDING",
-    "ConvertedWeights",
-    "convert_weights",
-    "explain_unrecorded",
-    "spell_list_changes",
-]
-
 _NAMELESS: tuple[Format, ...] = ("kbmira", "init.opt", "weights.txt")
 _WITH_SPARSE: tuple[Format, ...] = (
     *("sparse", "graph", "kbmira", "json"),

@@ -21,14 +21,6 @@ from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import read_start
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = [
-    "SparseUse",
-    "WeightHistory",
-    "count_sparse_use",
-    "read_file_history",
-    "read_run_history",
-]
-
 _SENTENCES = 100
 
 

@@ -39,16 +39,6 @@ from mosesplug.tuning.workdir.stores import find_run, find_store
 from mosesplug.tuning.workdir.summary import StoredSummary
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = [
-    "ResolvedWeights",
-    "arrange_by_group",
-    "find_mean_file",
-    "has_store",
-    "read_iteration_files",
-    "read_weights_of",
-    "resolve_weights",
-]
-
 _COLUMN = re.compile(r"(.+)_([0-9]+)")
 
 
