@@ -5,10 +5,9 @@ from __future__ import annotations
 from mosesplug.cli.shared.tables import (
     format_latex,
     format_markdown,
-    format_score,
     format_sparkline,
 )
-from mosesplug.results.render.tables import format_change, format_row, format_table
+from mosesplug.results.render.tables import format_change, format_row, format_score, format_table
 
 HEAD = ("feature", "weight", "note")
 ROWS = [("LM_0", "0.25", "a|b"), ("a feature", "-1.5", "50 %")]
