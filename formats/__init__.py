@@ -40,7 +40,8 @@ if TYPE_CHECKING:
         write_hypergraph,
         write_hypergraph_weights,
     )
-    from formats.graphs.hypergraph_reader import HypergraphFile, read_hypergraph
+    from formats.graphs.hypergraph_columns import HypergraphFile
+    from formats.graphs.hypergraph_reader import read_hypergraph
     from formats.graphs.search_graph import core_names
     from formats.moses.decoder_flags import decoder_flags
     from formats.moses.ini import (
@@ -51,11 +52,10 @@ if TYPE_CHECKING:
         read_moses_ini,
         with_weights,
     )
+    from formats.nbest.block import NBestList
+    from formats.nbest.entry import NBestEntry, format_entry
     from formats.nbest.files import (
-        NBestEntry,
-        NBestList,
         dense_features,
-        format_entry,
         iter_nbest,
         read_nbest,
         read_nbest_blocks,
@@ -183,6 +183,6 @@ def __getattr__(name: str) -> object:
     if name in __all__:
         for each in _MODULES:
             module = importlib.import_module(f"formats.{each}")
-            if name in module.__all__:
+            if name in vars(module):
                 return getattr(module, name)
     raise AttributeError(f"module 'formats' has no attribute {name!r}")

@@ -27,16 +27,6 @@ from numpy.typing import NDArray
 
 from formats.words import EACH_BYTE, Bytes, Positions, Words, mark_zero_bytes, view_words
 
-__all__ = [
-    "parse_digits",
-    "parse_integers",
-    "parse_number",
-    "parse_numbers",
-    "parse_six_decimals",
-    "spell_rows",
-]
-
-
 _FEW = 8
 _CHUNK = 1 << 14  # tokens at a time: the intermediate words stay in the cache
 _PLAIN = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")

@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 from os import PathLike, fspath
 
-__all__ = ["FormatError", "quote"]
-
 LONGEST_QUOTE = 40
 _LONGEST_MESSAGE = 1000
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from formats.errors import FormatError
 from formats.text import StrPath
 
-__all__ = ["NPY", "load_array"]
-
 NPY = b"\x93NUMPY"
 """The first bytes of such a file."""
 

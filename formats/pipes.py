@@ -17,8 +17,6 @@ from pathlib import Path
 from threading import Lock
 from typing import TypeVar
 
-__all__ = ["PipeCopy", "copy_pipes", "is_read_once"]
-
 _MEMORY = 1 << 26
 """Bytes of a pipe that are held in memory; more go to a temporary file."""
 

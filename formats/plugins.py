@@ -14,8 +14,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-__all__ = ["PluginEntry", "PluginError", "find_plugin", "list_plugins"]
-
 T = TypeVar("T")
 
 

@@ -12,8 +12,6 @@ from formats.errors import FormatError
 from formats.text import read_lines
 from formats.transcripts import move_ids_to_front
 
-__all__ = ["read_reference", "read_references", "reference_files"]
-
 
 def reference_files(prefix: str | PathLike[str]) -> list[Path]:
     """Return the files that a name stands for, by the rule of ``mert-moses.pl``.

@@ -27,8 +27,6 @@ from formats.npy import NPY, load_array
 from formats.text import StrPath, open_text
 from formats.words import PAD, Bytes, pad_with_newlines
 
-__all__ = ["ScoreRows", "read_score_blocks", "read_score_width"]
-
 _CHUNK_BYTES = 1 << 20
 _CHUNK_ROWS = 1 << 16
 _BLANKS = b" \t\r\n\f\v"

@@ -32,18 +32,6 @@ from typing import BinaryIO, Literal, Protocol, cast
 from formats.errors import FormatError
 from formats.pipes import PipeCopy
 
-__all__ = [
-    "StrPath",
-    "atomic_write",
-    "iter_chunks",
-    "open_text",
-    "read_bytes",
-    "read_lines",
-    "require_regular_file",
-    "sync_directory",
-    "write_atomic",
-]
-
 StrPath = str | PathLike[str]
 """A path."""
 

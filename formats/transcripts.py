@@ -8,8 +8,6 @@ from os import fspath
 from formats.errors import FormatError, quote
 from formats.text import StrPath
 
-__all__ = ["is_comment", "move_ids_to_front", "split_transcript_line", "transcript_error"]
-
 _BLANKS = bytes(range(33))
 _NAME = re.compile(r"\.trn(?:\.(?:gz|bz2|xz))?$")
 

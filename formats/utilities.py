@@ -20,8 +20,6 @@ from formats.errors import FormatError, quote
 from formats.npy import NPY, load_array
 from formats.text import StrPath, open_text
 
-__all__ = ["UtilityReader"]
-
 
 class UtilityReader:
     """The utilities of a file, taken sentence by sentence in the order of the list."""

@@ -9,8 +9,6 @@ from itertools import chain, islice
 from formats.errors import FormatError, quote
 from formats.text import StrPath, open_text
 
-__all__ = ["read_word_frequencies"]
-
 _COUNT_LINE = re.compile(rb"([^\t ]+)\t([0-9]{1,18})")
 """A word and its count; the largest count fits into 64 bits."""
 

@@ -12,23 +12,6 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "EACH_BYTE",
-    "PAD",
-    "Bytes",
-    "Positions",
-    "Words",
-    "are_equal_ranges",
-    "are_same_bytes",
-    "count_before_blank",
-    "hash_tokens",
-    "mark_zero_bytes",
-    "pad_with_newlines",
-    "stand_at",
-    "strip_blanks",
-    "view_words",
-]
-
 PAD = 16
 """Bytes of padding before and after a text, so that words around any token are in bounds."""
 

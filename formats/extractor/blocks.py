@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from formats.errors import FormatError, quote
 from formats.nbest.entry import BLANKS
 
-__all__ = ["Block", "BlockFile", "find_blocks", "index_of"]
-
 _LONGEST_NUMBER = 18  # digits: so many fit an int64
 
 

@@ -28,8 +28,6 @@ from numpy.typing import NDArray
 from formats.decimals import spell_rows
 from formats.text import atomic_write
 
-__all__ = ["FeatureData", "ScoreData", "SparseColumns", "write_features", "write_scores"]
-
 SMALLEST_SPARSE = 1e-5
 """The extractor leaves out sparse values below this."""
 

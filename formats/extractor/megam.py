@@ -25,8 +25,6 @@ from formats.nbest.fields import number_names
 from formats.text import read_bytes
 from formats.words import PAD, pad_with_newlines
 
-__all__ = ["Examples", "format_examples", "read_examples"]
-
 _BLANK_BYTES = bytes(range(BLANKS[-1] + 1))
 
 

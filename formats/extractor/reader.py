@@ -25,8 +25,6 @@ from formats.nbest.fields import number_names, parse_columns
 from formats.text import StrPath, read_bytes
 from formats.words import PAD, Bytes, Positions, pad_with_newlines
 
-__all__ = ["read_features", "read_scores"]
-
 PIECE_BYTES = 1 << 20
 """Bytes parsed at a time: many enough for NumPy, few enough for the cache."""
 

@@ -28,11 +28,9 @@ import numpy as np
 
 from formats.errors import FormatError, quote
 from formats.graphs.any_graph import GraphFormat
-from formats.graphs.hypergraph_reader import TAIL, HypergraphFile
+from formats.graphs.hypergraph_columns import TAIL, HypergraphFile
 from formats.graphs.loose_edges import LooseEdges, sort_edges
 from formats.text import read_bytes
-
-__all__ = ["CDEC_JSON", "read_cdec_forest"]
 
 _SLOT = re.compile(r"\[(?:[^\s\[\],]+,)?([1-9][0-9]?)\]")
 _MOST = 2**31

@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 from formats.errors import FormatError, quote
 from formats.text import read_lines
 
-__all__ = ["Fields", "Lattice", "Record", "read_lattice"]
-
 Fields = dict[bytes, bytes]
 
 _FIELD = re.compile(

@@ -24,20 +24,11 @@ from pathlib import Path
 
 from formats.errors import FormatError
 from formats.graphs.hypergraph import list_hypergraph_files
-from formats.graphs.hypergraph_reader import HypergraphFile, read_hypergraph, read_target_graph
+from formats.graphs.hypergraph_columns import HypergraphFile
+from formats.graphs.hypergraph_reader import read_hypergraph, read_target_graph
 from formats.graphs.search_graph import read_search_graphs
 from formats.plugins import find_plugin, list_plugins
 from formats.text import open_text, read_bytes
-
-__all__ = [
-    "GraphFormat",
-    "GraphKind",
-    "Scan",
-    "detect_graph_kind",
-    "find_graph_format",
-    "read_graph",
-    "read_graphs",
-]
 
 GraphKind = str
 """``hypergraph``, ``search-graph``, ``target-graph``, or the name of a plug-in, as ``slf``."""

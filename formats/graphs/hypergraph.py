@@ -32,16 +32,6 @@ from typing import Literal
 from formats.errors import FormatError
 from formats.text import atomic_write, require_regular_file, write_atomic
 
-__all__ = [
-    "Edge",
-    "GraphColumns",
-    "hypergraph_names",
-    "infer_groups",
-    "list_hypergraph_files",
-    "write_hypergraph",
-    "write_hypergraph_weights",
-]
-
 
 @dataclass(frozen=True)
 class Edge:

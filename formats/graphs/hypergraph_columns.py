@@ -19,8 +19,6 @@ from formats.nbest.entry import FLOAT32_LIMIT, Layout
 from formats.nbest.fields import number_names, parse_columns
 from formats.words import PAD, Bytes, Positions, pad_with_newlines
 
-__all__ = ["TAIL", "HypergraphFile", "parse_graph"]
-
 TAIL = -1
 """Stands in ``targets`` for the translation of the edge's next tail."""
 

@@ -20,8 +20,6 @@ from formats.errors import FormatError
 from formats.graphs.hypergraph_columns import TAIL, HypergraphFile, parse_graph
 from formats.text import read_bytes
 
-__all__ = ["TAIL", "HypergraphFile", "read_hypergraph", "read_target_graph"]
-
 _FIRST_LINE = b"# target ||| features ||| source-covered"
 _FIRST_LINE_OF_JOSHUA = b"# target ||| features"
 _COUNT = re.compile(rb"[0-9]{1,18}")

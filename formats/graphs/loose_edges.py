@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 
 from formats.decimals import parse_number
 from formats.errors import FormatError
-from formats.graphs.hypergraph_reader import HypergraphFile
-
-__all__ = ["LooseEdges", "parse_finite", "select_rows", "sort_edges"]
+from formats.graphs.hypergraph_columns import HypergraphFile
 
 Positions = NDArray[np.int64]
 

@@ -30,8 +30,6 @@ from numpy.typing import NDArray
 
 from formats.graphs.hypergraph_columns import HypergraphFile
 
-__all__ = ["ParsedGraphs"]
-
 _MAGIC = b"graph-1\n"
 _ENDING = ".graph"
 _KEPT = re.compile(r"[0-9a-f]{32}(\.graph|(\.[0-9]+){2})")  # complete, or left by a kill

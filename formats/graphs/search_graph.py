@@ -35,13 +35,11 @@ from numpy.typing import NDArray
 from formats.decimals import parse_numbers
 from formats.errors import FormatError, quote
 from formats.graphs.hypergraph import hypergraph_names
-from formats.graphs.hypergraph_reader import TAIL, HypergraphFile
+from formats.graphs.hypergraph_columns import TAIL, HypergraphFile
 from formats.graphs.loose_edges import LooseEdges, parse_finite, sort_edges
 from formats.moses.ini import MosesIni
 from formats.text import iter_chunks
 from formats.words import PAD, pad_with_newlines
-
-__all__ = ["TRANSITION", "core_names", "read_search_graphs"]
 
 TRANSITION = "transition"
 """The only feature of a plain graph: the score of a step at the decoder's weights."""

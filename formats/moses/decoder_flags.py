@@ -11,8 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from formats.errors import FormatError, quote
 
-__all__ = ["SHORT_FLAGS", "decoder_flags", "flag_name", "group_flags"]
-
 SHORT_FLAGS: Mapping[str, str] = {
     "aws": "alternate-weight-setting",
     "b": "beam-threshold",

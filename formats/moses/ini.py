@@ -25,16 +25,6 @@ from formats.text import read_bytes
 from formats.weights.files import ShowWeights, format_weight
 from formats.weights.lines import decode, encode
 
-__all__ = [
-    "FeatureLine",
-    "IniValue",
-    "MosesIni",
-    "explain_unfit_value",
-    "parse_moses_ini",
-    "read_moses_ini",
-    "with_weights",
-]
-
 _OLD_SECTION = re.compile(
     r"weight-(?!(file|add|overwrite)$).*"
     r"|(ttable|lmodel|slmodel|distortion|generation|global-lexical)-file"

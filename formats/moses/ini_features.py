@@ -17,17 +17,6 @@ from formats.moses.ini import FeatureLine, MosesIni
 from formats.text import require_regular_file
 from formats.weights.files import ShowWeights, WeightGroup, read_sparse
 
-__all__ = [
-    "FALSE_WORDS",
-    "UNKNOWN_WORD",
-    "FeatureWeights",
-    "feature_weights",
-    "find_sparse_files",
-    "fixed_weights",
-    "list_features",
-    "sparse_weights",
-]
-
 FALSE_WORDS = frozenset({"false", "f", "0", "no", "n"})
 """Moses' spellings of false."""
 

@@ -11,15 +11,6 @@ from formats.errors import FormatError
 from formats.nbest.entry import BLANKS, is_not_finite
 from formats.text import open_text
 
-__all__ = [
-    "find_file",
-    "has_number",
-    "iter_entries",
-    "name_of_feature",
-    "read_first_line",
-    "search_directory",
-]
-
 _Found = TypeVar("_Found")
 
 

@@ -39,8 +39,6 @@ from formats.nbest.fields import (
 )
 from formats.words import PAD, Bytes, Positions, pad_with_newlines, strip_blanks
 
-__all__ = ["NBestList", "concatenate", "parse_block", "parse_block_fast"]
-
 
 @dataclass(frozen=True)
 class NBestList:

@@ -23,21 +23,6 @@ from itertools import pairwise
 from formats.decimals import parse_number
 from formats.errors import FormatError, quote
 
-__all__ = [
-    "BLANKS",
-    "FLOAT32_LIMIT",
-    "Layout",
-    "NBestEntry",
-    "Place",
-    "format_entry",
-    "is_alignment",
-    "is_not_finite",
-    "names_every_value",
-    "order_error",
-    "parse_entry",
-    "parse_value",
-]
-
 BLANKS = bytes(range(33))
 """Bytes that separate tokens: the blank and all below it."""
 

@@ -13,8 +13,6 @@ from formats.nbest.block import NBestList, from_entries
 from formats.nbest.entry import FLOAT32_LIMIT, Layout, NBestEntry, Place, order_error
 from formats.text import StrPath
 
-__all__ = ["collect_blocks"]
-
 HYPOTHESES = 10_000
 """Hypotheses of a block, before the rest of the last sentence."""
 

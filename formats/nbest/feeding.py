@@ -10,8 +10,6 @@ from formats.nbest.entry import Layout
 from formats.nbest.files import BLOCK_BYTES, check_order, find_layout, start_of_last_sentence
 from formats.text import StrPath
 
-__all__ = ["NBestFeed"]
-
 
 class NBestFeed:
     """Turns pieces of a list into the blocks of ``read_nbest_blocks``."""

@@ -30,8 +30,6 @@ from formats.words import (
     view_words,
 )
 
-__all__ = ["ParsedFeatures", "number_names", "parse_columns", "parse_tokens", "split_tokens"]
-
 LONGEST = 32
 """A number must end within this many bytes; decoders write at most 24."""
 

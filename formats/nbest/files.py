@@ -38,27 +38,6 @@ from formats.nbest.entry import (
 from formats.pipes import is_read_once
 from formats.text import StrPath, atomic_write, iter_chunks, open_text
 
-__all__ = [
-    "FEW",
-    "NBestEntry",
-    "NBestList",
-    "check_order",
-    "dense_features",
-    "empty_error",
-    "find_layout",
-    "format_entry",
-    "format_list",
-    "frequent_features",
-    "is_named",
-    "iter_nbest",
-    "read_nbest",
-    "read_nbest_blocks",
-    "read_text_blocks",
-    "replace_id",
-    "write_nbest",
-]
-
-
 BLOCK_BYTES = 1 << 21
 """Enough that a NumPy call costs little, and little enough to stay in the cache."""
 

@@ -37,18 +37,6 @@ from formats.nbest.entry import BLANKS, FLOAT32_LIMIT, Place
 from formats.nbest.list_format import ID_NAMES, TEXT_NAMES, ListOptions, SentenceIds
 from formats.nbest.regroup import make_block, pack_texts
 
-__all__ = [
-    "LIST_KEYS",
-    "JsonHypothesis",
-    "ListForm",
-    "find_key",
-    "is_number",
-    "is_sentence_of_sockeye",
-    "iter_hypotheses",
-    "make_json_block",
-    "read_integer",
-]
-
 LIST_KEYS = ("hyps", "nbest", "hypotheses")
 
 _NO_FEATURES = ("id", "utt_id", "sentence_id")

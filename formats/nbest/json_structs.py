@@ -23,8 +23,6 @@ from formats.nbest.list_format import SentenceIds
 from formats.nbest.regroup import make_block
 from formats.words import Positions, strip_blanks
 
-__all__ = ["StructParser", "make_parser"]
-
 _ERRORS = (msgspec.DecodeError, UnicodeDecodeError, OverflowError, RecursionError)
 
 

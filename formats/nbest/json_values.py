@@ -16,8 +16,6 @@ from formats.nbest.entry import Place
 from formats.nbest.json_objects import read_integer
 from formats.text import StrPath, iter_chunks
 
-__all__ = ["JsonReader"]
-
 CHUNK_BYTES = 1 << 20
 _BLANKS = " \t\r\n"
 _CUT = 100

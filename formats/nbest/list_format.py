@@ -24,25 +24,6 @@ from formats.pipes import is_read_once
 from formats.plugins import find_plugin, list_plugins
 from formats.text import StrPath, open_text
 
-__all__ = [
-    "AUTO",
-    "ID_NAMES",
-    "INTEGER_ID_NAMES",
-    "TEXT_NAMES",
-    "ListFormat",
-    "ListOptions",
-    "SentenceIds",
-    "detect_format",
-    "find_format",
-    "list_formats",
-    "open_blocks",
-    "read_first_lines",
-    "read_whole",
-    "register_format",
-    "sentence_order_error",
-    "split_format_name",
-]
-
 INTEGER_ID_NAMES = ("id", "sentence_id")
 """Names of the column or the key whose sentence ids may be integers."""
 

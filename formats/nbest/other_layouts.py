@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from formats.decimals import parse_number
 from formats.nbest.list_format import TEXT_NAMES
 
-__all__ = ["OtherLayout", "find_other_layout"]
-
 _FRAME = (
     "Convert it: python3 -c 'import sys, pandas; pandas.read_{}(sys.argv[1]).to_csv(sys.stdout)' "
     "FILE > list.csv"

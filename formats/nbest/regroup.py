@@ -16,16 +16,6 @@ from formats.nbest.block import NBestList, concatenate
 from formats.text import StrPath, iter_chunks
 from formats.words import Positions
 
-__all__ = [
-    "BLOCK_BYTES",
-    "iter_line_blocks",
-    "join_lines",
-    "join_sentences",
-    "make_block",
-    "pack_texts",
-    "take_rows",
-]
-
 BLOCK_BYTES = 1 << 21
 """Enough that a NumPy call costs little, and little enough to stay in the cache."""
 

@@ -18,8 +18,6 @@ from formats.nbest.entry import BLANKS, Place
 from formats.nbest.list_format import ID_NAMES, INTEGER_ID_NAMES, TEXT_NAMES, ListOptions
 from formats.nbest.tables import SKIPPED, TableForm
 
-__all__ = ["check_columns", "explain_columns", "find_columns", "find_form", "has_id_column"]
-
 _ANY_ID = f"{', '.join(ID_NAMES[:-1])} or {ID_NAMES[-1]}"
 _EXAMPLE = "A table begins with a line like: {}; or name its columns (--columns)"
 

@@ -29,8 +29,6 @@ from formats.words import (
     strip_blanks,
 )
 
-__all__ = ["SKIPPED", "TableForm", "parse_at_once", "parse_rows", "parse_table", "split_line"]
-
 SKIPPED = "-"
 """The name of a column that is not read."""
 

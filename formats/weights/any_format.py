@@ -32,13 +32,6 @@ from formats.weights.list_changes import ListChanges, parse_list_changes
 from formats.weights.weight_format import FORMATS, Format, recognize_format
 from formats.weights.yaml_file import parse_yaml
 
-__all__ = [
-    "WeightFile",
-    "name_as_in_graphs",
-    "parse_weights",
-    "read_weights",
-]
-
 _FLAT: tuple[Format, ...] = ("sparse", "graph", "json-flat", "equals", "yaml", "tsv")
 """Formats in which a name does not tell a dense from a sparse feature."""
 

@@ -34,25 +34,6 @@ from formats.weights.lines import (
     read_weight_file,
 )
 
-__all__ = [
-    "InitOpt",
-    "ShowWeights",
-    "WeightGroup",
-    "format_dense",
-    "format_init_opt",
-    "format_show_weights",
-    "format_sparse",
-    "format_weight",
-    "format_weights_txt",
-    "parse_weight_overwrite",
-    "read_dense",
-    "read_init_opt",
-    "read_show_weights",
-    "read_sparse",
-    "read_weights_txt",
-    "weight_overwrite",
-]
-
 UNTUNEABLE_COMPONENT = b"UNTUNEABLECOMPONENT"
 _GROUP = re.compile(rb"(\S+)=[ \t]+(\S.*)")
 _UNTUNEABLE = re.compile(rb"(\S+)[ \t]+UNTUNEABLE")

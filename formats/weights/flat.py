@@ -27,8 +27,6 @@ from formats.weights.lines import (
     read_content_lines,
 )
 
-__all__ = ["format_pairs", "format_tsv", "is_pairs", "is_tsv", "parse_pairs", "parse_tsv"]
-
 _HEADS = frozenset(
     (name, value) for name in (b"feature", b"name") for value in (b"weight", b"value")
 )

@@ -33,14 +33,6 @@ from formats.weights.list_changes import (
     parse_change_records,
 )
 
-__all__ = [
-    "JsonWeights",
-    "format_flat_json",
-    "format_json_weights",
-    "is_json",
-    "parse_json_weights",
-]
-
 _PARTS = ("dense", "sparse", *RECORD_KEYS)
 
 

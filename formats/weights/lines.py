@@ -11,17 +11,6 @@ from formats.decimals import parse_number
 from formats.errors import FormatError, quote
 from formats.text import StrPath, read_bytes
 
-__all__ = [
-    "decode",
-    "duplicate_error",
-    "encode",
-    "merge_groups",
-    "parse_numbers",
-    "parse_weight",
-    "read_content_lines",
-    "read_weight_file",
-]
-
 Value = TypeVar("Value", float, float | None)
 _MOST_BYTES = 1 << 30
 

@@ -27,17 +27,6 @@ from typing import Any
 from formats.errors import FormatError, quote
 from formats.weights.lines import decode, encode
 
-__all__ = [
-    "EXPONENT",
-    "RECORD_KEYS",
-    "UNCHANGED",
-    "ListChanges",
-    "format_list_changes",
-    "list_change_records",
-    "parse_change_records",
-    "parse_list_changes",
-]
-
 EXPONENT = "length_exponent"
 """The key of the exponent."""
 

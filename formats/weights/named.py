@@ -23,13 +23,6 @@ from formats.moses.ini_features import find_sparse_files
 from formats.weights.any_format import WeightFile, parse_weights, read_weights
 from formats.weights.files import read_sparse
 
-__all__ = [
-    "find_weight_files",
-    "length_companion",
-    "read_named_weights",
-    "sparse_companion",
-]
-
 _STRING = re.compile(r"\S+=[ \t]+\S.*|\S+=[-+.0-9]\S*([ \t]+\S+=\S+)*", re.DOTALL)
 
 

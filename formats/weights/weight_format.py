@@ -30,8 +30,6 @@ from formats.weights.flat import is_pairs, is_tsv
 from formats.weights.json_file import is_json
 from formats.weights.yaml_file import is_yaml
 
-__all__ = ["FORMATS", "Format", "find_named_format", "find_weight_format", "recognize_format"]
-
 Format = Literal[
     "moses.ini",
     "dense",

@@ -40,8 +40,6 @@ from formats.weights.list_changes import (
     parse_change_records,
 )
 
-__all__ = ["YamlWeights", "format_yaml", "is_yaml", "parse_yaml"]
-
 _BEGIN, _END = b"---", b"..."
 _KEY = re.compile(
     rb"""("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s\[\]{}"'#&*!|>%@`,?:][^\s]*?|[?:-][^\s]+?)"""

@@ -38,11 +38,11 @@ from mosesplug.api.weights import (
 )
 from mosesplug.errors import DataError, UsageError
 from mosesplug.forest.mbr import Criterion
-from mosesplug.forest.oracles.linear_bleu import LinearBleu
 from mosesplug.learning.lengths import find_length_range
 from mosesplug.learning.lists.blocks import names_values, read_file_blocks
 from mosesplug.learning.lists.transforming import pair_transformed
 from mosesplug.metrics import Metric, metric
+from mosesplug.metrics.linear_bleu import LinearBleu
 from mosesplug.results.choices.mbr import check_utility, pairwise_scores, rank_by_risk
 from mosesplug.results.choices.rerank import choose_least_risk, rank_sentences, score_again
 from mosesplug.results.weights.sources import read_weights_of

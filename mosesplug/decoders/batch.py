@@ -14,9 +14,8 @@ from typing import Protocol, Self
 import numpy as np
 
 from formats.errors import FormatError
-from formats.nbest.block import parse_block
+from formats.nbest.block import NBestList, parse_block
 from formats.nbest.entry import Layout, Place
-from formats.nbest.files import NBestList
 from formats.weights.files import WeightGroup, format_weight
 from mosesplug.decoders.layout import arrange_groups, choose_layout
 from mosesplug.errors import DecoderError

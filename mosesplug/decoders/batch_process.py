@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import ClassVar, Generic, TypeVar
 
 from formats.moses.ini import read_moses_ini, with_weights
-from formats.nbest.files import NBestList
+from formats.nbest.block import NBestList
 from formats.text import read_bytes, read_lines
 from formats.weights.files import ShowWeights, format_sparse
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights, parse_lists

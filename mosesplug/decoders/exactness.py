@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from formats.errors import FormatError
-from formats.nbest.files import NBestList
+from formats.nbest.block import NBestList
 from formats.weights.files import WeightGroup
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.decoders.sentence_tables import SentenceTables, describe_tables

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from formats.errors import FormatError
+from formats.nbest.block import NBestList
 from formats.nbest.feeding import NBestFeed
-from formats.nbest.files import NBestList
 from formats.text import atomic_write
 from mosesplug.decoders.layout import choose_layout
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from formats.errors import FormatError
+from formats.nbest.block import NBestList
 from formats.nbest.entry import NBestEntry, format_entry
-from formats.nbest.files import NBestList
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights, parse_lists
 from mosesplug.decoders.description import NamedDecoder
 from mosesplug.errors import DecoderError, MosesplugError, UsageError

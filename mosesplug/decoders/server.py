@@ -20,7 +20,7 @@ from functools import cached_property
 from pathlib import Path
 
 from formats.moses.ini import read_moses_ini
-from formats.nbest.files import NBestList
+from formats.nbest.block import NBestList
 from formats.weights.files import format_sparse
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights, parse_lists
 from mosesplug.decoders.description import ServerNetwork

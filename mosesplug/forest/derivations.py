@@ -30,8 +30,6 @@ from mosesplug.hypergraph import Hypergraph
 from mosesplug.metrics.linear_bleu import LinearBleu
 from mosesplug.tuning_set import SparseRows, TuningSet
 
-__all__ = ["GraphDerivations", "choose_oracles"]
-
 Floats = NDArray[np.float64]
 Objective = Callable[[Floats], tuple[float, Floats]]
 Result = TypeVar("Result")

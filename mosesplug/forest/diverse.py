@@ -25,8 +25,6 @@ from mosesplug.forest.translations import append_words
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import kernel, read_only
 
-__all__ = ["choose_diverse", "find_diverse"]
-
 ORDER = 2
 """Length in words of the n-grams that are compared."""
 

@@ -27,8 +27,6 @@ from numpy.typing import NDArray
 from mosesplug.forest.inside_outside import GraphEdges, Posterior
 from mosesplug.kernels import kernel
 
-__all__ = ["add_features", "expectation", "expectation_and_gradient"]
-
 
 def expectation(posterior: Posterior, values: NDArray[Any]) -> NDArray[np.float64]:
     """Return the expectations of additive quantities.

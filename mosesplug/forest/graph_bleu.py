@@ -14,15 +14,6 @@ from mosesplug.forest.ngrams.reference_ngrams import BOUNDARY, ORDER, NgramTree
 from mosesplug.forest.search_graph import SearchGraph
 from mosesplug.kernels import kernel, lean_kernel
 
-__all__ = [
-    "CONTEXT",
-    "count_edge",
-    "edge_context",
-    "most_touched",
-    "partial_length",
-    "translation_statistics",
-]
-
 CONTEXT = ORDER - 1
 """Maximum number of final words of a translation in an n-gram that continues after it."""
 

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel, lean_kernel
 
-__all__ = ["double_length", "sift_down", "sort_ascending"]
-
 
 @kernel
 def double_length(array: NDArray[np.int64]) -> NDArray[np.int64]:

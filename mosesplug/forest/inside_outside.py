@@ -22,16 +22,6 @@ from numpy.typing import NDArray
 from mosesplug.errors import DataError
 from mosesplug.kernels import kernel
 
-__all__ = [
-    "GraphEdges",
-    "Posterior",
-    "best_outside",
-    "log_count",
-    "log_inside",
-    "log_partition",
-    "posterior",
-]
-
 
 class GraphEdges(Protocol):
     """The arrays of a graph that the passes use; see ``Hypergraph``."""

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.graphs.hypergraph_reader import TAIL
+from formats.graphs.hypergraph_columns import TAIL
 from mosesplug.forest.growing import double_length
 from mosesplug.forest.ngrams.reference_ngrams import BOUNDARY
 from mosesplug.forest.ngrams.split import SplitGraph
@@ -29,8 +29,6 @@ from mosesplug.forest.ngrams.states import TextGraph, count_most, open_sides, re
 from mosesplug.forest.viterbi import viterbi
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import inlined_kernel, kernel, read_only
-
-__all__ = ["ReferenceGraph", "intersect_references"]
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,6 @@ from mosesplug.forest.viterbi import MOST_EDGES, inside_best
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import inlined_kernel, kernel
 
-__all__ = ["Derivations", "concatenate_words", "k_best", "translations"]
-
 MOST_ALIKE = 1000
 """Maximum number of derivations examined per requested one when duplicates are skipped."""
 

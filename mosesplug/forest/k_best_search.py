@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 
 from mosesplug.kernels import inlined_kernel, kernel
 
-__all__ = ["NONE", "Entries", "Graph", "Nodes", "entries_for", "find_derivation"]
-
 NONE = -1
 """Marks a missing entry or node."""
 

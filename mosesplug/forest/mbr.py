@@ -33,26 +33,12 @@ from mosesplug.forest.ngrams.posteriors import (
 )
 from mosesplug.forest.ngrams.reference_ngrams import BOUNDARIES, ORDER
 from mosesplug.forest.ngrams.split import SplitGraph, split
-from mosesplug.forest.oracles.linear_bleu import LinearBleu
 from mosesplug.forest.pruning import prune_to_beam
 from mosesplug.forest.viterbi import viterbi
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import kernel, read_only
+from mosesplug.metrics.linear_bleu import LinearBleu
 from mosesplug.metrics.sentence_bleu import LIN_OCH, smoothed_row
-
-__all__ = [
-    "Criterion",
-    "Decision",
-    "best_linear_gain",
-    "consensus_bleu",
-    "decide_in_graph",
-    "expected_bleu",
-    "expected_gains",
-    "expected_utilities",
-    "find_best",
-    "linear_gain",
-    "softmax",
-]
 
 _ROUNDING = 1e-12
 """Gains are tied if they differ by less than this, relative to max(1, gain)."""

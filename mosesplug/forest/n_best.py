@@ -14,14 +14,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.nbest.files import NBestList
+from formats.nbest.block import NBestList
 from mosesplug.features import FeatureSpace
 from mosesplug.forest.growing import sort_ascending
 from mosesplug.forest.k_best import Derivations, k_best, translations
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import kernel
-
-__all__ = ["GraphFeatures", "list_derivations", "make_nbest_list", "sum_features"]
 
 _BEGIN, _END = b"<s>", b"</s>"
 

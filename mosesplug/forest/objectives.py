@@ -36,8 +36,6 @@ from mosesplug.hypergraph import Hypergraph
 from mosesplug.metrics.expected_bleu import expected_bleu
 from mosesplug.metrics.linear_bleu import LinearBleu
 
-__all__ = ["ScoredGraph", "risk", "softmax_margin", "xbleu"]
-
 _Result = TypeVar("_Result")
 
 _Slope = tuple[float, Hypergraph, NDArray[np.float64]]

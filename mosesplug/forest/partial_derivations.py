@@ -16,16 +16,6 @@ from mosesplug.forest.growing import sift_down
 from mosesplug.forest.viterbi import MOST_EDGES, Derivation
 from mosesplug.kernels import kernel, lean_kernel
 
-__all__ = [
-    "Partials",
-    "advance_choice",
-    "copy_row",
-    "double_room",
-    "extract_derivation",
-    "make_partials",
-    "select_best_rows",
-]
-
 
 class Partials(NamedTuple):
     """A table of partial derivations, one per row.

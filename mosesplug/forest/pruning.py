@@ -19,16 +19,6 @@ from mosesplug.forest.viterbi import inside_best, viterbi
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import kernel, read_only
 
-__all__ = [
-    "prune_to_beam",
-    "prune_to_edges",
-    "score_best_through_edges",
-    "score_in_single_precision",
-    "score_through_edges",
-    "sort_columns",
-    "take_subgraph",
-]
-
 SMALLEST = np.float32(1e-8)
 """Moses' tools treat weights up to this absolute value as 0."""
 

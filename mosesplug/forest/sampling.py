@@ -20,8 +20,6 @@ from mosesplug.forest.viterbi import MOST_EDGES
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import kernel
 
-__all__ = ["TranslationCounts", "count_translations", "sample_derivations"]
-
 
 @dataclass(frozen=True)
 class TranslationCounts:

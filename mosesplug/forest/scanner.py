@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.decimals import parse_numbers
-from formats.graphs.hypergraph_reader import TAIL, HypergraphFile
+from formats.graphs.hypergraph_columns import TAIL, HypergraphFile
 from formats.nbest.entry import FLOAT32_LIMIT
 from formats.words import Bytes, Positions, Words, view_words
 from mosesplug.kernels import lean_kernel
@@ -34,8 +34,6 @@ from mosesplug.tokens import (
     parse_integer,
     skip_blanks,
 )
-
-__all__ = ["scan_graph"]
 
 _HEADER = re.compile(
     rb"# target \|\|\| features \|\|\| source-covered\n"

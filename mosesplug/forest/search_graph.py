@@ -16,8 +16,6 @@ from mosesplug.forest.pruning import sort_columns
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import kernel, read_only
 
-__all__ = ["SearchGraph", "SentenceGraph", "score_edges", "search_graph", "sentence_graph"]
-
 
 class SearchGraph(NamedTuple):
     """The arrays of a graph and of its references that search kernels read.

@@ -12,12 +12,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.graphs.hypergraph_reader import TAIL
+from formats.graphs.hypergraph_columns import TAIL
 from mosesplug.forest.growing import double_length
 from mosesplug.kernels import kernel
 from mosesplug.metrics.protocol import Metric, PreparedReferences
-
-__all__ = ["Translations", "append_words"]
 
 
 class Translations:

@@ -12,11 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.graphs.hypergraph_reader import TAIL
+from formats.graphs.hypergraph_columns import TAIL
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import read_only
-
-__all__ = ["unite_graphs"]
 
 
 def unite_graphs(graphs: Sequence[Hypergraph]) -> Hypergraph:

@@ -15,8 +15,6 @@ from mosesplug.errors import DataError
 from mosesplug.forest.inside_outside import GraphEdges
 from mosesplug.kernels import kernel, read_only
 
-__all__ = ["MOST_EDGES", "Derivation", "derivation_edges", "inside_best", "viterbi"]
-
 MOST_EDGES = 10_000_000
 """Limit of edges: a derivation that uses nodes more than once can be exponentially large."""
 

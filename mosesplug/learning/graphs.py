@@ -22,7 +22,7 @@ from formats.graphs.hypergraph import (
     infer_groups,
     list_hypergraph_files,
 )
-from formats.graphs.hypergraph_reader import HypergraphFile
+from formats.graphs.hypergraph_columns import HypergraphFile
 from formats.graphs.parsed import ParsedGraphs
 from formats.weights.any_format import WeightFile
 from formats.weights.files import read_sparse

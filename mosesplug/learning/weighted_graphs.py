@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from formats.errors import FormatError
 from formats.graphs.any_graph import read_graphs
 from formats.graphs.hypergraph import GraphColumns, hypergraph_names, infer_groups
-from formats.graphs.hypergraph_reader import HypergraphFile
+from formats.graphs.hypergraph_columns import HypergraphFile
 from formats.weights.any_format import WeightFile, name_as_in_graphs
 from formats.weights.named import read_named_weights
 from mosesplug.errors import DataError

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from formats.errors import FormatError
 from formats.graphs.hypergraph import hypergraph_names
-from formats.nbest.files import NBestList
+from formats.nbest.block import NBestList
 from formats.text import StrPath, write_atomic
 from formats.weights.any_format import WeightFile
 from formats.weights.files import format_dense, format_sparse

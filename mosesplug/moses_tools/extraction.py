@@ -21,7 +21,7 @@ from formats.extractor.data import (
     write_features,
     write_scores,
 )
-from formats.nbest.files import NBestList
+from formats.nbest.block import NBestList
 from formats.text import StrPath
 from mosesplug.errors import DataError
 from mosesplug.kernels import lean_kernel

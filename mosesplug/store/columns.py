@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.nbest.files import NBestList
+from formats.nbest.block import NBestList
 from mosesplug.kernels import read_only
 from mosesplug.store.dedupe import Rows
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.errors import FormatError
-from formats.nbest.files import NBestList
+from formats.nbest.block import NBestList
 from mosesplug.errors import StoreError, StoreMismatch
 from mosesplug.features import spelled_groups
 from mosesplug.kernels import read_only

@@ -12,8 +12,8 @@ from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from formats.graphs.hypergraph_reader import HypergraphFile
-from formats.nbest.files import NBestList
+from formats.graphs.hypergraph_columns import HypergraphFile
+from formats.nbest.block import NBestList
 from mosesplug.errors import StoreError
 from mosesplug.store import writing
 from mosesplug.store.checksums import note_written

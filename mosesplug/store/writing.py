@@ -16,7 +16,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from formats.nbest.files import NBestList
+from formats.nbest.block import NBestList
 from mosesplug.errors import DataError, StoreError, StoreMismatch
 from mosesplug.store.checksums import (
     delete_checksums,

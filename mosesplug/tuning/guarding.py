@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from formats.nbest.files import NBestList
+from formats.nbest.block import NBestList
 from formats.text import read_lines
 from mosesplug.errors import DataError, OptimizerError
 from mosesplug.events import Note, Watcher

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from formats.nbest.files import NBestList
+from formats.nbest.block import NBestList
 from formats.text import read_lines
 from formats.weights.files import ShowWeights
 from mosesplug.decoders.batch import BatchDecoder

@@ -16,7 +16,7 @@ import numpy as np
 
 from formats.graphs.any_graph import read_graph
 from formats.graphs.hypergraph import Edge, GraphColumns, write_hypergraph
-from formats.nbest.files import NBestList
+from formats.nbest.block import NBestList
 from formats.weights.files import ShowWeights
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights, parse_lists
 from mosesplug.decoders.protocol import DecodedInput

@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from formats.nbest.block import parse_block
+from formats.nbest.block import NBestList, parse_block
 from formats.nbest.entry import Layout, Place
-from formats.nbest.files import NBestList, read_nbest, read_nbest_blocks
+from formats.nbest.files import read_nbest, read_nbest_blocks
 from mosesplug.metrics import metric
 from mosesplug.metrics.protocol import PreparedReferences
 from mosesplug.store import IngestReport, NBestStore

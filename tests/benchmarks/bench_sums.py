@@ -21,8 +21,8 @@ from mosesplug.forest.ngrams.posteriors import expected_counts, occurrence_proba
 from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgramTree
 from mosesplug.forest.ngrams.split import split, split_for
 from mosesplug.forest.objectives import ScoredGraph, risk, softmax_margin, xbleu
-from mosesplug.forest.oracles.linear_bleu import LinearBleu
 from mosesplug.learning.weighted_graphs import read_graph_weights, read_weighted_graphs
+from mosesplug.metrics.linear_bleu import LinearBleu
 
 TYPICAL = 17_500
 """Edges of a typical graph."""

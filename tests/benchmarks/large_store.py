@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.nbest.files import NBestList
+from formats.nbest.block import NBestList
 from mosesplug.metrics import metric
 from mosesplug.store import NBestStore
 from mosesplug.tuning.weights import Weights

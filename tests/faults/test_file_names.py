@@ -12,7 +12,8 @@ import pytest
 
 from formats.errors import FormatError
 from formats.moses.ini import explain_unfit_value, parse_moses_ini, with_weights
-from formats.nbest.files import NBestList, read_nbest
+from formats.nbest.block import NBestList
+from formats.nbest.files import read_nbest
 from formats.weights.files import ShowWeights, WeightGroup
 from tests.long_running.decoder_faults import System, begin, kept, make_system, run
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from formats.graphs.hypergraph import Edge, hypergraph_names, write_hypergraph
 from formats.graphs.hypergraph_reader import read_hypergraph
-from formats.nbest.files import NBestList, read_nbest
+from formats.nbest.block import NBestList
+from formats.nbest.files import read_nbest
 from formats.text import read_lines
 from mosesplug.features import FeatureSpace
 from mosesplug.forest import Hypergraph

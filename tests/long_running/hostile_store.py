@@ -21,7 +21,8 @@ import lmdb
 import numpy as np
 
 from formats.graphs.hypergraph import infer_groups
-from formats.graphs.hypergraph_reader import TAIL, read_hypergraph
+from formats.graphs.hypergraph_columns import TAIL
+from formats.graphs.hypergraph_reader import read_hypergraph
 from mosesplug.errors import DataError
 from mosesplug.forest.viterbi import viterbi
 from mosesplug.hypergraph import Hypergraph

@@ -11,7 +11,8 @@ import lmdb
 import numpy as np
 
 from formats.graphs.hypergraph import Edge, hypergraph_names, write_hypergraph
-from formats.graphs.hypergraph_reader import HypergraphFile, read_hypergraph
+from formats.graphs.hypergraph_columns import HypergraphFile
+from formats.graphs.hypergraph_reader import read_hypergraph
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.store import NBestStore
 from tests.store.toys import GROUPS, Hypothesis, ToyMetric, make_list

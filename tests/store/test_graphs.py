@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formats.graphs.hypergraph import Edge
-from formats.graphs.hypergraph_reader import HypergraphFile
+from formats.graphs.hypergraph_columns import HypergraphFile
 from mosesplug.errors import DataError, StoreError, StoreMismatch
 from mosesplug.store import NBestStore, graph_writing
 from tests.store.graphs import (

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from formats.errors import FormatError
-from formats.nbest.files import NBestList
+from formats.nbest.block import NBestList
 from mosesplug.errors import DataError, StoreError, UsageError
 from mosesplug.store import NBestStore
 from tests.store.checks import check_store

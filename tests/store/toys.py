@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.nbest.files import NBestList
+from formats.nbest.block import NBestList
 from mosesplug.metrics.protocol import (
     PreparedReferences,
     UnsmoothedMetric,

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from formats.nbest.files import NBestList
+from formats.nbest.block import NBestList
 from mosesplug.errors import StoreError
 from mosesplug.store import NBestStore, writing
 from mosesplug.store.files.environment import Environment

@@ -17,8 +17,6 @@ from formats.nbest.list_format import (
 )
 from formats.text import StrPath
 
-__all__ = ["Rewrite", "field_of", "read_bar_blocks", "read_bar_list"]
-
 _TEXT_ID = re.compile(rb"[a-zA-Z\x80-\xff]|[0-9][-_/:]")
 """A letter, or a mark behind a digit, as in ``1089-134686-0000``."""
 

@@ -12,8 +12,6 @@ from formats.nbest.entry import names_every_value
 from formats.nbest.list_format import ListFormat
 from formats.nbest.readers.named import read_named_blocks, read_named_list
 
-__all__ = ["LIST_FORMAT"]
-
 
 def _recognizes(lines: Sequence[bytes]) -> bool:
     return names_every_value(lines[0])

@@ -22,8 +22,6 @@ from formats.nbest.table_columns import explain_columns, find_columns, find_form
 from formats.nbest.tables import TableForm, parse_at_once, parse_rows
 from formats.text import StrPath
 
-__all__ = ["LIST_FORMAT"]
-
 BLOCK_ROWS = 20_000
 _SEPARATORS = {",": "comma", ";": "semicolon"}
 

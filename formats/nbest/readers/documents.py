@@ -48,8 +48,6 @@ from formats.nbest.list_format import (
 from formats.nbest.regroup import join_sentences
 from formats.text import StrPath
 
-__all__ = ["LIST_FORMAT", "parse_values"]
-
 BLOCK_ROWS = 20_000
 _ARRAY = re.compile(rb'\[\s*(?:["\[{]|$)')
 _CUT_COLUMNS = re.compile(rb'"(?:%b)"\s*:\s*\[\s*\[' % "|".join((*LIST_KEYS, *TEXT_NAMES)).encode())

@@ -51,8 +51,6 @@ from formats.nbest.regroup import join_sentences, make_block, pack_texts
 from formats.nbest.table_columns import check_columns
 from formats.text import StrPath, open_text, require_regular_file
 
-__all__ = ["LIST_FORMAT"]
-
 _RANK = re.compile(r"([1-9][0-9]{0,6})best_recog")
 _JOB = re.compile(r"output\.([0-9]+)")
 _LOGS = "logdir"

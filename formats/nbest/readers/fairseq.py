@@ -36,8 +36,6 @@ from formats.nbest.list_format import ListFormat, ListOptions, SentenceIds
 from formats.nbest.regroup import BLOCK_BYTES, join_lines, make_block, pack_texts
 from formats.text import StrPath, open_text
 
-__all__ = ["LIST_FORMAT"]
-
 _LINE = re.compile(rb"^([A-Z])-([0-9]{1,18})(?:_[0-9]+)?\t", re.MULTILINE)
 _READ = (b"H-", b"D-", b"P-")
 _FORM = "A hypothesis has the form: H-12<TAB>score<TAB>text"

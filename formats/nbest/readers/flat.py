@@ -19,8 +19,6 @@ from formats.nbest.table_columns import check_columns
 from formats.nbest.tables import SKIPPED, TableForm, parse_table, split_line
 from formats.text import StrPath
 
-__all__ = ["LIST_FORMAT", "read_groups"]
-
 
 def read_groups(
     path: StrPath, columns: Sequence[str] | None, options: ListOptions, name: str

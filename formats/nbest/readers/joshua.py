@@ -12,8 +12,6 @@ from formats.nbest.list_format import ListFormat
 from formats.nbest.readers.bars import field_of
 from formats.nbest.readers.named import read_named_blocks, read_named_list
 
-__all__ = ["LIST_FORMAT"]
-
 _OWN_NAMES = (b"tm_", b"tm-", b"lm_", b"lm-", b"OOV")
 """Beginnings of the names of Joshua's features; some versions have hyphens."""
 

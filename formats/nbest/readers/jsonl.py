@@ -22,8 +22,6 @@ from formats.nbest.list_format import TEXT_NAMES, ListFormat, ListOptions, Sente
 from formats.nbest.regroup import iter_line_blocks, join_sentences
 from formats.text import StrPath
 
-__all__ = ["LIST_FORMAT"]
-
 _FROM_PYTHON = (
     "python3 -c 'import ast, json, sys; "
     "[print(json.dumps(ast.literal_eval(line))) for line in sys.stdin]'"

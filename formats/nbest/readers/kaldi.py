@@ -47,8 +47,6 @@ from formats.nbest.regroup import join_sentences, make_block, pack_texts
 from formats.nbest.table_columns import check_columns
 from formats.text import StrPath, open_text, require_regular_file
 
-__all__ = ["LIST_FORMAT"]
-
 _TEXTS = ("words_text", "text")
 _SYMBOLS = "words"
 _KEY = re.compile(rb"(.+)-([0-9]+)", re.DOTALL)

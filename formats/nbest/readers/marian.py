@@ -23,8 +23,6 @@ from formats.nbest.list_format import ListFormat, ListOptions, SentenceIds, read
 from formats.nbest.readers.bars import field_of, read_bar_blocks
 from formats.text import StrPath
 
-__all__ = ["LIST_FORMAT"]
-
 _FEATURES = b"F0="
 _WORD_SCORES = b"WordScores="
 _OWN = re.compile(rb"F[0-9]+=|WordScores=")

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from formats.nbest.list_format import ListFormat
 from formats.nbest.readers.bars import read_bar_blocks, read_bar_list
 
-__all__ = ["LIST_FORMAT"]
-
 
 def _recognizes(lines: Sequence[bytes]) -> bool:
     return b"|||" in lines[0]

@@ -12,8 +12,6 @@ from formats.nbest.list_format import ListOptions, SentenceIds
 from formats.nbest.readers.bars import read_bar_blocks, read_bar_list
 from formats.text import StrPath
 
-__all__ = ["read_named_blocks", "read_named_list"]
-
 
 def read_named_blocks(path: StrPath, options: ListOptions, ids: SentenceIds) -> Iterator[NBestList]:
     """Read a list whose lines may have different features; see ``ListFormat``."""

@@ -17,8 +17,6 @@ from formats.nbest.readers.flat import read_groups
 from formats.nbest.tables import split_line
 from formats.text import StrPath
 
-__all__ = ["LIST_FORMAT"]
-
 
 def _recognizes(lines: Sequence[bytes]) -> bool:
     whole = lines[:-1] or lines  # the last may be cut

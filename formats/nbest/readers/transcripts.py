@@ -21,8 +21,6 @@ from formats.nbest.regroup import iter_line_blocks, join_sentences, make_block, 
 from formats.text import StrPath
 from formats.transcripts import is_comment, split_transcript_line, transcript_error
 
-__all__ = ["LIST_FORMAT"]
-
 _NUMBERED = re.compile(rb"(.+)-([0-9]+)", re.DOTALL)
 
 

@@ -16,8 +16,6 @@ from formats.nbest.list_format import ListFormat, ListOptions, SentenceIds, read
 from formats.nbest.readers.bars import field_of, read_bar_blocks
 from formats.text import StrPath
 
-__all__ = ["LIST_FORMAT"]
-
 
 def _recognizes(lines: Sequence[bytes]) -> bool:
     return any(_has_form(line) for line in lines) and all(

@@ -13,8 +13,6 @@ from formats.nbest.table_columns import explain_columns, find_columns, find_form
 from formats.nbest.tables import TableForm, parse_table, split_line
 from formats.text import StrPath
 
-__all__ = ["LIST_FORMAT"]
-
 
 def _recognizes(lines: Sequence[bytes]) -> bool:
     return has_id_column(split_line(lines[0]))

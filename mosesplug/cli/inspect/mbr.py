@@ -153,8 +153,8 @@ def _mbr(
     from formats.weights.named import find_weight_files
     from mosesplug.cli.shared.output import check_output, progress_bar, write_output
     from mosesplug.forest.mbr import Criterion
-    from mosesplug.forest.oracles.linear_bleu import LinearBleu
     from mosesplug.learning.weights import find_graph_weights
+    from mosesplug.metrics.linear_bleu import LinearBleu
     from mosesplug.results.choices.mbr import decide_translations
     from mosesplug.results.views.texts import format_translations
 

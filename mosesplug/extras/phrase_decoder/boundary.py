@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from mosesplug.extras.phrase_decoder.model import Model
 
-__all__ = ["Boundary"]
-
 
 class Boundary:
     """A table of phrase scores by language model state, filled on demand.

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from mosesplug.errors import DataError
 from mosesplug.extras.phrase_decoder.model import Model
 
-__all__ = ["Coverages", "Options", "find_phrase_pairs"]
-
 LONGEST_SENTENCE = 500
 """Estimates are stored for every span: memory grows with the square, time even faster."""
 LONGEST_WINDOW = 48

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["IntegerMap"]
-
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 """2**64 divided by the golden ratio: Fibonacci hashing (Knuth, volume 3, section 6.4)."""
 

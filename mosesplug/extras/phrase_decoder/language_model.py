@@ -21,8 +21,6 @@ from formats.errors import FormatError
 from formats.text import open_text
 from mosesplug.extras.phrase_decoder.hashing import IntegerMap
 
-__all__ = ["LanguageModel", "read_arpa"]
-
 LOG_10 = math.log(10.0)
 UNKNOWN_WORD_LOG10 = -100.0
 """log10 probability of an unknown word if the file has no ``<unk>``, as in KenLM."""

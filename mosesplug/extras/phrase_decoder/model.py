@@ -32,8 +32,6 @@ from mosesplug.extras.phrase_decoder.phrase_table import (
     source_phrases,
 )
 
-__all__ = ["Model", "Tables", "build_model", "load_model", "read_tables"]
-
 DEFAULT_TABLE_LIMIT = 20
 
 

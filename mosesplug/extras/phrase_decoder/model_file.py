@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from formats.errors import FormatError
 from formats.moses.ini import FeatureLine, MosesIni
+from formats.moses.ini_features import FALSE_WORDS
 from formats.weights.files import parse_weight_overwrite
 from mosesplug.errors import DataError, UsageError
-from mosesplug.extras.phrase_decoder.settings import FALSE_WORDS, TRUE_WORDS
-
-__all__ = ["Feature", "ModelFeatures", "find_file", "read_features", "show_weights"]
+from mosesplug.extras.phrase_decoder.settings import TRUE_WORDS
 
 _Fault = Callable[..., FormatError]
 

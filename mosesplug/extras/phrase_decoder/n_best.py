@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 
 from mosesplug.extras.phrase_decoder.search_graph import PhraseGraph
 
-__all__ = ["PhraseDerivation", "find_best_derivations"]
-
 
 @dataclass(frozen=True)
 class PhraseDerivation:

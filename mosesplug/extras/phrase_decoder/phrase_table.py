@@ -14,14 +14,6 @@ from os import PathLike, fspath
 from formats.errors import FormatError
 from formats.text import open_text
 
-__all__ = [
-    "PhrasePair",
-    "ReorderingTable",
-    "read_phrase_table",
-    "read_reordering",
-    "source_phrases",
-]
-
 LOWEST_LOG = -100.0
 """The logarithm used for a probability of 0, as in Moses."""
 SEPARATOR = b"|||"

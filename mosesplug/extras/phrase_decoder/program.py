@@ -38,8 +38,6 @@ from mosesplug.extras.phrase_decoder.settings import (
 from mosesplug.extras.phrase_decoder.translation import Translation, split_sentences, translate
 from mosesplug.tuning.parallel.ordered_map import map_in_order
 
-__all__ = ["main"]
-
 PROGRAM = "mosesplug-decoder"
 
 INTRODUCTION = f"""\

@@ -28,8 +28,6 @@ from mosesplug.extras.phrase_decoder.search_graph import (
     PhraseGraph,
 )
 
-__all__ = ["Limits", "search"]
-
 
 @dataclass(frozen=True)
 class Limits:

@@ -18,17 +18,6 @@ from formats.graphs.hypergraph import (
 from mosesplug.extras.phrase_decoder.model import Model
 from mosesplug.extras.phrase_decoder.model_file import N_REORDERING, ModelFeatures
 
-__all__ = [
-    "DISCONTINUOUS",
-    "MONOTONE",
-    "N_DIRECTION",
-    "SWAP",
-    "PhraseGraph",
-    "hypergraph_nodes",
-    "write_graph",
-    "write_weights",
-]
-
 N_DIRECTION = N_REORDERING // 2
 MONOTONE, SWAP, DISCONTINUOUS = range(N_DIRECTION)
 

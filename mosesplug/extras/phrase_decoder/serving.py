@@ -14,7 +14,7 @@ from xmlrpc.server import SimpleXMLRPCRequestHandler, SimpleXMLRPCServer
 
 from formats.errors import FormatError
 from formats.moses.ini import MosesIni
-from formats.nbest.files import NBestEntry, format_entry
+from formats.nbest.entry import NBestEntry, format_entry
 from formats.weights.files import parse_weight_overwrite
 from mosesplug.errors import DataError, MosesplugError
 from mosesplug.extras.phrase_decoder.model import build_model, read_tables
@@ -26,8 +26,6 @@ from mosesplug.extras.phrase_decoder.translation import (
     search_sentence,
     split_sentences,
 )
-
-__all__ = ["TranslationService", "make_server"]
 
 LOOPBACK = "127.0.0.1"
 TRUE = ("true", "True", "TRUE", "1", True)

@@ -19,16 +19,6 @@ from formats.moses.ini import MosesIni
 from formats.moses.ini_features import FALSE_WORDS
 from mosesplug.errors import UsageError
 
-__all__ = [
-    "FALSE_WORDS",
-    "OPTIONS",
-    "TRUE_WORDS",
-    "DecoderOption",
-    "Settings",
-    "parse_arguments",
-    "read_settings",
-]
-
 Number = TypeVar("Number", int, float)
 
 INI_ONLY = ("feature", "weight")

@@ -5,22 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from formats.nbest.files import NBestEntry, format_entry
+from formats.nbest.entry import NBestEntry, format_entry
 from mosesplug.errors import DataError
 from mosesplug.extras.phrase_decoder.model import Model
 from mosesplug.extras.phrase_decoder.n_best import PhraseDerivation, find_best_derivations
 from mosesplug.extras.phrase_decoder.search import Limits, search
 from mosesplug.extras.phrase_decoder.search_graph import PhraseGraph, write_graph
 from mosesplug.extras.phrase_decoder.settings import Settings
-
-__all__ = [
-    "Translation",
-    "list_derivations",
-    "make_entry",
-    "search_sentence",
-    "split_sentences",
-    "translate",
-]
 
 
 @dataclass(frozen=True)

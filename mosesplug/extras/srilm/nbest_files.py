@@ -33,18 +33,6 @@ from formats.decimals import parse_number
 from formats.errors import FormatError, quote
 from formats.text import StrPath, read_lines
 
-__all__ = [
-    "PAUSE",
-    "SrilmHypothesis",
-    "WordRules",
-    "read_errors",
-    "read_nbest_file",
-    "read_references",
-    "read_scores",
-    "utterance_file",
-    "utterance_id",
-]
-
 PAUSE = b"-pau-"
 """The word that stands for a pause."""
 

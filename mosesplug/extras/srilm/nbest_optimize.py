@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from mosesplug.extras.srilm.nbest_files import WordRules
     from mosesplug.extras.srilm.optimize import Utterances
 
-__all__ = ["PROGRAM", "main"]
-
 _REFUSED = {
     "1best-first": "only -1best has a counterpart",
     "srinterp-format": "its files are not read",

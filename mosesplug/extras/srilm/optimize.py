@@ -26,8 +26,6 @@ from mosesplug.optimizers.bounds import Bounds
 from mosesplug.settings.algorithm_options import make_options
 from mosesplug.tuning_set import TuningSet
 
-__all__ = ["SearchSettings", "Utterances", "optimize_weights", "read_utterances"]
-
 Floats = NDArray[np.float64]
 
 STANDARD = ("acoustic", "lm", "words")

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from mosesplug.extras.travatar.measure import Measure
     from mosesplug.extras.travatar.tune import TuneSettings
 
-__all__ = ["PROGRAM", "main"]
-
 PROGRAM = Program(
     "batch-tune",
     "Tune weights on n-best lists: id ||| words ||| score ||| name=value name=value",

@@ -31,8 +31,6 @@ from mosesplug.metrics.ngrams import compile_ngrams, count_matches
 from mosesplug.metrics.protocol import Metric
 from mosesplug.metrics.words import compile_words
 
-__all__ = ["CorpusBleu", "bleu"]
-
 _SETTINGS = ("order", "smooth", "prec", "factor", "scope", "mean", "inverse", "brev")
 
 

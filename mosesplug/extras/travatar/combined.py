@@ -20,8 +20,6 @@ from formats.errors import FormatError
 from mosesplug.errors import UsageError
 from mosesplug.extras.travatar.measure import Floats, Measure, Texts
 
-__all__ = ["CombinedMeasure", "ainterp", "interp", "parse_formula"]
-
 Formula = Callable[[Mapping[str, Floats]], Any]
 """Takes the scores of the variables, and returns those of the formula."""
 

@@ -12,8 +12,6 @@ from mosesplug.extras.travatar.measure import Measure
 from mosesplug.extras.travatar.ribes import ribes
 from mosesplug.extras.travatar.word_measures import ter, wer, zeroone
 
-__all__ = ["MEASURES", "find_measure"]
-
 MEASURES: Mapping[str, Callable[[str], Measure]] = MappingProxyType(
     {
         "ainterp": lambda settings: ainterp(settings, find_measure),

@@ -28,16 +28,6 @@ from mosesplug.features import FeatureSpace
 from mosesplug.metrics.words import count_tokens
 from mosesplug.tuning_set import SparseRows, TuningSet
 
-__all__ = [
-    "DENSE_LIMIT",
-    "format_statistics",
-    "list_path",
-    "open_list",
-    "read_list",
-    "read_tuning_set",
-    "score_list",
-]
-
 DENSE_LIMIT = 1000
 """Up to this number of features, all are dense."""
 

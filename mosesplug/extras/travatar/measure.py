@@ -20,18 +20,6 @@ from formats.errors import FormatError, quote
 from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics.protocol import Metric, PreparedReferences, UnsmoothedMetric
 
-__all__ = [
-    "Average",
-    "Floats",
-    "Measure",
-    "Texts",
-    "parse_choice",
-    "parse_integer",
-    "parse_real",
-    "parse_settings",
-    "refuse_settings",
-]
-
 Floats = NDArray[np.float64]
 
 _COLUMN_SEPARATOR = b" |COL| "

@@ -13,8 +13,6 @@ from formats.text import StrPath
 from mosesplug.errors import DataError
 from mosesplug.extras.travatar.lists import open_list
 
-__all__ = ["RescoredList", "rescore"]
-
 
 @dataclass(frozen=True)
 class RescoredList:

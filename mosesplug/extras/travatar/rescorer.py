@@ -13,8 +13,6 @@ from typing import NoReturn
 from mosesplug.cli.moses.arguments import Arguments, Program, ProgramOption, Style, run
 from mosesplug.errors import UsageError
 
-__all__ = ["PROGRAM", "main"]
-
 PROGRAM = Program(
     "rescorer",
     "Print the best hypotheses of n-best lists: id ||| words ||| score ||| name=value",

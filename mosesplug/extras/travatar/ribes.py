@@ -26,8 +26,6 @@ from mosesplug.extras.travatar.measure import (
 )
 from mosesplug.kernels import kernel
 
-__all__ = ["ribes"]
-
 Words = NDArray[np.int32]
 
 

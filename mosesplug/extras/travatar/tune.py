@@ -26,8 +26,6 @@ from mosesplug.optimizers import Problem, Solution, algorithm
 from mosesplug.settings.algorithm_options import make_options
 from mosesplug.tuning_set import TuningSet
 
-__all__ = ["ALGORITHMS", "TuneSettings", "tune"]
-
 ALGORITHMS = ("mert", "greedy-mert", "lbfgs", "online")
 """Values of ``-algorithm``."""
 

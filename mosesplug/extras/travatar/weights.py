@@ -18,8 +18,6 @@ from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers.bounds import Bounds
 
-__all__ = ["WeightRanges", "parse_ranges", "printed_weights"]
-
 Range = tuple[float, float]
 
 

@@ -17,8 +17,6 @@ from mosesplug.extras.travatar.measure import (
 from mosesplug.metrics.edit.wer import Wer
 from mosesplug.metrics.ter.sacrebleu import TerSacrebleu
 
-__all__ = ["ter", "wer", "zeroone"]
-
 
 def zeroone(settings: str) -> Measure:
     """Return the share of hypotheses that are equal to the reference.

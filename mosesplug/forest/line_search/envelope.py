@@ -24,8 +24,6 @@ from mosesplug.forest.line_search.envelope_search import NO_DERIVATION, LineGrap
 from mosesplug.forest.viterbi import MOST_EDGES
 from mosesplug.hypergraph import Hypergraph
 
-__all__ = ["Envelope", "envelope", "explain_failure"]
-
 
 @dataclass(frozen=True)
 class Envelope:

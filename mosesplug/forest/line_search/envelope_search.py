@@ -22,8 +22,6 @@ from mosesplug.forest.growing import double_length
 from mosesplug.forest.viterbi import MOST_EDGES
 from mosesplug.kernels import kernel
 
-__all__ = ["NO_DERIVATION", "TOO_LARGE", "LineGraph", "Winners", "find_winners"]
-
 NO_DERIVATION, TOO_LARGE = -1, -2
 """Error codes in place of the size of an envelope; see ``envelope.reason``."""
 

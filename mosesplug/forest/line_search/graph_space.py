@@ -33,8 +33,6 @@ from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import kernel
 from mosesplug.metrics.protocol import Metric, PreparedReferences
 
-__all__ = ["GraphSearcher", "GraphSource", "GraphSpace", "graph_source"]
-
 _MOST_TRANSLATIONS = 2_000_000
 """Maximum number of cached translations of all sentences together: half a gigabyte."""
 

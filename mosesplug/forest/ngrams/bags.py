@@ -18,8 +18,6 @@ from mosesplug.forest.ngrams.table import (
 )
 from mosesplug.kernels import kernel
 
-__all__ = ["Bags", "count_bags", "count_bags_in"]
-
 
 @dataclass(frozen=True)
 class Bags:

@@ -12,8 +12,6 @@ from mosesplug.forest.ngrams.states import TextGraph
 from mosesplug.forest.ngrams.table import NgramTable, find_child
 from mosesplug.kernels import kernel
 
-__all__ = ["LONGEST", "NOTHING", "SplitSource", "context_size", "forget_unused", "write_context"]
-
 LONGEST = ORDER - 1
 """Maximum number of words of a context."""
 

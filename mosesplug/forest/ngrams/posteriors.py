@@ -21,8 +21,6 @@ from mosesplug.forest.inside_outside import Posterior
 from mosesplug.forest.ngrams.split import SplitGraph
 from mosesplug.kernels import kernel
 
-__all__ = ["RARE", "expected_counts", "ngram_values", "occurrence_probabilities"]
-
 RARE = 1e-9
 """Below this expected count, the count approximates the probability within this bound."""
 

@@ -15,16 +15,6 @@ from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
 
-__all__ = [
-    "BOUNDARIES",
-    "BOUNDARY",
-    "ORDER",
-    "OTHER",
-    "NgramTree",
-    "ReferenceNgramTree",
-    "ngram_tree",
-]
-
 ORDER = 4
 """Length of the longest n-grams of BLEU."""
 

@@ -29,8 +29,6 @@ from mosesplug.forest.partial_derivations import (
 from mosesplug.forest.viterbi import Derivation
 from mosesplug.kernels import inlined_kernel, kernel
 
-__all__ = ["find_best_with_ngrams"]
-
 
 def find_best_with_ngrams(
     graph: TextGraph,

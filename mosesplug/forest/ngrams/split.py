@@ -49,8 +49,6 @@ from mosesplug.forest.ngrams.table import (
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import kernel, read_only
 
-__all__ = ["MOST_EDGES", "SplitGraph", "split", "split_for"]
-
 MOST_EDGES = 4_000_000
 """Maximum number of edges of a split; larger ones would take gigabytes."""
 

@@ -23,8 +23,6 @@ from mosesplug.forest.ngrams.reference_ngrams import BOUNDARY, ORDER
 from mosesplug.forest.ngrams.table import ABSENT, NgramTable, find_child, intern_ngram
 from mosesplug.kernels import inlined_kernel, kernel
 
-__all__ = ["Sizes", "SplitEdges", "States", "fill_slots", "search_nodes", "worst_edge"]
-
 
 class States(NamedTuple):
     """The states of all nodes; the states of a node are adjacent.

@@ -26,16 +26,6 @@ from mosesplug.forest.ngrams.reference_ngrams import BOUNDARIES, BOUNDARY, OTHER
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import kernel, lean_kernel
 
-__all__ = [
-    "NgramStates",
-    "TextGraph",
-    "count_most",
-    "join_words",
-    "ngram_states",
-    "open_sides",
-    "renumber_words",
-]
-
 _TAIL = -1
 
 

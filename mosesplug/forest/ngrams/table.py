@@ -14,17 +14,6 @@ from numpy.typing import NDArray
 from mosesplug.forest.ngrams.reference_ngrams import NgramTree
 from mosesplug.kernels import kernel
 
-__all__ = [
-    "ABSENT",
-    "NgramTable",
-    "empty_table",
-    "find_child",
-    "intern_ngram",
-    "larger_table",
-    "make_table",
-    "measure_orders",
-]
-
 ABSENT = -1
 """Number of an n-gram that is not in the table, or that has a word without a number."""
 

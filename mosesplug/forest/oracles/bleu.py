@@ -20,16 +20,6 @@ from mosesplug.forest.viterbi import Derivation
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import kernel
 
-__all__ = [
-    "BEAM",
-    "BLEU_PLUS_ONE",
-    "Oracle",
-    "OracleGraph",
-    "judge_derivation",
-    "oracle",
-    "oracle_graph",
-]
-
 BLEU_PLUS_ONE = (0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0)
 """The background that turns BLEU into the BLEU+1 of Lin & Och (2004)."""
 

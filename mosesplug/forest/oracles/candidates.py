@@ -21,8 +21,6 @@ from mosesplug.forest.oracles.bleu import BLEU_PLUS_ONE, OracleGraph
 from mosesplug.forest.oracles.search import Judge, rank_rows, search_partials
 from mosesplug.forest.partial_derivations import extract_derivation
 
-__all__ = ["BleuGraph", "find_candidates", "list_by_value"]
-
 
 class BleuGraph(Protocol):
     """A graph with its references; see ``oracles.bleu.OracleGraph``."""

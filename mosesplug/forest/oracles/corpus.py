@@ -21,17 +21,10 @@ from mosesplug.forest.oracles.bleu import (
     oracle,
 )
 from mosesplug.forest.oracles.hope_fear import name_sentence
-from mosesplug.forest.oracles.linear_bleu import linear_bleu, linear_oracle
+from mosesplug.forest.oracles.linear_bleu import linear_oracle
 from mosesplug.forest.viterbi import viterbi
 from mosesplug.metrics.bleu import bleu_score_row
-
-__all__ = [
-    "CorpusOracle",
-    "greedy_oracles",
-    "linear_oracles",
-    "model_oracles",
-    "sentence_oracles",
-]
+from mosesplug.metrics.linear_bleu import linear_bleu
 
 PASSES = 20
 """Maximum number of passes; a search that has not converged by then cycles among ties."""

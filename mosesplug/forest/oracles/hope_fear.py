@@ -42,16 +42,6 @@ from mosesplug.metrics.sentence_bleu import single_bleu
 if TYPE_CHECKING:
     from mosesplug.forest.oracles.wide_hope_fear import WideGraphSearch
 
-__all__ = [
-    "GraphSearch",
-    "HopeFear",
-    "describe_derivation",
-    "find",
-    "hope_and_fear",
-    "name_sentence",
-    "weigh",
-]
-
 MODEL_SHARE = np.float32(5.0)
 """With a safe hope, maximum ratio of the model score to the BLEU of the hope."""
 

@@ -14,9 +14,7 @@ from mosesplug.forest.ngrams.search import find_best_with_ngrams
 from mosesplug.forest.ngrams.states import TextGraph
 from mosesplug.forest.oracles.bleu import Oracle, OracleGraph, judge_derivation
 from mosesplug.kernels import kernel
-from mosesplug.metrics.linear_bleu import LinearBleu, linear_bleu
-
-__all__ = ["LinearBleu", "linear_bleu", "linear_oracle"]
+from mosesplug.metrics.linear_bleu import LinearBleu
 
 
 def linear_oracle(graph: OracleGraph, gains: LinearBleu, *, beam: int | None = None) -> Oracle:

@@ -36,8 +36,6 @@ from mosesplug.forest.partial_derivations import (
 from mosesplug.kernels import inlined_kernel, kernel, lean_kernel
 from mosesplug.metrics.bleu import bleu_score_row
 
-__all__ = ["Judge", "Matches", "rank_rows", "search_partials"]
-
 
 class Judge(NamedTuple):
     """The data that BLEU needs to score derivations.

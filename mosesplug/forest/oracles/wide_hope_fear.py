@@ -29,8 +29,6 @@ from mosesplug.forest.oracles.hope_fear import (
 from mosesplug.forest.pruning import score_in_single_precision
 from mosesplug.forest.search_graph import SearchGraph
 
-__all__ = ["WideGraphSearch"]
-
 
 @dataclass(frozen=True, eq=False)
 class WideGraphSearch(GraphSearch):

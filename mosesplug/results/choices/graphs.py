@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from formats.nbest.files import NBestList
+from formats.nbest.block import NBestList
 from mosesplug.errors import DataError
 from mosesplug.forest.diverse import ORDER, choose_diverse, find_diverse
 from mosesplug.forest.inside_outside import log_count

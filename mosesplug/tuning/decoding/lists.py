@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.nbest.files import NBestList, read_nbest_blocks
+from formats.nbest.block import NBestList
+from formats.nbest.files import read_nbest_blocks
 from formats.text import atomic_write, open_text, read_lines
 from formats.weights.files import ShowWeights
 from mosesplug.decoders.following import ListFollower, follow_list

@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Protocol
 
-from formats.nbest.files import NBestList
+from formats.nbest.block import NBestList
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.errors import DataError, DecoderError, StoreMismatch
 from mosesplug.features import FeatureSpace, spelled_groups

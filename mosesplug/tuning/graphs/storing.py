@@ -15,7 +15,7 @@ import numpy as np
 from formats.errors import FormatError
 from formats.graphs.any_graph import Scan, read_graph
 from formats.graphs.hypergraph import GraphColumns, list_hypergraph_files
-from formats.graphs.hypergraph_reader import HypergraphFile
+from formats.graphs.hypergraph_columns import HypergraphFile
 from formats.nbest.files import format_list
 from formats.text import atomic_write
 from mosesplug.cores import usable_cores

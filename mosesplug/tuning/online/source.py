@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.errors import FormatError
-from formats.nbest.files import NBestList
+from formats.nbest.block import NBestList
 from formats.weights.files import ShowWeights
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.errors import DecoderError

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.nbest.files import NBestList
+from formats.nbest.block import NBestList
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.decoders.protocol import DecoderRecipe
 from mosesplug.events import Note, Watcher

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from formats.graphs.hypergraph import Edge, write_hypergraph, write_hypergraph_weights
-from formats.nbest.files import NBestEntry, iter_nbest
+from formats.nbest.entry import NBestEntry
+from formats.nbest.files import iter_nbest
 from formats.text import read_lines
 from mosesplug.cli.main import main
 

@@ -16,7 +16,8 @@ import pytest
 from numpy.typing import NDArray
 
 from formats.moses.ini import read_moses_ini
-from formats.nbest.files import NBestEntry, iter_nbest
+from formats.nbest.entry import NBestEntry
+from formats.nbest.files import iter_nbest
 from formats.weights.files import read_dense
 from mosesplug.extras.phrase_decoder.model import Model, Tables, build_model, read_tables
 from mosesplug.extras.phrase_decoder.model_file import read_features, show_weights

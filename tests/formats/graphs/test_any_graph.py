@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from formats.errors import FormatError
 from formats.graphs.any_graph import PLUGINS, GraphKind, detect_graph_kind, read_graphs
 from formats.graphs.hypergraph import Edge, write_hypergraph
-from formats.graphs.hypergraph_reader import HypergraphFile, read_hypergraph
+from formats.graphs.hypergraph_columns import HypergraphFile
+from formats.graphs.hypergraph_reader import read_hypergraph
 from formats.plugins import list_plugins
 from mosesplug.forest.viterbi import viterbi
 from mosesplug.hypergraph import Hypergraph

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from formats.errors import FormatError
 from formats.graphs.hypergraph import Edge, write_hypergraph
-from formats.graphs.hypergraph_reader import TAIL, read_hypergraph
+from formats.graphs.hypergraph_columns import TAIL
+from formats.graphs.hypergraph_reader import read_hypergraph
 
 FIRST = "# target ||| features ||| source-covered\n"
 GRAPH = (

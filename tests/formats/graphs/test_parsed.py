@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from formats.graphs.hypergraph_reader import HypergraphFile, read_hypergraph
+from formats.graphs.hypergraph_columns import HypergraphFile
+from formats.graphs.hypergraph_reader import read_hypergraph
 from formats.graphs.parsed import ParsedGraphs
 
 FIRST = "# target ||| features ||| source-covered\n"

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formats.errors import FormatError
+from formats.nbest.block import NBestList, concatenate
 from formats.nbest.feeding import NBestFeed
-from formats.nbest.files import NBestList, concatenate, read_nbest
+from formats.nbest.files import read_nbest
 
 
 def feed(pieces: list[bytes], block_bytes: int = 60) -> list[NBestList]:

@@ -15,19 +15,10 @@ from hypothesis import strategies as st
 
 from formats.errors import FormatError
 from formats.nbest import block as nbest_block
-from formats.nbest.block import concatenate, parse_block_fast
-from formats.nbest.entry import Layout, Place
+from formats.nbest.block import NBestList, concatenate, parse_block_fast
+from formats.nbest.entry import Layout, NBestEntry, Place, format_entry
 from formats.nbest.fields import MANY_COLUMNS
-from formats.nbest.files import (
-    NBestEntry,
-    NBestList,
-    format_entry,
-    format_list,
-    iter_nbest,
-    read_nbest,
-    read_nbest_blocks,
-    write_nbest,
-)
+from formats.nbest.files import format_list, iter_nbest, read_nbest, read_nbest_blocks, write_nbest
 from formats.text import read_bytes, write_atomic
 
 DATA = Path(__file__).parents[2] / "data"

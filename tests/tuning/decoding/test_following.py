@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from formats.nbest.files import NBestList, read_nbest
+from formats.nbest.block import NBestList
+from formats.nbest.files import read_nbest
 from mosesplug.decoders import following
 from mosesplug.decoders.following import ListFollower, follow_list
 from mosesplug.store import NBestStore

@@ -11,7 +11,7 @@ import numpy as np
 
 from formats.graphs.hypergraph import hypergraph_names, write_hypergraph
 from formats.graphs.hypergraph_reader import read_hypergraph
-from formats.nbest.files import NBestList
+from formats.nbest.block import NBestList
 from formats.references import read_references
 from formats.text import read_lines
 from formats.weights.files import WeightGroup

@@ -9,7 +9,7 @@ import pytest
 
 from formats.errors import FormatError
 from formats.graphs.any_graph import Scan, read_graph
-from formats.graphs.hypergraph_reader import HypergraphFile
+from formats.graphs.hypergraph_columns import HypergraphFile
 from mosesplug.tuning.graphs import reading
 from mosesplug.tuning.graphs.reading import choose_scan, start_reading
 
