@@ -442,9 +442,12 @@ def learn_by_kbmira(directory: Path, algorithms: Sequence[str]) -> None:
     from mosesplug.moses_tools.c_rand import SentenceOrders
     from mosesplug.moses_tools.extractor_files import load_extractor_files
     from mosesplug.moses_tools.mira_inputs import add_start, read_graphs
-    from mosesplug.optimizers.batch.mira.epochs import run_epochs
-    from mosesplug.optimizers.batch.mira.graphs import SearchMiraLearner
-    from mosesplug.optimizers.batch.mira.kbmira import KbmiraOptions, ListMiraLearner
+    from mosesplug.optimizers.batch.mira.kbmira import (
+        KbmiraOptions,
+        list_learner,
+        run_epochs,
+        search_learner,
+    )
     from mosesplug.optimizers.problem import Problem
 
     options = KbmiraOptions(epochs=1)
@@ -455,16 +458,13 @@ def learn_by_kbmira(directory: Path, algorithms: Sequence[str]) -> None:
         *_write_extractor_files(directory), distinct_by="nothing", threads=1
     )
     tuning_set, initial = add_start(files, start)
-    on_lists = ListMiraLearner(Problem(tuning_set, metric("BLEU")), initial, options)
+    on_lists = list_learner(Problem(tuning_set, metric("BLEU")), initial, options)
     place, references = _write_graphs(directory)
     graphs = read_graphs(str(place), [str(references)], start, 50, lambda number: None)
     initial = np.array([*start.dense, *np.zeros(len(graphs.sparse))])
-    on_graphs = SearchMiraLearner(graphs.search, len(start.dense), initial, options)
-    for learner, count in (
-        (on_lists, on_lists.n_sentences),
-        (on_graphs, graphs.search.n_sentences),
-    ):
-        orders = SentenceOrders(1, count, shuffled=True)
+    on_graphs = search_learner(graphs.search, len(start.dense), initial, options)
+    for learner in (on_lists, on_graphs):
+        orders = SentenceOrders(1, learner.n_sentences, shuffled=True)
         for _ in run_epochs(learner, orders.next, 1):
             orders.shuffle_for_evaluation()
 

@@ -220,7 +220,7 @@ SHORT_POLISH = 4
 
 _MODULES = {
     "mert": "batch.mert.mert",
-    "kbmira": "batch.mira.optimizer",
+    "kbmira": "batch.mira.kbmira",
     "pro": "batch.ranking.pro",
     "pro+mert": "batch.ranking.pro",
     "rank-all": "batch.ranking.rank_all",

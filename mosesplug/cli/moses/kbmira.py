@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from mosesplug.cli.moses.arguments import (
     Arguments,
@@ -30,8 +30,13 @@ if TYPE_CHECKING:
     from mosesplug.metrics import Metric
     from mosesplug.moses_tools.c_rand import SentenceOrders
     from mosesplug.moses_tools.extractor_files import ExtractorSet, Iteration
-    from mosesplug.optimizers.batch.mira.epochs import BatchMiraLearner, MiraEpoch
-    from mosesplug.optimizers.batch.mira.kbmira import KbmiraOptions
+    from mosesplug.optimizers.batch.mira.kbmira import (
+        KbmiraOptions,
+        MiraEpoch,
+        MiraLearner,
+        ShardLosses,
+    )
+    from mosesplug.optimizers.batch.mira.kernels import MiraDecisions
 
 __all__ = ["PROGRAM", "main"]
 
@@ -121,15 +126,20 @@ def _kbmira(arguments: Arguments) -> None:
 
     task = (_graphs if arguments["type"] == "hypergraph" else _lists)(arguments, start, seed)
 
-    from mosesplug.optimizers.batch.mira.epochs import run_epochs
+    from mosesplug.optimizers.batch.mira.kbmira import run_epochs
 
     learner, orders = task.learner, task.orders
     if not arguments["streaming-out"]:
         orders.shuffle_for_evaluation()
         _log(f"Initial BLEU = {learner.score(learner.average()):g}\n")
-    visit = learner.visit
+    visit: Callable[..., MiraDecisions | ShardLosses] = learner.visit
     if arguments["verbose"] or arguments["streaming-out"]:
-        visit = task.shown(
+        from mosesplug.cli.moses.kbmira_display import Display
+
+        visit = Display(
+            learner,
+            task.n_dense,
+            named=task.named,
             updates=sys.stderr if arguments["verbose"] else None,
             weights=sys.stdout if arguments["streaming-out"] else None,
         ).visit
@@ -150,35 +160,34 @@ def _kbmira(arguments: Arguments) -> None:
 
 @dataclass(frozen=True)
 class _Task:
-    """A learner on n-best lists or search graphs, with the functions for its output.
+    """A learner on n-best lists or search graphs, with the facts for its output.
 
     Attributes:
         learner: the MIRA learner.
         orders: yields the order of the sentences in each epoch.
         n_dense: number of dense features.
         sparse: names of the sparse features.
-        shown: creates a display of the learner's updates.
+        named: whether dense weights were given by name.
     """
 
-    learner: BatchMiraLearner
+    learner: MiraLearner
     orders: SentenceOrders
     n_dense: int
     sparse: Sequence[str]
-    shown: Callable[..., Any]
+    named: bool
 
 
 def _lists(arguments: Arguments, start: WeightFile, seed: int) -> _Task:
     """Return a learner on the hypotheses in extractor files."""
     files = _read_files(arguments)
 
-    from mosesplug.cli.moses.kbmira_display import Display, read_vectors_from_lists
     from mosesplug.moses_tools.c_rand import SentenceOrders
     from mosesplug.moses_tools.mira_inputs import add_start
-    from mosesplug.optimizers.batch.mira.kbmira import ListMiraLearner
+    from mosesplug.optimizers.batch.mira.kbmira import list_learner
     from mosesplug.optimizers.problem import Problem
 
     tuning_set, initial = add_start(files, start)
-    learner = ListMiraLearner(
+    learner = list_learner(
         Problem(tuning_set, _metric(arguments, files)), initial, _options(arguments)
     )
     orders = SentenceOrders(
@@ -186,15 +195,7 @@ def _lists(arguments: Arguments, start: WeightFile, seed: int) -> _Task:
     )
     _log("." * (learner.n_sentences // 100))
     space = tuning_set.space
-    shown = partial(
-        Display,
-        learner.state,
-        learner.visit,
-        read_vectors_from_lists(learner, tuning_set),
-        space.n_dense,
-        named=bool(start.show.names),
-    )
-    return _Task(learner, orders, space.n_dense, space.sparse, shown)
+    return _Task(learner, orders, space.n_dense, space.sparse, bool(start.show.names))
 
 
 def _graphs(arguments: Arguments, start: WeightFile, seed: int) -> _Task:
@@ -215,25 +216,16 @@ def _graphs(arguments: Arguments, start: WeightFile, seed: int) -> _Task:
 
     import numpy as np
 
-    from mosesplug.cli.moses.kbmira_display import Display, read_vectors_from_visits
     from mosesplug.moses_tools.c_rand import SentenceOrders
-    from mosesplug.optimizers.batch.mira.graphs import SearchMiraLearner
+    from mosesplug.optimizers.batch.mira.kbmira import search_learner
 
     n_dense = len(start.dense)
     initial = np.array([*start.dense, *(start.all_sparse.get(name, 0.0) for name in graphs.sparse)])
-    learner = SearchMiraLearner(graphs.search, n_dense, initial, _options(arguments))
+    learner = search_learner(graphs.search, n_dense, initial, _options(arguments))
     orders = SentenceOrders(
-        seed, graphs.search.n_sentences, shuffled=not arguments["no-shuffle"], once=True
+        seed, learner.n_sentences, shuffled=not arguments["no-shuffle"], once=True
     )
-    shown = partial(
-        Display,
-        learner.state,
-        learner.visit,
-        read_vectors_from_visits(n_dense),
-        n_dense,
-        named=True,
-    )
-    return _Task(learner, orders, n_dense, graphs.sparse, shown)
+    return _Task(learner, orders, n_dense, graphs.sparse, named=True)
 
 
 def _log_graph(number: int) -> None:

@@ -24,8 +24,7 @@ from mosesplug.events import CommandStarted, Event, Note, PhaseStarted
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem, algorithm
-from mosesplug.optimizers.batch.mira.kbmira import KbmiraOptions
-from mosesplug.optimizers.batch.mira.optimizer import kbmira
+from mosesplug.optimizers.batch.mira.kbmira import KbmiraOptions, kbmira
 from mosesplug.settings.decoding import GraphSettings
 from mosesplug.store import NBestStore, graph_writing
 from mosesplug.tuning import tune

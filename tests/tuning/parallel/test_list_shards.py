@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.optimizers import Problem, Solution, algorithm, algorithms
-from mosesplug.optimizers.batch.mira.kbmira import ListMiraLearner
+from mosesplug.optimizers.batch.mira.hypotheses import ListHypotheses
+from mosesplug.optimizers.batch.mira.kbmira import list_learner
 from mosesplug.optimizers.bounds import Bounds
 from mosesplug.optimizers.line_search.lists import line_space
 from mosesplug.optimizers.line_search.shards import search_space
@@ -147,9 +148,7 @@ def test_kbmira_mixes_the_parameters_of_shards(shape: str) -> None:
     lists, n_sentences = problem.tuning_set, problem.tuning_set.n_sentences
     parts = [lists.view_sentences(0, n_sentences // 2)]
     parts.append(lists.view_sentences(n_sentences // 2, n_sentences))
-    learners = [
-        ListMiraLearner(replace(problem, tuning_set=part), START, options) for part in parts
-    ]
+    learners = [list_learner(replace(problem, tuning_set=part), START, options) for part in parts]
     sums, count = 2.0 * START.astype(np.float32), 2
     scores, averages = [], []
     for _ in range(options.epochs):
@@ -164,7 +163,8 @@ def test_kbmira_mixes_the_parameters_of_shards(shape: str) -> None:
             learner.average()
             learner.state.weights[:] = mean
         averages.append(sums / count)
-        totals = sum(learner.statistics(averages[-1].astype(np.float32)) for learner in learners)
+        weights = averages[-1].astype(np.float32)
+        totals = sum(ListHypotheses(part, problem.metric).statistics(weights) for part in parts)
         scores.append(float(problem.metric.score(totals)))
     found = solve(problem, "kbmira", Sharding(2), epochs=3, shuffle=False)
     assert [step["score"] for step in found.history] == pytest.approx(scores)

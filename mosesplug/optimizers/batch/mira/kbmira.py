@@ -12,42 +12,55 @@ multiplied by its statistic ``reference_length`` if it has one, otherwise by the
 sentence's hypotheses and of those in the background: a metric may have no length, and a factor that
 is the same for all hypotheses of a sentence favors none. For scores from outside, that factor is
 the number of sentences, so that a mean of scores gives the scores themselves as gain.
+
+An update depends on all earlier ones, so an epoch cannot be computed in parallel with the same
+result. With shards (iterative parameter mixing, McDonald et al. 2010, Fig. 3), each shard visits
+its own sentences, from the same weights and with a background of its own, and after each epoch all
+shards continue with the mean of their weights. One shard learns as without shards, to the last bit.
 """
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from itertools import repeat
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Weights
 from mosesplug.errors import OptimizerError
-from mosesplug.metrics.protocol import Metric, needs_texts
-from mosesplug.metrics.sentence_bleu import single_bleu
-from mosesplug.optimizers.batch.mira.choice import first_best
-from mosesplug.optimizers.batch.mira.step import (
+from mosesplug.metrics.protocol import Metric
+from mosesplug.optimizers.batch.mira.hypotheses import (
+    GraphHypotheses,
+    ListHypotheses,
+    MiraHypotheses,
+    Order,
+    SingleWeights,
+    score_totals,
+)
+from mosesplug.optimizers.batch.mira.kernels import (
     MiraDecisions,
     MiraSettings,
     MiraState,
     average_weights,
-    visit_sentences,
 )
+from mosesplug.optimizers.batch.mira.search import N_STATISTICS, HopeFearSearch
 from mosesplug.optimizers.bounds import Bounds
-from mosesplug.optimizers.lists.single_precision import MiraLists, mira_lists
+from mosesplug.optimizers.lists.shards import ListShard, ListShards
 from mosesplug.optimizers.options import option
-from mosesplug.optimizers.problem import Problem, activate_sparse, check_weights
-
-__all__ = [
-    "KbmiraOptions",
-    "ListMiraLearner",
-    "MiraProgress",
-    "make_settings",
-    "score_single",
-    "single_weights",
-    "start_state",
-]
+from mosesplug.optimizers.problem import (
+    Problem,
+    Progress,
+    Solution,
+    activate_sparse,
+    check_weights,
+    no_progress,
+    score_solution,
+)
+from mosesplug.optimizers.registry import Algorithm
 
 LARGEST = 1e15
 """Largest starting weight: beyond it, squares of model scores overflow in single precision."""
@@ -100,124 +113,148 @@ class KbmiraOptions:
     )
 
 
-@dataclass(frozen=True)
-class MiraProgress:
-    """The state of a learner between epochs.
+class MiraLearner:
+    """Weights that learn from hypotheses, in lists or in search graphs.
 
     Attributes:
-        state: weights, totals and background.
-        background_length: hypothesis length of the background, for metrics without a reference
-            length.
-    """
-
-    state: MiraState
-    background_length: float = 1.0
-
-
-class ListMiraLearner:
-    """Weights that learn from one tuning set.
-
-    Attributes:
-        lists: the distinct hypotheses.
-        rows: int64 ``[n_hyps]``; the row of the tuning set that each hypothesis comes from.
+        hypotheses: finds hope, fear and 1-best.
         settings: the settings of the algorithm.
         state: weights, totals and background; changes with each visit.
-        n_shards: 1.
+        n_shards: number of shards that learn at once.
     """
 
-    lists: MiraLists
-    rows: NDArray[np.int64]
-    settings: MiraSettings
-    state: MiraState
-    n_shards: int = 1
+    n_shards = 1
 
     def __init__(
-        self, problem: Problem, initial: NDArray[np.float64], options: KbmiraOptions
+        self, hypotheses: MiraHypotheses, settings: MiraSettings, state: MiraState
     ) -> None:
-        """Start from the initial weights, float64 ``[n_features]``.
-
-        Raises:
-            OptimizerError: the problem cannot be tuned (see ``check_weights``), or weights are too
-                large for single precision.
-        """
-        problem = activate_sparse(problem)
-        weights = single_weights(problem, check_weights(problem, initial))
-        self._metric = problem.metric
-        self.lists, self.rows = mira_lists(problem.tuning_set)
-        self.settings = make_settings(options, problem.active_mask, problem.bounds)
-        self.state = start_state(weights, self._metric.n_statistics)
-        lengths = problem.tuning_set.lengths[self.rows]
-        if not needs_texts(self._metric):  # a mean of scores from outside: each counts alike
-            lengths = np.ones_like(lengths)
-        self._gains = _Gains(self._metric, self.lists, lengths)
-
-    def resume(self, progress: MiraProgress) -> ListMiraLearner:
-        """Return a learner on the same lists that continues from a copy of ``progress``."""
-        learner = copy.copy(self)
-        learner.state = copy.deepcopy(progress.state)
-        learner._gains = copy.copy(self._gains)
-        learner._gains.background_length = progress.background_length
-        return learner
+        self.hypotheses, self.settings, self.state = hypotheses, settings, state
 
     @property
-    def progress(self) -> MiraProgress:
-        """The state after the last visit; ``resume`` continues from it."""
-        return MiraProgress(self.state, self._gains.background_length)
+    def n_sentences(self) -> int:
+        """Number of sentences that have a hypothesis."""
+        return self.hypotheses.n_sentences
 
     @property
     def updates(self) -> int:
         """Number of updates since the start."""
         return int(self.state.updates[0])
 
-    @property
-    def n_sentences(self) -> int:
-        """Number of sentences that have a hypothesis."""
-        return len(self.lists.offsets) - 1
+    def visit(self, order: Order) -> MiraDecisions:
+        """Learn from the given sentences, one after the other."""
+        return self.hypotheses.visit(order, self.settings, self.state)
 
-    def visit(self, order: NDArray[np.int64]) -> MiraDecisions:
-        """Learn from the given sentences, int64 ``[n]``, one after the other."""
-        decisions = _decisions(len(order))
-        if self._metric.has_bleu_statistics:
-            visit_sentences(self.lists, self.settings, self.state, order, decisions)
-            return decisions
-        for visit, sentence in enumerate(order.tolist()):
-            gains = self._gains.of(sentence, self.state.background)
-            one = slice(visit, visit + 1)
-            visit_sentences(
-                self.lists,
-                self.settings,
-                self.state,
-                order[one],
-                MiraDecisions._make(column[one] for column in decisions),
-                gains,
-            )
-            if decisions.occasion[visit]:
-                self._gains.join(sentence, float(self.settings.decay))
-        return decisions
-
-    def average(self) -> NDArray[np.float32]:
-        """Return the averaged weights, float32 ``[n_features]``, in Moses' scale.
-
-        This is the sum of the initial weights and those after each of ``n`` updates, divided by
-        ``n``: ``(n + 1) / n`` times their average, which ranks alike.
-        """
+    def average(self) -> SingleWeights:
+        """Return the averaged weights in Moses' scale; see ``average_weights``."""
         return average_weights(self.state)
 
-    def score(self, weights: NDArray[np.float32]) -> float:
-        """Return the metric of the 1-best at ``weights``, float32 ``[n_features]``."""
-        return score_single(self._metric, self.statistics(weights))
+    def score(self, weights: SingleWeights) -> float:
+        """Return the metric of the 1-best at ``weights``."""
+        return self.hypotheses.score(weights)
 
-    def statistics(self, weights: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Return summed statistics of the 1-best at ``weights``, float64 ``[n_stats]``."""
-        best = first_best(self.lists, weights)
-        totals = self.lists.rows[self.lists.row_of[best]].sum(axis=0, dtype=np.float64)
-        return np.asarray(totals)
+
+class ShardLosses(NamedTuple):
+    """The losses of visited sentences, those of each shard in its order."""
+
+    loss: NDArray[np.float32]
+
+
+class ShardedMiraLearner:
+    """The mean of learners of shards; has the methods of ``MiraLearner``.
+
+    The averaged weights are the mean of the initial weights and those after each update, of all
+    shards.
+    """
+
+    def __init__(
+        self, shards: ListShards, metric: Metric, settings: MiraSettings, state: MiraState
+    ) -> None:
+        self.settings, self._metric = settings, metric
+        self._prepared = shards.prepare(_prepare_shard, {"metric": metric})
+        before = np.append(0, np.cumsum(np.diff(shards.offsets) > 0))
+        self._firsts = before[shards.bounds]
+        self.n_sentences, self.n_shards = int(before[-1]), len(shards.bounds) - 1
+        self._states = [state] * self.n_shards
+
+    @property
+    def updates(self) -> int:
+        """Number of updates of all shards since the start."""
+        return sum(int(state.updates[0]) for state in self._states)
+
+    def visit(self, order: Order) -> ShardLosses:
+        """Let each shard learn from its sentences in the given order, then mix the weights."""
+        ends = zip(self._firsts[:-1].tolist(), self._firsts[1:].tolist(), strict=True)
+        orders = [order[(order >= first) & (order < last)] - first for first, last in ends]
+        visits = self._prepared.map(_visit_shard, orders, repeat(self.settings), self._states)
+        self._states = [state for state, _ in visits]
+        if self.n_shards > 1:
+            weights = [state.weights for state in self._states]
+            mean = np.mean(weights, axis=0, dtype=np.float64).astype(np.float32)
+            mean = np.clip(mean, self.settings.low, self.settings.high)  # rounding
+            mean = np.where(self.settings.active, mean, weights[0])
+            self._states = [state._replace(weights=mean) for state in self._states]
+        return ShardLosses(np.concatenate([loss for _, loss in visits]))
+
+    def average(self) -> SingleWeights:
+        """Return the averaged weights in Moses' scale; see ``average_weights``."""
+        if self.updates == 0:
+            return self._states[0].weights.copy()
+        totals = self._states[0].totals
+        for state in self._states[1:]:
+            totals = totals + state.totals
+        return np.asarray(totals / np.float32(self.updates))
+
+    def score(self, weights: SingleWeights) -> float:
+        """Return the metric of the 1-best at ``weights``."""
+        totals, *others = self._prepared.map(ListHypotheses.statistics, repeat(weights))
+        for shard_totals in others:
+            totals = totals + shard_totals
+        return score_totals(self._metric, totals)
+
+
+def _prepare_shard(shard: ListShard, metric: Metric) -> ListHypotheses:
+    return ListHypotheses(shard.lists, metric)
+
+
+def _visit_shard(
+    hypotheses: ListHypotheses, order: Order, settings: MiraSettings, state: MiraState
+) -> tuple[MiraState, NDArray[np.float32]]:
+    """Return the state after an epoch, and the losses."""
+    state = copy.deepcopy(state)
+    loss = hypotheses.visit(order, settings, state).loss
+    average_weights(state)  # every total catches up, before the weights are mixed
+    return state, loss
+
+
+def list_learner(problem: Problem, initial: Weights, options: KbmiraOptions) -> MiraLearner:
+    """Return a learner from the problem's lists; ``epochs`` and ``shuffle`` are not used.
+
+    Raises:
+        OptimizerError: the problem cannot be tuned (see ``check_weights``), or weights are too
+            large for single precision.
+    """
+    problem = activate_sparse(problem)
+    weights = _single_weights(problem, check_weights(problem, initial))
+    return MiraLearner(
+        ListHypotheses(problem.tuning_set, problem.metric),
+        make_settings(options, problem.active_mask, problem.bounds),
+        start_state(weights, problem.metric.n_statistics),
+    )
+
+
+def search_learner(
+    search: HopeFearSearch, n_dense: int, initial: Weights, options: KbmiraOptions
+) -> MiraLearner:
+    """Return a learner of all weights from search graphs; see ``list_learner``."""
+    settings = make_settings(options, np.ones(len(initial), dtype=np.bool_), None)
+    state = start_state(initial.astype(np.float32), N_STATISTICS)
+    return MiraLearner(GraphHypotheses(search, n_dense), settings, state)
 
 
 def make_settings(
     options: KbmiraOptions, active: NDArray[np.bool_], bounds: Bounds | None
 ) -> MiraSettings:
-    """Return settings of updates to ``active`` weights, bool ``[n_features]``."""
+    """Return settings of updates to ``active`` weights."""
     low, high = (bounds or Bounds.none(len(active))).box
     return MiraSettings(
         np.float32(options.step_cap),
@@ -230,61 +267,19 @@ def make_settings(
     )
 
 
-def start_state(weights: NDArray[np.float32], n_statistics: int) -> MiraState:
-    """Return the state before the first update, with float32 ``[n_features]`` weights."""
+def start_state(weights: SingleWeights, n_statistics: int) -> MiraState:
+    """Return the state before the first update."""
     return MiraState(
         weights,
         weights.copy(),
         np.zeros(len(weights), dtype=np.int64),
         np.zeros(1, dtype=np.int64),
         np.ones(n_statistics, dtype=np.float32),
+        np.ones(1),
     )
 
 
-def score_single(metric: Metric, totals: NDArray[np.float64]) -> float:
-    """Return the metric of summed statistics, ``[n_stats]``.
-
-    BLEU is computed in single precision, as in Moses.
-    """
-    if metric.has_bleu_statistics:
-        return float(single_bleu(totals.astype(np.float32)))
-    return float(metric.score(totals))
-
-
-class _Gains:
-    """Gains of hypotheses by a metric without a kernel; see the module."""
-
-    def __init__(self, metric: Metric, lists: MiraLists, lengths: NDArray[np.int32]) -> None:
-        self._metric = metric
-        self._lists = lists
-        names = metric.statistics_names
-        self._length_column = (
-            names.index("reference_length") if "reference_length" in names else None
-        )
-        means = np.add.reduceat(lengths, lists.offsets[:-1]) / np.diff(lists.offsets)
-        self._lengths = np.maximum(1.0, means)
-        self.background_length = 1.0
-
-    def of(self, sentence: int, background: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the gain of each statistics row of the sentence, float32."""
-        start, end = self._lists.row_offsets[sentence : sentence + 2]
-        totals = self._lists.rows[start:end].astype(np.float64) + background
-        if self._length_column is None:
-            length = self._lengths[sentence] + self.background_length
-        else:
-            length = totals[:, self._length_column]
-        return np.asarray(self._metric.score(totals) * length, dtype=np.float32)
-
-    def join(self, sentence: int, decay: float) -> None:
-        self.background_length = decay * self.background_length + self._lengths[sentence]
-
-
-def single_weights(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Return the weights in single precision, float32 ``[n_features]``.
-
-    Raises:
-        OptimizerError: they are too large for it.
-    """
+def _single_weights(problem: Problem, weights: Weights) -> SingleWeights:
     if np.abs(weights).max() > LARGEST:
         column = int(np.argmax(np.abs(weights)))
         raise OptimizerError(
@@ -294,12 +289,146 @@ def single_weights(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np
     return weights.astype(np.float32)
 
 
-def _decisions(n: int) -> MiraDecisions:
-    return MiraDecisions(
-        hope=np.zeros(n, dtype=np.int64),
-        fear=np.zeros(n, dtype=np.int64),
-        hope_gain=np.zeros(n, dtype=np.float32),
-        fear_gain=np.zeros(n, dtype=np.float32),
-        loss=np.zeros(n, dtype=np.float32),
-        occasion=np.zeros(n, dtype=np.bool_),
-    )
+class MiraEpoch(NamedTuple):
+    """Summary of one epoch.
+
+    Attributes:
+        updates: sentences with a margin that was too small.
+        sentences: sentences visited.
+        loss: sum of the missed margins divided by the number of sentences.
+        score: the metric of the 1-best hypotheses at ``weights``.
+        weights: averaged over all updates so far, in Moses' scale (see ``average_weights``).
+        total_updates: updates since the start.
+        n_shards: number of shards, each of which started from the initial weights.
+    """
+
+    updates: int
+    sentences: int
+    loss: float
+    score: float
+    weights: SingleWeights
+    total_updates: int
+    n_shards: int
+
+    @property
+    def average(self) -> Weights:
+        """The average of the initial weights and those after each update so far."""
+        n = self.total_updates
+        return np.asarray(self.weights.astype(np.float64) * (n / (n + self.n_shards) if n else 1.0))
+
+
+def run_epochs(
+    learner: MiraLearner | ShardedMiraLearner,
+    order_sentences: Callable[[], Order],
+    epochs: int,
+    visit: Callable[[Order], MiraDecisions | ShardLosses] | None = None,
+) -> Iterator[MiraEpoch]:
+    """Visit all sentences ``epochs`` times.
+
+    Args:
+        learner: learns.
+        order_sentences: returns the order of the sentences in the next epoch.
+        epochs: number of epochs.
+        visit: ``learner.visit``, or a function that calls it.
+
+    Raises:
+        OptimizerError: the weights overflow.
+    """
+    for _ in range(epochs):
+        loss = (visit or learner.visit)(order_sentences()).loss
+        weights = learner.average()
+        if not np.isfinite(weights).all():
+            raise OptimizerError(
+                "the weights overflow; use a smaller step_cap (-C of the program kbmira), or start"
+                " from smaller weights"
+            )
+        missed = np.maximum(loss, 0.0)
+        yield MiraEpoch(
+            updates=int(np.count_nonzero(missed)),
+            sentences=len(missed),
+            # A running sum in single precision, as in Moses.
+            loss=float(np.cumsum(missed, dtype=np.float32)[-1]) / len(missed),
+            score=learner.score(weights),
+            weights=weights,
+            total_updates=learner.updates,
+            n_shards=learner.n_shards,
+        )
+
+
+def kbmira(
+    problem: Problem,
+    initial: Weights,
+    rng: np.random.Generator,
+    options: KbmiraOptions,
+    progress: Progress = no_progress,
+) -> Solution:
+    """Tune the active weights, sparse ones too, by k-best MIRA.
+
+    See ``problem`` for the arguments; its box and further starts are not used. Each shard learns on
+    one thread. The result is the averaged weights of the epoch with the best score, the first in a
+    tie.
+
+    Raises:
+        OptimizerError: the problem cannot be tuned (see ``check_weights``), search graphs with a
+            metric other than BLEU, or the weights overflow or become all zero.
+    """
+    problem = activate_sparse(problem)
+    initial = check_weights(problem, initial)
+    learner = _make_learner(problem, initial, options)
+    numbers = np.arange(learner.n_sentences)
+
+    def order_sentences() -> Order:
+        return rng.permutation(numbers) if options.shuffle else numbers
+
+    best: MiraEpoch | None = None
+    history: list[Mapping[str, object]] = []
+    for epoch in run_epochs(learner, order_sentences, options.epochs):
+        history.append({"updates": epoch.updates, "loss": epoch.loss, "score": epoch.score})
+        progress(len(history), options.epochs, "epochs")
+        if best is None or epoch.score > best.score:
+            best = epoch
+    if best is None:
+        raise OptimizerError("epochs must be at least 1")
+    active = learner.settings.active
+    initial[active] = best.average[active]
+    if not initial.any():
+        raise OptimizerError("the weights became all zero; start from other weights")
+    return score_solution(problem, initial, tuple(history))
+
+
+def _make_learner(
+    problem: Problem, initial: Weights, options: KbmiraOptions
+) -> MiraLearner | ShardedMiraLearner:
+    """Return the learner of a problem and weights that were checked."""
+    metric, search = problem.metric, problem.search
+    settings = make_settings(options, problem.active_mask, problem.bounds)
+    state = start_state(_single_weights(problem, initial), metric.n_statistics)
+    if search is not None:
+        if not metric.has_bleu_statistics:
+            raise OptimizerError(
+                f"hope and fear are searched for by BLEU only, not by {metric.name}: learn from"
+                " lists"
+            )
+        if options.graph_beam > 1:
+            search = search.widen(options.graph_beam)
+        n_dense = problem.tuning_set.space.n_dense
+        return MiraLearner(GraphHypotheses(search, n_dense), settings, state)
+    if problem.shards is not None:
+        return ShardedMiraLearner(problem.shards, metric, settings, state)
+    return MiraLearner(ListHypotheses(problem.tuning_set, metric), settings, state)
+
+
+ALGORITHMS = (
+    Algorithm(
+        name="kbmira",
+        summary="Learn a margin between hope and fear (batch MIRA).",
+        source="Cherry & Foster 2012",
+        family="Moses",
+        options=KbmiraOptions,
+        optimize=kbmira,
+        graphs="search",
+        order_matters=True,
+        keeps_bounds=True,
+        maps_shards=True,
+    ),
+)

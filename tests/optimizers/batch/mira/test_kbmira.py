@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import Bleu
-from mosesplug.optimizers.batch.mira.epochs import run_epochs
-from mosesplug.optimizers.batch.mira.kbmira import KbmiraOptions, ListMiraLearner
-from mosesplug.optimizers.batch.mira.optimizer import kbmira
+from mosesplug.optimizers.batch.mira.hypotheses import ListHypotheses
+from mosesplug.optimizers.batch.mira.kbmira import KbmiraOptions, kbmira, list_learner, run_epochs
 from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.tuning_set import SparseRows, TuningSet
 from tests.optimizers.batch.mert.test_mert import recorded_problem
@@ -131,7 +130,7 @@ def test_follows_the_paper(n_sparse: int, options: KbmiraOptions) -> None:
         start = np.array([0.5, -0.25, 1.0] + [0.125] * n_sparse)
         everything = np.ones(len(start), dtype=np.bool_)
         expected = plain_mira(problem, start, options, everything)
-        learner = ListMiraLearner(problem, start, options)
+        learner = list_learner(problem, start, options)
         order = np.arange(learner.n_sentences)
         found = list(run_epochs(learner, lambda order=order: order, options.epochs))
         for (updates, loss, weights), epoch in zip(expected, found, strict=True):
@@ -190,8 +189,8 @@ def test_hypotheses_with_the_same_features_are_one() -> None:
     )
     dense = np.array([[0.0, 1.0], [-0.0, 1.0], [0.0, 1.0], [0.0, 2.0]])
     made = tuning_set([3, 1], dense, np.array([1, 9, 2, 3]), sparse, ("S_a", "S_b"))
-    learner = ListMiraLearner(Problem(made, Accuracy()), np.array([1.0, 1.0, 0.1, 0.1]), IN_ORDER)
-    assert learner.rows.tolist() == [0, 2, 3]
+    learner = list_learner(Problem(made, Accuracy()), np.array([1.0, 1.0, 0.1, 0.1]), IN_ORDER)
+    assert ListHypotheses(made, Accuracy()).rows.tolist() == [0, 2, 3]
     decisions = learner.visit(np.array([0, 1]))
     assert decisions.hope[0] == 1
     assert decisions.fear[0] == 0

@@ -1,7 +1,9 @@
-"""The updates of k-best MIRA: the margin between hope and fear, and the step.
+"""Kernels of k-best MIRA: choose hope and fear, and move the weights.
 
-Cherry & Foster (2012). As the choices (``choice``), all is computed in single precision and in the
-order of Moses' ``kbmira``.
+Cherry & Foster (2012). Everything is computed in single precision and in the order of Moses'
+``kbmira``. A background of thousands of words makes the gains so large that single precision ties
+hypotheses which double precision separates; ties go to the first, so only the same arithmetic makes
+the same choices.
 """
 
 from __future__ import annotations
@@ -11,23 +13,122 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.kernels import kernel
-from mosesplug.optimizers.batch.mira.choice import (
-    background_bleu,
-    choose_hypotheses,
-    score_rows,
-)
+from mosesplug.kernels import finite_kernel, kernel
+from mosesplug.metrics.sentence_bleu import single_bleu
+from mosesplug.optimizers.lists.arrangement import add_scores
 from mosesplug.optimizers.lists.single_precision import MiraLists
 
-__all__ = [
-    "MiraDecisions",
-    "MiraSettings",
-    "MiraState",
-    "average_weights",
-    "update_background",
-    "update_weights",
-    "visit_sentences",
-]
+MODEL_SHARE = 5.0
+"""With ``safe_hope``, the model score is at most this many times the gain."""
+
+
+@kernel
+def score_rows(
+    start: int,
+    n_dense: int,
+    dense: NDArray[np.float32],
+    indptr: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    values: NDArray[np.float32],
+    weights: NDArray[np.float32],
+    scores: NDArray[np.float32],
+) -> None:
+    """Write ``weights . h`` of the sentence whose first row is ``start``, in feature order."""
+    for row in range(len(scores)):
+        scores[row] = 0.0
+    add_scores(dense, start, weights, n_dense, scores)
+    if len(values):
+        for row in range(len(scores)):
+            total = scores[row]
+            for entry in range(indptr[start + row], indptr[start + row + 1]):
+                total += weights[columns[entry]] * values[entry]
+            scores[row] = total
+
+
+@kernel
+def background_bleu(
+    rows: NDArray[np.float32], background: NDArray[np.float32], gains: NDArray[np.float32]
+) -> None:
+    """Write BLEU of each row with the background, times the reference length of both.
+
+    This follows Chiang et al. (2008), see ``metrics.sentence_bleu``, in single precision.
+    """
+    totals = np.empty(len(background), dtype=np.float32)
+    for row in range(len(rows)):
+        for column in range(len(background)):
+            totals[column] = rows[row, column] + background[column]
+        gains[row] = single_bleu(totals) * totals[8]
+
+
+@kernel
+def choose_hypotheses(
+    scores: NDArray[np.float32],
+    gains: NDArray[np.float32],
+    sums: NDArray[np.float32],
+    safe_hope: bool,
+) -> tuple[int, int, int]:
+    """Return the rows of hope, fear and 1-best, in a tie the first; ``sums`` is a buffer."""
+    one = np.float32(1.0)
+    hope = _first_largest(one, scores, one, gains, sums)
+    fear = _first_largest(one, scores, -one, gains, sums)
+    model = _first_largest(one, scores, np.float32(0.0), gains, sums)
+    size = abs(scores[hope])
+    if safe_hope and size > np.float32(1e-8):
+        scale = abs(gains[hope] * np.float32(MODEL_SHARE)) / size
+        if scale < one:
+            hope = _first_largest(scale, scores, one, gains, sums)
+    return hope, fear, model
+
+
+@finite_kernel
+def _first_largest(
+    scale: np.float32,
+    scores: NDArray[np.float32],
+    sign: np.float32,
+    gains: NDArray[np.float32],
+    sums: NDArray[np.float32],
+) -> int:
+    """Return the first row of largest ``scale * score + sign * gain``; fill ``sums``."""
+    largest = -np.float32(np.inf)
+    for row in range(len(scores)):
+        sums[row] = scale * scores[row] + sign * gains[row]
+        largest = max(largest, sums[row])
+    for row in range(len(sums)):
+        if sums[row] == largest:
+            return row
+    return 0
+
+
+def first_best(lists: MiraLists, weights: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Return the 1-best hypothesis of each sentence, the first in a tie."""
+    best = np.empty(len(lists.offsets) - 1, dtype=np.int64)
+    scores = np.empty(int(np.diff(lists.offsets).max(initial=0)), dtype=np.float32)
+    _find_first_best(*lists[:6], weights, scores, best)
+    return best
+
+
+@kernel
+def _find_first_best(
+    n_dense: int,
+    offsets: NDArray[np.int64],
+    dense: NDArray[np.float32],
+    indptr: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    values: NDArray[np.float32],
+    weights: NDArray[np.float32],
+    buffer: NDArray[np.float32],
+    best: NDArray[np.int64],
+) -> None:
+    for sentence in range(len(best)):
+        start = offsets[sentence]
+        scores = buffer[: offsets[sentence + 1] - start]
+        score_rows(start, n_dense, dense, indptr, columns, values, weights, scores)
+        first = 0
+        for row in range(1, len(scores)):
+            if scores[row] > scores[first]:
+                first = row
+        best[sentence] = start + first
+
 
 NEGLIGIBLE = 1e-6
 """Largest difference of a sparse feature of both hope and fear that counts as 0."""
@@ -39,11 +140,10 @@ class MiraSettings(NamedTuple):
     Attributes:
         step_cap: the largest step, ``C``.
         decay: the decay of the background, each time it grows.
-        model_background: the model's best hypothesis joins the background, not the hope.
-        safe_hope: limit the model score in the hope.
-        active: bool ``[n_features]``; other weights never change.
-        low: float32 ``[n_features]``, lower limits of the weights.
-        high: float32 ``[n_features]``, upper limits.
+        model_background: whether the 1-best joins the background, not the hope.
+        safe_hope: whether to limit the model score in the hope.
+        active: the weights that may change.
+        low, high: ``[n_features]``, the limits of the weights.
     """
 
     step_cap: np.float32
@@ -56,15 +156,17 @@ class MiraSettings(NamedTuple):
 
 
 class MiraState(NamedTuple):
-    """State of the learner; the kernels write to its arrays.
+    """State of a learner, whose arrays change with each visit.
 
     Attributes:
-        weights: float32 ``[n_features]``.
-        totals: float32 ``[n_features]``; sum of the initial weights and those after each update up
-            to the one in ``updated``.
-        updated: int64 ``[n_features]``; number of the update that ``totals`` includes.
-        updates: int64 ``[1]``; updates so far.
-        background: float32 ``[n_statistics]``; decayed sum of the statistics of earlier choices.
+        weights: ``[n_features]``.
+        totals: ``[n_features]``; sum of the initial weights and those after each update up to the
+            one in ``updated``.
+        updated: ``[n_features]``; number of the update that ``totals`` includes.
+        updates: ``[1]``; updates so far.
+        background: ``[n_statistics]``; decayed sum of the statistics of earlier choices.
+        length: ``[1]``; hypothesis length of the background, which only metrics without a
+            reference length use.
     """
 
     weights: NDArray[np.float32]
@@ -72,24 +174,37 @@ class MiraState(NamedTuple):
     updated: NDArray[np.int64]
     updates: NDArray[np.int64]
     background: NDArray[np.float32]
+    length: NDArray[np.float64]
 
 
 class MiraDecisions(NamedTuple):
-    """Choices at each visited sentence; the kernels write to its arrays.
+    """Choices at each of ``n`` visited sentences.
 
     Attributes:
-        hope, fear: int64 ``[n]``; hypotheses.
-        hope_gain, fear_gain: float32 ``[n]``.
-        loss: float32 ``[n]``; 0 without ``occasion``, negative where the margin is large enough.
-        occasion: bool ``[n]``; whether hope and fear differ, and the hope has the larger gain.
+        hope, fear: ``[n]``; hypotheses: their numbers in lists, or what was found in graphs.
+        hope_gain, fear_gain: ``[n]``.
+        loss: ``[n]``; 0 without ``occasion``, negative where the margin is large enough.
+        occasion: ``[n]``; whether hope and fear differ, and the hope has the larger gain.
     """
 
-    hope: NDArray[np.int64]
-    fear: NDArray[np.int64]
+    hope: NDArray[Any]
+    fear: NDArray[Any]
     hope_gain: NDArray[np.float32]
     fear_gain: NDArray[np.float32]
     loss: NDArray[np.float32]
     occasion: NDArray[np.bool_]
+
+    @classmethod
+    def empty(cls, n: int, hypothesis: type[Any]) -> MiraDecisions:
+        """Return decisions to write to; hypotheses have the given type."""
+        return cls(
+            np.zeros(n, hypothesis),
+            np.zeros(n, hypothesis),
+            np.zeros(n, np.float32),
+            np.zeros(n, np.float32),
+            np.zeros(n, np.float32),
+            np.zeros(n, np.bool_),
+        )
 
 
 def visit_sentences(
@@ -100,16 +215,12 @@ def visit_sentences(
     decisions: MiraDecisions,
     gains: NDArray[np.float32] | None = None,
 ) -> None:
-    """Visit sentences in order: choose hope and fear, and update the weights.
+    """Visit sentences in order: choose hope and fear, and update ``state``.
 
     Args:
-        lists: the hypotheses.
-        settings: the settings of the algorithm.
-        state: output.
-        order: int64 ``[n]``; sentences.
         decisions: output, ``[n]``.
-        gains: float32 ``[statistics rows of the sentence]``, by the metric, if it is one
-            sentence; None: BLEU in the background.
+        gains: ``[statistics rows of the sentence]``, if ``order`` is one sentence; None: BLEU in
+            the background.
     """
     longest = int(np.diff(lists.offsets).max(initial=0))
     widest = lists.n_dense + 2 * int(np.diff(lists.indptr).max(initial=0))
@@ -120,7 +231,7 @@ def visit_sentences(
         np.empty(widest, dtype=np.int32),
         np.empty(widest, dtype=np.float32),
     )
-    tuples: tuple[Any, ...] = (*lists, *settings, *state, *decisions)
+    tuples: tuple[Any, ...] = (*lists, *settings, *state[:5], *decisions)
     _visit(*(*tuples, order, gains, is_bleu, *buffers))
 
 
@@ -161,12 +272,10 @@ def _visit(
     changed: NDArray[np.int32],
     changes: NDArray[np.float32],
 ) -> None:
-    """Run ``visit_sentences`` on the arrays of its arguments, in order, and buffers.
+    """Run ``visit_sentences``; it computes ``gains`` itself if ``is_bleu``.
 
-    Args:
-        is_bleu: whether to compute ``gains``.
-        buffers: float32 ``[3, hypotheses of the longest sentence]``.
-        changed, changes: working space for the most features that hope and fear can have.
+    ``buffers``, ``changed`` and ``changes`` are working space for the longest sentence and for the
+    most features that hope and fear can have.
     """
     for visit in range(len(order)):
         sentence = order[visit]
@@ -216,15 +325,7 @@ def _subtract(
 ) -> int:
     """Write features of hope minus fear: dense columns, and sparse ones that differ.
 
-    Args:
-        start: row of the sentence's first hypothesis.
-        size: number of its hypotheses.
-        hope, fear: rows, counted from the first.
-        n_dense, dense, indptr, columns, values: those of ``MiraLists``.
-        changed, changes: outputs.
-
-    Returns:
-        The number of features.
+    Rows of ``hope`` and ``fear`` count from ``start``. Return the number of features.
     """
     place = start * n_dense
     for feature in range(n_dense):
@@ -258,30 +359,18 @@ def update_weights(
     values: NDArray[np.float32],
     margin: np.float32,
 ) -> np.float32:
-    """Move the weights until hope scores ``margin`` above fear, at most ``step_cap``.
+    """Move the weights until hope scores ``margin`` above fear, by at most ``step_cap``.
 
     Args:
-        settings: the settings of the algorithm.
-        state: output; the background stays as it is.
         columns, values: features of hope minus those of fear, ascending columns.
-        margin: difference in gain between hope and fear.
+        margin: the gain of hope minus that of fear.
 
     Returns:
         The missing margin before the step; without a step it is not above 0.
     """
+    step_cap, _, _, _, active, low, high = settings
     return _move_weights(
-        settings.step_cap,
-        settings.active,
-        settings.low,
-        settings.high,
-        state.weights,
-        state.totals,
-        state.updated,
-        state.updates,
-        columns,
-        values,
-        len(values),
-        margin,
+        step_cap, active, low, high, *state[:4], columns, values, len(values), margin
     )
 
 
@@ -328,22 +417,13 @@ def _move_weights(
     return loss
 
 
-def update_background(
-    settings: MiraSettings, state: MiraState, statistics: NDArray[np.float32]
-) -> None:
-    """Add statistics, float32 ``[n_statistics]``, to the background of ``state``."""
-    background = state.background
-    background *= settings.decay
-    background += statistics
-
-
 def average_weights(state: MiraState) -> NDArray[np.float32]:
-    """Return the averaged weights, float32 ``[n_features]``; every total catches up.
+    """Return the averaged weights, float32 ``[n_features]``, in Moses' scale.
 
-    The sum of the initial weights and those after each update, divided by the number of updates, as
-    in Moses: ``(n + 1) / n`` times the average, which ranks alike.
+    This is the sum of the initial weights and those after each of ``n`` updates, divided by ``n``:
+    ``(n + 1) / n`` times their average, which ranks alike. Every total catches up.
     """
-    weights, totals, updated, updates, _ = state
+    weights, totals, updated, updates, *_ = state
     if updates[0] == 0:
         return weights.copy()
     missed = (updates[0] - updated).astype(np.float32)
