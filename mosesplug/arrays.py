@@ -31,3 +31,9 @@ Statistics = NDArray[np.float64]
 
 StatisticsTable = NDArray[np.float64]
 """``[n, n_stats]``: sufficient statistics of hypotheses, sentences or intervals."""
+
+Columns = NDArray[np.int64]
+"""``[n]``: some features, ascending and distinct, such as those of a mini-batch."""
+
+ColumnValues = NDArray[np.float64]
+"""``[n]``: a weight, a step or a derivative for each of some features."""

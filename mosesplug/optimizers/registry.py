@@ -248,10 +248,10 @@ _MODULES = {
     "o-oro": "online.oro.hinge",
     "o-oro-softmax": "online.oro.softmax",
     "rank-mira": "online.oro.hinge",
-    "pegasos": "online.pegasos",
-    "sgd": "online.sgd",
-    "adagrad": "online.adagrad",
-    "rda": "online.rda",
+    "pegasos": "online.descent",
+    "sgd": "online.descent",
+    "adagrad": "online.descent",
+    "rda": "online.descent",
 }
 """The module below ``mosesplug.optimizers`` that has the algorithm in its ``ALGORITHMS``."""
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mosesplug.optimizers.online.adagrad import AdagradOptions, adagrad_learner
+from mosesplug.optimizers.online.descent import AdagradOptions, adagrad_learner
 from mosesplug.optimizers.online.epochs import BatchProgress, Plan, StoredSource, run_epoch
 from mosesplug.optimizers.online.learner import LearnerState
 from tests.benchmarks.synthetic_sparse import Planted, plant, rank_correlation

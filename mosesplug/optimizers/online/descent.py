@@ -1,18 +1,22 @@
-"""The gradient of a loss on a mini-batch, shared by all gradient learners.
+"""Gradient learners: a loss, a scale and a regularizer, which combine freely.
 
-Loss, step and regularizer can be combined freely. This module computes the gradient of a batch with
-respect to the features of its hypotheses; the module of each learner applies it.
+    sgd      w <- w - eta_k g,          eta_k = eta_1 / (1 + (k - 1) / T)   (survey, 6.5)
+    adagrad  w <- w - eta g / sqrt(G),  G <- G + g^2          (Green et al. 2013, eq. 4-5)
+    pegasos  w <- (1 - eta_k lambda) w - eta_k g,  eta_k = 1 / (lambda k), then into a ball
+    rda      w = w_0 - eta sqrt(t) (mean of all g), towards 0 by eta sqrt(t) lambda (Xiao 2010)
 
-By forward-backward splitting (Duchi & Singer 2009), the regularizer is applied exactly after a
-gradient step, and only when a feature is used:
+with ``g`` the gradient of the mini-batch (``gradients``) and ``T`` the updates of the whole run.
+
+By forward-backward splitting (Duchi & Singer 2009), the regularizer of sgd and adagrad is applied
+exactly after a gradient step, and only when a feature is used:
 
     argmin_v  |v - w|^2 / 2 + rate * strength * r(v)
 
 with ``r`` the L1 norm (each weight moves towards 0 by ``rate * strength``, at most to 0) or half
 the squared L2 norm (each weight is divided by ``1 + rate * strength``). Between two gradients, a
 feature only has such steps, and they add up: as distances for L1, as logarithms for L2. The size
-of a step is called its *dose*. Learners sum the doses and apply the sum when the feature is updated
-or its weight is read, without approximation (Green et al. 2013, section 3.2).
+of a step is called its *dose*. Learners apply the sum of doses when the feature is updated or its
+weight is read, without approximation (Green et al. 2013, section 3.2).
 """
 
 from __future__ import annotations
@@ -22,280 +26,406 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mosesplug.errors import OptimizerError, UsageError
-from mosesplug.metrics.few_sentences import FewSentences
-from mosesplug.optimizers.batch.ranking.cross_entropy import (
-    discounted_shares,
-    metric_distributions,
-)
-from mosesplug.optimizers.batch.ranking.pairs import PairSampling
-from mosesplug.optimizers.lists.rows import CompactRows, compact_rows
-from mosesplug.optimizers.online.learner import Change, LearnerState, Step
-from mosesplug.optimizers.online.objectives import (
-    LISTWISE,
-    PAIRWISE,
+from mosesplug.arrays import Columns, ColumnValues, Weights
+from mosesplug.errors import OptimizerError
+from mosesplug.optimizers.bounds import Bounds
+from mosesplug.optimizers.costs import CostKind
+from mosesplug.optimizers.online import ball
+from mosesplug.optimizers.online.algorithms import online_algorithm
+from mosesplug.optimizers.online.gradients import (
+    LOSS_DETAILS,
+    DescentOptions,
     Loss,
-    Objective,
-    list_objective,
-    pair_objective,
-    xbleu_objective,
+    RateOptions,
+    loss_gradient,
 )
-from mosesplug.optimizers.online.options import START_SPREAD_DETAILS, CostOptions
+from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
+from mosesplug.optimizers.online.options import COST_DETAILS
 from mosesplug.optimizers.options import option
-from mosesplug.optimizers.oracles import corpus_oracles, sentence_oracles
 from mosesplug.optimizers.problem import LARGEST
-from mosesplug.tuning_set import Batch
-
-__all__ = [
-    "LOSS_DETAILS",
-    "DescentOptions",
-    "Norm",
-    "RateOptions",
-    "drop_rare_features",
-    "ignore_overflow",
-    "initial_vectors",
-    "list_count_vectors",
-    "make_change",
-    "regularization_dose",
-    "require_usable",
-    "shrink",
-]
 
 Norm = Literal["l1", "l2"]
+Some = Columns | slice
+"""Some features of a state; the slice of all reads without a copy of the columns."""
+
+_ALL = slice(None)
 
 
-def regularization_dose(
-    rates: NDArray[np.float64], strength: float, norm: Norm
-) -> NDArray[np.float64]:
-    """Return the dose of one step of regularization, float64, shaped like ``rates``.
+@dataclass(frozen=True)
+class SgdOptions(RateOptions):
+    """Settings of stochastic gradient descent."""
 
-    Args:
-        rates: learning rates of the step: one per feature, or one for all.
-        strength: lambda, at least 0.
-        norm: the regularizer.
-    """
-    if norm == "l1":
-        return rates * strength
-    return np.log1p(rates * strength)
+    rate: float = option(
+        0.02,
+        help="learning rate of the first update, eta",
+        source="Neubig & Watanabe 2016, eq. 70; value: found on recorded lists of Moses",
+        minimum=0.0,
+    )
+    regularization: float = option(
+        1e-5,
+        help="strength of the regularizer, lambda",
+        source="Watanabe 2012, section 5",
+        minimum=0.0,
+    )
+    norm: Norm = option(
+        "l2",
+        help="the regularizer: l1 makes weights zero, l2 makes them small",
+        source="Duchi & Singer 2009",
+    )
 
 
-def shrink(
-    weights: NDArray[np.float64], doses: NDArray[np.float64], norm: Norm
-) -> NDArray[np.float64]:
-    """Return the weights after a sum of doses, float64 ``[n]``.
+@dataclass(frozen=True)
+class AdagradOptions(RateOptions):
+    """Settings of AdaGrad."""
 
-    L1 is truncated as in Green et al. (2013), eq. 15.
+    batch: int = option(
+        20,
+        help="number of sentences per mini-batch",
+        source="Green et al. 2013, section 4.2",
+        minimum=1,
+    )
+    rate: float = option(
+        0.02,
+        help="learning rate, eta",
+        source="Green et al. 2013, section 4.2",
+        minimum=0.0,
+    )
+    regularization: float = option(
+        0.1,
+        help="strength of the regularizer, lambda",
+        source="Green et al. 2013, section 4.2",
+        minimum=0.0,
+    )
+    norm: Norm = option(
+        "l1",
+        help="the regularizer: l1 makes weights zero, l2 makes them small",
+        source="Green et al. 2013, section 3.2",
+    )
 
-    Args:
-        weights: float64 ``[n]``.
-        doses: float64 ``[n]``, at least 0.
-        norm: the regularizer.
-    """
+
+@dataclass(frozen=True)
+class PegasosOptions(DescentOptions):
+    """Settings of Pegasos."""
+
+    cost: CostKind = option(
+        "lin-och",
+        help="cost of a hypothesis, by corpus or sentence score",
+        details=COST_DETAILS,
+        source="Lin & Och 2004; measured: the first steps remove the starting weights, and a "
+        "background of such output ended 7 BLEU lower on the demo",
+    )
+    loss: Loss = option(
+        "hinge",
+        help="loss, on sampled pairs of hypotheses or on whole n-best lists",
+        details=LOSS_DETAILS,
+        source="Shalev-Shwartz et al. 2007; Watanabe 2012, eq. 5-6",
+    )
+    regularization: float = option(
+        0.02,
+        help="strength of the L2 regularizer, lambda",
+        source="Shalev-Shwartz et al. 2007; value: found on recorded lists of Moses",
+        minimum=1e-30,
+    )
+
+
+@dataclass(frozen=True)
+class RdaOptions(RateOptions):
+    """Settings of regularized dual averaging."""
+
+    rate: float = option(
+        0.2,
+        help="learning rate, eta: 1 / gamma of the paper",
+        source="Xiao 2010; value: found on recorded lists of Moses",
+        minimum=0.0,
+    )
+    regularization: float = option(
+        1e-5,
+        help="strength of the L1 regularizer, lambda",
+        source="Xiao 2010; value: Watanabe 2012, section 5",
+        minimum=0.0,
+    )
+    scaling: Literal["sgd", "adagrad"] = option(
+        "sgd",
+        help="step sizes: one for all features, or one per feature",
+        details="sgd: one for all. adagrad: one per feature, by its gradients.",
+        source="Xiao 2010; Duchi et al. 2011",
+    )
+
+
+def regularization_dose(rates: ColumnValues, strength: float, norm: Norm) -> ColumnValues:
+    """Return the dose of one step at these rates: one per feature, or one for all."""
+    return rates * strength if norm == "l1" else np.log1p(rates * strength)
+
+
+def shrink(weights: ColumnValues, doses: ColumnValues, norm: Norm) -> ColumnValues:
+    """Return the weights after sums of doses; L1 as in Green et al. (2013), eq. 15."""
     if norm == "l1":
         return np.copysign(np.maximum(np.abs(weights) - doses, 0.0), weights)
     return weights * np.exp(-doses)
 
 
-Present = Callable[[LearnerState, NDArray[np.int64], Step], NDArray[np.float64]]
-"""``(state, columns int64 [n], step) -> float64 [n]``: return the weights of some features with
-all regularization that is due; the state is only read."""
-
-
-LOSS_DETAILS = (
-    "logistic, hinge and squared use pairs, softmax, expected-error and cross-entropy use lists. "
-    "xbleu uses the mini-batch, with the statistics that cost=background keeps; the metric must be "
-    "BLEU."
-)
+def _divide_rate(rate: float, squares: ColumnValues) -> ColumnValues:
+    """Return AdaGrad's rates; a feature without a gradient so far has none."""
+    return np.divide(rate, np.sqrt(squares), out=np.zeros(len(squares)), where=squares > 0.0)
 
 
 @dataclass(frozen=True)
-class DescentOptions(CostOptions):
-    """Settings of any gradient learner."""
+class _Scale:
+    """The rates of a chain, and the regularization that features without a gradient owe.
 
-    loss: Loss = option(
-        "logistic",
-        help="loss, on sampled pairs of hypotheses or on whole n-best lists",
-        details=LOSS_DETAILS,
-        source="Green et al. 2013, eq. 12; Watanabe 2012, eq. 5-6; Neubig & Watanabe 2016, "
-        "eq. 24, 33 and 54; Green et al. 2014",
-    )
-    best_hypotheses: int = option(
-        40,
-        help="number of best hypotheses with a probability above 0; 0: all",
-        source="Green et al. 2014; Phrasal's CrossEntropyOptimizer, ceTopk",
-        only_with="loss=cross-entropy",
-        minimum=0,
-    )
-    candidate_pairs: int = option(
-        500,
-        help="number of hypothesis pairs sampled per sentence",
-        source="PairwiseRankingOptimizerSGD of Phrasal, the program of Green et al. 2013",
-        only_with="loss=logistic|hinge|squared",
-        minimum=1,
-    )
-    kept_pairs: int = option(
-        15,
-        help="number of sampled pairs kept, those with largest score differences",
-        source="Green et al. 2013, section 4.2",
-        only_with="loss=logistic|hinge|squared",
-        minimum=1,
-    )
-    minimum_difference: float = option(
-        0.05,
-        help="smallest difference in sentence score of a pair",
-        source="Hopkins & May 2011, alpha",
-        only_with="loss=logistic|hinge|squared",
-        minimum=0.0,
-    )
-    minimum_count: int = option(
-        0,
-        help="number of sentences per epoch required to learn a sparse feature",
-        source="OnlineTuner of Phrasal",
-        minimum=0,
-    )
-
-
-@dataclass(frozen=True)
-class RateOptions(DescentOptions):
-    """Settings of gradient learners whose rate suits only one scale of weights."""
-
-    start_spread: float = option(
-        0.5,
-        help="scale starting weights to this spread of model scores; 0: no",
-        details=START_SPREAD_DETAILS,
-        source="after risk and xbleu; value: found on halves of recorded lists of Moses",
-        minimum=0.0,
-    )
-
-
-def make_change(
-    options: DescentOptions, present: Present, *, summed: bool
-) -> Callable[[LearnerState, Batch, Step], Change]:
-    """Return the ``change`` of a gradient learner: the gradient of its loss.
-
-    The gradient has the active features only.
-
-    Args:
-        options: settings of loss, sampling and costs.
-        present: returns the learner's current weights.
-        summed: whether the loss is the sum over pairs or sentences, as in Green et al. (2013),
-            eq. 12, or their mean, as in Neubig & Watanabe (2016), section 3.
+    Attributes:
+        vectors: the state's vectors beside weights and ``since``, with values of unseen features.
+        memory: what the state remembers beside vectors.
+        rates: returns the rates of an update, of which it also takes note in the state.
+        due: returns the sum of doses of some features since their last update.
+        now: returns the state after a dose, and what ``since`` of an updated feature is then.
+        owes_unseen: whether features that never had a gradient are marked as updated when all
+            regularization is applied. They have no rate, so it changes the state's bytes only.
     """
-    costs = options.costs()
 
-    def change(state: LearnerState, batch: Batch, step: Step) -> Change:
-        memory = costs.memory(step.metric)
-        memory |= {name: state.memory[name] for name in memory if name in state.memory}
-        gains = costs.gains(batch, step.metric, memory, step.rng)
-        objective = _objective(options, gains, batch, step, memory)
-        rows = compact_rows(batch, objective.rows)
-        # Diverging weights raise an error later; suppress the warnings before it.
-        with np.errstate(over="ignore", invalid="ignore"):
-            pull = objective.pull(rows.scores(present(state, rows.columns, step)))
-            divisor = 1 if summed else max(1, objective.terms)
-            # AdaGrad would turn a rounding error into a full step.
-            gradient = rows.combine_exactly(pull.coefficients / divisor)
-        if memory:
-            everything = compact_rows(batch, np.arange(batch.n_hyps))
-            scores = everything.scores(present(state, everything.columns, step))
-            memory = costs.update_memory(batch, memory, costs.choose(batch, scores, gains))
-        active = step.active[rows.columns]
-        more = {}
-        if options.minimum_count:
-            counts = _sentences(rows, objective.rows, batch)
-            is_dense = rows.columns < batch.space.n_dense
-            more["sentences"] = np.where(is_dense, options.minimum_count, counts)[active]
-        return Change(
-            columns=rows.columns[active],
-            values=gradient[active],
-            more=more,
-            memory=memory,
-            report={
-                "loss": pull.loss / max(1, objective.terms),
-                "violations": float(pull.violations),
-            },
-        )
-
-    return change
+    vectors: Mapping[str, float]
+    memory: Mapping[str, Weights]
+    rates: Callable[[LearnerState, Columns, ColumnValues, Step], ColumnValues]
+    due: Callable[[LearnerState, Some], ColumnValues]
+    now: Callable[[LearnerState, ColumnValues], tuple[LearnerState, float | Weights]]
+    owes_unseen: bool
 
 
-def _objective(
-    options: DescentOptions,
-    gains: NDArray[np.float64],
-    batch: Batch,
-    step: Step,
-    memory: Mapping[str, NDArray[np.float64]],
-) -> Objective:
-    """Return the loss of the options on a batch whose hypotheses have these gains.
+def sgd_learner(options: SgdOptions) -> Learner:
+    """Return stochastic gradient descent on the mean loss of a batch.
 
-    Raises:
-        UsageError: the loss does not suit the metric.
+    The rate is the same for all features, so the regularization that is due for a feature is the
+    difference of two sums of doses: the memory's ``doses`` and the state's ``since``. The former
+    starts at 1; ``since`` is 0 for features that were never updated, which are not regularized.
     """
-    if options.loss in PAIRWISE:
-        sampling = PairSampling(
-            options.candidate_pairs, options.kept_pairs, options.minimum_difference
-        )
-        return pair_objective(PAIRWISE[options.loss], batch.offsets, gains, sampling, step.rng)
-    if options.cost == "corpus":
-        oracles = corpus_oracles(batch, FewSentences(step.metric), step.rng)
-    else:
-        oracles = sentence_oracles(batch.offsets, gains)
-    if options.loss == "xbleu":
-        if not step.metric.has_bleu_statistics:
-            raise UsageError(
-                f"loss=xbleu requires the metric BLEU, not {step.metric.name}; choose "
-                "loss=expected-error"
-            )
-        stats = batch.stats.astype(np.float64)
-        empty = np.zeros(stats.shape[1] + 1)
-        context = options.background_decay * memory.get("background", empty)
-        return xbleu_objective(batch.offsets, stats, context, oracles)
-    goals = 1.0 - gains
-    if options.loss == "cross-entropy":
-        shares = discounted_shares(1.0)
-        goals = metric_distributions(batch.offsets, gains, shares, options.best_hypotheses)
-    if options.loss == "softmax":
-        goals = np.zeros(batch.n_hyps)
-        goals[oracles.rows] = 1.0
-    return list_objective(LISTWISE[options.loss], batch.offsets, goals, oracles)
+
+    def rates(
+        state: LearnerState, columns: Columns, gradient: ColumnValues, step: Step
+    ) -> ColumnValues:
+        total = max(1, options.epochs * step.per_epoch)
+        return np.array([options.rate / (1.0 + (step.number - 1) / total)])
+
+    def due(state: LearnerState, columns: Some) -> ColumnValues:
+        since = state.vectors["since"][columns]
+        return np.where(since > 0.0, state.memory["doses"] - since, 0.0)
+
+    def now(state: LearnerState, dose: ColumnValues) -> tuple[LearnerState, Weights]:
+        doses = state.memory["doses"] + dose
+        return replace(state, memory={**state.memory, "doses": doses}), doses
+
+    scale = _Scale({}, {"doses": np.ones(1)}, rates, due, now, owes_unseen=False)
+    return _splitting_learner(options, scale, summed=False)
 
 
-def _sentences(rows: CompactRows, chosen: NDArray[np.int64], batch: Batch) -> NDArray[np.float64]:
-    """Count the sentences with each feature in a chosen row, float64 ``[n_columns]``."""
-    n_columns = len(rows.columns)
-    sentence = np.searchsorted(batch.offsets, chosen, side="right") - 1
-    keys = np.repeat(sentence, np.diff(rows.indptr)) * n_columns + rows.indices
-    places = np.unique(keys) % n_columns if len(keys) else keys
-    return np.bincount(places, minlength=n_columns).astype(np.float64)
+def adagrad_learner(options: AdagradOptions) -> Learner:
+    """Return AdaGrad on the summed loss of a batch (Green et al. 2013, Algorithm 1).
+
+    ``G`` (``squares``) of a feature is constant while its gradient is 0, so the regularization that
+    is due is one equal dose per update since its last gradient, whose number is ``since``.
+    """
+
+    def rates(
+        state: LearnerState, columns: Columns, gradient: ColumnValues, step: Step
+    ) -> ColumnValues:
+        state.vectors["squares"][columns] += gradient * gradient
+        return _divide_rate(options.rate, state.vectors["squares"][columns])
+
+    def due(state: LearnerState, columns: Some) -> ColumnValues:
+        own = _divide_rate(options.rate, state.vectors["squares"][columns])
+        missed = state.updates - state.vectors["since"][columns]
+        return missed * regularization_dose(own, options.regularization, options.norm)
+
+    def now(state: LearnerState, dose: ColumnValues) -> tuple[LearnerState, float]:
+        return state, state.updates
+
+    scale = _Scale({"squares": 0.0}, {}, rates, due, now, owes_unseen=True)
+    return _splitting_learner(options, scale, summed=True)
 
 
-def list_count_vectors(options: DescentOptions) -> dict[str, float]:
+def _splitting_learner(
+    options: SgdOptions | AdagradOptions, scale: _Scale, *, summed: bool
+) -> Learner:
+    """Return ``loss | scale | prox`` by forward-backward splitting, applied lazily.
+
+    The state's vectors are ``weights``, complete up to each feature's last update, ``since``, and
+    those of the scale. At the end of an epoch, all regularization is applied.
+    """
+    strength, norm = options.regularization, options.norm
+
+    def present(state: LearnerState, columns: Some) -> ColumnValues:
+        return shrink(state.vectors["weights"][columns], scale.due(state, columns), norm)
+
+    def apply(state: LearnerState, change: Change, step: Step) -> LearnerState:
+        change = _drop_rare_features(state, change, step, options.minimum_count)
+        columns, gradient, vectors = change.columns, change.values, state.vectors
+        before = present(state, columns)  # at the rates before this gradient
+        rates = scale.rates(state, columns, gradient, step)
+        dose = regularization_dose(rates, strength, norm)
+        vectors["weights"][columns] = _require_usable(shrink(before - rates * gradient, dose, norm))
+        state = replace(state, memory={**state.memory, **change.memory}, updates=state.updates + 1)
+        state, updated = scale.now(state, dose)
+        vectors["since"][columns] = updated
+        if step.ends_epoch:
+            vectors["weights"][:] = present(state, _ALL)
+            vectors["since"][_ALL if scale.owes_unseen else vectors["since"] > 0.0] = updated
+        return state
+
+    fills = {"weights": 0.0, **scale.vectors, "since": 0.0, **_counts(options)}
+    return Learner(
+        fills=fills,
+        init=lambda weights: LearnerState(_initial_vectors(fills, weights), scale.memory),
+        change=loss_gradient(
+            options, lambda state, columns, step: present(state, columns), summed=summed
+        ),
+        apply=_ignore_overflow(apply),
+        weights=lambda state: present(state, _ALL),
+        initial_memory=options.costs().memory,
+        makes_zeros=norm == "l1" and strength > 0.0,
+    )
+
+
+def pegasos_learner(options: PegasosOptions) -> Learner:
+    """Return Pegasos (Shalev-Shwartz et al. 2007) on the mean loss of a batch.
+
+    (Watanabe 2012, Algorithm 2, lines 7 and 8, with Pegasos' own rate). The first step removes the
+    initial weights: they only affect its gradient. If that gradient is 0, they are kept.
+    """
+
+    def init(weights: Weights) -> LearnerState:
+        state = ball.init_state(weights)
+        return replace(state, vectors={**_initial_vectors(fills, weights), **state.vectors})
+
+    def apply(state: LearnerState, change: Change, step: Step) -> LearnerState:
+        rate = 1.0 / (options.regularization * step.number)
+        change = _drop_rare_features(state, change, step, options.minimum_count)
+        change = replace(change, values=-rate * change.values)
+        return ball.take_step(state, change, step, rate=rate, regularization=options.regularization)
+
+    fills = {**ball.FILLS, **_counts(options)}
+    return Learner(
+        fills=fills,
+        init=init,
+        change=loss_gradient(options, ball.present_weights, summed=False),
+        apply=apply,
+        weights=ball.all_weights,
+        project=ball.project_all,
+        initial_memory=options.costs().memory,
+    )
+
+
+def rda_learner(options: RdaOptions) -> Learner:
+    """Return regularized dual averaging (Xiao 2010) of the mean loss of a batch.
+
+    After ``t`` updates with average gradient ``g``, the weights are those with the smallest
+
+        g . w + lambda |w|_1 + |w - w_0|^2 / (2 eta sqrt(t))
+
+    L1 acts on the average and not step by step. No regularization is therefore due between updates,
+    and more weights are exactly zero than with forward-backward splitting. Xiao starts from 0;
+    other starting weights become the origin. AdaGrad's scaling replaces ``sqrt(t)`` by ``t /
+    sqrt(G)`` (Duchi et al. 2011).
+
+    The state's vectors are ``weights`` (at each feature's last update, and at the end of an
+    epoch), ``origin`` (``w_0``), ``gradients`` (their sum), ``squares`` (the sum of squares), and
+    ``touched``: 1 for features that had a gradient, even if it was 0. Other features keep their
+    origin. The memory's ``complete`` is the number of updates when ``weights`` was last complete.
+    If mixing or scaling has changed the weights since, the origin is moved accordingly.
+    """
+
+    def moves_and_doses(state: LearnerState, columns: Some) -> tuple[ColumnValues, ColumnValues]:
+        """Return how far the gradients and L1 move each weight from its origin."""
+        squares = state.vectors["squares"][columns]
+        if options.scaling == "sgd":
+            sizes = np.full(len(squares), options.rate / np.sqrt(max(1, state.updates)))
+        else:
+            sizes = _divide_rate(options.rate, squares)
+        doses = sizes * state.updates * options.regularization * state.vectors["touched"][columns]
+        return sizes * state.vectors["gradients"][columns], doses
+
+    def by_gradients(state: LearnerState, columns: Some) -> ColumnValues:
+        moves, doses = moves_and_doses(state, columns)
+        return shrink(state.vectors["origin"][columns] - moves, doses, "l1")
+
+    def is_complete(state: LearnerState) -> bool:
+        return bool(state.memory["complete"] == state.updates)
+
+    def present(state: LearnerState, columns: Some) -> ColumnValues:
+        if is_complete(state):
+            return state.vectors["weights"][columns].copy()
+        return by_gradients(state, columns)
+
+    def move_origins(state: LearnerState, columns: Columns, weights: ColumnValues) -> None:
+        """Move the origins of features so that they give these weights."""
+        moves, doses = moves_and_doses(state, columns)
+        state.vectors["origin"][columns] = weights + moves + np.sign(weights) * doses
+
+    def apply(state: LearnerState, change: Change, step: Step) -> LearnerState:
+        change = _drop_rare_features(state, change, step, options.minimum_count)
+        columns, gradient, vectors = change.columns, change.values, state.vectors
+        if is_complete(state):
+            mixed = np.flatnonzero(vectors["weights"] != by_gradients(state, _ALL))
+            move_origins(state, mixed, vectors["weights"][mixed])
+        vectors["gradients"][columns] += gradient
+        vectors["squares"][columns] += gradient * gradient
+        vectors["touched"][columns] = 1.0
+        memory = {**state.memory, **change.memory}
+        state = replace(state, memory=memory, updates=state.updates + 1)
+        vectors["weights"][columns] = _require_usable(present(state, columns))
+        if step.ends_epoch:
+            vectors["weights"][:] = by_gradients(state, _ALL)
+            memory["complete"] = np.array([state.updates], dtype=np.float64)
+        return state
+
+    def project(state: LearnerState, change: Change, step: Step, bounds: Bounds) -> LearnerState:
+        weights = present(state, _ALL)
+        outside = bounds.find_outside(weights)
+        inside = bounds.take(outside).project(weights[outside])
+        move_origins(state, outside, inside)
+        state.vectors["weights"][outside] = inside
+        return state
+
+    def init(weights: Weights) -> LearnerState:
+        vectors = {
+            **_initial_vectors(fills, weights),
+            "origin": np.array(weights, dtype=np.float64),
+        }
+        return LearnerState(vectors, {"complete": np.zeros(1)})
+
+    names = ("weights", "origin", "gradients", "squares", "touched")
+    fills = {**dict.fromkeys(names, 0.0), **_counts(options)}
+    return Learner(
+        fills=fills,
+        init=init,
+        change=loss_gradient(
+            options, lambda state, columns, step: present(state, columns), summed=False
+        ),
+        apply=_ignore_overflow(apply),
+        weights=lambda state: present(state, _ALL),
+        project=project,
+        initial_memory=options.costs().memory,
+        makes_zeros=options.regularization > 0.0,
+    )
+
+
+def _counts(options: DescentOptions) -> dict[str, float]:
     """Return the vectors that count features, with their values for unseen features."""
     return {"seen": 0.0, "seen_in": 0.0} if options.minimum_count else {}
 
 
-def initial_vectors(
-    fills: Mapping[str, float], weights: NDArray[np.float64]
-) -> dict[str, NDArray[np.float64]]:
-    """Return a copy of the weights, and vectors of fill values, each ``[n_features]``."""
+def _initial_vectors(fills: Mapping[str, float], weights: Weights) -> dict[str, Weights]:
+    """Return a copy of the weights, and vectors of fill values."""
     vectors = {name: np.full(len(weights), fill) for name, fill in fills.items()}
     vectors["weights"] = np.array(weights, dtype=np.float64)
     return vectors
 
 
-def drop_rare_features(state: LearnerState, change: Change, step: Step, minimum: int) -> Change:
-    """Drop features that too few sentences have.
+def _drop_rare_features(state: LearnerState, change: Change, step: Step, minimum: int) -> Change:
+    """Drop features that fewer than ``minimum`` sentences have.
 
-    The counts of the batch are added in place. Counts restart in every epoch, so that a rare
-    feature does not become frequent by repetition. An admitted feature stays admitted.
-
-    Args:
-        state: the state with the vectors ``seen`` and ``seen_in``, which are updated.
-        change: a change with ``more["sentences"]``.
-        step: the current step, which has the epoch.
-        minimum: number of sentences required; 0 admits every feature without counting.
+    The counts of the batch, ``change.more["sentences"]``, are added to the state in place. Counts
+    restart in every epoch, so that a rare feature does not become frequent by repetition. An
+    admitted feature stays admitted.
     """
     if not minimum:
         return change
@@ -308,8 +438,8 @@ def drop_rare_features(state: LearnerState, change: Change, step: Step, minimum:
     return replace(change, columns=columns[enough], values=change.values[enough], more={})
 
 
-def require_usable(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the weights, float64 ``[n]``, if they are usable as starting weights.
+def _require_usable(weights: ColumnValues) -> ColumnValues:
+    """Return the weights if they are usable as starting weights.
 
     Raises:
         OptimizerError: the weights are not finite or too large.
@@ -321,16 +451,45 @@ def require_usable(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     return weights
 
 
-def ignore_overflow(
+def _ignore_overflow(
     apply: Callable[[LearnerState, Change, Step], LearnerState],
 ) -> Callable[[LearnerState, Change, Step], LearnerState]:
-    """Return ``apply`` without overflow warnings.
-
-    ``require_usable`` raises an error instead.
-    """
+    """Return ``apply`` without overflow warnings: ``_require_usable`` raises an error instead."""
 
     def quiet(state: LearnerState, change: Change, step: Step) -> LearnerState:
         with np.errstate(over="ignore", invalid="ignore"):
             return apply(state, change, step)
 
     return quiet
+
+
+ALGORITHMS = (
+    online_algorithm(
+        name="sgd",
+        summary="Run stochastic gradient descent on a selectable loss.",
+        source="Neubig & Watanabe 2016",
+        options=SgdOptions,
+        learner=sgd_learner,
+    ),
+    online_algorithm(
+        name="adagrad",
+        summary="Adapt each feature's step size.",
+        source="Green et al. 2013",
+        options=AdagradOptions,
+        learner=adagrad_learner,
+    ),
+    online_algorithm(
+        name="pegasos",
+        summary="Take sub-gradient steps of size 1/(lambda k).",
+        source="Shalev-Shwartz et al. 2007",
+        options=PegasosOptions,
+        learner=pegasos_learner,
+    ),
+    online_algorithm(
+        name="rda",
+        summary="Average gradients under L1, for sparse weights.",
+        source="Xiao 2010",
+        options=RdaOptions,
+        learner=rda_learner,
+    ),
+)

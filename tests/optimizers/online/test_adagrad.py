@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.online.adagrad import AdagradOptions, adagrad_learner
+from mosesplug.optimizers.online.descent import AdagradOptions, adagrad_learner
 from mosesplug.optimizers.online.learner import Change
 from tests.optimizers.online.eager import (
     N_FEATURES,

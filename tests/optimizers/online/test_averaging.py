@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from mosesplug.optimizers import algorithm
 from mosesplug.optimizers.online.averaging import add_averaging, mean_weights
+from mosesplug.optimizers.online.descent import PegasosOptions, pegasos_learner
 from mosesplug.optimizers.online.epochs import Plan, StoredSource, run_epoch
 from mosesplug.optimizers.online.learner import Learner
 from mosesplug.optimizers.online.oro.hinge import oro_learner
 from mosesplug.optimizers.online.oro.options import HingeOptions
-from mosesplug.optimizers.online.pegasos import PegasosOptions, pegasos_learner
 from mosesplug.settings.algorithm_options import make_options
 from mosesplug.settings.sharding import Sharding
 from mosesplug.tuning.parallel.optimize import optimize_sharded

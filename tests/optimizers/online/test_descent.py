@@ -12,11 +12,17 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.metrics.bleu import Bleu
-from mosesplug.optimizers.online.adagrad import AdagradOptions, adagrad_learner
+from mosesplug.optimizers.online.descent import (
+    AdagradOptions,
+    PegasosOptions,
+    RdaOptions,
+    SgdOptions,
+    adagrad_learner,
+    pegasos_learner,
+    rda_learner,
+    sgd_learner,
+)
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step, grow_state
-from mosesplug.optimizers.online.pegasos import PegasosOptions, pegasos_learner
-from mosesplug.optimizers.online.rda import RdaOptions, rda_learner
-from mosesplug.optimizers.online.sgd import SgdOptions, sgd_learner
 from mosesplug.tuning_set import Batch, SparseRows
 from tests.optimizers.online.eager import N_FEATURES, gradients, lazily, step_of
 from tests.optimizers.problems import Accuracy, tuning_set

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.online.pegasos import PegasosOptions, pegasos_learner
+from mosesplug.optimizers.online.descent import PegasosOptions, pegasos_learner
 from tests.optimizers.online.eager import N_FEATURES, gradients, lazily, without_looking
 
 

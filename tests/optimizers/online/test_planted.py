@@ -12,12 +12,18 @@ import pytest
 from mosesplug.learning.lists.merging import load_lists
 from mosesplug.metrics import metric
 from mosesplug.metrics.sentence_bleu import sentence_bleu_lin_och
-from mosesplug.optimizers.online.adagrad import AdagradOptions, adagrad_learner
+from mosesplug.optimizers.online.descent import (
+    AdagradOptions,
+    PegasosOptions,
+    RdaOptions,
+    SgdOptions,
+    adagrad_learner,
+    pegasos_learner,
+    rda_learner,
+    sgd_learner,
+)
 from mosesplug.optimizers.online.epochs import Plan, StoredSource, run_epoch
 from mosesplug.optimizers.online.learner import Learner
-from mosesplug.optimizers.online.pegasos import PegasosOptions, pegasos_learner
-from mosesplug.optimizers.online.rda import RdaOptions, rda_learner
-from mosesplug.optimizers.online.sgd import SgdOptions, sgd_learner
 from tests.benchmarks.synthetic_sparse import Planted, plant, rank_correlation, write_lists
 from tests.optimizers.problems import Accuracy
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from mosesplug.optimizers.online.rda import RdaOptions, rda_learner
+from mosesplug.optimizers.online.descent import RdaOptions, rda_learner
 from tests.optimizers.online.eager import N_FEATURES, gradients, lazily, without_looking
 
 

@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
+from mosesplug.optimizers.online.descent import SgdOptions, sgd_learner
 from mosesplug.optimizers.online.learner import Change
-from mosesplug.optimizers.online.sgd import SgdOptions, sgd_learner
 from tests.optimizers.online.eager import (
     N_FEATURES,
     gradients,

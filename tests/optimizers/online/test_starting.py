@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers import Problem, Solution, algorithm, algorithms
-from mosesplug.optimizers.online.adagrad import AdagradOptions, adagrad_learner
 from mosesplug.optimizers.online.averaging import AVERAGE, add_averaging, mean_weights
+from mosesplug.optimizers.online.descent import AdagradOptions, adagrad_learner
 from mosesplug.optimizers.online.epochs import (
     StoredSource,
     run_epoch,

@@ -1,0 +1,297 @@
+"""The gradient of a mini-batch: the first piece of a chain, for every gradient learner.
+
+A pairwise loss is computed on sampled pairs of hypotheses, as in PRO (Hopkins & May 2011), and
+depends on few hypotheses of a sentence. A listwise loss is computed on all hypotheses. Its oracles
+have the largest gain of their sentence, or together the largest corpus score of the batch. xBLEU is
+a loss of the whole batch (Rosti et al. 2011; survey, eq. 54).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.arrays import Columns, ColumnValues, Offsets, Scores, Statistics
+from mosesplug.errors import UsageError
+from mosesplug.metrics.expected_bleu import expected_bleu
+from mosesplug.metrics.few_sentences import FewSentences
+from mosesplug.optimizers import losses
+from mosesplug.optimizers.batch.ranking.cross_entropy import (
+    discounted_shares,
+    metric_distributions,
+)
+from mosesplug.optimizers.batch.ranking.pairs import PairSampling, RankedPairs, sample_pairs
+from mosesplug.optimizers.lists.rows import CompactRows, compact_rows
+from mosesplug.optimizers.losses import ListLoss, PairLoss
+from mosesplug.optimizers.online.learner import Change, LearnerState, Step
+from mosesplug.optimizers.online.options import START_SPREAD_DETAILS, CostOptions
+from mosesplug.optimizers.options import option
+from mosesplug.optimizers.oracles import OracleSets, corpus_oracles, sentence_oracles
+from mosesplug.tuning_set import Batch
+
+Loss = Literal[
+    "logistic", "hinge", "squared", "softmax", "expected-error", "cross-entropy", "xbleu"
+]
+_PAIRWISE: Mapping[str, PairLoss] = {
+    "logistic": losses.LOGISTIC,
+    "hinge": losses.HINGE,
+    "squared": losses.SQUARED,
+}
+_LISTWISE: Mapping[str, ListLoss] = {
+    "softmax": losses.SOFTMAX,
+    "expected-error": losses.EXPECTED_ERROR,
+    "cross-entropy": losses.CROSS_ENTROPY,
+}
+
+Present = Callable[[LearnerState, Columns, Step], ColumnValues]
+"""Returns the weights of some features with all regularization that is due; reads the state."""
+
+
+LOSS_DETAILS = (
+    "logistic, hinge and squared use pairs, softmax, expected-error and cross-entropy use lists. "
+    "xbleu uses the mini-batch, with the statistics that cost=background keeps; the metric must be "
+    "BLEU."
+)
+
+
+@dataclass(frozen=True)
+class DescentOptions(CostOptions):
+    """Settings of any gradient learner."""
+
+    loss: Loss = option(
+        "logistic",
+        help="loss, on sampled pairs of hypotheses or on whole n-best lists",
+        details=LOSS_DETAILS,
+        source="Green et al. 2013, eq. 12; Watanabe 2012, eq. 5-6; Neubig & Watanabe 2016, "
+        "eq. 24, 33 and 54; Green et al. 2014",
+    )
+    best_hypotheses: int = option(
+        40,
+        help="number of best hypotheses with a probability above 0; 0: all",
+        source="Green et al. 2014; Phrasal's CrossEntropyOptimizer, ceTopk",
+        only_with="loss=cross-entropy",
+        minimum=0,
+    )
+    candidate_pairs: int = option(
+        500,
+        help="number of hypothesis pairs sampled per sentence",
+        source="PairwiseRankingOptimizerSGD of Phrasal, the program of Green et al. 2013",
+        only_with="loss=logistic|hinge|squared",
+        minimum=1,
+    )
+    kept_pairs: int = option(
+        15,
+        help="number of sampled pairs kept, those with largest score differences",
+        source="Green et al. 2013, section 4.2",
+        only_with="loss=logistic|hinge|squared",
+        minimum=1,
+    )
+    minimum_difference: float = option(
+        0.05,
+        help="smallest difference in sentence score of a pair",
+        source="Hopkins & May 2011, alpha",
+        only_with="loss=logistic|hinge|squared",
+        minimum=0.0,
+    )
+    minimum_count: int = option(
+        0,
+        help="number of sentences per epoch required to learn a sparse feature",
+        source="OnlineTuner of Phrasal",
+        minimum=0,
+    )
+
+
+@dataclass(frozen=True)
+class RateOptions(DescentOptions):
+    """Settings of gradient learners whose rate suits only one scale of weights."""
+
+    start_spread: float = option(
+        0.5,
+        help="scale starting weights to this spread of model scores; 0: no",
+        details=START_SPREAD_DETAILS,
+        source="after risk and xbleu; value: found on halves of recorded lists of Moses",
+        minimum=0.0,
+    )
+
+
+@dataclass(frozen=True)
+class _Objective:
+    """A loss as a function of the model scores of some hypotheses of a batch.
+
+    Attributes:
+        rows: int64 ``[n_rows]``, ascending and distinct: the hypotheses on which the loss depends.
+        terms: number of pairs or sentences in the sum.
+        pull: from the scores of these rows, returns the summed loss, its derivative with respect to
+            each score, and the number of violations: pairs that miss the margin of the loss, or
+            sentences whose 1-best is not an oracle.
+    """
+
+    rows: NDArray[np.int64]
+    terms: int
+    pull: Callable[[Scores], tuple[float, Scores, int]]
+
+
+def loss_gradient(
+    options: DescentOptions, present: Present, *, summed: bool
+) -> Callable[[LearnerState, Batch, Step], Change]:
+    """Return the ``change`` of a gradient learner: the gradient of the active features.
+
+    Args:
+        options: settings of loss, sampling and costs.
+        present: returns the learner's current weights.
+        summed: whether the loss is the sum over pairs or sentences, as in Green et al. (2013),
+            eq. 12, or their mean, as in Neubig & Watanabe (2016), section 3.
+    """
+    costs = options.costs()
+
+    def change(state: LearnerState, batch: Batch, step: Step) -> Change:
+        memory = costs.memory(step.metric)
+        memory |= {name: state.memory[name] for name in memory if name in state.memory}
+        gains = costs.gains(batch, step.metric, memory, step.rng)
+        objective = _objective(options, gains, batch, step, memory)
+        rows = compact_rows(batch, objective.rows)
+        # Diverging weights raise an error later; suppress the warnings before it.
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = rows.scores(present(state, rows.columns, step))
+            loss, derivatives, violations = objective.pull(scores)
+            divisor = 1 if summed else max(1, objective.terms)
+            # AdaGrad would turn a rounding error into a full step.
+            gradient = rows.combine_exactly(derivatives / divisor)
+        if memory:
+            everything = compact_rows(batch, np.arange(batch.n_hyps))
+            scores = everything.scores(present(state, everything.columns, step))
+            memory = costs.update_memory(batch, memory, costs.choose(batch, scores, gains))
+        active = step.active[rows.columns]
+        more = {}
+        if options.minimum_count:
+            counts = _count_sentences(rows, objective.rows, batch)
+            is_dense = rows.columns < batch.space.n_dense
+            more["sentences"] = np.where(is_dense, options.minimum_count, counts)[active]
+        return Change(
+            columns=rows.columns[active],
+            values=gradient[active],
+            more=more,
+            memory=memory,
+            report={"loss": loss / max(1, objective.terms), "violations": float(violations)},
+        )
+
+    return change
+
+
+def _objective(
+    options: DescentOptions,
+    gains: Scores,
+    batch: Batch,
+    step: Step,
+    memory: Mapping[str, NDArray[np.float64]],
+) -> _Objective:
+    """Return the loss of the options on a batch whose hypotheses have these gains.
+
+    Raises:
+        UsageError: the loss does not suit the metric.
+    """
+    if options.loss in _PAIRWISE:
+        sampling = PairSampling(
+            options.candidate_pairs, options.kept_pairs, options.minimum_difference
+        )
+        return _pair_objective(_PAIRWISE[options.loss], batch.offsets, gains, sampling, step.rng)
+    if options.cost == "corpus":
+        oracles = corpus_oracles(batch, FewSentences(step.metric), step.rng)
+    else:
+        oracles = sentence_oracles(batch.offsets, gains)
+    if options.loss == "xbleu":
+        if not step.metric.has_bleu_statistics:
+            raise UsageError(
+                f"loss=xbleu requires the metric BLEU, not {step.metric.name}; choose "
+                "loss=expected-error"
+            )
+        context = memory.get("background", np.zeros(batch.stats.shape[1] + 1))
+        pull = _xbleu(batch, options.background_decay * context)
+    else:
+        goals = 1.0 - gains
+        if options.loss == "cross-entropy":
+            shares = discounted_shares(1.0)
+            goals = metric_distributions(batch.offsets, gains, shares, options.best_hypotheses)
+        elif options.loss == "softmax":
+            goals = np.zeros(batch.n_hyps)
+            goals[oracles.rows] = 1.0
+        loss, offsets = _LISTWISE[options.loss], batch.offsets
+
+        def pull(scores: Scores) -> tuple[float, Scores]:
+            values, derivatives = loss.value_and_gradient(scores, offsets, goals)
+            return float(values.sum()), derivatives
+
+    n_filled = int(np.count_nonzero(np.diff(batch.offsets)))
+    return _Objective(
+        np.arange(batch.n_hyps),
+        n_filled,
+        lambda scores: (*pull(scores), _count_misses(batch.offsets, oracles, scores)),
+    )
+
+
+def _pair_objective(
+    loss: PairLoss,
+    offsets: Offsets,
+    gains: Scores,
+    sampling: PairSampling,
+    rng: np.random.Generator,
+) -> _Objective:
+    """Return a pairwise loss on sampled pairs."""
+    pairs = sample_pairs(offsets, gains, lambda top, count: rng.integers(0, top, count), sampling)
+    rows, places = np.unique(np.concatenate([pairs.better, pairs.worse]), return_inverse=True)
+    local = RankedPairs(places[: len(pairs)], places[len(pairs) :])
+    gaps = gains[pairs.better] - gains[pairs.worse]
+
+    def pull(scores: Scores) -> tuple[float, Scores, int]:
+        margins = scores[local.better] - scores[local.worse]
+        values, slopes = loss.value_and_gradient(margins, gaps)
+        derivatives = np.zeros(len(rows))
+        np.add.at(derivatives, local.better, slopes)
+        np.subtract.at(derivatives, local.worse, slopes)
+        return float(values.sum()), derivatives, int(np.sum(margins <= loss.margin))
+
+    return _Objective(rows, len(pairs), pull)
+
+
+def _xbleu(batch: Batch, context: Statistics) -> Callable[[Scores], tuple[float, Scores]]:
+    """Return 1 - BLEU of the expected statistics of a batch and a context.
+
+    The unit is that of a sentence: BLEU of a corpus is multiplied by its number of sentences, which
+    ends the statistics of the context. The loss of a batch without a match of some n-gram length,
+    and without a context, is constant.
+    """
+    offsets, stats = batch.offsets, batch.stats.astype(np.float64)
+    size = int(np.count_nonzero(np.diff(offsets))) + float(context[-1])
+
+    def pull(scores: Scores) -> tuple[float, Scores]:
+        totals = losses.softmax_shares(scores, offsets) @ stats + context[:-1]
+        bleu, slopes = expected_bleu(totals)
+        errors = -size * (stats @ slopes)
+        _, derivatives = losses.EXPECTED_ERROR.value_and_gradient(scores, offsets, errors)
+        return size * (1.0 - bleu), derivatives
+
+    return pull
+
+
+def _count_misses(offsets: Offsets, oracles: OracleSets, scores: Scores) -> int:
+    """Count the sentences whose 1-best by these scores is not an oracle."""
+    starts = offsets[:-1][np.diff(offsets) > 0]
+    if not len(starts):
+        return 0
+    is_oracle = np.zeros(int(offsets[-1]), dtype=np.bool_)
+    is_oracle[oracles.rows] = True
+    best = np.maximum.reduceat(np.where(is_oracle, scores, -np.inf), starts)
+    return int(np.sum(best < np.maximum.reduceat(scores, starts)))
+
+
+def _count_sentences(rows: CompactRows, chosen: NDArray[np.int64], batch: Batch) -> ColumnValues:
+    """Count the sentences that have each feature in a chosen row."""
+    n_columns = len(rows.columns)
+    sentence = np.searchsorted(batch.offsets, chosen, side="right") - 1
+    keys = np.repeat(sentence, np.diff(rows.indptr)) * n_columns + rows.indices
+    places = np.unique(keys) % n_columns if len(keys) else keys
+    return np.bincount(places, minlength=n_columns).astype(np.float64)
