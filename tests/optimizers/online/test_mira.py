@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from mosesplug.optimizers.online.learner import Change
-from mosesplug.optimizers.online.mira import MiraOptions, mira_learner
+from mosesplug.optimizers.online.margins import MiraOptions, mira_learner
 from mosesplug.tuning_set import Batch
 from tests.optimizers.online.batches import full_rows, random_batch, step_over
 from tests.optimizers.problems import tuning_set

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from mosesplug.optimizers.online.algorithms import optimize_online
-from mosesplug.optimizers.online.perceptron import PerceptronOptions, perceptron_learner
+from mosesplug.optimizers.online.margins import PerceptronOptions, perceptron_learner
 from tests.optimizers.online.batches import random_batch, step_over
 from tests.optimizers.problems import planted, tuning_set
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import LinearConstraint, minimize
 
 from mosesplug.optimizers.online.learner import Learner, Step
-from mosesplug.optimizers.online.relative_margin import (
+from mosesplug.optimizers.online.margins import (
     RelativeMarginOptions,
     RmCpOptions,
     rm_cp_learner,

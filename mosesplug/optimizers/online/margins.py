@@ -1,0 +1,488 @@
+"""Learners of single hypotheses and margins: the perceptron, MIRA, relative margins, AROW.
+
+In each sentence, a surrogate reference (the hope or an oracle) should outscore other hypotheses by
+at least the difference of their gains (Chiang 2012; survey, eq. 35-36 and section 6.3). With ``x``
+the difference of their features and ``D`` that of their gains, the closed forms are
+
+- perceptron (Collins 2002; survey, eq. 59): ``w <- w + eta / K sum of (h(oracle) - h(1-best))``
+  over the sentences whose 1-best is not an oracle;
+- mira (footnote 8 of the survey: PA-I of Crammer et al. 2006): the smallest step to the margins,
+
+      min  1/2 |w - w_t|^2 + C sum over sentences of xi,    w . x >= D - xi for each constraint
+
+  With one constraint, the multiplier of ``x`` is ``min(C, (D - w_t . x) / |x|^2)`` (eq. 61-62).
+  With several, a cutting plane method (Algorithm 1 of Eidelman et al. 2013) adds the most violated
+  one to a working set and solves the quadratic program of the set again, until no violation exceeds
+  the slack of its sentence. Equation 60 has ``lambda / K`` for a batch of ``K`` sentences; here it
+  is ``C``, so that the step of one sentence does not depend on the size of the batch;
+- rm-pa, rm-cp (Eidelman et al. 2013): also a small spread of scores. With ``d(y)`` the model score
+  of the reference minus that of ``y``, equation 4 asks for
+
+      d(y-) >= cost(y-) - cost(y+)    and    -B <= d(y) <= B
+
+  with slacks of the weights ``C`` and ``D``: hypotheses far below the reference are pulled up,
+  those far above it down. The survey (eq. 32) bounds the hypothesis of the largest cost only.
+  rm-pa takes one step for the most violated constraint of each kind; rm-cp solves the dual of
+  equation 5 on working sets (Algorithm 1). Algorithm 2 updates the upper bound with ``max(0, B -
+  d)`` and without ``D``, which would move weights if the bound holds. Here it is ``max(0, d - B)``,
+  and the multipliers of a sentence's bounds sum to at most ``D``, because they share their slack;
+- arow (Crammer et al. 2009): each weight has a normal distribution with its own variance. With
+  ``loss = max(0, D - w . x)``, diagonal ``S`` and ``r = 1 / (2 lambda)`` (eq. 64-67),
+
+      w <- w + loss b S x,     S <- S - b (S x)(S x)' on the diagonal,     b = 1 / (x . S x + r)
+
+  which balances the distance to the old distribution, the squared loss and the variance of ``w .
+  x``. Weights of frequent features have small variances and change less. Equation 66 has a cost of
+  1, as in classification; here the cost is the difference in gain, as in eq. 63. The linearized
+  form replaces the loss of eq. 63 by its tangent at the old weights. Every sentence with a loss
+  then has the same influence, and a batch of ``K`` sentences is one step:
+
+      w <- w + C / K sum of S x,     1 / S <- 1 / S + lambda / K sum of x x
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+
+from mosesplug.arrays import Choice, Scores
+from mosesplug.errors import UsageError
+from mosesplug.optimizers.costs import first_of_largest
+from mosesplug.optimizers.lists.rows import (
+    CompactArrays,
+    compact_rows,
+    difference,
+    drop_empty_sentences,
+    given_oracles,
+    row_scores,
+)
+from mosesplug.optimizers.online.algorithms import online_algorithm
+from mosesplug.optimizers.online.learner import (
+    Change,
+    Learner,
+    LearnerState,
+    Step,
+    additive_learner,
+    apply_sum,
+)
+from mosesplug.optimizers.online.margin_kernels import (
+    MarginTask,
+    Walk,
+    solve_margins,
+    solve_relative_margins,
+    step_to_margins,
+    step_to_relative_margins,
+)
+from mosesplug.optimizers.online.options import CostOptions, GraphCostOptions
+from mosesplug.optimizers.options import option
+from mosesplug.optimizers.oracles import sentence_oracles
+from mosesplug.tuning_set import Batch
+
+
+@dataclass(frozen=True)
+class PerceptronOptions(CostOptions):
+    """Settings of the perceptron."""
+
+    averaging: Literal["last", "all", "best"] = option(
+        "all",
+        help="result: last weights, mean over all updates, or best epoch",
+        details="The mean is over the weights after every update.",
+        source="Neubig & Watanabe 2016, section 6.2",
+    )
+    rate: float = option(
+        0.0,
+        help="learning rate, eta",
+        details="0 stands for 0.01 on stored lists, and for 0.001 while decoding. The survey has "
+        "1, for weights that start at 0.",
+        source="Neubig & Watanabe 2016, section 6.2; values: found on recorded lists, and on "
+        "halves of a tuning set",
+        minimum=0.0,
+    )
+
+
+@dataclass(frozen=True)
+class MiraOptions(GraphCostOptions):
+    """Settings of MIRA."""
+
+    slack: float = option(
+        0.0,
+        help="C: weight of margin violations",
+        details="It limits the sum of a sentence's multipliers. 0 stands for 0.01 while decoding, "
+        "and for 0.0001 on stored lists, which each epoch visits again.",
+        source="Cherry & Foster 2012, as kbmira --cparam; on stored lists: found on halves of "
+        "recorded lists",
+        minimum=0.0,
+    )
+    constraints: Literal["one", "working-set", "cutting-plane"] = option(
+        "one",
+        help="constraints of a step: worst hypothesis, sentence, or whole batch",
+        details="one: the worst hypothesis of each sentence, in closed form. working-set: all "
+        "hypotheses of one sentence at a time. cutting-plane: all hypotheses of the batch at once.",
+        source="Neubig & Watanabe 2016, eq. 60-62; Eidelman et al. 2013, Algorithm 1",
+    )
+    choice: Literal["hope-fear", "best-oracle"] = option(
+        "hope-fear",
+        help="hypotheses to separate: hope and fear, or oracle and 1-best",
+        details="With several constraints: hope or oracle, and all others.",
+        source="Neubig & Watanabe 2016, eq. 28-29 and 35-36",
+    )
+    solver_tolerance: float = option(
+        1e-3,
+        help="epsilon: smaller violations are ignored",
+        source="mosesplug's: a tenth of a point of BLEU of a sentence",
+        only_with="constraints=working-set|cutting-plane",
+        minimum=0.0,
+    )
+
+
+@dataclass(frozen=True)
+class RelativeMarginOptions(GraphCostOptions):
+    """Settings of passive-aggressive relative margin."""
+
+    averaging: Literal["last", "all", "best"] = option(
+        "all",
+        help="result: last weights, mean over all updates, or best epoch",
+        details="The mean is over the weights after every update.",
+        source="kbest_cut_mira of cdec, the program of Eidelman et al. 2013",
+    )
+    slack: float = option(
+        0.0,
+        help="C: weight of losses, and largest step for a margin",
+        details="0 stands for 0.01 on stored lists, and for 0.001 while decoding.",
+        source="0.01: Eidelman et al. 2013, section 4.1; 0.001: found on halves of a tuning set",
+        minimum=0.0,
+    )
+    margin_bound: float = option(
+        1.0,
+        help="B: largest difference in model score between the reference and others",
+        source="Eidelman et al. 2013, section 4.1",
+        minimum=0.0,
+    )
+    bounded: Literal["all", "worst"] = option(
+        "all",
+        help="hypotheses that the bound holds for: all, or the worst",
+        details="The worst hypothesis of a sentence is that of the largest cost.",
+        source="all: Eidelman et al. 2013, eq. 4; worst: Neubig & Watanabe 2016, eq. 32",
+    )
+    bound_slack: float = option(
+        0.0,
+        help="D: largest step for a bound",
+        details="0 stands for the default of slack, or with sparse features for ten times that.",
+        source="Eidelman et al. 2013, section 4.1",
+        minimum=0.0,
+    )
+
+
+@dataclass(frozen=True)
+class RmCpOptions(RelativeMarginOptions):
+    """Settings of relative margin with a cutting plane."""
+
+    solver_iterations: int = option(
+        100,
+        help="maximum exchanges per new constraint, and constraints per sentence",
+        source="Eidelman et al. 2013, section 4.1, MaxIter",
+        minimum=1,
+    )
+    solver_tolerance: float = option(
+        0.001,
+        help="epsilon: smaller violations are ignored",
+        source="Eidelman et al. 2013, Algorithm 1, without a value",
+        minimum=0.0,
+    )
+
+
+@dataclass(frozen=True)
+class ArowOptions(GraphCostOptions):
+    """Settings of adaptive regularization of weights."""
+
+    variance_weight: float = option(
+        0.01,
+        help="lambda: rate at which variances shrink",
+        details="In closed form, it is also the weight of losses.",
+        source="Neubig & Watanabe 2016, eq. 63 and 67; value: found on recorded lists",
+        minimum=0.0,
+    )
+    slack: float = option(
+        0.01,
+        help="C: weight of losses in the linearized update",
+        source="Neubig & Watanabe 2016, eq. 63; value: Eidelman et al. 2013, section 4.1",
+        only_with="update=linearized",
+        minimum=0.0,
+    )
+    update: Literal["closed-form", "linearized"] = option(
+        "linearized",
+        help="form of the update",
+        details="closed-form: minimize the squared loss sentence by sentence. linearized: one "
+        "gradient step per batch.",
+        source="Neubig & Watanabe 2016, eq. 63-67; default: better on recorded lists",
+    )
+
+
+def perceptron_learner(options: PerceptronOptions) -> Learner:
+    """Return the perceptron on mini-batches.
+
+    Oracles are the hypotheses with the largest gain by the options' costs. Among several, the
+    learner takes the one with the highest model score, which needs the smallest step.
+    """
+    costs = options.costs()
+
+    def change(state: LearnerState, batch: Batch, step: Step) -> Change:
+        memory = {**costs.memory(step.metric), **state.memory}
+        gains = costs.gains(batch, step.metric, memory, step.rng)
+        scores = batch.model_scores(state.vectors["weights"])
+        best = first_of_largest(batch.offsets, scores)
+        oracles = _pick_oracles(batch, gains, scores)
+        wrong = scores[best] > scores[oracles]
+        wrong |= gains[best] < gains[oracles]
+        rows = compact_rows(batch, np.concatenate([oracles[wrong], best[wrong]]))
+        violations = int(np.count_nonzero(wrong))
+        signs = np.repeat([1.0, -1.0], violations)
+        rate = options.rate or step.choose(stored=0.01, decoding=0.001)
+        sums = rows.combine(signs) * (rate / max(1, len(best)))
+        touched = step.active[rows.columns] & (sums != 0.0)
+        return Change(
+            columns=rows.columns[touched],
+            values=sums[touched],
+            memory=costs.update_memory(batch, memory, costs.choose(batch, scores, gains)),
+            report={
+                "loss": float((scores[best] - scores[oracles]).sum()) / max(1, len(best)),
+                "violations": float(violations),
+            },
+        )
+
+    return additive_learner(change, costs.memory)
+
+
+def _pick_oracles(batch: Batch, gains: Scores, scores: Scores) -> Choice:
+    """Return the oracle of highest model score of each non-empty sentence."""
+    values = np.full(batch.n_hyps, -np.inf)
+    rows = sentence_oracles(batch.offsets, gains).rows
+    values[rows] = scores[rows]
+    return first_of_largest(batch.offsets, values)
+
+
+Solve = Callable[[CompactArrays, MarginTask, Walk], int]
+"""Changes a walk to satisfy margins and returns the number of violated constraints."""
+
+
+def mira_learner(options: MiraOptions) -> Learner:
+    """Return MIRA on mini-batches.
+
+    Unless the solver is ``cutting-plane``, sentences are processed in turn, each at the weights
+    after the previous sentence. The gains are computed once, at the start of the batch.
+    """
+
+    def settings(batch: Batch, step: Step) -> dict[str, Any]:
+        slack = options.slack or step.choose(stored=0.0001, decoding=0.01)
+        tolerance, hopes = options.solver_tolerance, options.choice == "hope-fear"
+        return {"slack": slack, "tolerance": tolerance, "hopes": hopes}
+
+    def solve(features: CompactArrays, task: MarginTask, walk: Walk) -> int:
+        together = len(walk.losses) if options.constraints == "cutting-plane" else 1
+        return solve_margins(features, task, walk, together)
+
+    return _margin_learner(
+        options, settings, step_to_margins if options.constraints == "one" else solve
+    )
+
+
+def rm_pa_learner(options: RelativeMarginOptions) -> Learner:
+    """Return relative margin with passive-aggressive steps (Algorithm 2)."""
+    return _margin_learner(options, _relative(options), step_to_relative_margins, spreads=True)
+
+
+def rm_cp_learner(options: RmCpOptions) -> Learner:
+    """Return relative margin with working sets (Algorithm 1, equation 5)."""
+    settings = _relative(options, options.solver_tolerance, options.solver_iterations)
+    return _margin_learner(options, settings, solve_relative_margins, spreads=True)
+
+
+def _relative(
+    options: RelativeMarginOptions, tolerance: float = 0.0, iterations: int = 0
+) -> Callable[[Batch, Step], dict[str, Any]]:
+    """Return a function that sets the margins and bounds of a batch."""
+
+    def settings(batch: Batch, step: Step) -> dict[str, Any]:
+        default = step.choose(stored=0.01, decoding=0.001)
+        # D is larger with many features (Eidelman et al. 2013, section 4.1).
+        factor = 10.0 if len(batch.space) > batch.space.n_dense else 1.0
+        return {
+            "slack": options.slack or default,
+            "tolerance": tolerance,
+            "bound_slack": options.bound_slack or default * factor,
+            "bound": options.margin_bound,
+            "by_error": options.bounded == "worst",
+            "iterations": iterations,
+        }
+
+    return settings
+
+
+def _margin_learner(
+    options: CostOptions,
+    settings: Callable[[Batch, Step], dict[str, Any]],
+    solve: Solve,
+    *,
+    spreads: bool = False,
+) -> Learner:
+    """Return the chain of a closed form, to whose weights steps are added.
+
+    Args:
+        options: the options of the learner.
+        settings: returns what a batch's ``MarginTask`` has beside hypotheses.
+        solve: the closed form.
+        spreads: whether reports have ``spread``, the mean difference in model score between the
+            reference and the lowest hypothesis before the update, and the mean of the squares.
+    """
+    costs = options.costs()
+
+    def change(state: LearnerState, batch: Batch, step: Step) -> Change:
+        memory = {**costs.memory(step.metric), **state.memory}
+        gains = costs.gains(batch, step.metric, memory, step.rng)
+        rows = compact_rows(batch, np.arange(batch.n_hyps))
+        offsets = drop_empty_sentences(batch.offsets)
+        task = MarginTask(offsets, gains, given_oracles(batch), **settings(batch, step))
+        n_sentences = len(offsets) - 1
+        walk = Walk.start(state.vectors["weights"][rows.columns], batch.n_hyps, n_sentences)
+        violations = solve(rows.arrays(step.active), task, walk)
+        touched = np.flatnonzero(walk.total_step)
+        divisor = max(1, n_sentences)
+        report = {"loss": float(walk.losses.sum()) / divisor, "violations": float(violations)}
+        if spreads:
+            report["spread"] = float(walk.spreads.sum()) / divisor
+            report["squared_spread"] = float(walk.spreads @ walk.spreads) / divisor
+        return Change(
+            columns=rows.columns[touched],
+            values=walk.total_step[touched],
+            memory=costs.update_memory(batch, memory, costs.choose(batch, walk.scores, gains)),
+            report=report,
+        )
+
+    return additive_learner(change, costs.memory)
+
+
+def arow_learner(options: ArowOptions) -> Learner:
+    """Return adaptive regularization of weights with diagonal covariance.
+
+    The state's vectors are ``weights`` and ``variances``, which start at 1. A change's ``more``
+    has ``shrink``, the factors of the variances, so that changes computed on old weights can be
+    applied in any order.
+
+    Raises:
+        UsageError: ``variance_weight`` is not positive.
+    """
+    if not 0.0 < options.variance_weight < np.inf:
+        raise UsageError(f"variance_weight must be above 0, not {options.variance_weight:g}")
+    costs, is_linear = options.costs(), options.update == "linearized"
+
+    def change(state: LearnerState, batch: Batch, step: Step) -> Change:
+        memory = {**costs.memory(step.metric), **state.memory}
+        gains = costs.gains(batch, step.metric, memory, step.rng)
+        rows = compact_rows(batch, np.arange(batch.n_hyps))
+        features = rows.arrays(step.active)
+        weights = state.vectors["weights"][rows.columns]
+        variances = state.vectors["variances"][rows.columns]
+        total_step, squares = np.zeros(len(weights)), np.zeros(len(weights))
+        shrink, scores, losses = np.ones(len(weights)), np.zeros(batch.n_hyps), []
+        ends = drop_empty_sentences(batch.offsets).tolist()
+        for (start, end), oracle in zip(pairwise(ends), given_oracles(batch).tolist(), strict=True):
+            own = slice(start, end)
+            scores[own] = row_scores(features, weights, start, end)
+            hope = start + int(np.argmax(scores[own] + gains[own])) if oracle < 0 else oracle
+            fear = start + int(np.argmax(scores[own] - gains[own]))
+            loss = max(0.0, float(gains[hope] - gains[fear] - (scores[hope] - scores[fear])))
+            losses.append(loss)
+            if loss == 0.0:
+                continue
+            places, values = difference(features, hope, fear)
+            own_variances = variances[places]
+            if is_linear:
+                total_step[places] += own_variances * values
+                squares[places] += values**2
+                continue
+            share = 1.0 / (own_variances @ values**2 + 1.0 / (2.0 * options.variance_weight))
+            moved = loss * share * own_variances * values
+            weights[places] += moved
+            total_step[places] += moved
+            factors = 1.0 - share * own_variances * values**2
+            variances[places] *= factors
+            shrink[places] *= factors
+        n_sentences = max(1, len(losses))
+        if is_linear:
+            total_step *= options.slack / n_sentences
+            per_square = options.variance_weight / n_sentences
+            shrink = 1.0 / (1.0 + per_square * variances * squares)
+        touched = (total_step != 0.0) | (shrink != 1.0)
+        return Change(
+            columns=rows.columns[touched],
+            values=total_step[touched],
+            more={"shrink": shrink[touched]},
+            memory=costs.update_memory(batch, memory, costs.choose(batch, scores, gains)),
+            report={
+                "loss": sum(losses) / n_sentences,
+                "violations": float(np.count_nonzero(losses)),
+            },
+        )
+
+    def apply(state: LearnerState, change: Change, step: Step) -> LearnerState:
+        state = apply_sum(state, change, step)
+        state.vectors["variances"][change.columns] *= change.more["shrink"]
+        return state
+
+    return Learner(
+        fills={"weights": 0.0, "variances": 1.0},
+        init=lambda weights: LearnerState(
+            {"weights": np.array(weights, np.float64), "variances": np.ones(len(weights))}
+        ),
+        change=change,
+        apply=apply,
+        weights=lambda state: state.vectors["weights"].copy(),
+        initial_memory=costs.memory,
+    )
+
+
+ALGORITHMS = (
+    online_algorithm(
+        name="perceptron",
+        summary="Move towards the oracle, away from the 1-best; averaged.",
+        source="Collins 2002",
+        options=PerceptronOptions,
+        learner=perceptron_learner,
+    ),
+    online_algorithm(
+        name="mira",
+        summary="Take the smallest step to the margin.",
+        source="Crammer et al. 2006",
+        options=MiraOptions,
+        learner=mira_learner,
+        graphs="derivations",
+    ),
+    online_algorithm(
+        name="rm-pa",
+        summary="Keep every hypothesis near the hope (relative margin).",
+        source="Eidelman et al. 2013",
+        options=RelativeMarginOptions,
+        learner=rm_pa_learner,
+        graphs="derivations",
+    ),
+    online_algorithm(
+        name="rm-cp",
+        summary="Solve `rm-pa` over working sets of constraints.",
+        source="Eidelman et al. 2013",
+        options=RmCpOptions,
+        learner=rm_cp_learner,
+        graphs="derivations",
+    ),
+    online_algorithm(
+        name="arow",
+        summary="Learn weights with a confidence for each feature.",
+        source="Crammer et al. 2009; Chiang 2012",
+        options=ArowOptions,
+        learner=arow_learner,
+        graphs="derivations",
+    ),
+)
