@@ -30,16 +30,6 @@ from mosesplug.settings.learning import LearningSettings
 from mosesplug.tuning.online.state import decode_states, encode_states
 from mosesplug.tuning.workdir.stores import open_run_store
 
-__all__ = [
-    "BenchmarkResult",
-    "BenchmarkTask",
-    "bind_settings",
-    "make_tasks",
-    "measure_optimizer",
-    "read_earlier",
-    "score_tasks",
-]
-
 _WARM_UP_SENTENCES = 3
 """Size of a first, unmeasured run, which loads and compiles what an algorithm needs."""
 

@@ -13,8 +13,6 @@ from mosesplug.features import FeatureSpace
 from mosesplug.optimizers.bounds import Bounds
 from mosesplug.settings.spellings import spell_bounds
 
-__all__ = ["describe_moves", "parse_bounds"]
-
 Interval = tuple[float, float, bool, bool]
 """Lower and upper limit, and whether the weight must be greater or less than them."""
 

@@ -26,16 +26,6 @@ from mosesplug.optimizers.problem import (
 )
 from mosesplug.tuning.parallel.shards import split_into_shards
 
-__all__ = [
-    "CrossValidation",
-    "Fold",
-    "LearnFunction",
-    "SplittableData",
-    "cross_validate",
-    "split_folds",
-    "split_sentences",
-]
-
 _FOLDS, _HELD_OUT = 1, 2
 """Random streams of a seed; learning from all sentences uses the seed itself."""
 

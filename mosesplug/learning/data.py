@@ -45,8 +45,6 @@ from mosesplug.settings.lists import ListSettings, parse_column_names
 from mosesplug.settings.scores import parse_score_sources
 from mosesplug.tuning_set import SparseRows, TuningSet
 
-__all__ = ["read_data", "read_held_out_lists"]
-
 
 def read_data(
     settings: LearningSettings,

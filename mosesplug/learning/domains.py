@@ -13,8 +13,6 @@ from mosesplug.optimizers.domains import DomainSpace, add_copies, count_domains
 from mosesplug.optimizers.problem import Problem, Progress, Solution, corpus_score
 from mosesplug.settings.domains import Domains
 
-__all__ = ["DomainScore", "LearningDomains", "add_domains", "score_domains"]
-
 
 @dataclass(frozen=True)
 class LearningDomains:

@@ -24,6 +24,7 @@ from formats.graphs.hypergraph import (
 )
 from formats.graphs.hypergraph_columns import HypergraphFile
 from formats.graphs.parsed import ParsedGraphs
+from formats.moses.ini_features import UNKNOWN_WORD
 from formats.weights.any_format import WeightFile
 from formats.weights.files import read_sparse
 from mosesplug.errors import DataError, UsageError
@@ -40,19 +41,10 @@ from mosesplug.learning.weights import (
 from mosesplug.metrics import Metric, PreparedReferences
 from mosesplug.optimizers import Algorithm, Problem
 from mosesplug.sentence_ids import arrange_lines
-from mosesplug.tuning.graphs.features import UNKNOWN_WORD
 from mosesplug.tuning.graphs.problem import add_graphs
 from mosesplug.tuning.graphs.reading import start_reading
 from mosesplug.tuning_set import TuningSet
 from mosesplug.user_cache import open_parsed_graphs
-
-__all__ = [
-    "TuningGraphs",
-    "check_graph_learner",
-    "load_graphs",
-    "make_graph_problem",
-    "select_sentences",
-]
 
 
 @dataclass(frozen=True)

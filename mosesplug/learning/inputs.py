@@ -25,15 +25,6 @@ from mosesplug.settings.lengths import LengthRange
 from mosesplug.tuning.weights import parse_ranges
 from mosesplug.tuning_set import TuningSet
 
-__all__ = [
-    "NOTHING_GIVEN",
-    "GivenData",
-    "HeldOutLists",
-    "LearningData",
-    "count_sentences",
-    "make_list_data",
-]
-
 
 @dataclass(frozen=True)
 class LearningData:

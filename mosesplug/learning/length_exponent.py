@@ -23,8 +23,6 @@ from mosesplug.learning.cross_validation import LearnFunction
 from mosesplug.learning.lengths import LengthScale
 from mosesplug.optimizers.problem import Problem, Progress, Solution, corpus_score, no_progress
 
-__all__ = ["learn_exponent"]
-
 Floats = NDArray[np.float64]
 
 GRID = 9

@@ -21,18 +21,6 @@ from mosesplug.settings.lengths import WORDS, LengthRange, parse_length_range
 from mosesplug.store.columns import count_tokens
 from mosesplug.tuning_set import SparseRows, TuningSet
 
-__all__ = [
-    "LengthScale",
-    "divide_block",
-    "find_length_range",
-    "find_recorded_length",
-    "make_length_scale",
-    "record_length",
-    "require_undivided",
-    "spell_exponent",
-    "with_recorded_length",
-]
-
 Floats = NDArray[np.float64]
 
 

@@ -32,18 +32,6 @@ from mosesplug.settings.sharding import Sharding
 from mosesplug.tuning.warning_signs import find_list_signs, find_weight_signs
 from mosesplug.tuning_set import TuningSet
 
-__all__ = [
-    "LearningResult",
-    "OptimizeResult",
-    "SeedResult",
-    "bind_optimizer",
-    "find_warnings",
-    "learn_weights",
-    "make_learner",
-    "optimize",
-    "validate",
-]
-
 
 @dataclass(frozen=True)
 class OptimizeResult:

@@ -8,8 +8,6 @@ from collections.abc import Callable, Collection
 from formats.weights.any_format import WeightFile
 from mosesplug.errors import count_noun
 
-__all__ = ["SparseCoverage", "warn_of_sparse"]
-
 
 class SparseCoverage:
     """Warns if no sparse feature of lists or graphs has a weight.

@@ -22,8 +22,6 @@ from mosesplug.metrics.protocol import needs_outside
 from mosesplug.metrics.registry import metric_names, parse_settings
 from mosesplug.tuning_set import TuningSet
 
-__all__ = ["WatchedMetric", "find_watched", "join_metrics", "split_statistics"]
-
 
 @dataclass(frozen=True, eq=False)
 class WatchedMetric:

@@ -17,6 +17,7 @@ from formats.errors import FormatError
 from formats.graphs.any_graph import read_graphs
 from formats.graphs.hypergraph import GraphColumns, hypergraph_names, infer_groups
 from formats.graphs.hypergraph_columns import HypergraphFile
+from formats.moses.ini_features import UNKNOWN_WORD
 from formats.weights.any_format import WeightFile, name_as_in_graphs
 from formats.weights.named import read_named_weights
 from mosesplug.errors import DataError
@@ -29,18 +30,10 @@ from mosesplug.learning.lists.made_features import check_made_features
 from mosesplug.learning.sparse_coverage import SparseCoverage
 from mosesplug.learning.weights import find_graph_weights
 from mosesplug.tuning.graphs.features import (
-    UNKNOWN_WORD,
     UNTUNED,
     ConfiguredFeatures,
     parse_configured_features,
 )
-
-__all__ = [
-    "GraphWeights",
-    "WeightedGraph",
-    "read_graph_weights",
-    "read_weighted_graphs",
-]
 
 
 @dataclass(frozen=True)

@@ -30,17 +30,6 @@ from mosesplug.tuning_set import SparseRows, linear_scores
 if TYPE_CHECKING:
     pass
 
-__all__ = [
-    "StartingWeights",
-    "arrange_weights",
-    "find_graph_weights",
-    "format_weights",
-    "read_initial_weights",
-    "read_starting_weights",
-    "score_hypotheses",
-    "write_weights",
-]
-
 
 @dataclass(frozen=True)
 class StartingWeights:

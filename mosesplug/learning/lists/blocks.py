@@ -40,23 +40,6 @@ from mosesplug.settings.lists import (
 )
 from mosesplug.settings.scores import parse_score_sources
 
-__all__ = [
-    "BlockStep",
-    "ListScan",
-    "Step",
-    "StreamStep",
-    "describe_formats",
-    "find_dense_features",
-    "make_list_options",
-    "make_steps",
-    "names_values",
-    "read_file_blocks",
-    "read_list",
-    "read_list_blocks",
-    "read_lists_ahead",
-    "scan_lists",
-]
-
 
 class BlockStep(Protocol):
     """A change of blocks, which come in the order of the files, first file first."""

@@ -26,8 +26,6 @@ from mosesplug.settings.expressions import (
 )
 from mosesplug.settings.features import AddedFeature, DerivedFeature
 
-__all__ = ["AddFeatures", "DeriveFeatures", "count_chars", "count_words"]
-
 _Values = NDArray[np.float64]
 
 _LARGEST = float(np.finfo(np.float32).max)

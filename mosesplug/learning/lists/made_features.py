@@ -13,13 +13,6 @@ from mosesplug.errors import UsageError
 from mosesplug.settings.features import parse_derived_features
 from mosesplug.settings.lists import ListSettings
 
-__all__ = [
-    "check_derived_features",
-    "check_made_features",
-    "check_unused_weights",
-    "spell_made_features",
-]
-
 _CONFIGURATIONS = ("moses.ini", "show-weights", "overwrite")
 """Formats that also name features which no n-best list has."""
 

@@ -36,18 +36,6 @@ from mosesplug.store import NBestStore
 from mosesplug.store.writing import AHEAD_BYTES
 from mosesplug.tuning_set import TuningSet
 
-__all__ = [
-    "NO_REFERENCES",
-    "MergedLists",
-    "References",
-    "StoredLists",
-    "load_lists",
-    "name_references",
-    "read_lines_of",
-    "select_dense_features",
-    "store_lists",
-]
-
 _NUMBERS = re.compile("[_0-9]+")
 
 References = StrPath | Sequence[Sequence[bytes]]

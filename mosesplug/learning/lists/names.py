@@ -11,8 +11,6 @@ from formats.nbest.block import NBestList
 from mosesplug.errors import UsageError
 from mosesplug.settings.lists import parse_renames
 
-__all__ = ["DropFeatures", "RenameFeatures", "original_names"]
-
 _SHOWN = 30
 """Names in a message."""
 

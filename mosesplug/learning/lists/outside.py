@@ -24,13 +24,6 @@ from mosesplug.metrics.outside import WIDTHS, Formula, OutsideMetric, combine_fi
 from mosesplug.settings.scores import ScoreSource
 from mosesplug.store import fingerprint_files
 
-__all__ = [
-    "ScoreStep",
-    "arrange_held_out",
-    "find_metric_of",
-    "make_outside_metrics",
-]
-
 _FORMULA_OF_WIDTH: dict[int, Formula] = {1: "mean", 2: "ratio"}
 
 

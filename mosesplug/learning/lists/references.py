@@ -20,12 +20,6 @@ from mosesplug.learning.lists.blocks import make_list_options, names_values, sca
 from mosesplug.sentence_ids import ListedIds, TextLines, arrange_texts, begins_with_ids
 from mosesplug.settings.lists import ListSettings
 
-__all__ = [
-    "MatchedReferences",
-    "check_reference_count",
-    "match_references",
-]
-
 _Lines = Sequence[Sequence[bytes]]
 
 

@@ -16,8 +16,6 @@ from formats.scores import read_score_blocks
 from mosesplug.errors import DataError, UsageError
 from mosesplug.settings.scores import ScoreSource
 
-__all__ = ["find_scores"]
-
 
 def find_scores(
     sources: Sequence[ScoreSource],

@@ -44,8 +44,6 @@ from mosesplug.tuning.workdir.records import read_start
 from mosesplug.tuning.workdir.stores import open_run_store
 from mosesplug.tuning_set import TuningSet
 
-__all__ = ["read_store", "select_iterations"]
-
 
 def select_iterations(text: str | None, count: int) -> list[int]:
     """Return iterations in ascending order.

@@ -8,8 +8,6 @@ from mosesplug.store import NBestStore
 from mosesplug.tuning.text_signs.comparison import choose_lines, find_text_signs
 from mosesplug.tuning.text_signs.view import views_of_signatures
 
-__all__ = ["note_text_signs"]
-
 
 def note_text_signs(
     store: NBestStore, references: Sequence[Sequence[bytes]], signature: str

@@ -16,8 +16,6 @@ from mosesplug.decoders.line_filter import LineFilter
 from mosesplug.errors import UsageError
 from mosesplug.settings.arguments import check_transform
 
-__all__ = ["BPE", "Transform", "join_subwords", "pair_transformed"]
-
 BPE = "bpe"
 """The command that joins subwords at ``@@``."""
 

@@ -20,8 +20,6 @@ from formats.nbest.block import NBestList
 from formats.nbest.list_format import SentenceIds
 from formats.scores import ScoreRows, read_score_blocks
 
-__all__ = ["ValueColumn"]
-
 
 class ValueColumn:
     """The rows of some files, or of an array, that no block has taken yet.

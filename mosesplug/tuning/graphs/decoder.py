@@ -26,17 +26,6 @@ from mosesplug.forest.n_best import GraphFeatures, make_nbest_list
 from mosesplug.store import NBestStore, StoredGraphs, fingerprint_files
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = [
-    "ForestDecoder",
-    "GraphReader",
-    "GrowingGraphs",
-    "KeptGraphs",
-    "check_input",
-    "find_graph_store",
-    "open_shared_store",
-    "share_store",
-]
-
 
 class _Shared:
     """The stores that this process has opened for their graphs."""

@@ -19,14 +19,6 @@ from formats.moses.ini_features import UNKNOWN_WORD, fixed_weights, list_feature
 from formats.weights.files import ShowWeights, WeightGroup
 from mosesplug.errors import DataError
 
-__all__ = [
-    "UNKNOWN_WORD",
-    "UNTUNED",
-    "ConfiguredFeatures",
-    "parse_configured_features",
-    "read_configured_features",
-]
-
 UNTUNED: Mapping[str, float] = MappingProxyType({f"{UNKNOWN_WORD}0": 1.0})
 """The weights of features that are not tuned, if there is no configuration."""
 

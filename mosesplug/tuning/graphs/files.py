@@ -27,8 +27,6 @@ from mosesplug.store.files.replacement import remove_store
 from mosesplug.tuning.graphs.features import ConfiguredFeatures
 from mosesplug.tuning.graphs.reading import start_reading
 
-__all__ = ["DecodedText", "import_graphs"]
-
 
 @dataclass(frozen=True)
 class DecodedText:

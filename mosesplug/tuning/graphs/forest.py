@@ -34,16 +34,6 @@ from mosesplug.tuning.graphs.features import read_configured_features
 from mosesplug.tuning.graphs.files import DecodedText, import_graphs
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = [
-    "Forest",
-    "ForestRecipe",
-    "GraphDecoder",
-    "check_forest",
-    "open_forest",
-    "open_graph_decoder",
-    "use_own_graphs",
-]
-
 
 @dataclass(frozen=True)
 class ForestRecipe:

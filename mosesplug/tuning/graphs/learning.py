@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from formats.moses.ini_features import UNKNOWN_WORD
 from mosesplug.decoders.description import DecodedGraphs
 from mosesplug.errors import UsageError
 from mosesplug.optimizers import Algorithm, Problem
@@ -20,16 +21,9 @@ from mosesplug.settings.checks import reject_combinations
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
 from mosesplug.tuning.context import RunData, learns_from_graphs
-from mosesplug.tuning.graphs.features import UNKNOWN_WORD, read_configured_features
+from mosesplug.tuning.graphs.features import read_configured_features
 from mosesplug.tuning.graphs.problem import add_graphs
 from mosesplug.tuning.graphs.storing import read_sentence_references
-
-__all__ = [
-    "check_graphs",
-    "keeps_scale",
-    "read_fixed_weights",
-    "use_graphs",
-]
 
 
 def check_graphs(configuration: Configuration, algorithm: Algorithm) -> None:

@@ -18,8 +18,6 @@ from mosesplug.hypergraph import Hypergraph
 from mosesplug.metrics import PreparedReferences
 from mosesplug.optimizers import Algorithm, Problem
 
-__all__ = ["add_graphs"]
-
 
 def add_graphs(
     problem: Problem,

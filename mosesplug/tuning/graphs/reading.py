@@ -22,8 +22,6 @@ from mosesplug.forest.scanner import scan_graph
 from mosesplug.kernels import load_compiler
 from mosesplug.tuning.parallel.ordered_map import start_in_order
 
-__all__ = ["choose_scan", "start_reading"]
-
 Result = TypeVar("Result")
 
 _LEAST_BYTES = 1 << 20

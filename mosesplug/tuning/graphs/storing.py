@@ -36,8 +36,6 @@ from mosesplug.tuning.parallel.ordered_map import start_in_order
 from mosesplug.tuning.references import read_run_references
 from mosesplug.tuning.weights import Weights
 
-__all__ = ["GraphFiles", "PrunedGraph", "read_sentence_references", "store_graphs"]
-
 
 @dataclass(frozen=True)
 class PrunedGraph:

@@ -30,8 +30,6 @@ from mosesplug.settings.sharding import WorkerKind, check_address
 from mosesplug.tuning.parallel.prepared import forget_shards
 from mosesplug.tuning.parallel.watched_executor import WatchedExecutor
 
-__all__ = ["StopSignal", "open_cluster", "open_executor", "open_processes", "open_threads"]
-
 
 class StopSignal:
     """A request to threads to stop, since threads cannot be killed.

@@ -16,8 +16,6 @@ from mosesplug.errors import DataError
 from mosesplug.features import FeatureSpace
 from mosesplug.tuning_set import SparseRows, TuningSet
 
-__all__ = ["read_lists", "write_lists"]
-
 _ARRAYS = ("sentence_ids", "offsets", "dense", "stats", "lengths")
 _SPARSE = ("indptr", "indices", "data")
 

@@ -34,8 +34,6 @@ from mosesplug.tuning.parallel.places import Places, open_places
 from mosesplug.tuning.parallel.prepared import ShardRecipe, work_on_shard
 from mosesplug.tuning_set import TuningSet
 
-__all__ = ["FiledShards", "ShardPart", "ThreadShards", "divide_lists", "open_list_shards"]
-
 
 @contextmanager
 def open_list_shards(problem: Problem, sharding: Sharding) -> Iterator[ListShards]:

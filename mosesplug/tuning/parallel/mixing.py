@@ -26,16 +26,6 @@ from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.settings.sharding import Sharding
 from mosesplug.tuning_set import TuningSet
 
-__all__ = [
-    "Corpus",
-    "LineScores",
-    "StoredCorpus",
-    "add_tallies",
-    "merge_reports",
-    "mix_weights",
-    "search_line",
-]
-
 
 class Corpus(Protocol):
     """The lists of all shards, for mixing."""

@@ -58,8 +58,6 @@ from mosesplug.tuning.parallel.shards import (
 from mosesplug.tuning.parallel.stale import StoredBatches, run_stale_epoch
 from mosesplug.tuning_set import Batch, TuningSet
 
-__all__ = ["FiledShard", "SharedShard", "optimize_sharded"]
-
 
 @dataclass(frozen=True)
 class _StoredShardSource:

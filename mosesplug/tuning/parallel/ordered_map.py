@@ -12,8 +12,6 @@ from typing import Any, TypeVar
 
 from mosesplug.errors import DecoderError
 
-__all__ = ["map_in_order", "start_in_order"]
-
 Result = TypeVar("Result")
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -18,8 +18,6 @@ from mosesplug.settings.sharding import Sharding
 from mosesplug.tuning.parallel.executors import open_cluster, open_processes, open_threads
 from mosesplug.tuning.parallel.watched_executor import ClusterExecutor
 
-__all__ = ["Places", "assign_places", "open_places"]
-
 _SECONDS = 1.0
 """Time between two requests for the list of live workers."""
 

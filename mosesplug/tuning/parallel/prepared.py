@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 from mosesplug.optimizers.lists.shards import ListShard
 from mosesplug.tuning.parallel.list_files import read_lists
 
-__all__ = ["ShardRecipe", "forget_shards", "work_on_shard"]
-
 
 @dataclass(frozen=True)
 class ShardRecipe:

@@ -21,8 +21,6 @@ from mosesplug.metrics import Metric
 from mosesplug.optimizers.online.epochs import BatchProgress, EpochReport, Tally
 from mosesplug.tuning.parallel.mixing import add_tallies
 
-__all__ = ["ProgressFile", "ShardProgress"]
-
 _SECONDS_BETWEEN_READS = 0.5
 
 

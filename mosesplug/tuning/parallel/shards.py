@@ -40,14 +40,6 @@ from mosesplug.tuning.parallel.executors import StopSignal
 from mosesplug.tuning.parallel.mixing import Corpus, merge_reports, mix_weights
 from mosesplug.tuning.parallel.progress import ShardProgress
 
-__all__ = [
-    "Shard",
-    "ShardSource",
-    "learn_in_shards",
-    "run_sharded_epoch",
-    "split_into_shards",
-]
-
 
 class ShardSource(BatchSource, Protocol):
     """The batch source of a shard, opened in the process of the shard."""

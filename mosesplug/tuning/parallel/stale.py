@@ -40,15 +40,6 @@ from mosesplug.tuning.parallel.mixing import add_tallies
 from mosesplug.tuning.parallel.shards import Shard
 from mosesplug.tuning_set import Batch
 
-__all__ = [
-    "BatchChange",
-    "BatchJob",
-    "StaleSource",
-    "StoredBatches",
-    "compute_change",
-    "run_stale_epoch",
-]
-
 
 @dataclass(frozen=True)
 class BatchJob:

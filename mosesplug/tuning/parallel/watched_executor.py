@@ -13,8 +13,6 @@ from concurrent.futures import Executor, Future, InvalidStateError
 from contextlib import suppress
 from typing import Any, Protocol, Self
 
-__all__ = ["ClusterExecutor", "WatchedExecutor"]
-
 _BEATS = 10
 """Number of times that the workers are counted within the patience."""
 _LONGEST_BEAT = 5.0
