@@ -19,13 +19,12 @@ from mosesplug.cores import usable_cores
 from mosesplug.errors import DataError, DecoderError, MosesplugError, UsageError, suggest
 from mosesplug.optimizers import algorithm
 from mosesplug.optimizers.recommended import ONLINE
+from mosesplug.options import Opt, list_options, list_spellings
 from mosesplug.settings.algorithm_options import add_tune_options
 from mosesplug.settings.configuration import RunPlan
-from mosesplug.settings.declare import Setting, list_settings
 from mosesplug.settings.features import AddedFeature, is_feature_name
 from mosesplug.settings.learning import LearningSettings, make_learning_settings
 from mosesplug.settings.lists import ListSettings, make_list_settings
-from mosesplug.settings.spellings import list_spellings
 from mosesplug.settings.toml import check_type
 
 _KEYWORDS = {
@@ -43,7 +42,7 @@ def collect_keywords(keywords: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         UsageError: a keyword is not a setting, or its value has another type.
     """
-    settings = {each.name: each for each in list_settings(RunPlan)}
+    settings = {each.name: each for each in list_options(RunPlan)}
     known = {
         spell_keyword(name): each
         for each in settings.values()
@@ -59,7 +58,7 @@ def collect_keywords(keywords: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def check_keyword(setting: Setting, value: Any, keyword: str) -> Any:
+def check_keyword(setting: Opt, value: Any, keyword: str) -> Any:
     """Return the value of a keyword as settings have it.
 
     Raises:
@@ -118,7 +117,7 @@ def fill_defaults(values: Mapping[str, Any]) -> dict[str, Any]:
     """
     defaults = {
         each.name: each.tune_default
-        for each in list_settings(RunPlan)
+        for each in list_options(RunPlan)
         if each.tune_default is not None
     }
     if values.get("forest"):
@@ -146,7 +145,7 @@ def _learns_from_graphs(values: Mapping[str, Any]) -> bool:
     return bool(values.get("forest")) or str(values.get("decoder", "")).startswith("forest:")
 
 
-def _plain(setting: Setting, value: Any) -> Any:
+def _plain(setting: Opt, value: Any) -> Any:
     """Return a value as a settings file has it."""
     if isinstance(value, PathLike):
         return fspath(value)
@@ -189,7 +188,7 @@ def make_list_keywords(
     Raises:
         UsageError: a value cannot be used.
     """
-    settings = {each.name: each for each in list_settings(ListSettings)}
+    settings = {each.name: each for each in list_options(ListSettings)}
     values: dict[str, Any] = {}
     for keyword, value in _spell_list_values(keywords).items():
         name = keyword.replace("_", "-")
@@ -318,7 +317,7 @@ def make_learning_keywords(values: dict[str, Any]) -> LearningSettings:
         for argument, value in values.items()
         if value is not None and not (isinstance(value, str | tuple) and not value)
     }
-    settings = {each.name: each for each in list_settings(LearningSettings)}
+    settings = {each.name: each for each in list_options(LearningSettings)}
     for name, value in named.items():
         if name not in settings:
             raise UsageError(f"unknown setting {spell_argument(name)}{suggest(name, settings)}")
@@ -386,7 +385,7 @@ def spell_options(text: str, spelled: Callable[[str], str], cls: type = Learning
     """
     if "--" not in text:
         return text
-    settings = {spelling: each for each in list_settings(cls) for spelling in each.spellings}
+    settings = {spelling: each for each in list_options(cls) for spelling in each.spellings}
 
     def rename(found: re.Match[str]) -> str:
         if _COMMAND.search(text, 0, found.start()):
@@ -410,7 +409,7 @@ def spell_options(text: str, spelled: Callable[[str], str], cls: type = Learning
 
 def _spellings() -> set[str]:
     """Return the options of all settings."""
-    every = (*list_settings(LearningSettings), *list_settings(RunPlan))
+    every = (*list_options(LearningSettings), *list_options(RunPlan))
     return {spelling for each in every for spelling in each.spellings}
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copyreg
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -22,6 +22,7 @@ from mosesplug.errors import UsageError, count_noun, suggest
 from mosesplug.optimizers.derivations import OracleChoice, require_local
 from mosesplug.optimizers.online.options import OnlineOptions
 from mosesplug.optimizers.problem import Problem, Progress, Solution, no_progress
+from mosesplug.options import options_by_field
 from mosesplug.plugins import ALGORITHMS, load_plugin, load_plugins, plugin_names
 
 if TYPE_CHECKING:
@@ -53,8 +54,8 @@ class Algorithm:
         family: the group that ``mosesplug algorithms`` lists it in.
         summary: one sentence of at most 60 characters.
         source: the paper.
-        options: frozen dataclass of its settings. Every field has a default, and ``help`` and
-            ``source`` in its metadata.
+        options: frozen dataclass of its settings. Every field has a default, and is
+            ``Annotated`` with an ``Opt`` that has a source.
         optimize: ``(problem, initial, rng, options, progress) -> Solution``.
         learner: makes an online learner from the options; None for a batch optimizer.
         graphs: how it learns from search graphs: by the problem's ``source``, its ``search`` or
@@ -314,15 +315,18 @@ def check_options(plugin: Algorithm) -> None:
     """Reject a plug-in whose settings are not declared as those of mosesplug are.
 
     Raises:
-        UsageError: its options are no dataclass, or a field was not made by ``option``.
+        UsageError: its options are no dataclass, or a field has no ``Opt``.
     """
-    options: object = plugin.options
-    fields = getattr(options, "__dataclass_fields__", {"options": None})
-    wrong = [name for name, each in fields.items() if "help" not in getattr(each, "metadata", ())]
-    if wrong or not isinstance(options, type):
+    options: Any = plugin.options
+    if isinstance(options, type) and is_dataclass(options):
+        declared = options_by_field(options)
+        wrong = [each.name for each in fields(options) if each.name not in declared]
+    else:
+        wrong = ["options"]
+    if wrong:
         raise UsageError(
             f"the plug-in algorithm {plugin.name} must declare its settings as a dataclass whose"
-            f" fields are made by mosesplug.optimizers.options.option, but {', '.join(wrong)} is"
+            f" fields are Annotated[TYPE, mosesplug.options.Opt(...)], but {', '.join(wrong)} is"
             " not. Repair or uninstall its package"
         )
 

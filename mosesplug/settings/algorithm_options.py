@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import Field, asdict, fields
+from dataclasses import asdict, fields
 from typing import Any, Literal, get_args, get_origin
 
 from mosesplug.errors import UsageError, suggest
 from mosesplug.optimizers import Algorithm, Optimizer, registry
-from mosesplug.optimizers.options import find_range
-from mosesplug.settings.declare import find_field_types
+from mosesplug.options import Opt, find_field_types, options_by_field
 
 __all__ = [
     "add_tune_options",
@@ -35,7 +34,7 @@ def make_options(algorithm: Algorithm, values: Mapping[str, object]) -> object:
         UsageError: an unknown name, or a value that the field cannot take.
     """
     types = find_field_types(algorithm.options)
-    known = {field.name: field for field in fields(algorithm.options)}
+    known = options_by_field(algorithm.options)
     found: dict[str, object] = {}
     for given, value in values.items():
         name = given.replace("-", "_")
@@ -43,9 +42,9 @@ def make_options(algorithm: Algorithm, values: Mapping[str, object]) -> object:
             raise unknown_option(given, [algorithm])
         found[name] = _value(types[name], value, f"option {given} of {algorithm.name}")
         if types[name] in (int, float):
-            _check_range(known[name], types[name], found[name], f"{given} of {algorithm.name}")
-    for name, field in known.items():
-        preset = field.metadata.get("presets", {}).get(found.get(name), {})
+            _check_range(known[name], found[name], f"{given} of {algorithm.name}")
+    for name, option in known.items():
+        preset = option.presets.get(str(found.get(name)), {})
         found |= {key: preset[key] for key in preset if key in known and key not in found}
     return algorithm.options(**found)
 
@@ -79,23 +78,23 @@ def describe_options(algorithm: Algorithm) -> list[dict[str, Any]]:
     types = find_field_types(algorithm.options)
     defaults = asdict(algorithm.options())
     described = []
-    for setting in fields(algorithm.options):
-        kind = types[setting.name]
-        default = defaults[setting.name]
-        choices = list(get_args(kind)) if get_origin(kind) is Literal else None
+    for name, option in options_by_field(algorithm.options).items():
+        kind = types[name]
+        default = defaults[name]
+        choices = list(option.choices) or None
         described.append(
             {
-                "name": setting.name,
+                "name": name,
                 "type": "str" if choices else kind.__name__,
                 "choices": choices,
-                "minimum": setting.metadata.get("minimum"),
-                "maximum": setting.metadata.get("maximum"),
+                "minimum": option.minimum,
+                "maximum": option.maximum,
                 "default": default,
-                "tune_default": algorithm.tune_options.get(setting.name, default),
-                "help": setting.metadata["help"],
-                "details": setting.metadata["details"],
-                "source": setting.metadata["source"],
-                "only_with": setting.metadata.get("only_with"),
+                "tune_default": algorithm.tune_options.get(name, default),
+                "help": option.help,
+                "details": option.details,
+                "source": option.source,
+                "only_with": option.only_with,
             }
         )
     return described
@@ -128,18 +127,17 @@ def _find_owners(name: str) -> list[str]:
 def find_idle_options(optimizer: Optimizer, names: Iterable[str]) -> list[str]:
     """Return a warning for each option without effect, given the other values.
 
-    The metadata ``only_with`` of a field says when it has one: ``name=value|value`` (another option
+    ``only_with`` says when it has one: ``name=value|value`` (another option
     has one of these values), or ``name>other`` (it is greater than a number or a third option).
 
     Args:
         optimizer: the algorithm with all of its settings.
         names: the options to check; ``-`` counts as ``_``.
     """
-    known = fields(optimizer.algorithm.options)
-    conditions = {each.name: each.metadata.get("only_with") for each in known}
+    known = options_by_field(optimizer.algorithm.options)
     found = []
     for name in (each.replace("-", "_") for each in names):
-        condition = conditions[name]
+        condition = known[name].only_with
         if condition is not None and not _holds(condition, optimizer.values):
             found.append(f"option {name} of {optimizer.name} has no effect without {condition}")
     return found
@@ -154,8 +152,8 @@ def enable_option(algorithm: Algorithm, values: Mapping[str, object], name: str)
         name: the option.
     """
     types = find_field_types(algorithm.options)
-    known = {each.name: each for each in fields(algorithm.options)}
-    condition = known[name].metadata.get("only_with")
+    known = options_by_field(algorithm.options)
+    condition = known[name].only_with
     if condition is None:
         return dict(values)
     other, equal, choices = condition.partition("=")
@@ -163,7 +161,7 @@ def enable_option(algorithm: Algorithm, values: Mapping[str, object], name: str)
         enabling = _value(types[other], choices.split("|")[0], other)
     else:
         other, _, least = condition.partition(">")
-        default = known[least].default if least in known else float(least)
+        default: Any = known[least].default if least in known else float(least)
         limit: Any = values.get(least, default)
         enabling = types[other](limit + 1)
     return enable_option(algorithm, {other: enabling, **values}, other)
@@ -206,9 +204,9 @@ def _number(kind: type[int] | type[float], text: str, what: str) -> int | float:
     return number
 
 
-def _check_range(setting: Field[Any], kind: Any, value: Any, what: str) -> None:
+def _check_range(option: Opt, value: Any, what: str) -> None:
     """Raise ``UsageError`` if the number is not one that the algorithm survives."""
-    least, largest = find_range(setting, kind)
+    least, largest = option.limits
     if value < least:
         raise UsageError(f"option {what} must be at least {least:g}")
     if value > largest:

@@ -18,16 +18,16 @@ from mosesplug.metrics import metric
 from mosesplug.metrics.registry import settings_of_signature
 from mosesplug.optimizers import Algorithm, algorithms
 from mosesplug.optimizers import algorithm as find_algorithm
-from mosesplug.settings.arguments import check_transform
-from mosesplug.settings.checks import check_settings
-from mosesplug.settings.configuration import Configuration, Repeats, RunPlan, Select, SelectRun
-from mosesplug.settings.declare import (
-    Setting,
+from mosesplug.options import (
+    Opt,
     find_field_types,
     find_switch,
     find_value,
-    list_settings,
+    list_options,
 )
+from mosesplug.settings.arguments import check_transform
+from mosesplug.settings.checks import check_settings
+from mosesplug.settings.configuration import Configuration, Repeats, RunPlan, Select, SelectRun
 from mosesplug.settings.decoders import collect_decoder_values, make_decoding
 from mosesplug.settings.paths import require_file, require_references
 from mosesplug.settings.sharding import Sharding
@@ -51,7 +51,7 @@ def make_plan(values: _Values, spelled: Callable[[str], str] = "--{}".format) ->
     values = _resolve_last({name: value for name, value in values.items() if value is not None})
     if missing := [name for name in _list_required(values) if name not in values]:
         raise UsageError(f"missing: {', '.join(spelled(name).lstrip('-') for name in missing)}")
-    check_settings(list_settings(RunPlan), values, spelled)
+    check_settings(list_options(RunPlan), values, spelled)
     source = values.get("input")
     select_run, select = choose_among_runs(values)
     if values.get("online"):
@@ -92,7 +92,7 @@ def make_sharding(name: str, values: _Values) -> Sharding | None:
     Raises:
         UsageError: the algorithm cannot be sharded, or settings exclude each other.
     """
-    settings = list_settings(Sharding)
+    settings = list_options(Sharding)
     values = {each.name: values[each.name] for each in settings if _is_given(values, each.name)}
     if not values:
         return None
@@ -136,16 +136,16 @@ def _build(
     values: _Values,
     objects: Mapping[_Path, Any],
     path: _Path,
-    settings: Mapping[_Path, Setting] | None = None,
+    settings: Mapping[_Path, Opt] | None = None,
 ) -> Any:
     """Make a settings class of values, and of objects that are made already."""
     if settings is None:
-        settings = {each.path: each for each in list_settings(RunPlan) if each.path}
+        settings = {each.path: each for each in list_options(RunPlan) if each.path}
     arguments: dict[str, Any] = {}
     hints = find_field_types(cls)
     for each in fields(cls):
         own = (*path, each.name)
-        switch = find_switch(each)
+        switch = find_switch(cls, each.name)
         if own in objects:
             arguments[each.name] = objects[own]
         elif switch is not None:
@@ -160,7 +160,7 @@ def _build(
     return cls(**arguments)
 
 
-def _convert(setting: Setting, value: Any) -> Any:
+def _convert(setting: Opt, value: Any) -> Any:
     """Return a value as its field holds it."""
     match setting.kind:
         case "path" if setting.exists == "file":
@@ -240,7 +240,7 @@ def collect_values(
     """
     plan = RunPlan(configuration, Repeats(runs))
     found: dict[str, Any] = {}
-    for each in list_settings(RunPlan):
+    for each in list_options(RunPlan):
         value = find_value(plan, each.path) if each.path and each.is_saved else None
         if value is not None and value != ():
             found[each.name] = _plain(each, value)
@@ -265,12 +265,12 @@ def collect_values(
     found = {name: value for name, value in found.items() if value is not None}
     return {
         each.name: found[each.name]
-        for each in list_settings(RunPlan)
+        for each in list_options(RunPlan)
         if each.name in found and not _is_idle(each, found)
     }
 
 
-def _is_idle(setting: Setting, values: _Values) -> bool:
+def _is_idle(setting: Opt, values: _Values) -> bool:
     """Return whether a value is a default that the other values exclude."""
     if values[setting.name] != setting.default:
         return False
@@ -281,7 +281,7 @@ def _is_idle(setting: Setting, values: _Values) -> bool:
     return False
 
 
-def _plain(setting: Setting, value: Any) -> Any:
+def _plain(setting: Opt, value: Any) -> Any:
     if setting.kind == "flag":
         return bool(value)
     if isinstance(value, Path):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from mosesplug.errors import UsageError, suggest
-from mosesplug.settings.declare import Setting, find_value, list_settings
+from mosesplug.options import Opt, find_value, list_options
 
 __all__ = ["check_fields", "check_settings", "reject_combinations"]
 
@@ -19,7 +19,7 @@ Spelling = Callable[[str], str]
 
 
 def check_settings(
-    settings: Iterable[Setting], given: Mapping[str, Any], spelled: Spelling = "--{}".format
+    settings: Iterable[Opt], given: Mapping[str, Any], spelled: Spelling = "--{}".format
 ) -> None:
     """Check the values of settings, and which settings are given together.
 
@@ -48,7 +48,7 @@ def check_settings(
                 )
 
 
-def _check_value(setting: Setting, value: object, spelled: Spelling = "--{}".format) -> None:
+def _check_value(setting: Opt, value: object, spelled: Spelling = "--{}".format) -> None:
     """Check one value.
 
     Raises:
@@ -79,7 +79,7 @@ def check_fields(settings: Any, lenient: Collection[str] = ()) -> None:
         UsageError: one cannot be used.
     """
     cls: type = type(settings)
-    for setting in list_settings(cls):
+    for setting in list_options(cls):
         value = find_value(settings, setting.path) if len(setting.path) == 1 else None
         if value is not None and setting.path[0] not in lenient:
             _check_value(setting, value)

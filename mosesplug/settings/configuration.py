@@ -1,7 +1,7 @@
 """The settings of a run, each declared once, as immutable values.
 
 They say what to tune, and how. Command lines, settings files, documentation and checks come from
-the metadata of these fields (``settings.declare``). Fields marked by ``parts`` hold objects that
+the metadata of these fields (``mosesplug.options``). Fields marked by ``parts`` hold objects that
 ``settings.build`` makes of the settings in another class.
 """
 
@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from mosesplug.errors import UsageError
-from mosesplug.settings.declare import describe, group, parts, same_as, setting
+from mosesplug.options import Group, Opt, Parts, same_as
 from mosesplug.settings.decoding import DecodingSettings
 from mosesplug.settings.lists import ListSettings
 from mosesplug.settings.online import HeldOutSet, OnlineSettings
@@ -41,88 +41,103 @@ SelectRun = Literal["median", "best-heldout", "average"]
 class _MetricSettings:
     """Settings of ``Configuration.metric``."""
 
-    metric: str = setting(
-        "BLEU",
-        help="Metric, or a weighted sum: BLEU,TER",
-        panel="Learning",
-        metavar="NAME",
-        details="BLEU, CDER, CER, CHRF, MER, PER, TER, TER-SACREBLEU or WER; or several with "
-        "commas between them, for their weighted sum.",
-    )
-    metric_settings: str = setting(
-        "",
-        help="Settings of the metric: case:false,...",
-        panel="Learning",
-        metavar="N:V,...",
-        details="case:true|false for every metric. tokenize:none|13a|intl|zh|char|flores101|"
-        "flores200|ja-mecab|ko-mecab|tercom|tercom-asian for every metric but CHRF and CER: "
-        "tokenizers of sacrebleu; none takes the text as it is. "
-        "normalize:lower|punct|nfkc or several as lower+punct for error rates: lower-case all "
-        "letters, delete punctuation, Unicode NFKC. "
-        "reflen:closest|shortest|average for BLEU; refs:moses|best for WER and CDER; "
-        "blanks:keep|remove for CER; "
-        "beta:NUMBER and smooth:NUMBER for CHRF; weights:0.6+0.4 for a weighted sum.",
-    )
+    metric: Annotated[
+        str,
+        Opt(
+            "Metric, or a weighted sum: BLEU,TER",
+            "Learning",
+            metavar="NAME",
+            details="BLEU, CDER, CER, CHRF, MER, PER, TER, TER-SACREBLEU or WER; or several with "
+            "commas between them, for their weighted sum.",
+        ),
+    ] = "BLEU"
+    metric_settings: Annotated[
+        str,
+        Opt(
+            "Settings of the metric: case:false,...",
+            "Learning",
+            metavar="N:V,...",
+            details="case:true|false for every metric. "
+            "tokenize:none|13a|intl|zh|char|flores101|"
+            "flores200|ja-mecab|ko-mecab|tercom|tercom-asian "
+            "for every metric but CHRF and CER: tokenizers of sacrebleu; none takes the text as "
+            "it is. normalize:lower|punct|nfkc or several as lower+punct for error rates: "
+            "lower-case all letters, delete punctuation, Unicode NFKC. "
+            "reflen:closest|shortest|average for BLEU; refs:moses|best for WER and CDER; "
+            "blanks:keep|remove for CER; beta:NUMBER and smooth:NUMBER for CHRF; weights:0.6+0.4 "
+            "for a weighted sum.",
+        ),
+    ] = ""
 
 
 @dataclass(frozen=True)
 class _Selection:
     """Settings of ``Configuration.select``."""
 
-    select: Literal["best-dev", "last", "average", "best-heldout", "median"] | None = setting(
-        None,
-        help="best-dev, last, average or best-heldout weights",
-        panel="Learning",
-        metavar="HOW",
-        can_be_abbreviated=True,
-        note="default: best-heldout with --heldout; else last; with --online what the"
-        " learner's averaging says",
-        details="best-dev: the decoded weights with the best 1-best score on the tuning set. "
-        "last: those of the last iteration. average: the mean over all iterations, with "
-        "--online over all updates. best-heldout: the best on the held-out set. Default: "
-        "best-heldout with --heldout; with --online what the learner's averaging says; average "
-        "with mert and kbmira on n-best lists; else best-dev (mert-moses: last). With --runs "
-        "it chooses among the runs: median (default), best-heldout or average.",
-    )
-    last: bool = setting(
-        False,
-        help="The same as --select last",
-        panel="Learning",
-        is_saved=False,
-        details="With --runs, the same as --select-run last.",
-    )
-    select_run: Select | None = setting(
-        None,
-        help="Weights of each run, as --select for one",
-        panel="Repeats",
-        metavar="HOW",
-        requires=("runs",),
-        details="best-dev, last, average or best-heldout, as --select for a single run, with the "
-        "same default.",
-    )
+    select: Annotated[
+        Literal["best-dev", "last", "average", "best-heldout", "median"] | None,
+        Opt(
+            "best-dev, last, average or best-heldout weights",
+            "Learning",
+            metavar="HOW",
+            can_be_abbreviated=True,
+            note="default: best-heldout with --heldout; else last; with --online what the "
+            "learner's averaging says",
+            details="best-dev: the decoded weights with the best 1-best score on the tuning set. "
+            "last: those of the last iteration. average: the mean over all iterations, with "
+            "--online over all updates. best-heldout: the best on the held-out set. Default: "
+            "best-heldout with --heldout; with --online what the learner's averaging says; "
+            "average with mert and kbmira on n-best lists; else best-dev (mert-moses: last). With "
+            "--runs it chooses among the runs: median (default), best-heldout or average.",
+        ),
+    ] = None
+    last: Annotated[
+        bool,
+        Opt(
+            "The same as --select last",
+            "Learning",
+            is_saved=False,
+            details="With --runs, the same as --select-run last.",
+        ),
+    ] = False
+    select_run: Annotated[
+        Select | None,
+        Opt(
+            "Weights of each run, as --select for one",
+            "Repeats",
+            metavar="HOW",
+            requires=("runs",),
+            details="best-dev, last, average or best-heldout, as --select for a single run, with "
+            "the same default.",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True)
 class _EarlierRun:
     """Settings of ``Configuration.existing``."""
 
-    resume: bool = setting(
-        False,
-        name="continue",
-        help="Resume after the last finished iteration",
-        panel="Output",
-        is_saved=False,
-        script="continue",
-        note="with any algorithm; an unfinished run of mert-moses.pl itself is taken over too",
-    )
-    overwrite: bool = setting(
-        False,
-        help="Replace an earlier run in the directory",
-        panel="Output",
-        is_saved=False,
-        excludes=("continue",),
-        details="mert-moses always does that, unless --continue is given.",
-    )
+    resume: Annotated[
+        bool,
+        Opt(
+            "Resume after the last finished iteration",
+            "Output",
+            name="continue",
+            is_saved=False,
+            script="continue",
+            note="with any algorithm; an unfinished run of mert-moses.pl itself is taken over too",
+        ),
+    ] = False
+    overwrite: Annotated[
+        bool,
+        Opt(
+            "Replace an earlier run in the directory",
+            "Output",
+            is_saved=False,
+            excludes=("continue",),
+            details="mert-moses always does that, unless --continue is given.",
+        ),
+    ] = False
 
 
 @dataclass(frozen=True)
@@ -139,183 +154,195 @@ class Configuration:
         maximum_iterations: 0 for no limit. With --online, the learner's epochs are a limit, too.
     """
 
-    input: Path | None = field(
-        metadata=describe(
-            help="Source sentences of the tuning set",
-            panel="Data",
+    input: Annotated[
+        Path | None,
+        Opt(
+            "Source sentences of the tuning set",
+            "Data",
             is_argument=True,
             script="input",
             note="or the first of four arguments",
             exists="file",
             what="the input",
-        )
-    )
-    references: Path = field(
-        metadata=describe(
+        ),
+    ]
+    references: Annotated[
+        Path,
+        Opt(
+            "References: a file, or the prefix of several",
+            "Data",
             name="refs",
-            help="References: a file, or the prefix of several",
-            panel="Data",
             is_argument=True,
             script="refs",
             note="or the second argument",
             exists="references",
             details="REFS, or REFS0, REFS1, ..., or REFS.ref0, REFS.ref1, ...",
-        )
-    )
-    config: Path = field(
-        metadata=describe(
-            help="The decoder's moses.ini with starting weights",
-            panel="Data",
+        ),
+    ]
+    config: Annotated[
+        Path,
+        Opt(
+            "The decoder's moses.ini with starting weights",
+            "Data",
             is_argument=True,
             script="config",
             note="or the fourth argument",
             exists="file",
             what="the configuration",
             details="With --decode-command, a file of weights in any format that has names.",
-        )
-    )
-    working_directory: Path = field(
-        metadata=describe(
+        ),
+    ]
+    working_directory: Annotated[
+        Path,
+        Opt(
+            "Directory of all files of the run",
+            "Data",
             name="working-dir",
-            help="Directory of all files of the run",
-            panel="Data",
             metavar="DIR",
             script="working-dir",
             script_default="mert-work",
             tune_default="tuning",
             details="It is the decoder's current directory.",
-        )
-    )
-    metric: Metric = field(metadata=parts(_MetricSettings))
+        ),
+    ]
+    metric: Annotated[Metric, Parts(_MetricSettings)]
     decoding: DecodingSettings
     optimization: OptimizerSettings = field(default_factory=OptimizerSettings)
-    maximum_iterations: int = setting(
-        25,
-        name="max-iterations",
-        help="Most iterations; 0: no limit",
-        panel="Learning",
-        metavar="N",
-        minimum=0,
-        script="maximum-iterations",
-        details="With --online, the default is the learner's number of epochs.",
-    )
-    minimum_change: float = setting(
-        1e-5,
-        name="min-change",
-        help="Stop if no weight moves this much",
-        panel="Learning",
-        metavar="X",
-        minimum=0.0,
-        details="See the column change in the table of iterations.",
-    )
-    stop_after: int = setting(
-        0,
-        help="Stop after N decodings without a gain; 0: off",
-        panel="Learning",
-        metavar="N",
-        minimum=0,
-        excludes=("online",),
-        can_be_abbreviated=True,
-        tune_default=3,
-        script_default="0",
-        note="the script stops when no weight changes",
-        details="A decoding of the tuning set scores higher if its score exceeds the last one "
-        "that did by more than the standard error of their difference. Default: 3; with "
-        "--online, --patience and in mert-moses, 0.",
-    )
-    select: Select | None = field(default=None, metadata=parts(_Selection))
-    existing: Literal["refuse", "overwrite", "continue"] = field(
-        default="refuse", metadata=parts(_EarlierRun)
-    )
-    skip_decoder: bool = setting(
-        False,
-        help="Use the first n-best list in the directory",
-        panel="Decoder",
-        script="skip-decoder",
-    )
-    keep_extractor_files: bool = setting(
-        False,
-        help="Write what mert-moses.pl --continue needs, too",
-        panel="Output",
-        can_be_abbreviated=True,
-        details="runN.features.dat, runN.scores.dat, runN.mert.log and runN.mert.out.",
-    )
-    online: OnlineSettings | None = field(
-        default=None,
-        metadata=group(
-            describe(
-                help="Learn while decoding, a mini-batch at a time",
-                panel="Online",
+    maximum_iterations: Annotated[
+        int,
+        Opt(
+            "Most iterations; 0: no limit",
+            "Learning",
+            name="max-iterations",
+            minimum=0,
+            script="maximum-iterations",
+            details="With --online, the default is the learner's number of epochs.",
+        ),
+    ] = 25
+    minimum_change: Annotated[
+        float,
+        Opt(
+            "Stop if no weight moves this much",
+            "Learning",
+            name="min-change",
+            minimum=0.0,
+            details="See the column change in the table of iterations.",
+        ),
+    ] = 1e-5
+    stop_after: Annotated[
+        int,
+        Opt(
+            "Stop after N decodings without a gain; 0: off",
+            "Learning",
+            minimum=0,
+            excludes=("online",),
+            can_be_abbreviated=True,
+            tune_default=3,
+            script_default="0",
+            note="the script stops when no weight changes",
+            details="A decoding of the tuning set scores higher if its score exceeds the last one "
+            "that did by more than the standard error of their difference. Default: 3; with "
+            "--online, --patience and in mert-moses, 0.",
+        ),
+    ] = 0
+    select: Annotated[Select | None, Parts(_Selection)] = None
+    existing: Annotated[Literal["refuse", "overwrite", "continue"], Parts(_EarlierRun)] = "refuse"
+    skip_decoder: Annotated[
+        bool, Opt("Use the first n-best list in the directory", "Decoder", script="skip-decoder")
+    ] = False
+    keep_extractor_files: Annotated[
+        bool,
+        Opt(
+            "Write what mert-moses.pl --continue needs, too",
+            "Output",
+            can_be_abbreviated=True,
+            details="runN.features.dat, runN.scores.dat, runN.mert.log and runN.mert.out.",
+        ),
+    ] = False
+    online: Annotated[
+        OnlineSettings | None,
+        Group(
+            Opt(
+                "Learn while decoding, a mini-batch at a time",
+                "Online",
                 can_be_abbreviated=True,
-                note="for online learners only; runN.best100.out.gz is not written, the lists are"
-                " in the store",
+                note="for online learners only; runN.best100.out.gz is not written, the lists are "
+                "in the store",
                 details="Each mini-batch is decoded with the current weights, then the learner "
                 "updates them. For online learners only; the n-best lists are kept in the store "
                 "only.",
             )
         ),
-    )
-    held_out: HeldOutSet | None = field(default=None, metadata=group(on="heldout"))
-    ids: bool | None = field(
-        default=None,
-        metadata=same_as(
+    ] = None
+    held_out: Annotated[HeldOutSet | None, Group(on="heldout")] = None
+    ids: Annotated[
+        bool | None,
+        same_as(
             ListSettings,
             "ids",
             details="The ids are removed: sentences are the lines of the input. What looks like "
             "ids is an error without this option. --no-ids takes first words as words.",
         ),
-    )
-    sparse_weights: Path | None = setting(
-        None,
-        help="Starting weights of sparse features",
-        panel="Data",
-        metavar="FILE",
-        exists="file",
-        what="the sparse weights",
-        can_be_abbreviated=True,
-        details="A name and a number on each line. They are added to those that CONFIG names.",
-    )
-    domains: Path | None = setting(
-        None,
-        help="Weights for each domain; FILE labels sentences",
-        panel="Learning",
-        metavar="FILE",
-        exists="file",
-        what="the file of domains",
-        can_be_abbreviated=True,
-        excludes=(
-            *("online", "forest", "heldout", "runs", "decode-command", "skip-decoder"),
-            *("keep-extractor-files",),
+    ] = None
+    sparse_weights: Annotated[
+        Path | None,
+        Opt(
+            "Starting weights of sparse features",
+            "Data",
+            exists="file",
+            what="the sparse weights",
+            can_be_abbreviated=True,
+            details="A name and a number on each line. They are added to those that CONFIG names.",
         ),
-        details="A line for each source sentence. Each domain gets the shared weights plus its "
-        "own deviations (feature augmentation, Daume 2007), and its sentences are decoded with "
-        "them. moses.ini has the shared weights, domain.LABEL.moses.ini those of a domain.",
-    )
-    start_from: Path | None = setting(
-        None,
-        help="Start from the result of the run in DIR",
-        panel="Data",
-        metavar="DIR",
-        exists="path",
-        can_be_abbreviated=True,
-    )
-    strict: bool = setting(
-        False,
-        help="End with an error where else there is a warning",
-        panel="Output",
-        can_be_abbreviated=True,
-        details="No weights are written if one weight dominates all others, a score falls, "
-        "references are in another language, tokenized differently or otherwise not what they "
-        "seem, lists have one hypothesis each, or features never vary.",
-    )
-    max_drop: float = setting(
-        0.05,
-        help="Accepted drop of the score below the first",
-        panel="Output",
-        metavar="X",
-        minimum=0.0,
-        can_be_abbreviated=True,
-    )
+    ] = None
+    domains: Annotated[
+        Path | None,
+        Opt(
+            "Weights for each domain; FILE labels sentences",
+            "Learning",
+            exists="file",
+            what="the file of domains",
+            can_be_abbreviated=True,
+            excludes=(
+                *("online", "forest", "heldout", "runs", "decode-command", "skip-decoder"),
+                *("keep-extractor-files",),
+            ),
+            details="A line for each source sentence. Each domain gets the shared weights plus "
+            "its own deviations (feature augmentation, Daume 2007), and its sentences are decoded "
+            "with them. moses.ini has the shared weights, domain.LABEL.moses.ini those of a "
+            "domain.",
+        ),
+    ] = None
+    start_from: Annotated[
+        Path | None,
+        Opt(
+            "Start from the result of the run in DIR",
+            "Data",
+            metavar="DIR",
+            exists="path",
+            can_be_abbreviated=True,
+        ),
+    ] = None
+    strict: Annotated[
+        bool,
+        Opt(
+            "End with an error where else there is a warning",
+            "Output",
+            can_be_abbreviated=True,
+            details="No weights are written if one weight dominates all others, a score falls, "
+            "references are in another language, tokenized differently or otherwise not what they "
+            "seem, lists have one hypothesis each, or features never vary.",
+        ),
+    ] = False
+    max_drop: Annotated[
+        float,
+        Opt(
+            "Accepted drop of the score below the first",
+            "Output",
+            minimum=0.0,
+            can_be_abbreviated=True,
+        ),
+    ] = 0.05
 
     @property
     def source(self) -> Path:
@@ -333,32 +360,29 @@ class Configuration:
 class Repeats:
     """Several runs that differ in their seed only."""
 
-    runs: int | None = setting(
-        None,
-        help="Tune N times, with seeds S, S+1, ...",
-        panel="Repeats",
-        metavar="N",
-        minimum=2,
-        details="Each run has its own directory (run.1, run.2, ...), which is the decoder's "
-        "current directory then. Prints how much the runs differ (Clark et al. 2011). "
-        "--select chooses the weights of the result.",
-    )
+    runs: Annotated[
+        int | None,
+        Opt(
+            "Tune N times, with seeds S, S+1, ...",
+            "Repeats",
+            minimum=2,
+            details="Each run has its own directory (run.1, run.2, ...), which is the decoder's "
+            "current directory then. Prints how much the runs differ (Clark et al. 2011). "
+            "--select chooses the weights of the result.",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True)
 class OutputSettings:
     """What is shown while it runs."""
 
-    quiet: bool = setting(
-        False, help="Print errors only", panel="Output", is_saved=False, can_be_abbreviated=True
-    )
-    verbose: bool = setting(
-        False,
-        help="Show each command that is run",
-        panel="Output",
-        is_saved=False,
-        script="verbose",
-    )
+    quiet: Annotated[
+        bool, Opt("Print errors only", "Output", is_saved=False, can_be_abbreviated=True)
+    ] = False
+    verbose: Annotated[
+        bool, Opt("Show each command that is run", "Output", is_saved=False, script="verbose")
+    ] = False
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from mosesplug.options import PANELS, Opt, list_options
 from mosesplug.settings.configuration import RunPlan
-from mosesplug.settings.declare import PANELS, Setting, list_settings
 
 __all__ = ["explain_setting", "format_markdown", "make_json_schema"]
 
@@ -35,7 +35,7 @@ def make_json_schema(cls: type = RunPlan) -> dict[str, Any]:
             "type": "object",
             "additionalProperties": False,
             "properties": {
-                each.name: _property(each) for each in list_settings(cls) if each.panel == panel
+                each.name: _property(each) for each in list_options(cls) if each.panel == panel
             },
         }
         for panel in PANELS
@@ -49,7 +49,7 @@ def make_json_schema(cls: type = RunPlan) -> dict[str, Any]:
     }
 
 
-def _property(setting: Setting) -> dict[str, Any]:
+def _property(setting: Opt) -> dict[str, Any]:
     """Return a setting as a property of its table."""
     types: dict[str, dict[str, Any]] = {
         "flag": {"type": "boolean"},
@@ -77,12 +77,12 @@ def format_markdown(cls: type = RunPlan) -> str:
     lines = [_INTRODUCTION.rstrip()]
     for panel in PANELS:
         lines += ["", f"## {panel}", ""]
-        for each in (each for each in list_settings(cls) if each.panel == panel):
+        for each in (each for each in list_options(cls) if each.panel == panel):
             lines += [explain_setting(each).rstrip(), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def explain_setting(setting: Setting) -> str:
+def explain_setting(setting: Opt) -> str:
     """Return everything that is known about a setting, as Markdown."""
     spellings = ", ".join(f"`--{name}`" for name in setting.spellings)
     lines = [f"### {setting.name}", "", f"{setting.help}.", ""]

@@ -6,14 +6,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
 from formats.weights.named import find_weight_files
 from mosesplug.cores import usable_cores
 from mosesplug.errors import UsageError
+from mosesplug.options import Opt, Parts, find_field_types, list_options, same_as
 from mosesplug.settings.checks import check_fields, check_settings
 from mosesplug.settings.configuration import RunPlan, SelectRun
-from mosesplug.settings.declare import find_field_types, list_settings, parts, same_as, setting
 from mosesplug.settings.features import AddedFeature, parse_added_features
 from mosesplug.settings.lengths import WORDS, LengthRange, parse_length_range
 from mosesplug.settings.lists import ListSettings
@@ -33,219 +33,249 @@ class LearningSettings:
         UsageError: a value is out of range.
     """
 
-    nbest: tuple[Path, ...] = setting(
-        (),
-        help="n-best lists to merge",
-        panel="Data",
-        metavar="FILE...",
-        exists="path",
-        excludes=("graphs", "from"),
-    )
-    graphs: tuple[Path, ...] = setting(
-        (),
-        help="Search graphs: a directory or file for each decoding",
-        panel="Data",
-        metavar="DIR...",
-        exists="path",
-        excludes=("from",),
-        details="A directory holds 0.gz, 1.gz, ..., as Moses writes it. mosesplug algorithms "
-        "lists the algorithms that learn from graphs.",
-    )
-    store: Path | None = setting(
-        None,
-        name="from",
-        help="Stored lists of a run: its working directory",
-        panel="Data",
-        metavar="STORE",
-        exists="path",
-        details="Or the store in it, which is not changed. The stored statistics are used; "
-        "another --metric needs --refs.",
-    )
-    iterations: str | None = setting(
-        None,
-        help="Iterations of --from; -N: the newest N",
-        panel="Data",
-        metavar="A:B|N|-N",
-        default_text="all",
-        requires=("from",),
-    )
-    references: Path | None = field(
-        default=None, metadata=same_as(RunPlan, "refs", is_argument=False)
-    )
+    nbest: Annotated[
+        tuple[Path, ...],
+        Opt(
+            "n-best lists to merge",
+            "Data",
+            metavar="FILE...",
+            exists="path",
+            excludes=("graphs", "from"),
+        ),
+    ] = ()
+    graphs: Annotated[
+        tuple[Path, ...],
+        Opt(
+            "Search graphs: a directory or file for each decoding",
+            "Data",
+            metavar="DIR...",
+            exists="path",
+            excludes=("from",),
+            details="A directory holds 0.gz, 1.gz, ..., as Moses writes it. mosesplug algorithms "
+            "lists the algorithms that learn from graphs.",
+        ),
+    ] = ()
+    store: Annotated[
+        Path | None,
+        Opt(
+            "Stored lists of a run: its working directory",
+            "Data",
+            name="from",
+            metavar="STORE",
+            exists="path",
+            details="Or the store in it, which is not changed. The stored statistics are used; "
+            "another --metric needs --refs.",
+        ),
+    ] = None
+    iterations: Annotated[
+        str | None,
+        Opt(
+            "Iterations of --from; -N: the newest N",
+            "Data",
+            metavar="A:B|N|-N",
+            default_text="all",
+            requires=("from",),
+        ),
+    ] = None
+    references: Annotated[Path | None, same_as(RunPlan, "refs", is_argument=False)] = None
     lists: ListSettings = field(default_factory=ListSettings)
-    hg_prune: int = setting(
-        0,
-        help="Edges to keep a word of the reference; 0: all",
-        panel="Data",
-        metavar="N",
-        minimum=0,
-        requires=("graphs",),
-        details="Keeps the edges of the best derivations at the starting weights, N for each "
-        "word of the shortest reference.",
-    )
-    init: str | None = setting(
-        None,
-        help="Starting weights: a file, a run, or 'NAME=W NAME=W'",
-        panel="Data",
-        metavar="FILE",
-        exists="weights",
-        default_text="those of the data, or equal",
-        details="A file of any format, such as moses.ini or runN.dense, or FILE+SPARSE; or a "
-        "working directory, whose result is meant. Without it, those that "
-        "made the graphs, or the lists of the first iteration of --from; else equal weights.",
-    )
-    sparse_init: Path | None = setting(
-        None,
-        help="Starting weights of sparse features",
-        panel="Data",
-        metavar="FILE",
-        exists="path",
-        requires=("init or graphs",),
-        details="A name and a value a line.",
-    )
-    metric: str | None = field(
-        default=None,
-        metadata=same_as(
+    hg_prune: Annotated[
+        int,
+        Opt(
+            "Edges to keep a word of the reference; 0: all",
+            "Data",
+            minimum=0,
+            requires=("graphs",),
+            details="Keeps the edges of the best derivations at the starting weights, N for each "
+            "word of the shortest reference.",
+        ),
+    ] = 0
+    init: Annotated[
+        str | None,
+        Opt(
+            "Starting weights: a file, a run, or 'NAME=W NAME=W'",
+            "Data",
+            metavar="FILE",
+            exists="weights",
+            default_text="those of the data, or equal",
+            details="A file of any format, such as moses.ini or runN.dense, or FILE+SPARSE; or a "
+            "working directory, whose result is meant. Without it, those that made the graphs, or "
+            "the lists of the first iteration of --from; else equal weights.",
+        ),
+    ] = None
+    sparse_init: Annotated[
+        Path | None,
+        Opt(
+            "Starting weights of sparse features",
+            "Data",
+            exists="path",
+            requires=("init or graphs",),
+            details="A name and a value a line.",
+        ),
+    ] = None
+    metric: Annotated[
+        str | None,
+        same_as(
             RunPlan,
             "metric",
             help="BLEU, CDER, CER, CHRF, MER, PER, TER, TER-SACREBLEU, WER, or a sum",
             default_text="BLEU, or that of the run",
         ),
+    ] = None
+    report_metric: Annotated[
+        tuple[str, ...],
+        Opt(
+            "Report a metric, never optimize it; repeatable",
+            "Learning",
+            metavar="NAME",
+            excludes=("graphs",),
+            details="Scores of --scores that the metric does not use are reported, too. The "
+            "report has the scores at the start and at the end, with tests of the difference.",
+        ),
+    ] = ()
+    metric_settings: Annotated[str, same_as(RunPlan, "metric-settings")] = ""
+    algorithm: Annotated[str, same_as(RunPlan, "algorithm", tune_default=None, details="")] = "mert"
+    options: Annotated[Mapping[str, object], same_as(RunPlan, "option")] = field(
+        default_factory=dict
     )
-    report_metric: tuple[str, ...] = setting(
-        (),
-        help="Report a metric, never optimize it; repeatable",
-        panel="Learning",
-        metavar="NAME",
-        excludes=("graphs",),
-        details="Scores of --scores that the metric does not use are reported, too. The report "
-        "has the scores at the start and at the end, with tests of the difference.",
-    )
-    metric_settings: str = field(default="", metadata=same_as(RunPlan, "metric-settings"))
-    algorithm: str = field(
-        default="mert", metadata=same_as(RunPlan, "algorithm", tune_default=None, details="")
-    )
-    options: Mapping[str, object] = field(default_factory=dict, metadata=same_as(RunPlan, "option"))
-    active: tuple[str, ...] | None = field(default=None, metadata=same_as(RunPlan, "active"))
-    ranges: tuple[str, ...] = field(default=(), metadata=same_as(RunPlan, "range"))
-    bounds: tuple[str, ...] = setting(
-        (),
-        name="bound",
-        help="Bounds of weights: LM:0..1, LM:>0, LM:=1",
-        panel="Learning",
-        metavar="NAME:BOUND",
-        details="MIN..MAX, MIN.., ..MAX, >X, >=X, <X, <=X or =X, of a feature or of all values "
-        "of a group; or one bound for each value, with commas. The learned weights are inside. "
-        "=X fixes a weight. mosesplug algorithms lists the algorithms that keep bounds.",
-    )
-    domains: Path | None = field(
-        default=None,
-        metadata=same_as(
+    active: Annotated[tuple[str, ...] | None, same_as(RunPlan, "active")] = None
+    ranges: Annotated[tuple[str, ...], same_as(RunPlan, "range")] = ()
+    bounds: Annotated[
+        tuple[str, ...],
+        Opt(
+            "Bounds of weights: LM:0..1, LM:>0, LM:=1",
+            "Learning",
+            name="bound",
+            metavar="NAME:BOUND",
+            details="MIN..MAX, MIN.., ..MAX, >X, >=X, <X, <=X or =X, of a feature or of all "
+            "values of a group; or one bound for each value, with commas. The learned weights are "
+            "inside. =X fixes a weight. mosesplug algorithms lists the algorithms that keep "
+            "bounds.",
+        ),
+    ] = ()
+    domains: Annotated[
+        Path | None,
+        same_as(
             RunPlan,
             "domains",
             excludes=("graphs", "bound", "length-exponent", "heldout-nbest"),
-            details="A line for each source sentence. Each domain gets the shared weights plus its "
-            "own deviations (feature augmentation, Daume 2007). OUTPUT has the shared weights, "
-            "OUTPUT.LABEL those of a domain.",
+            details="A line for each source sentence. Each domain gets the shared weights plus "
+            "its own deviations (feature augmentation, Daume 2007). OUTPUT has the shared "
+            "weights, OUTPUT.LABEL those of a domain.",
         ),
-    )
-    length_exponent: str | None = setting(
-        None,
-        help="Divide scores by length**X; learn X of MIN:MAX",
-        panel="Learning",
-        metavar="[NAME,...:]MIN:MAX",
-        excludes=("graphs", "shards"),
-        details="The score is w.h / length**X, with the X of the best score on the lists. With "
-        "names of features or groups, only these are divided; one number is a known X. The X "
-        "is printed, and written to OUTPUT.length, which rerank reads.",
-    )
-    length_by: str = setting(
-        "words",
-        help="Length of --length-exponent: words or a feature",
-        panel="Learning",
-        metavar="NAME",
-        requires=("length-exponent",),
-        details="A dense feature, such as the number of characters, whose values are above 0. "
-        "It is not divided itself; --bound NAME:=0 keeps it out of the score.",
-    )
-    seed: int = field(
-        default=1, metadata=same_as(RunPlan, "seed", default_text="", minimum=0, excludes=())
-    )
-    held_out: float | None = setting(
-        None,
-        help="Share of the sentences to hold out, as 0.2",
-        panel="Held-out",
-        metavar="SHARE",
-        above=0.0,
-        maximum=1.0,
-        excludes=("heldout-nbest", "folds"),
-    )
-    heldout_nbest: tuple[Path, ...] = setting(
-        (),
-        help="n-best lists of a held-out set; repeatable",
-        panel="Held-out",
-        metavar="FILE",
-        exists="path",
-        requires=("heldout-refs or heldout-scores",),
-        excludes=("graphs", "folds"),
-    )
-    heldout_refs: Path | None = setting(
-        None,
-        help="References of --heldout-nbest",
-        panel="Held-out",
-        metavar="FILE",
-        exists="references",
-        requires=("heldout-nbest",),
-    )
-    heldout_scores: tuple[str | ScoreSource, ...] = setting(
-        (),
-        help="Scores of --heldout-nbest, as --scores",
-        panel="Held-out",
-        metavar="NAME=FILE",
-        exists="scores",
-        requires=("heldout-nbest",),
-        details="The names of --scores; :error and formulas are those of --scores.",
-    )
-    heldout_add_feature: tuple[str | AddedFeature, ...] = setting(
-        (),
-        help="Values of --add-feature for --heldout-nbest",
-        panel="Held-out",
-        metavar="NAME=FILE",
-        exists="features",
-        requires=("heldout-nbest",),
-    )
-    folds: int | None = setting(
-        None,
-        help="Report a K-fold cross-validation first",
-        panel="Held-out",
-        metavar="K",
-        minimum=2,
-        details="It does not change the weights, which are learned from all sentences. With "
-        "--runs, each fold is decided with weights selected from N runs on the other folds.",
-    )
-    runs: int | None = setting(
-        None,
-        help="Learn N times, with seeds S, S+1, ...",
-        panel="Repeats",
-        metavar="N",
-        minimum=2,
-        details="Prints how much the scores differ (Clark et al. 2011).",
-    )
-    select: SelectRun = setting(
-        "median",
-        help="Weights: median, best-heldout or average",
-        panel="Repeats",
-        metavar="HOW",
-        requires=("runs",),
-        details="Those of the median run (of an even number the lower of the two in the "
-        "middle), of the best run on held-out data, or the average of all runs. Runs are "
-        "compared on held-out data if there is any.",
-    )
-    threads: int = field(
-        default=usable_cores(),
-        metadata=same_as(RunPlan, "threads", default_text="all cores that the process may use"),
-    )
-    sharding: Sharding | None = field(default=None, metadata=parts(Sharding))
+    ] = None
+    length_exponent: Annotated[
+        str | None,
+        Opt(
+            "Divide scores by length**X; learn X of MIN:MAX",
+            "Learning",
+            metavar="[NAME,...:]MIN:MAX",
+            excludes=("graphs", "shards"),
+            details="The score is w.h / length**X, with the X of the best score on the lists. "
+            "With names of features or groups, only these are divided; one number is a known X. "
+            "The X is printed, and written to OUTPUT.length, which rerank reads.",
+        ),
+    ] = None
+    length_by: Annotated[
+        str,
+        Opt(
+            "Length of --length-exponent: words or a feature",
+            "Learning",
+            metavar="NAME",
+            requires=("length-exponent",),
+            details="A dense feature, such as the number of characters, whose values are above 0. "
+            "It is not divided itself; --bound NAME:=0 keeps it out of the score.",
+        ),
+    ] = "words"
+    seed: Annotated[int, same_as(RunPlan, "seed", default_text="", minimum=0, excludes=())] = 1
+    held_out: Annotated[
+        float | None,
+        Opt(
+            "Share of the sentences to hold out, as 0.2",
+            "Held-out",
+            metavar="SHARE",
+            above=0.0,
+            maximum=1.0,
+            excludes=("heldout-nbest", "folds"),
+        ),
+    ] = None
+    heldout_nbest: Annotated[
+        tuple[Path, ...],
+        Opt(
+            "n-best lists of a held-out set; repeatable",
+            "Held-out",
+            metavar="FILE",
+            exists="path",
+            requires=("heldout-refs or heldout-scores",),
+            excludes=("graphs", "folds"),
+        ),
+    ] = ()
+    heldout_refs: Annotated[
+        Path | None,
+        Opt(
+            "References of --heldout-nbest",
+            "Held-out",
+            exists="references",
+            requires=("heldout-nbest",),
+        ),
+    ] = None
+    heldout_scores: Annotated[
+        tuple[str | ScoreSource, ...],
+        Opt(
+            "Scores of --heldout-nbest, as --scores",
+            "Held-out",
+            metavar="NAME=FILE",
+            exists="scores",
+            requires=("heldout-nbest",),
+            details="The names of --scores; :error and formulas are those of --scores.",
+        ),
+    ] = ()
+    heldout_add_feature: Annotated[
+        tuple[str | AddedFeature, ...],
+        Opt(
+            "Values of --add-feature for --heldout-nbest",
+            "Held-out",
+            metavar="NAME=FILE",
+            exists="features",
+            requires=("heldout-nbest",),
+        ),
+    ] = ()
+    folds: Annotated[
+        int | None,
+        Opt(
+            "Report a K-fold cross-validation first",
+            "Held-out",
+            metavar="K",
+            minimum=2,
+            details="It does not change the weights, which are learned from all sentences. With "
+            "--runs, each fold is decided with weights selected from N runs on the other folds.",
+        ),
+    ] = None
+    runs: Annotated[
+        int | None,
+        Opt(
+            "Learn N times, with seeds S, S+1, ...",
+            "Repeats",
+            minimum=2,
+            details="Prints how much the scores differ (Clark et al. 2011).",
+        ),
+    ] = None
+    select: Annotated[
+        SelectRun,
+        Opt(
+            "Weights: median, best-heldout or average",
+            "Repeats",
+            metavar="HOW",
+            requires=("runs",),
+            details="Those of the median run (of an even number the lower of the two in the "
+            "middle), of the best run on held-out data, or the average of all runs. Runs are "
+            "compared on held-out data if there is any.",
+        ),
+    ] = "median"
+    threads: Annotated[
+        int, same_as(RunPlan, "threads", default_text="all cores that the process may use")
+    ] = usable_cores()
+    sharding: Annotated[Sharding | None, Parts(Sharding)] = None
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -359,7 +389,7 @@ def make_learning_settings(
     # Here and not above: it brings the metrics, which --help does not need.
     from mosesplug.settings.build import make_sharding
 
-    settings = list_settings(LearningSettings)
+    settings = list_options(LearningSettings)
     check_settings(settings, values, spelled)
     hints = find_field_types(LearningSettings)
     arguments: dict[str, Any] = {}

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from formats.weights.list_changes import ListChanges
 from mosesplug.errors import UsageError
+from mosesplug.options import Opt, find_value, list_options
 from mosesplug.settings.checks import check_settings
-from mosesplug.settings.declare import find_value, list_settings, setting
 from mosesplug.settings.features import (
     AddedFeature,
     DerivedFeature,
@@ -42,116 +42,139 @@ class ListSettings:
         UsageError: a value is out of range.
     """
 
-    format: str = setting(
-        "auto",
-        help="Format of the lists",
-        panel="Data",
-        aliases=("list-format",),
-        metavar="NAME",
-        excludes=("graphs", "from"),
-        details="auto decides by the first lines. mosesplug reads the formats of many decoders "
-        "and tools; the reference of file formats lists them.",
-    )
-    columns: str | tuple[str, ...] | None = setting(
-        None,
-        help="Columns of tables: id, hyp and features",
-        panel="Data",
-        metavar="NAME,...",
-        excludes=("graphs", "from"),
-    )
-    names: str | tuple[str, ...] | None = setting(
-        None, help="Names of the values of unlabeled lists", panel="Data", metavar="NAME,..."
-    )
-    dense: str | tuple[str, ...] | None = setting(
-        None,
-        help="Dense features of lists that name every value",
-        panel="Data",
-        metavar="NAME,...",
-        default_text="by frequency",
-        excludes=("graphs", "from"),
-        details="Lists with name=value pairs, as of Joshua and cdec. Without it, all features "
-        "are dense if there are up to 50; else those that at least half of the lines have.",
-    )
-    ids: bool | None = setting(
-        None,
-        help="Lines of references begin with sentence ids",
-        panel="Data",
-        default_text="decided by the lines",
-        details="References with ids are matched by them. Without either, the ids of the lists and "
-        "the first words decide, and what cannot be decided is an error. --no-ids takes the lines "
-        "in their order, first words as words.",
-    )
-    drop_feature: tuple[str, ...] = setting(
-        (),
-        help="Ignore a feature of the lists; repeatable",
-        panel="Data",
-        metavar="NAME",
-        excludes=("graphs", "from"),
-        details="NAME* ignores all features whose names begin so.",
-    )
-    rename: tuple[str, ...] = setting(
-        (),
-        help="Rename a feature of the lists; repeatable",
-        panel="Data",
-        metavar="OLD=NEW",
-        excludes=("graphs", "from"),
-        details="All other settings and the weights use the new name.",
-    )
-    word_scores: Literal["drop", "sum"] = setting(
-        "drop",
-        help="Scores of single words: drop, or sum them",
-        panel="Data",
-        metavar="HOW",
-        excludes=("graphs", "from"),
-        details="Lists of some decoders have as many scores as words, as Marian's with "
-        "--word-scores. Their sum is a feature.",
-    )
+    format: Annotated[
+        str,
+        Opt(
+            "Format of the lists",
+            "Data",
+            aliases=("list-format",),
+            metavar="NAME",
+            excludes=("graphs", "from"),
+            details="auto decides by the first lines. mosesplug reads the formats of many "
+            "decoders and tools; the reference of file formats lists them.",
+        ),
+    ] = "auto"
+    columns: Annotated[
+        str | tuple[str, ...] | None,
+        Opt(
+            "Columns of tables: id, hyp and features",
+            "Data",
+            metavar="NAME,...",
+            excludes=("graphs", "from"),
+        ),
+    ] = None
+    names: Annotated[
+        str | tuple[str, ...] | None,
+        Opt("Names of the values of unlabeled lists", "Data", metavar="NAME,..."),
+    ] = None
+    dense: Annotated[
+        str | tuple[str, ...] | None,
+        Opt(
+            "Dense features of lists that name every value",
+            "Data",
+            metavar="NAME,...",
+            default_text="by frequency",
+            excludes=("graphs", "from"),
+            details="Lists with name=value pairs, as of Joshua and cdec. Without it, all features "
+            "are dense if there are up to 50; else those that at least half of the lines have.",
+        ),
+    ] = None
+    ids: Annotated[
+        bool | None,
+        Opt(
+            "Lines of references begin with sentence ids",
+            "Data",
+            default_text="decided by the lines",
+            details="References with ids are matched by them. Without either, the ids of the "
+            "lists and the first words decide, and what cannot be decided is an error. --no-ids "
+            "takes the lines in their order, first words as words.",
+        ),
+    ] = None
+    drop_feature: Annotated[
+        tuple[str, ...],
+        Opt(
+            "Ignore a feature of the lists; repeatable",
+            "Data",
+            metavar="NAME",
+            excludes=("graphs", "from"),
+            details="NAME* ignores all features whose names begin so.",
+        ),
+    ] = ()
+    rename: Annotated[
+        tuple[str, ...],
+        Opt(
+            "Rename a feature of the lists; repeatable",
+            "Data",
+            metavar="OLD=NEW",
+            excludes=("graphs", "from"),
+            details="All other settings and the weights use the new name.",
+        ),
+    ] = ()
+    word_scores: Annotated[
+        Literal["drop", "sum"],
+        Opt(
+            "Scores of single words: drop, or sum them",
+            "Data",
+            metavar="HOW",
+            excludes=("graphs", "from"),
+            details="Lists of some decoders have as many scores as words, as Marian's with "
+            "--word-scores. Their sum is a feature.",
+        ),
+    ] = "drop"
 
-    add_feature: tuple[str | AddedFeature, ...] = setting(
-        (),
-        help="Add a feature, a line a hypothesis; repeatable",
-        panel="Data",
-        metavar="NAME=FILE",
-        exists="features",
-        excludes=("graphs", "from"),
-        details="A number for each hypothesis, or several, in the order of the lists: as text, "
-        "compressed, or as a NumPy array (.npy); NAME=FILE,FILE if there are several files, "
-        "which are read as one.",
-    )
-    derive: tuple[str | DerivedFeature, ...] = setting(
-        (),
-        help="Compute a feature: lm_norm=lm/words; repeatable",
-        panel="Data",
-        metavar="NAME=EXPRESSION",
-        excludes=("graphs", "from"),
-        details="From dense features, those derived before, words and chars (of the "
-        "hypothesis), numbers, + - * / ** and log, exp, sqrt, abs. Quote names with other "
-        "characters than letters, digits, points and underscores.",
-    )
-    transform: str | None = setting(
-        None,
-        help="Command that changes hypotheses before scoring, or bpe",
-        panel="Data",
-        metavar="COMMAND",
-        excludes=("graphs", "from"),
-        details="A shell command or script that reads hypotheses, one a line, and writes as "
-        "many lines; or bpe to join subwords at @@. Features are those of the lists as they "
-        "are.",
-    )
-    scores: tuple[str | ScoreSource, ...] = setting(
-        (),
-        help="Scores to optimize, a line a hypothesis; repeatable",
-        panel="Data",
-        metavar="NAME=FILE",
-        exists="scores",
-        excludes=("graphs",),
-        details="One number for each hypothesis, in the order of the lists: as text, "
-        "compressed, or as a NumPy array (.npy); NAME=FILE,FILE if there are several files. "
-        "NAME is then a metric, and the first NAME the default of --metric; the corpus score "
-        "is the mean over the chosen hypotheses. With two numbers for each hypothesis, it is "
-        "the sum of the first divided by the sum of the second. NAME=FILE:error: less is "
-        "better, and scores are 1 minus the value.",
-    )
+    add_feature: Annotated[
+        tuple[str | AddedFeature, ...],
+        Opt(
+            "Add a feature, a line a hypothesis; repeatable",
+            "Data",
+            metavar="NAME=FILE",
+            exists="features",
+            excludes=("graphs", "from"),
+            details="A number for each hypothesis, or several, in the order of the lists: as "
+            "text, compressed, or as a NumPy array (.npy); NAME=FILE,FILE if there are several "
+            "files, which are read as one.",
+        ),
+    ] = ()
+    derive: Annotated[
+        tuple[str | DerivedFeature, ...],
+        Opt(
+            "Compute a feature: lm_norm=lm/words; repeatable",
+            "Data",
+            metavar="NAME=EXPRESSION",
+            excludes=("graphs", "from"),
+            details="From dense features, those derived before, words and chars (of the "
+            "hypothesis), numbers, + - * / ** and log, exp, sqrt, abs. Quote names with other "
+            "characters than letters, digits, points and underscores.",
+        ),
+    ] = ()
+    transform: Annotated[
+        str | None,
+        Opt(
+            "Command that changes hypotheses before scoring, or bpe",
+            "Data",
+            metavar="COMMAND",
+            excludes=("graphs", "from"),
+            details="A shell command or script that reads hypotheses, one a line, and writes as "
+            "many lines; or bpe to join subwords at @@. Features are those of the lists as they "
+            "are.",
+        ),
+    ] = None
+    scores: Annotated[
+        tuple[str | ScoreSource, ...],
+        Opt(
+            "Scores to optimize, a line a hypothesis; repeatable",
+            "Data",
+            metavar="NAME=FILE",
+            exists="scores",
+            excludes=("graphs",),
+            details="One number for each hypothesis, in the order of the lists: as text, "
+            "compressed, or as a NumPy array (.npy); NAME=FILE,FILE if there are several files. "
+            "NAME is then a metric, and the first NAME the default of --metric; the corpus score "
+            "is the mean over the chosen hypotheses. With two numbers for each hypothesis, it is "
+            "the sum of the first divided by the sum of the second. NAME=FILE:error: less is "
+            "better, and scores are 1 minus the value.",
+        ),
+    ] = ()
 
     def __post_init__(self) -> None:
         if self.transform is not None:
@@ -184,7 +207,7 @@ class ListSettings:
     def first_given(self) -> str | None:
         """The name of the first setting that is not its default; None without any."""
         default = ListSettings()
-        for each in list_settings(ListSettings):
+        for each in list_options(ListSettings):
             if find_value(self, each.path) != find_value(default, each.path):
                 return each.name
         return None
@@ -216,7 +239,7 @@ def make_list_settings(
     Raises:
         UsageError: a value cannot be used.
     """
-    settings = list_settings(ListSettings)
+    settings = list_options(ListSettings)
     check_settings(settings, values, spelled)
     arguments: dict[str, Any] = {}
     for each in settings:

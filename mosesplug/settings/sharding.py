@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from mosesplug.errors import UsageError
+from mosesplug.options import Opt
 from mosesplug.settings.checks import check_fields
-from mosesplug.settings.declare import setting
 
 __all__ = ["AsyncOrder", "Mixing", "Sharding", "WorkerKind", "check_address"]
 
@@ -25,88 +25,104 @@ class Sharding:
         UsageError: a value is out of range, or settings exclude each other.
     """
 
-    shards: int = setting(
-        1,
-        help="Parts of the sentences that learn at once",
-        panel="Parallel",
-        metavar="S",
-        minimum=1,
-        can_be_abbreviated=True,
-        details="For online learners, mert, kbmira, softmax, risk, linear-bleu and xbleu. Each "
-        "shard of an online learner or of kbmira learns from its part; after each epoch the "
-        "weights are mixed. The others share the work of one search, with the same result. "
-        "With --async, the number of mini-batches in progress at once; with --online each of "
-        "them has a decoder of its own.",
-    )
-    mixing: Mixing = setting(
-        "line-search",
-        help="How the weights of shards are mixed",
-        panel="Parallel",
-        metavar="HOW",
-        excludes=("async",),
-        can_be_abbreviated=True,
-        details="For online learners; kbmira takes the mean. average: the mean of the shards' "
-        "weights. weighted: their mean by number of updates. line-search: the point of the best "
-        "metric between the old weights and the mean. select: the mean, restricted to the "
-        "heaviest features (--keep).",
-    )
-    keep: int = setting(
-        0,
-        help="Sparse features that --mixing select keeps",
-        panel="Parallel",
-        metavar="K",
-        default_text="none",
-        minimum=1,
-        requires=("mixing=select",),
-        can_be_abbreviated=True,
-    )
-    asynchronous: bool = setting(
-        False,
-        name="async",
-        help="All workers update one set of weights",
-        panel="Parallel",
-        can_be_abbreviated=True,
-        details="No shards and no mixing: workers learn from (with --online, decode) "
-        "mini-batches with stale weights, and their updates are applied to one set of weights.",
-    )
-    async_order: AsyncOrder = setting(
-        "arrival",
-        help="Apply updates by arrival, or fixed order",
-        panel="Parallel",
-        metavar="ORDER",
-        requires=("async",),
-        can_be_abbreviated=True,
-        details="fixed applies updates in the order of the mini-batches. Such a run can be "
-        "repeated exactly.",
-    )
-    workers: WorkerKind = setting(
-        "threads",
-        help="Run shards as threads or processes",
-        panel="Parallel",
-        metavar="KIND",
-        excludes=("scheduler",),
-        can_be_abbreviated=True,
-        details="On stored lists, at most --threads shards run at the same time.",
-    )
-    scheduler: str | None = setting(
-        None,
-        help="Dask cluster whose workers learn: tcp://HOST:PORT",
-        panel="Parallel",
-        metavar="ADDRESS",
-        can_be_abbreviated=True,
-        details="Needs the package distributed: pip install 'mosesplug[dask]'.",
-    )
-    directory: str | None = setting(
-        None,
-        name="shard-directory",
-        help="Directory that all workers see, for lists",
-        panel="Parallel",
-        metavar="DIR",
-        requires=("workers=processes or scheduler",),
-        can_be_abbreviated=True,
-        details="While other processes or machines learn, their lists lie there. Without it, "
-        "temporary files are used.",
-    )
+    shards: Annotated[
+        int,
+        Opt(
+            "Parts of the sentences that learn at once",
+            "Parallel",
+            metavar="S",
+            minimum=1,
+            can_be_abbreviated=True,
+            details="For online learners, mert, kbmira, softmax, risk, linear-bleu and xbleu. "
+            "Each shard of an online learner or of kbmira learns from its part; after each epoch "
+            "the weights are mixed. The others share the work of one search, with the same "
+            "result. With --async, the number of mini-batches in progress at once; with --online "
+            "each of them has a decoder of its own.",
+        ),
+    ] = 1
+    mixing: Annotated[
+        Mixing,
+        Opt(
+            "How the weights of shards are mixed",
+            "Parallel",
+            metavar="HOW",
+            excludes=("async",),
+            can_be_abbreviated=True,
+            details="For online learners; kbmira takes the mean. average: the mean of the shards' "
+            "weights. weighted: their mean by number of updates. line-search: the point of the "
+            "best metric between the old weights and the mean. select: the mean, restricted to "
+            "the heaviest features (--keep).",
+        ),
+    ] = "line-search"
+    keep: Annotated[
+        int,
+        Opt(
+            "Sparse features that --mixing select keeps",
+            "Parallel",
+            metavar="K",
+            default_text="none",
+            minimum=1,
+            requires=("mixing=select",),
+            can_be_abbreviated=True,
+        ),
+    ] = 0
+    asynchronous: Annotated[
+        bool,
+        Opt(
+            "All workers update one set of weights",
+            "Parallel",
+            name="async",
+            can_be_abbreviated=True,
+            details="No shards and no mixing: workers learn from (with --online, decode) "
+            "mini-batches with stale weights, and their updates are applied to one set of weights.",
+        ),
+    ] = False
+    async_order: Annotated[
+        AsyncOrder,
+        Opt(
+            "Apply updates by arrival, or fixed order",
+            "Parallel",
+            metavar="ORDER",
+            requires=("async",),
+            can_be_abbreviated=True,
+            details="fixed applies updates in the order of the mini-batches. Such a run can be "
+            "repeated exactly.",
+        ),
+    ] = "arrival"
+    workers: Annotated[
+        WorkerKind,
+        Opt(
+            "Run shards as threads or processes",
+            "Parallel",
+            metavar="KIND",
+            excludes=("scheduler",),
+            can_be_abbreviated=True,
+            details="On stored lists, at most --threads shards run at the same time.",
+        ),
+    ] = "threads"
+    scheduler: Annotated[
+        str | None,
+        Opt(
+            "Dask cluster whose workers learn: tcp://HOST:PORT",
+            "Parallel",
+            metavar="ADDRESS",
+            can_be_abbreviated=True,
+            details="Needs the package distributed: pip install 'mosesplug[dask]'.",
+        ),
+    ] = None
+    directory: Annotated[
+        str | None,
+        Opt(
+            "Directory that all workers see, for lists",
+            "Parallel",
+            name="shard-directory",
+            metavar="DIR",
+            requires=("workers=processes or scheduler",),
+            can_be_abbreviated=True,
+            details="While other processes or machines learn, their lists lie there. Without it, "
+            "temporary files are used.",
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         check_fields(self, lenient=("keep",))

@@ -10,9 +10,9 @@ from typing import Any
 
 from formats.text import write_atomic
 from mosesplug.errors import UsageError, suggest
+from mosesplug.options import PANELS, Kind, Opt, list_options
 from mosesplug.settings.checks import check_settings
 from mosesplug.settings.configuration import RunPlan
-from mosesplug.settings.declare import PANELS, Kind, Setting, list_settings
 from mosesplug.settings.paths import require_file
 
 __all__ = [
@@ -51,7 +51,7 @@ def format_settings(values: _Values, cls: type = RunPlan) -> str:
     """Return settings as TOML, in the order of their declaration."""
     lines: list[str] = []
     for panel in PANELS:
-        own = [each for each in list_settings(cls) if each.panel == panel and each.name in values]
+        own = [each for each in list_options(cls) if each.panel == panel and each.name in values]
         plain = [each for each in own if each.kind != "table"]
         if plain:
             lines += ["", f"[{panel.lower()}]"]
@@ -72,7 +72,7 @@ def format_template(cls: type = RunPlan) -> str:
     lines = ["# All settings of `mosesplug tune`, with their defaults.", ""]
     for panel in PANELS:
         lines += [f"[{panel.lower()}]"]
-        for each in (each for each in list_settings(cls) if each.panel == panel and each.is_saved):
+        for each in (each for each in list_options(cls) if each.panel == panel and each.is_saved):
             lines.append(
                 f"# {each.help}" + (f" [{each.default_text}]" if each.default_text else "")
             )
@@ -112,7 +112,7 @@ def read_settings(path: str | Path, cls: type = RunPlan) -> dict[str, Any]:
         document = tomllib.loads(file.read_bytes().decode(errors="surrogateescape"))
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: not valid TOML: {error}") from error
-    settings = {spelling: each for each in list_settings(cls) for spelling in each.accepted}
+    settings = {spelling: each for each in list_options(cls) for spelling in each.accepted}
     tables = [panel.lower() for panel in PANELS]
     values: dict[str, Any] = {}
     for table, content in document.items():
@@ -149,7 +149,7 @@ def overlay_settings(file: _Values, given: _Values, cls: type = RunPlan) -> dict
     both = {**file, **given}
     if "option" in file and "option" in given:
         both["option"] = {**file["option"], **given["option"]}
-    for each in list_settings(cls):
+    for each in list_options(cls):
         if each.name in file and each.name not in given:
             if _is_accepted(each, file) and not _is_accepted(each, both):
                 del both[each.name]
@@ -161,7 +161,7 @@ def overlay_settings(file: _Values, given: _Values, cls: type = RunPlan) -> dict
     return both
 
 
-def _is_accepted(setting: Setting, values: _Values) -> bool:
+def _is_accepted(setting: Opt, values: _Values) -> bool:
     try:
         check_settings([setting], values)
     except UsageError:
@@ -169,7 +169,7 @@ def _is_accepted(setting: Setting, values: _Values) -> bool:
     return True
 
 
-def check_type(setting: Setting, value: Any, place: str) -> Any:
+def check_type(setting: Opt, value: Any, place: str) -> Any:
     """Return a value of the type that its setting has.
 
     Raises:

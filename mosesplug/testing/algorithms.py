@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from mosesplug.errors import MosesplugError, OptimizerError
-from mosesplug.optimizers.options import find_range
 from mosesplug.optimizers.problem import Problem, corpus_score, no_progress
 from mosesplug.optimizers.registry import Algorithm
+from mosesplug.options import find_field_types, options_by_field
 from mosesplug.settings.algorithm_options import enable_option
-from mosesplug.settings.declare import find_field_types
 from mosesplug.testing.checks import require, require_error, run_checks, unaligned
 from mosesplug.testing.problems import planted_for, tuning_set
 from mosesplug.tuning_set import SparseRows
@@ -156,12 +155,13 @@ def _settings(tuner: Algorithm) -> None:
     require(bool(tuner.family), "family is empty")
     require(0 < len(tuner.summary) <= 60, "summary must have 1 to 60 characters")
     require(bool(tuner.source), "source is empty")
+    declared = options_by_field(tuner.options)
     for setting in fields(tuner.options):
         for key in ("help", "source"):
             require(
-                bool(setting.metadata.get(key)),
-                f"the setting {setting.name} has no {key}: declare it by"
-                " mosesplug.optimizers.options.option",
+                bool(getattr(declared.get(setting.name), key, "")),
+                f"the setting {setting.name} has no {key}: declare it as"
+                " Annotated[TYPE, mosesplug.options.Opt(...)]",
             )
 
 
@@ -177,11 +177,10 @@ def _stop_soon(done: int, total: int, what: str) -> None:
 def list_ends(tuner: Algorithm) -> Iterator[dict[str, Any]]:
     """Yield options with one number at an end of its range, and those that enable it."""
     types = find_field_types(tuner.options)
-    for setting in fields(tuner.options):
-        kind = types[setting.name]
-        if kind in (int, float):
-            for end in find_range(setting, kind):
-                yield enable_option(tuner, {setting.name: kind(end)}, setting.name)
+    for name, option in options_by_field(tuner.options).items():
+        if option.kind in ("integer", "real"):
+            for end in option.limits:
+                yield enable_option(tuner, {name: types[name](end)}, name)
 
 
 def check_end(tuner: Algorithm, problem: Problem, options: Mapping[str, Any]) -> None:

@@ -17,8 +17,8 @@ from mosesplug.events import Watcher
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import PreparedReferences
 from mosesplug.optimizers import Algorithm, Optimizer
+from mosesplug.options import list_compared_values
 from mosesplug.settings.configuration import Configuration
-from mosesplug.settings.declare import list_compared_values
 from mosesplug.settings.online import HeldOutSet
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import IterationRecord, NBestStore

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.learning.benchmark import BenchmarkTask, bind_settings, measure_optimizer
 from mosesplug.optimizers import Algorithm, Problem, Progress, Solution, algorithm, corpus_score
+from mosesplug.options import Opt
 from tests.optimizers.problems import planted
 
 
 @dataclass(frozen=True)
 class Options:
-    step: float = field(default=0.5, metadata={"help": "", "source": "", "minimum": 0.0})
+    step: Annotated[float, Opt("", minimum=0.0)] = 0.5
 
 
 def drawn(

@@ -277,8 +277,8 @@ def broken(acme: Path) -> Path:
         ),
         (
             ("optimize", "lists", "--refs", "ref", "--algorithm", "undeclared"),
-            "must declare its settings as a dataclass whose fields are made by"
-            " mosesplug.optimizers.options.option, but size is not",
+            "must declare its settings as a dataclass whose fields are"
+            " Annotated[TYPE, mosesplug.options.Opt(...)], but size is not",
         ),
         (
             ("optimize", "lists", "--refs", "ref", "--algorithm", "random-search"),

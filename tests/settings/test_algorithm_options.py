@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, get_args, get_type_hints
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import pytest
 
 from mosesplug.errors import UsageError
 from mosesplug.optimizers import Algorithm, algorithms
+from mosesplug.options import Opt, options_by_field
 from mosesplug.settings.algorithm_options import (
     add_tune_options,
     describe_options,
@@ -20,11 +21,11 @@ from mosesplug.settings.algorithm_options import (
 
 @dataclass(frozen=True)
 class Options:
-    rounds: int = field(default=3, metadata={"minimum": 1})
-    rate: float = 0.5
-    kind: Literal["one", "two"] = "one"
-    shuffle: bool = True
-    label: str = "x"
+    rounds: Annotated[int, Opt("Rounds", minimum=1)] = 3
+    rate: Annotated[float, Opt("Rate")] = 0.5
+    kind: Annotated[Literal["one", "two"], Opt("Kind")] = "one"
+    shuffle: Annotated[bool, Opt("Shuffle")] = True
+    label: Annotated[str, Opt("Label")] = "x"
 
 
 def fake() -> Algorithm:
@@ -119,14 +120,14 @@ def test_conditions_of_options_are_such_that_can_hold_and_fail() -> None:
     conditions = 0
     for algorithm in algorithms().values():
         types = get_type_hints(algorithm.options)
-        for setting in fields(algorithm.options):
-            condition = setting.metadata.get("only_with")
+        for option, setting in options_by_field(algorithm.options).items():
+            condition = setting.only_with
             if condition is None:
                 continue
             conditions += 1
             name, values = re.split("[=>]", condition)
             assert name in types, condition
-            assert name != setting.name
+            assert name != option
             if "=" in condition:
                 known = {"true", "false"} if types[name] is bool else set(get_args(types[name]))
                 assert set(values.split("|")) < known, condition

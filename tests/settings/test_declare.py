@@ -6,7 +6,7 @@ import inspect
 import re
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 import typer
@@ -28,17 +28,9 @@ from mosesplug.cli.shared.setting_options import (
     take_values,
 )
 from mosesplug.errors import UsageError
+from mosesplug.options import PANELS, Group, Opt, list_compared_values, list_options
 from mosesplug.settings.checks import check_settings
 from mosesplug.settings.configuration import Configuration, RunPlan
-from mosesplug.settings.declare import (
-    PANELS,
-    Setting,
-    describe,
-    group,
-    list_compared_values,
-    list_settings,
-    setting,
-)
 from mosesplug.settings.decoding import DecodingSettings
 from mosesplug.settings.document import explain_setting, format_markdown, make_json_schema
 from mosesplug.settings.learning import LearningSettings
@@ -51,19 +43,20 @@ from mosesplug.settings.toml import format_settings, format_template, read_setti
 class _Learning(OptimizerSettings):
     """A copy of a settings class with one more field."""
 
-    patience_factor: float = setting(
-        1.5,
-        help="Factor of patience",
-        panel="Learning",
-        metavar="X",
-        minimum=1.0,
-        aliases=("pf",),
-        script="patiencefactor",
-        excludes=("last",),
-        requires=("epochs",),
-        stored_name="patience factor",
-        details="More about the factor.",
-    )
+    patience_factor: Annotated[
+        float,
+        Opt(
+            "Factor of patience",
+            "Learning",
+            minimum=1.0,
+            aliases=("pf",),
+            script="patiencefactor",
+            excludes=("last",),
+            requires=("epochs",),
+            stored_name="patience factor",
+            details="More about the factor.",
+        ),
+    ] = 1.5
 
 
 @dataclass(frozen=True)
@@ -76,12 +69,23 @@ class _Plan(RunPlan):
     configuration: _Configuration
 
 
-NEW = next(each for each in list_settings(_Plan) if each.name == "patience-factor")
+@dataclass(frozen=True)
+class _Inner:
+    size: Annotated[int, Opt("Size", "Data")] = 1
+    kind: Annotated[Literal["a", "b"], Opt("Kind", "Data")] = "a"
+
+
+@dataclass(frozen=True)
+class _Outer:
+    inner: Annotated[_Inner | None, Group(Opt("Ask for it", "Data"))] = None
+
+
+NEW = next(each for each in list_options(_Plan) if each.name == "patience-factor")
 
 
 def test_a_field_is_a_setting() -> None:
-    assert {each.name for each in list_settings(_Plan)} - {
-        each.name for each in list_settings(RunPlan)
+    assert {each.name for each in list_options(_Plan)} - {
+        each.name for each in list_options(RunPlan)
     } == {"patience-factor"}
     assert (NEW.kind, NEW.default, NEW.panel) == ("real", 1.5, "Learning")
     assert NEW.path == ("configuration", "optimization", "patience_factor")
@@ -89,8 +93,8 @@ def test_a_field_is_a_setting() -> None:
 
 @pytest.mark.parametrize("cls", [RunPlan, LearningSettings, ListSettings])
 def test_attributes_of_settings_have_their_types(cls: type) -> None:
-    types = {each.name: str(each.type) for each in fields(Setting)}
-    for found in list_settings(cls):
+    types = {each.name: str(each.type) for each in fields(Opt)}
+    for found in list_options(cls):
         for name, kind in types.items():
             value = getattr(found, name)
             if kind == "tuple[str, ...]":
@@ -105,10 +109,10 @@ def test_a_field_is_an_option_of_tune() -> None:
 
     def command(**given: Any) -> None:
         """Tune."""
-        found.update(take_values(list_settings(_Plan), given))
+        found.update(take_values(list_options(_Plan), given))
 
     application = typer.Typer(rich_markup_mode=None)
-    parameters = make_parameters(list_settings(_Plan))
+    parameters = make_parameters(list_options(_Plan))
     application.command(cls=PanelCommand)(add_parameters(command, parameters))
     for spelling in ("--patience-factor", "--pf", "--patiencefactor"):
         found.clear()
@@ -153,14 +157,14 @@ def test_a_field_appears_in_settings_files_and_documents(tmp_path: Path) -> None
 
 def test_a_field_is_checked() -> None:
     good = {"patience-factor": 2.0, "epochs": 3}
-    check_settings(list_settings(_Plan), good)
+    check_settings(list_options(_Plan), good)
     for values, said in (
         ({**good, "patience-factor": 0.5}, "--patience-factor must be at least 1, not 0.5"),
         ({"patience-factor": 2.0}, "--patience-factor requires --epochs: add --epochs, or "),
         ({**good, "last": True}, "--patience-factor and --last exclude each other"),
     ):
         with pytest.raises(UsageError, match=said):
-            check_settings(list_settings(_Plan), values)
+            check_settings(list_options(_Plan), values)
 
 
 def test_a_field_is_compared_when_a_run_is_continued() -> None:
@@ -170,21 +174,13 @@ def test_a_field_is_compared_when_a_run_is_continued() -> None:
 
 
 def test_groups_require_the_setting_that_enables_them() -> None:
-    @dataclass(frozen=True)
-    class Inner:
-        size: int = setting(1, help="Size", panel="Data")
-        kind: Literal["a", "b"] = setting("a", help="Kind", panel="Data")
-
-    cls = type("Outer", (), {"__annotations__": {"inner": Inner | None}})
-    switch = describe(help="Ask for it", panel="Data")
-    cls.inner = field(default=None, metadata=group(switch))  # type: ignore[attr-defined]
-    found = {each.name: each for each in list_settings(dataclass(frozen=True)(cls))}
+    found = {option.name: option for option in list_options(_Outer)}
     assert found["inner"].kind == "flag"
     assert found["size"].requires == ("inner",)
     assert found["kind"].choices == ("a", "b")
 
 
-SETTINGS = list_settings(RunPlan)
+SETTINGS = list_options(RunPlan)
 
 
 def test_every_help_is_short() -> None:
@@ -250,7 +246,7 @@ def test_values_are_compared_under_the_names_of_the_store() -> None:
         "predictable seeds",
     ]
     assert found["earlier iterations"] == "2"
-    assert [each.stored_name for each in list_settings(DecodingSettings) if each.stored_name] == [
+    assert [each.stored_name for each in list_options(DecodingSettings) if each.stored_name] == [
         *("n-best size", "lattice samples", "forced decoding", "transformation"),
     ]
 

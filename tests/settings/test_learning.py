@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from mosesplug.errors import UsageError
+from mosesplug.options import list_options
 from mosesplug.settings.configuration import RunPlan
-from mosesplug.settings.declare import list_settings
 from mosesplug.settings.learning import LearningSettings, make_learning_settings
 from mosesplug.settings.sharding import Sharding
 
@@ -35,8 +35,8 @@ def test_values_take_the_types_of_their_fields() -> None:
 
 
 def test_settings_of_a_run_are_declared_once() -> None:
-    of_run = {each.name: each for each in list_settings(RunPlan)}
-    own = {each.name: each for each in list_settings(LearningSettings)}
+    of_run = {each.name: each for each in list_options(RunPlan)}
+    own = {each.name: each for each in list_options(LearningSettings)}
     shared = {"refs", "algorithm", "option", "active", "range", "threads", "shards", "mixing"}
     for name in shared:
         assert own[name].help == of_run[name].help

@@ -11,16 +11,16 @@ import pytest
 
 from mosesplug.errors import UsageError
 from mosesplug.optimizers import algorithms
+from mosesplug.options import Opt, list_options
 from mosesplug.settings.build import collect_values, make_plan
 from mosesplug.settings.configuration import RunPlan
-from mosesplug.settings.declare import Setting, list_settings
 from mosesplug.settings.toml import read_settings, write_settings
 from tests.tuning.conftest import make_toy
 
 Values = dict[str, Any]
 
 
-def sample(setting: Setting, directory: Path) -> list[Any]:
+def sample(setting: Opt, directory: Path) -> list[Any]:
     """Return values of a setting, at least one that is not its default."""
     samples: Values = {
         "heldout": [f"{directory}/input"],
@@ -105,7 +105,7 @@ def test_every_pair_of_settings_is_read_as_it_was_written(
     }
     single = [
         {each.name: value}
-        for each in list_settings(RunPlan)
+        for each in list_options(RunPlan)
         if each.name not in base or each.name == "decoder"
         for value in sample(each, directory)
     ]

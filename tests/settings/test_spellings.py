@@ -11,9 +11,9 @@ import typer.main
 from mosesplug.api.keywords import collect_keywords
 from mosesplug.cli import application
 from mosesplug.cli.run.mert_options import read_command_line
-from mosesplug.settings.declare import list_settings
+from mosesplug.options import list_options, list_spellings
 from mosesplug.settings.lists import ListSettings
-from mosesplug.settings.spellings import list_spellings, spell_bounds, spell_range
+from mosesplug.settings.spellings import spell_bounds, spell_range
 from mosesplug.settings.toml import read_settings
 from tests.cli.test_help import commands
 
@@ -47,7 +47,7 @@ def test_every_option_of_every_command_has_them(words: tuple[str, ...]) -> None:
 
 
 def test_lists_have_one_format_everywhere() -> None:
-    [setting] = [each for each in list_settings(ListSettings) if each.name == "format"]
+    [setting] = [each for each in list_options(ListSettings) if each.name == "format"]
     assert "list-format" in setting.accepted
 
 

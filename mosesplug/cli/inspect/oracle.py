@@ -115,16 +115,16 @@ def _oracle(
         raise UsageError("--sparse-weights requires --weights")
     if not quiet:
         print_warnings(_warn_of_unused(settings, OracleSettings(), methods))
-    list_settings = take_list_settings(given_settings)
+    list_options = take_list_settings(given_settings)
     inputs = [*places, *([] if weights is None else find_weight_files(weights))]
     inputs += [] if sparse_weights is None else [sparse_weights]
-    inputs += [*list_settings.input_paths, *([] if refs is None else reference_files(refs))]
+    inputs += [*list_options.input_paths, *([] if refs is None else reference_files(refs))]
     check_output(output, inputs=inputs)
     check_output(rows, "--rows", inputs)
     check_two_outputs({"--output": output, "--rows": rows})
     lists = copy_pipes(places)
     files = [path for path in lists if not Path(path).is_dir()]
-    print_formats(files, list_settings, quiet=quiet or json)
+    print_formats(files, list_options, quiet=quiet or json)
     with (
         progress_bar(quiet or json) as progress,
         open_oracle_lists(
@@ -132,7 +132,7 @@ def _oracle(
             refs,
             metric=metric,
             metric_settings=metric_settings,
-            settings=list_settings,
+            settings=list_options,
             weights=read_weights_of(weights, sparse_weights),
             threads=THREADS,
             progress=progress,

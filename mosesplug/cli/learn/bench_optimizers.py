@@ -17,7 +17,7 @@ from mosesplug.cli.shared.setting_options import (
     take_values,
 )
 from mosesplug.errors import UsageError
-from mosesplug.settings.declare import list_settings
+from mosesplug.options import list_options
 from mosesplug.settings.learning import LearningSettings, make_learning_settings
 from mosesplug.settings.lists import ListSettings
 
@@ -33,7 +33,7 @@ _WIDTH = 15
 _SHARED = frozenset(
     {"refs", "init", "sparse-init", "metric", "metric-settings", "option", "threads"}
     | {"held-out", "folds", "iterations"}
-    | {each.name for each in list_settings(ListSettings)}
+    | {each.name for each in list_options(ListSettings)}
 )
 _HELP = {
     "iterations": "Iterations of STORE; -N: the newest N",
@@ -44,7 +44,7 @@ _SETTINGS = tuple(
     replace(each, name="list-format")
     if each.name == "format"
     else replace(each, help=_HELP.get(each.name, each.help))
-    for each in list_settings(LearningSettings)
+    for each in list_options(LearningSettings)
     if each.name in _SHARED
 )
 """Settings of ``optimize`` that make sense here."""

@@ -31,7 +31,7 @@ from mosesplug.cli.shared.setting_options import (
     take_values,
 )
 from mosesplug.errors import UsageError
-from mosesplug.settings.declare import list_settings
+from mosesplug.options import list_options
 from mosesplug.settings.learning import LearningSettings, make_learning_settings
 
 __all__ = ["COMMAND_CLASS", "optimize"]
@@ -92,7 +92,7 @@ def _optimize(
     from mosesplug.learning.inputs import GivenData
     from mosesplug.learning.weights import write_weights
 
-    values = take_values(list_settings(LearningSettings), given)
+    values = take_values(list_options(LearningSettings), given)
     if files:
         kind = "graphs" if "graphs" in values else "nbest"
         values[kind] = [*values.get(kind, ()), *files]
@@ -147,4 +147,4 @@ def _optimize(
         raise
 
 
-optimize = add_parameters(_optimize, make_parameters(list_settings(LearningSettings)))
+optimize = add_parameters(_optimize, make_parameters(list_options(LearningSettings)))

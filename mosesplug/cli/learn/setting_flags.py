@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from mosesplug.cli.shared.panels import PanelCommand
-from mosesplug.settings.declare import find_field_types
+from mosesplug.options import find_field_types
 
 __all__ = ["SettingFlagsCommand", "rewrite_settings"]
 

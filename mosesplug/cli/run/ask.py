@@ -14,8 +14,8 @@ import typer
 from mosesplug.cli.shared.inputs import OUTPUT, REFERENCES, Files
 from mosesplug.cli.shared.setting_options import add_parameters, make_parameters, take_values
 from mosesplug.errors import UsageError
+from mosesplug.options import Opt, list_options
 from mosesplug.settings.configuration import RunPlan
-from mosesplug.settings.declare import Setting, list_settings
 
 if TYPE_CHECKING:
     from mosesplug.api.tuner import Tuner
@@ -32,11 +32,11 @@ _Directory = Annotated[
 _Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
 
 
-def _list_own_settings() -> list[Setting]:
+def _list_own_settings() -> list[Opt]:
     """Return the settings of a run that has no decoder of its own."""
     return [
         each
-        for each in list_settings(RunPlan)
+        for each in list_options(RunPlan)
         if each.name not in _OMITTED and (each.panel in _PANELS or each.name in _OF_DECODER)
     ]
 

@@ -15,8 +15,8 @@ from mosesplug.cli.run.getopt import Kind
 from mosesplug.cli.run.mert_options import ScriptOption, list_additions, list_script_options
 from mosesplug.cli.shared.completion import find_completion
 from mosesplug.cli.shared.setting_options import add_parameters
+from mosesplug.options import list_options
 from mosesplug.settings.configuration import RunPlan
-from mosesplug.settings.declare import list_settings
 
 __all__ = ["complete", "mert_moses"]
 
@@ -37,7 +37,7 @@ def _mert_moses(
 
 
 def _make_parameters() -> Iterator[inspect.Parameter]:
-    settings = {each.name: each for each in list_settings(RunPlan)}
+    settings = {each.name: each for each in list_options(RunPlan)}
     options = (*list_script_options(), *list_additions())
     for option in options:
         if option.name == "help" or option.is_refused:

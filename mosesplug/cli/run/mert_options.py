@@ -16,9 +16,8 @@ from typing import Literal
 
 from mosesplug.cli.run.getopt import CommandLine, Kind, Specification, parse
 from mosesplug.cli.shared.panels import format_options
-from mosesplug.settings import declare
+from mosesplug.options import PANELS, Opt, list_options
 from mosesplug.settings.configuration import RunPlan
-from mosesplug.settings.declare import PANELS, Panel, Setting, list_settings
 
 __all__ = [
     "MARKERS",
@@ -35,7 +34,7 @@ __all__ = [
 MARKERS = ("<!-- options:begin -->", "<!-- options:end -->")
 
 _WIDTH = 80
-_KINDS: Mapping[declare.Kind, Kind] = {
+_KINDS: Mapping[str, Kind] = {
     "flag": Kind.FLAG,
     "integer": Kind.INTEGER,
     "real": Kind.REAL,
@@ -68,7 +67,7 @@ class ScriptOption:
     name: str
     kind: Kind
     help: str
-    panel: Panel
+    panel: str
     note: str = ""
     setting: str = ""
     sets: Mapping[str, object] = field(default_factory=dict)
@@ -235,7 +234,7 @@ _SETTINGS_FILE = ScriptOption(
 @cache
 def list_script_options(cls: type = RunPlan) -> tuple[ScriptOption, ...]:
     """Return the options of ``mert-moses.pl``, by panel."""
-    found = [_of_setting(each, each.script) for each in list_settings(cls) if each.script]
+    found = [_of_setting(each, each.script) for each in list_options(cls) if each.script]
     return tuple(sorted((*found, *_SCRIPT_ONLY), key=lambda each: PANELS.index(each.panel)))
 
 
@@ -243,14 +242,14 @@ def list_script_options(cls: type = RunPlan) -> tuple[ScriptOption, ...]:
 def list_additions(cls: type = RunPlan) -> tuple[ScriptOption, ...]:
     """Return the options that the script does not have, by panel."""
     found = [
-        _of_setting(each, find_spelling(each)) for each in list_settings(cls) if not each.script
+        _of_setting(each, find_spelling(each)) for each in list_options(cls) if not each.script
     ]
     return tuple(
         sorted((_LATTICE_MERT, _SETTINGS_FILE, *found), key=lambda each: PANELS.index(each.panel))
     )
 
 
-def find_spelling(setting: Setting) -> str:
+def find_spelling(setting: Opt) -> str:
     """Return the name under which ``mert-moses`` shows a setting."""
     added = setting.aliases[0] if setting.can_be_abbreviated and setting.aliases else setting.name
     return setting.script or added
@@ -265,7 +264,7 @@ def read_command_line(words: Sequence[str], cls: type = RunPlan) -> CommandLine:
     Raises:
         UsageError: it cannot be read.
     """
-    settings = list_settings(cls)
+    settings = list_options(cls)
     own = [option.specification for option in list_script_options(cls)]
     own.append(_SHORT_HELP)
     shared = {
@@ -325,7 +324,7 @@ def format_usage(cls: type = RunPlan) -> str:
     return "\n".join(lines).replace("\0", " ") + "\n"
 
 
-def _of_setting(setting: Setting, name: str) -> ScriptOption:
+def _of_setting(setting: Opt, name: str) -> ScriptOption:
     default = setting.script_default or setting.shown_default
     return ScriptOption(
         name,
@@ -337,7 +336,7 @@ def _of_setting(setting: Setting, name: str) -> ScriptOption:
     )
 
 
-def _kind(setting: Setting) -> Kind:
+def _kind(setting: Opt) -> Kind:
     if setting.kind == "flag" and setting.default is None:
         return Kind.NEGATABLE  # neither is a third answer
     return Kind.STRING if setting.is_joined else _KINDS.get(setting.kind, Kind.STRING)

@@ -25,10 +25,10 @@ from mosesplug.cli.run.tool_arguments import (
 from mosesplug.cli.run.tune import add_files
 from mosesplug.decoders.description import DecodedGraphs
 from mosesplug.errors import UsageError
+from mosesplug.options import list_options
 from mosesplug.settings.arguments import find_decoder, parse_assignments
 from mosesplug.settings.build import make_plan
 from mosesplug.settings.configuration import RunPlan
-from mosesplug.settings.declare import list_settings
 from mosesplug.settings.helper_scripts import HelperScripts, choose_filter
 from mosesplug.settings.toml import overlay_settings, read_settings
 
@@ -77,7 +77,7 @@ def make_script_plan(parsed: CommandLine) -> tuple[RunPlan, tuple[str, ...]]:
     return make_plan(values, _spell), tuple(notes)
 
 
-_SETTINGS = {each.name: each for each in list_settings(RunPlan)}
+_SETTINGS = {each.name: each for each in list_options(RunPlan)}
 _DEFAULTS = {"working-dir": "mert-work", "threads": 1}
 _MERTDIR = "--mertdir is not needed: metrics and optimizers are built in"
 

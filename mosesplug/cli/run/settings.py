@@ -9,11 +9,10 @@ import typer
 
 from mosesplug.cli.shared.completion import complete_setting_names
 from mosesplug.errors import UsageError, suggest
+from mosesplug.options import list_options, list_spellings
 from mosesplug.settings.configuration import RunPlan
-from mosesplug.settings.declare import list_settings
 from mosesplug.settings.document import explain_setting, format_markdown, make_json_schema
 from mosesplug.settings.learning import LearningSettings
-from mosesplug.settings.spellings import list_spellings
 
 __all__ = ["settings"]
 
@@ -55,7 +54,7 @@ def settings(
 def _explain(name: str) -> str:
     """Return what is known about a setting of a run, and about that of ``optimize``."""
     of_run, of_optimize = (
-        {spelling: each for each in list_settings(cls) for spelling in each.spellings}
+        {spelling: each for each in list_options(cls) for spelling in each.spellings}
         for cls in (RunPlan, LearningSettings)
     )
     if name not in of_run and name not in of_optimize:

@@ -16,8 +16,8 @@ from mosesplug.cli.shared.setting_options import (
 )
 from mosesplug.decoders.description import ASK
 from mosesplug.errors import UsageError
+from mosesplug.options import list_options
 from mosesplug.settings.configuration import RunPlan
-from mosesplug.settings.declare import list_settings
 
 __all__ = ["COMMAND_CLASS", "FILES", "add_files", "tune"]
 
@@ -104,11 +104,11 @@ def _tune(
     from mosesplug.settings.build import make_plan
     from mosesplug.settings.toml import overlay_settings, read_settings
 
-    values = take_values(list_settings(RunPlan), given)
+    values = take_values(list_options(RunPlan), given)
     if settings is not None:
         values = overlay_settings(read_settings(settings), values)
     values = add_files(values, tuple(files or ()), "INPUT REFS DECODER CONFIG")
     run(make_plan(fill_defaults(values)), as_json=json)
 
 
-tune = add_parameters(_tune, make_parameters(list_settings(RunPlan)))
+tune = add_parameters(_tune, make_parameters(list_options(RunPlan)))

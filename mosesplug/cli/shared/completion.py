@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from mosesplug.settings.declare import Setting
+from mosesplug.options import Opt
 
 __all__ = [
     "Complete",
@@ -69,11 +69,11 @@ def complete_weight_formats(ctx: typer.Context, incomplete: str) -> Sequence[Val
 
 def complete_setting_names(ctx: typer.Context, incomplete: str) -> Sequence[Value]:
     """Offer the settings of a run and of ``optimize``."""
+    from mosesplug.options import list_options
     from mosesplug.settings.configuration import RunPlan
-    from mosesplug.settings.declare import list_settings
     from mosesplug.settings.learning import LearningSettings
 
-    settings = (*list_settings(RunPlan), *list_settings(LearningSettings))
+    settings = (*list_options(RunPlan), *list_options(LearningSettings))
     return [*{each.name: (each.name, each.help) for each in settings}.values()]
 
 
@@ -129,7 +129,7 @@ _BY_NAME: dict[str, Complete] = {
 }
 
 
-def find_completion(setting: Setting) -> Complete | None:
+def find_completion(setting: Opt) -> Complete | None:
     """Return a function that completes the values of a setting, or None."""
     if setting.choices:
         return offer(setting.choices)

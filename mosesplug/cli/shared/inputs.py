@@ -33,7 +33,7 @@ class Files:
     """The kinds of files that the values of a parameter name.
 
     Attributes:
-        kinds: the kind of each value, as ``Setting.exists`` has them; the first is that of all
+        kinds: the kind of each value, as ``Opt.exists`` has them; the first is that of all
             values but the last ones.
     """
 

@@ -10,8 +10,8 @@ import typer
 import typer.core
 import typer.main
 
-from mosesplug.settings.declare import PANELS
-from mosesplug.settings.spellings import list_spellings, spell_range
+from mosesplug.options import PANELS, list_spellings
+from mosesplug.settings.spellings import spell_range
 
 __all__ = ["PanelCommand", "format_options"]
 

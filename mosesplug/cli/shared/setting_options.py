@@ -16,7 +16,7 @@ import typer
 from formats.text import StrPath
 from mosesplug.cli.shared.completion import find_completion
 from mosesplug.cli.shared.inputs import Files
-from mosesplug.settings.declare import Kind, Setting, list_settings
+from mosesplug.options import Kind, Opt, list_options
 from mosesplug.settings.lists import ListSettings, make_list_settings
 
 __all__ = [
@@ -38,9 +38,7 @@ _TYPES: Mapping[Kind, Any] = {
 }
 
 
-def make_parameters(
-    settings: Iterable[Setting], *, has_panels: bool = True
-) -> list[inspect.Parameter]:
+def make_parameters(settings: Iterable[Opt], *, has_panels: bool = True) -> list[inspect.Parameter]:
     """Return a parameter with a Typer option for each setting.
 
     Every default is None: what is not given is not among ``take_values``.
@@ -59,7 +57,7 @@ def make_parameters(
     ]
 
 
-def take_values(settings: Iterable[Setting], given: dict[str, Any]) -> dict[str, Any]:
+def take_values(settings: Iterable[Opt], given: dict[str, Any]) -> dict[str, Any]:
     """Take values of settings out of a command's parameters; return them by name.
 
     Raises:
@@ -77,7 +75,7 @@ def take_values(settings: Iterable[Setting], given: dict[str, Any]) -> dict[str,
     return values
 
 
-def _parameter_name(setting: Setting) -> str:
+def _parameter_name(setting: Opt) -> str:
     return f"{setting.name.replace('-', '_')}_setting"
 
 
@@ -101,7 +99,7 @@ def add_parameters(
     return command
 
 
-def _parameter(setting: Setting, has_panel: bool, second: Setting | None) -> inspect.Parameter:
+def _parameter(setting: Opt, has_panel: bool, second: Opt | None) -> inspect.Parameter:
     words = [f"--{spelling}" for spelling in setting.spellings]
     if setting.kind == "flag":
         words = [f"{word}/--no-{word.removeprefix('--')}" for word in words]
@@ -127,7 +125,7 @@ def _parameter(setting: Setting, has_panel: bool, second: Setting | None) -> ins
     )
 
 
-def _plain(setting: Setting, value: Any) -> Any:
+def _plain(setting: Opt, value: Any) -> Any:
     """Return a value of the command line as settings have it."""
     if setting.kind == "table":
         from mosesplug.settings.arguments import parse_assignments
@@ -138,7 +136,7 @@ def _plain(setting: Setting, value: Any) -> Any:
 
 def make_list_parameters(without: Collection[str] = ()) -> list[inspect.Parameter]:
     """Return parameters for the settings of reading lists, except some."""
-    settings = [each for each in list_settings(ListSettings) if each.name not in without]
+    settings = [each for each in list_options(ListSettings) if each.name not in without]
     return make_parameters(settings, has_panels=False)
 
 
@@ -148,7 +146,7 @@ def take_list_settings(given: dict[str, Any]) -> ListSettings:
     Raises:
         UsageError: a value cannot be used.
     """
-    return make_list_settings(take_values(list_settings(ListSettings), given))
+    return make_list_settings(take_values(list_options(ListSettings), given))
 
 
 def print_formats(files: Sequence[StrPath], settings: ListSettings, *, quiet: bool = False) -> None:

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -42,8 +42,8 @@ from mosesplug.optimizers.online.gradients import (
 )
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
 from mosesplug.optimizers.online.options import COST_DETAILS
-from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import LARGEST
+from mosesplug.options import Opt
 
 Norm = Literal["l1", "l2"]
 Some = Columns | slice
@@ -56,101 +56,116 @@ _ALL = slice(None)
 class SgdOptions(RateOptions):
     """Settings of stochastic gradient descent."""
 
-    rate: float = option(
-        0.02,
-        help="learning rate of the first update, eta",
-        source="Neubig & Watanabe 2016, eq. 70; value: found on recorded lists of Moses",
-        minimum=0.0,
-    )
-    regularization: float = option(
-        1e-5,
-        help="strength of the regularizer, lambda",
-        source="Watanabe 2012, section 5",
-        minimum=0.0,
-    )
-    norm: Norm = option(
-        "l2",
-        help="the regularizer: l1 makes weights zero, l2 makes them small",
-        source="Duchi & Singer 2009",
-    )
+    rate: Annotated[
+        float,
+        Opt(
+            "learning rate of the first update, eta",
+            source="Neubig & Watanabe 2016, eq. 70; value: found on recorded lists of Moses",
+            minimum=0.0,
+        ),
+    ] = 0.02
+    regularization: Annotated[
+        float,
+        Opt("strength of the regularizer, lambda", source="Watanabe 2012, section 5", minimum=0.0),
+    ] = 1e-5
+    norm: Annotated[
+        Norm,
+        Opt(
+            "the regularizer: l1 makes weights zero, l2 makes them small",
+            source="Duchi & Singer 2009",
+        ),
+    ] = "l2"
 
 
 @dataclass(frozen=True)
 class AdagradOptions(RateOptions):
     """Settings of AdaGrad."""
 
-    batch: int = option(
-        20,
-        help="number of sentences per mini-batch",
-        source="Green et al. 2013, section 4.2",
-        minimum=1,
-    )
-    rate: float = option(
-        0.02,
-        help="learning rate, eta",
-        source="Green et al. 2013, section 4.2",
-        minimum=0.0,
-    )
-    regularization: float = option(
-        0.1,
-        help="strength of the regularizer, lambda",
-        source="Green et al. 2013, section 4.2",
-        minimum=0.0,
-    )
-    norm: Norm = option(
-        "l1",
-        help="the regularizer: l1 makes weights zero, l2 makes them small",
-        source="Green et al. 2013, section 3.2",
-    )
+    batch: Annotated[
+        int,
+        Opt(
+            "number of sentences per mini-batch", source="Green et al. 2013, section 4.2", minimum=1
+        ),
+    ] = 20
+    rate: Annotated[
+        float, Opt("learning rate, eta", source="Green et al. 2013, section 4.2", minimum=0.0)
+    ] = 0.02
+    regularization: Annotated[
+        float,
+        Opt(
+            "strength of the regularizer, lambda",
+            source="Green et al. 2013, section 4.2",
+            minimum=0.0,
+        ),
+    ] = 0.1
+    norm: Annotated[
+        Norm,
+        Opt(
+            "the regularizer: l1 makes weights zero, l2 makes them small",
+            source="Green et al. 2013, section 3.2",
+        ),
+    ] = "l1"
 
 
 @dataclass(frozen=True)
 class PegasosOptions(DescentOptions):
     """Settings of Pegasos."""
 
-    cost: CostKind = option(
-        "lin-och",
-        help="cost of a hypothesis, by corpus or sentence score",
-        details=COST_DETAILS,
-        source="Lin & Och 2004; measured: the first steps remove the starting weights, and a "
-        "background of such output ended 7 BLEU lower on the demo",
-    )
-    loss: Loss = option(
-        "hinge",
-        help="loss, on sampled pairs of hypotheses or on whole n-best lists",
-        details=LOSS_DETAILS,
-        source="Shalev-Shwartz et al. 2007; Watanabe 2012, eq. 5-6",
-    )
-    regularization: float = option(
-        0.02,
-        help="strength of the L2 regularizer, lambda",
-        source="Shalev-Shwartz et al. 2007; value: found on recorded lists of Moses",
-        minimum=1e-30,
-    )
+    cost: Annotated[
+        CostKind,
+        Opt(
+            "cost of a hypothesis, by corpus or sentence score",
+            details=COST_DETAILS,
+            source="Lin & Och 2004; measured: the first steps remove the starting weights, and a "
+            "background of such output ended 7 BLEU lower on the demo",
+        ),
+    ] = "lin-och"
+    loss: Annotated[
+        Loss,
+        Opt(
+            "loss, on sampled pairs of hypotheses or on whole n-best lists",
+            details=LOSS_DETAILS,
+            source="Shalev-Shwartz et al. 2007; Watanabe 2012, eq. 5-6",
+        ),
+    ] = "hinge"
+    regularization: Annotated[
+        float,
+        Opt(
+            "strength of the L2 regularizer, lambda",
+            source="Shalev-Shwartz et al. 2007; value: found on recorded lists of Moses",
+            minimum=1e-30,
+        ),
+    ] = 0.02
 
 
 @dataclass(frozen=True)
 class RdaOptions(RateOptions):
     """Settings of regularized dual averaging."""
 
-    rate: float = option(
-        0.2,
-        help="learning rate, eta: 1 / gamma of the paper",
-        source="Xiao 2010; value: found on recorded lists of Moses",
-        minimum=0.0,
-    )
-    regularization: float = option(
-        1e-5,
-        help="strength of the L1 regularizer, lambda",
-        source="Xiao 2010; value: Watanabe 2012, section 5",
-        minimum=0.0,
-    )
-    scaling: Literal["sgd", "adagrad"] = option(
-        "sgd",
-        help="step sizes: one for all features, or one per feature",
-        details="sgd: one for all. adagrad: one per feature, by its gradients.",
-        source="Xiao 2010; Duchi et al. 2011",
-    )
+    rate: Annotated[
+        float,
+        Opt(
+            "learning rate, eta: 1 / gamma of the paper",
+            source="Xiao 2010; value: found on recorded lists of Moses",
+            minimum=0.0,
+        ),
+    ] = 0.2
+    regularization: Annotated[
+        float,
+        Opt(
+            "strength of the L1 regularizer, lambda",
+            source="Xiao 2010; value: Watanabe 2012, section 5",
+            minimum=0.0,
+        ),
+    ] = 1e-5
+    scaling: Annotated[
+        Literal["sgd", "adagrad"],
+        Opt(
+            "step sizes: one for all features, or one per feature",
+            details="sgd: one for all. adagrad: one per feature, by its gradients.",
+            source="Xiao 2010; Duchi et al. 2011",
+        ),
+    ] = "sgd"
 
 
 def regularization_dose(rates: ColumnValues, strength: float, norm: Norm) -> ColumnValues:

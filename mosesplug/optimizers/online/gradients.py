@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,8 @@ from mosesplug.optimizers.lists.rows import CompactRows, compact_rows
 from mosesplug.optimizers.losses import ListLoss, PairLoss
 from mosesplug.optimizers.online.learner import Change, LearnerState, Step
 from mosesplug.optimizers.online.options import START_SPREAD_DETAILS, CostOptions
-from mosesplug.optimizers.options import option
 from mosesplug.optimizers.oracles import OracleSets, corpus_oracles, sentence_oracles
+from mosesplug.options import Opt
 from mosesplug.tuning_set import Batch
 
 Loss = Literal[
@@ -62,60 +62,74 @@ LOSS_DETAILS = (
 class DescentOptions(CostOptions):
     """Settings of any gradient learner."""
 
-    loss: Loss = option(
-        "logistic",
-        help="loss, on sampled pairs of hypotheses or on whole n-best lists",
-        details=LOSS_DETAILS,
-        source="Green et al. 2013, eq. 12; Watanabe 2012, eq. 5-6; Neubig & Watanabe 2016, "
-        "eq. 24, 33 and 54; Green et al. 2014",
-    )
-    best_hypotheses: int = option(
-        40,
-        help="number of best hypotheses with a probability above 0; 0: all",
-        source="Green et al. 2014; Phrasal's CrossEntropyOptimizer, ceTopk",
-        only_with="loss=cross-entropy",
-        minimum=0,
-    )
-    candidate_pairs: int = option(
-        500,
-        help="number of hypothesis pairs sampled per sentence",
-        source="PairwiseRankingOptimizerSGD of Phrasal, the program of Green et al. 2013",
-        only_with="loss=logistic|hinge|squared",
-        minimum=1,
-    )
-    kept_pairs: int = option(
-        15,
-        help="number of sampled pairs kept, those with largest score differences",
-        source="Green et al. 2013, section 4.2",
-        only_with="loss=logistic|hinge|squared",
-        minimum=1,
-    )
-    minimum_difference: float = option(
-        0.05,
-        help="smallest difference in sentence score of a pair",
-        source="Hopkins & May 2011, alpha",
-        only_with="loss=logistic|hinge|squared",
-        minimum=0.0,
-    )
-    minimum_count: int = option(
-        0,
-        help="number of sentences per epoch required to learn a sparse feature",
-        source="OnlineTuner of Phrasal",
-        minimum=0,
-    )
+    loss: Annotated[
+        Loss,
+        Opt(
+            "loss, on sampled pairs of hypotheses or on whole n-best lists",
+            details=LOSS_DETAILS,
+            source="Green et al. 2013, eq. 12; Watanabe 2012, eq. 5-6; Neubig & Watanabe 2016, "
+            "eq. 24, 33 and 54; Green et al. 2014",
+        ),
+    ] = "logistic"
+    best_hypotheses: Annotated[
+        int,
+        Opt(
+            "number of best hypotheses with a probability above 0; 0: all",
+            source="Green et al. 2014; Phrasal's CrossEntropyOptimizer, ceTopk",
+            only_with="loss=cross-entropy",
+            minimum=0,
+        ),
+    ] = 40
+    candidate_pairs: Annotated[
+        int,
+        Opt(
+            "number of hypothesis pairs sampled per sentence",
+            source="PairwiseRankingOptimizerSGD of Phrasal, the program of Green et al. 2013",
+            only_with="loss=logistic|hinge|squared",
+            minimum=1,
+        ),
+    ] = 500
+    kept_pairs: Annotated[
+        int,
+        Opt(
+            "number of sampled pairs kept, those with largest score differences",
+            source="Green et al. 2013, section 4.2",
+            only_with="loss=logistic|hinge|squared",
+            minimum=1,
+        ),
+    ] = 15
+    minimum_difference: Annotated[
+        float,
+        Opt(
+            "smallest difference in sentence score of a pair",
+            source="Hopkins & May 2011, alpha",
+            only_with="loss=logistic|hinge|squared",
+            minimum=0.0,
+        ),
+    ] = 0.05
+    minimum_count: Annotated[
+        int,
+        Opt(
+            "number of sentences per epoch required to learn a sparse feature",
+            source="OnlineTuner of Phrasal",
+            minimum=0,
+        ),
+    ] = 0
 
 
 @dataclass(frozen=True)
 class RateOptions(DescentOptions):
     """Settings of gradient learners whose rate suits only one scale of weights."""
 
-    start_spread: float = option(
-        0.5,
-        help="scale starting weights to this spread of model scores; 0: no",
-        details=START_SPREAD_DETAILS,
-        source="after risk and xbleu; value: found on halves of recorded lists of Moses",
-        minimum=0.0,
-    )
+    start_spread: Annotated[
+        float,
+        Opt(
+            "scale starting weights to this spread of model scores; 0: no",
+            details=START_SPREAD_DETAILS,
+            source="after risk and xbleu; value: found on halves of recorded lists of Moses",
+            minimum=0.0,
+        ),
+    ] = 0.5
 
 
 @dataclass(frozen=True)

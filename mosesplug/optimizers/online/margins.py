@@ -45,7 +45,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -78,8 +78,8 @@ from mosesplug.optimizers.online.margin_kernels import (
     step_to_relative_margins,
 )
 from mosesplug.optimizers.online.options import CostOptions, GraphCostOptions
-from mosesplug.optimizers.options import option
 from mosesplug.optimizers.oracles import sentence_oracles
+from mosesplug.options import Opt
 from mosesplug.tuning_set import Batch
 
 
@@ -87,139 +87,174 @@ from mosesplug.tuning_set import Batch
 class PerceptronOptions(CostOptions):
     """Settings of the perceptron."""
 
-    averaging: Literal["last", "all", "best"] = option(
-        "all",
-        help="result: last weights, mean over all updates, or best epoch",
-        details="The mean is over the weights after every update.",
-        source="Neubig & Watanabe 2016, section 6.2",
-    )
-    rate: float = option(
-        0.0,
-        help="learning rate, eta",
-        details="0 stands for 0.01 on stored lists, and for 0.001 while decoding. The survey has "
-        "1, for weights that start at 0.",
-        source="Neubig & Watanabe 2016, section 6.2; values: found on recorded lists, and on "
-        "halves of a tuning set",
-        minimum=0.0,
-    )
+    averaging: Annotated[
+        Literal["last", "all", "best"],
+        Opt(
+            "result: last weights, mean over all updates, or best epoch",
+            details="The mean is over the weights after every update.",
+            source="Neubig & Watanabe 2016, section 6.2",
+        ),
+    ] = "all"
+    rate: Annotated[
+        float,
+        Opt(
+            "learning rate, eta",
+            details="0 stands for 0.01 on stored lists, and for 0.001 while decoding. The survey "
+            "has 1, for weights that start at 0.",
+            source="Neubig & Watanabe 2016, section 6.2; values: found on recorded lists, and on "
+            "halves of a tuning set",
+            minimum=0.0,
+        ),
+    ] = 0.0
 
 
 @dataclass(frozen=True)
 class MiraOptions(GraphCostOptions):
     """Settings of MIRA."""
 
-    slack: float = option(
-        0.0,
-        help="C: weight of margin violations",
-        details="It limits the sum of a sentence's multipliers. 0 stands for 0.01 while decoding, "
-        "and for 0.0001 on stored lists, which each epoch visits again.",
-        source="Cherry & Foster 2012, as kbmira --cparam; on stored lists: found on halves of "
-        "recorded lists",
-        minimum=0.0,
-    )
-    constraints: Literal["one", "working-set", "cutting-plane"] = option(
-        "one",
-        help="constraints of a step: worst hypothesis, sentence, or whole batch",
-        details="one: the worst hypothesis of each sentence, in closed form. working-set: all "
-        "hypotheses of one sentence at a time. cutting-plane: all hypotheses of the batch at once.",
-        source="Neubig & Watanabe 2016, eq. 60-62; Eidelman et al. 2013, Algorithm 1",
-    )
-    choice: Literal["hope-fear", "best-oracle"] = option(
-        "hope-fear",
-        help="hypotheses to separate: hope and fear, or oracle and 1-best",
-        details="With several constraints: hope or oracle, and all others.",
-        source="Neubig & Watanabe 2016, eq. 28-29 and 35-36",
-    )
-    solver_tolerance: float = option(
-        1e-3,
-        help="epsilon: smaller violations are ignored",
-        source="mosesplug's: a tenth of a point of BLEU of a sentence",
-        only_with="constraints=working-set|cutting-plane",
-        minimum=0.0,
-    )
+    slack: Annotated[
+        float,
+        Opt(
+            "C: weight of margin violations",
+            details="It limits the sum of a sentence's multipliers. 0 stands for 0.01 while "
+            "decoding, and for 0.0001 on stored lists, which each epoch visits again.",
+            source="Cherry & Foster 2012, as kbmira --cparam; on stored lists: found on halves of "
+            "recorded lists",
+            minimum=0.0,
+        ),
+    ] = 0.0
+    constraints: Annotated[
+        Literal["one", "working-set", "cutting-plane"],
+        Opt(
+            "constraints of a step: worst hypothesis, sentence, or whole batch",
+            details="one: the worst hypothesis of each sentence, in closed form. working-set: all "
+            "hypotheses of one sentence at a time. cutting-plane: all hypotheses of the batch at "
+            "once.",
+            source="Neubig & Watanabe 2016, eq. 60-62; Eidelman et al. 2013, Algorithm 1",
+        ),
+    ] = "one"
+    choice: Annotated[
+        Literal["hope-fear", "best-oracle"],
+        Opt(
+            "hypotheses to separate: hope and fear, or oracle and 1-best",
+            details="With several constraints: hope or oracle, and all others.",
+            source="Neubig & Watanabe 2016, eq. 28-29 and 35-36",
+        ),
+    ] = "hope-fear"
+    solver_tolerance: Annotated[
+        float,
+        Opt(
+            "epsilon: smaller violations are ignored",
+            source="mosesplug's: a tenth of a point of BLEU of a sentence",
+            only_with="constraints=working-set|cutting-plane",
+            minimum=0.0,
+        ),
+    ] = 1e-3
 
 
 @dataclass(frozen=True)
 class RelativeMarginOptions(GraphCostOptions):
     """Settings of passive-aggressive relative margin."""
 
-    averaging: Literal["last", "all", "best"] = option(
-        "all",
-        help="result: last weights, mean over all updates, or best epoch",
-        details="The mean is over the weights after every update.",
-        source="kbest_cut_mira of cdec, the program of Eidelman et al. 2013",
-    )
-    slack: float = option(
-        0.0,
-        help="C: weight of losses, and largest step for a margin",
-        details="0 stands for 0.01 on stored lists, and for 0.001 while decoding.",
-        source="0.01: Eidelman et al. 2013, section 4.1; 0.001: found on halves of a tuning set",
-        minimum=0.0,
-    )
-    margin_bound: float = option(
-        1.0,
-        help="B: largest difference in model score between the reference and others",
-        source="Eidelman et al. 2013, section 4.1",
-        minimum=0.0,
-    )
-    bounded: Literal["all", "worst"] = option(
-        "all",
-        help="hypotheses that the bound holds for: all, or the worst",
-        details="The worst hypothesis of a sentence is that of the largest cost.",
-        source="all: Eidelman et al. 2013, eq. 4; worst: Neubig & Watanabe 2016, eq. 32",
-    )
-    bound_slack: float = option(
-        0.0,
-        help="D: largest step for a bound",
-        details="0 stands for the default of slack, or with sparse features for ten times that.",
-        source="Eidelman et al. 2013, section 4.1",
-        minimum=0.0,
-    )
+    averaging: Annotated[
+        Literal["last", "all", "best"],
+        Opt(
+            "result: last weights, mean over all updates, or best epoch",
+            details="The mean is over the weights after every update.",
+            source="kbest_cut_mira of cdec, the program of Eidelman et al. 2013",
+        ),
+    ] = "all"
+    slack: Annotated[
+        float,
+        Opt(
+            "C: weight of losses, and largest step for a margin",
+            details="0 stands for 0.01 on stored lists, and for 0.001 while decoding.",
+            source="0.01: Eidelman et al. 2013, section 4.1; 0.001: found on halves of a tuning "
+            "set",
+            minimum=0.0,
+        ),
+    ] = 0.0
+    margin_bound: Annotated[
+        float,
+        Opt(
+            "B: largest difference in model score between the reference and others",
+            source="Eidelman et al. 2013, section 4.1",
+            minimum=0.0,
+        ),
+    ] = 1.0
+    bounded: Annotated[
+        Literal["all", "worst"],
+        Opt(
+            "hypotheses that the bound holds for: all, or the worst",
+            details="The worst hypothesis of a sentence is that of the largest cost.",
+            source="all: Eidelman et al. 2013, eq. 4; worst: Neubig & Watanabe 2016, eq. 32",
+        ),
+    ] = "all"
+    bound_slack: Annotated[
+        float,
+        Opt(
+            "D: largest step for a bound",
+            details="0 stands for the default of slack, or with sparse features for ten times "
+            "that.",
+            source="Eidelman et al. 2013, section 4.1",
+            minimum=0.0,
+        ),
+    ] = 0.0
 
 
 @dataclass(frozen=True)
 class RmCpOptions(RelativeMarginOptions):
     """Settings of relative margin with a cutting plane."""
 
-    solver_iterations: int = option(
-        100,
-        help="maximum exchanges per new constraint, and constraints per sentence",
-        source="Eidelman et al. 2013, section 4.1, MaxIter",
-        minimum=1,
-    )
-    solver_tolerance: float = option(
-        0.001,
-        help="epsilon: smaller violations are ignored",
-        source="Eidelman et al. 2013, Algorithm 1, without a value",
-        minimum=0.0,
-    )
+    solver_iterations: Annotated[
+        int,
+        Opt(
+            "maximum exchanges per new constraint, and constraints per sentence",
+            source="Eidelman et al. 2013, section 4.1, MaxIter",
+            minimum=1,
+        ),
+    ] = 100
+    solver_tolerance: Annotated[
+        float,
+        Opt(
+            "epsilon: smaller violations are ignored",
+            source="Eidelman et al. 2013, Algorithm 1, without a value",
+            minimum=0.0,
+        ),
+    ] = 0.001
 
 
 @dataclass(frozen=True)
 class ArowOptions(GraphCostOptions):
     """Settings of adaptive regularization of weights."""
 
-    variance_weight: float = option(
-        0.01,
-        help="lambda: rate at which variances shrink",
-        details="In closed form, it is also the weight of losses.",
-        source="Neubig & Watanabe 2016, eq. 63 and 67; value: found on recorded lists",
-        minimum=0.0,
-    )
-    slack: float = option(
-        0.01,
-        help="C: weight of losses in the linearized update",
-        source="Neubig & Watanabe 2016, eq. 63; value: Eidelman et al. 2013, section 4.1",
-        only_with="update=linearized",
-        minimum=0.0,
-    )
-    update: Literal["closed-form", "linearized"] = option(
-        "linearized",
-        help="form of the update",
-        details="closed-form: minimize the squared loss sentence by sentence. linearized: one "
-        "gradient step per batch.",
-        source="Neubig & Watanabe 2016, eq. 63-67; default: better on recorded lists",
-    )
+    variance_weight: Annotated[
+        float,
+        Opt(
+            "lambda: rate at which variances shrink",
+            details="In closed form, it is also the weight of losses.",
+            source="Neubig & Watanabe 2016, eq. 63 and 67; value: found on recorded lists",
+            minimum=0.0,
+        ),
+    ] = 0.01
+    slack: Annotated[
+        float,
+        Opt(
+            "C: weight of losses in the linearized update",
+            source="Neubig & Watanabe 2016, eq. 63; value: Eidelman et al. 2013, section 4.1",
+            only_with="update=linearized",
+            minimum=0.0,
+        ),
+    ] = 0.01
+    update: Annotated[
+        Literal["closed-form", "linearized"],
+        Opt(
+            "form of the update",
+            details="closed-form: minimize the squared loss sentence by sentence. linearized: one "
+            "gradient step per batch.",
+            source="Neubig & Watanabe 2016, eq. 63-67; default: better on recorded lists",
+        ),
+    ] = "linearized"
 
 
 def perceptron_learner(options: PerceptronOptions) -> Learner:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from mosesplug.errors import UsageError
 from mosesplug.optimizers.costs import CostKind, Costs, Remembered
 from mosesplug.optimizers.derivations import OracleUpdates
-from mosesplug.optimizers.options import option
+from mosesplug.options import Opt
 
 __all__ = [
     "COST_DETAILS",
@@ -29,40 +29,45 @@ START_SPREAD_DETAILS = (
 class OnlineOptions:
     """Settings of all online learners."""
 
-    epochs: int = option(
-        30,
-        help="number of passes over the sentences after each decoding",
-        source="Watanabe 2012, section 5",
-        minimum=1,
-    )
-    batch: int = option(
-        16,
-        help="number of sentences per mini-batch",
-        source="Watanabe 2012, section 5",
-        minimum=1,
-    )
-    averaging: Literal["last", "all", "best"] = option(
-        "best",
-        help="result: last weights, mean over all updates, or best epoch",
-        details="The mean is over the weights after every update; weights that L1 has made 0 at "
-        "the end are 0. While decoding, best is the best on the held-out set; without one, it is "
-        "the mean, because the scores of epochs cannot be compared.",
-        source="Neubig & Watanabe 2016, section 6.2",
-    )
-    start_spread: float = option(
-        0.0,
-        help="scale starting weights to this spread of model scores; 0: no",
-        details=START_SPREAD_DETAILS,
-        source="mosesplug's: a run divides weights by their L1 norm before each decoding",
-        minimum=0.0,
-    )
-    keep_state: bool = option(
-        True,
-        help="keep rates, sums and the scale of weights between decodings",
-        details="If false, every decoding starts a new learner from the last weights. Epochs that "
-        "decode always keep the state.",
-        source="Green et al. 2013, Algorithm 1, which never restarts",
-    )
+    epochs: Annotated[
+        int,
+        Opt(
+            "number of passes over the sentences after each decoding",
+            source="Watanabe 2012, section 5",
+            minimum=1,
+        ),
+    ] = 30
+    batch: Annotated[
+        int, Opt("number of sentences per mini-batch", source="Watanabe 2012, section 5", minimum=1)
+    ] = 16
+    averaging: Annotated[
+        Literal["last", "all", "best"],
+        Opt(
+            "result: last weights, mean over all updates, or best epoch",
+            details="The mean is over the weights after every update; weights that L1 has made 0 "
+            "at the end are 0. While decoding, best is the best on the held-out set; without one, "
+            "it is the mean, because the scores of epochs cannot be compared.",
+            source="Neubig & Watanabe 2016, section 6.2",
+        ),
+    ] = "best"
+    start_spread: Annotated[
+        float,
+        Opt(
+            "scale starting weights to this spread of model scores; 0: no",
+            details=START_SPREAD_DETAILS,
+            source="mosesplug's: a run divides weights by their L1 norm before each decoding",
+            minimum=0.0,
+        ),
+    ] = 0.0
+    keep_state: Annotated[
+        bool,
+        Opt(
+            "keep rates, sums and the scale of weights between decodings",
+            details="If false, every decoding starts a new learner from the last weights. Epochs "
+            "that decode always keep the state.",
+            source="Green et al. 2013, Algorithm 1, which never restarts",
+        ),
+    ] = True
 
 
 COST_DETAILS = (
@@ -76,25 +81,31 @@ COST_DETAILS = (
 class CostOptions(OnlineOptions):
     """Settings of learners that use the costs of hypotheses."""
 
-    cost: CostKind = option(
-        "background",
-        help="cost of a hypothesis, by corpus or sentence score",
-        details=COST_DETAILS,
-        source="Neubig & Watanabe 2016, section 6.1",
-    )
-    remember: Remembered = option(
-        "one-best",
-        help="hypothesis whose statistics pseudo-corpus and background keep",
-        source="one-best: Neubig & Watanabe 2016, section 6.1.2; hope: Cherry & Foster 2012",
-        only_with="cost=pseudo-corpus|background",
-    )
-    background_decay: float = option(
-        0.999,
-        help="factor of the background statistics at each sentence",
-        source="Cherry & Foster 2012, as kbmira --decay",
-        only_with="cost=background",
-        minimum=0.0,
-    )
+    cost: Annotated[
+        CostKind,
+        Opt(
+            "cost of a hypothesis, by corpus or sentence score",
+            details=COST_DETAILS,
+            source="Neubig & Watanabe 2016, section 6.1",
+        ),
+    ] = "background"
+    remember: Annotated[
+        Remembered,
+        Opt(
+            "hypothesis whose statistics pseudo-corpus and background keep",
+            source="one-best: Neubig & Watanabe 2016, section 6.1.2; hope: Cherry & Foster 2012",
+            only_with="cost=pseudo-corpus|background",
+        ),
+    ] = "one-best"
+    background_decay: Annotated[
+        float,
+        Opt(
+            "factor of the background statistics at each sentence",
+            source="Cherry & Foster 2012, as kbmira --decay",
+            only_with="cost=background",
+            minimum=0.0,
+        ),
+    ] = 0.999
 
     def costs(self) -> Costs:
         """Return the costs that these settings describe.
@@ -111,21 +122,25 @@ class CostOptions(OnlineOptions):
 class GraphCostOptions(CostOptions):
     """Settings of learners of hope and fear, which can be found in search graphs."""
 
-    graph_best: int = option(
-        1,
-        help="translations of each kind from a search graph",
-        details="On search graphs, each mini-batch has the best translations at the current "
-        "weights, and the best hopes and fears by sentence BLEU (BLEU+1), this many of each. The "
-        "cost chooses among them. The searches keep as many partial translations of a node, at "
-        "least 3.",
-        source="Chiang 2012; measured",
-        minimum=1,
-    )
-    oracles: OracleUpdates = option(
-        "local",
-        help="update towards the hope or oracle, or towards the reference",
-        details="local: the hope (or oracle) among the listed translations. bold: the best "
-        "derivation of a search graph that yields a reference; sentences without one are left out. "
-        "hybrid: bold where there is one, else local. bold and hybrid need search graphs.",
-        source="Liang et al. 2006; Neubig & Watanabe 2016, sections 2.4 and 4.1",
-    )
+    graph_best: Annotated[
+        int,
+        Opt(
+            "translations of each kind from a search graph",
+            details="On search graphs, each mini-batch has the best translations at the current "
+            "weights, and the best hopes and fears by sentence BLEU (BLEU+1), this many of each. "
+            "The cost chooses among them. The searches keep as many partial translations of a "
+            "node, at least 3.",
+            source="Chiang 2012; measured",
+            minimum=1,
+        ),
+    ] = 1
+    oracles: Annotated[
+        OracleUpdates,
+        Opt(
+            "update towards the hope or oracle, or towards the reference",
+            details="local: the hope (or oracle) among the listed translations. bold: the best "
+            "derivation of a search graph that yields a reference; sentences without one are left "
+            "out. hybrid: bold where there is one, else local. bold and hybrid need search graphs.",
+            source="Liang et al. 2006; Neubig & Watanabe 2016, sections 2.4 and 4.1",
+        ),
+    ] = "local"

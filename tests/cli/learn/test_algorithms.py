@@ -11,6 +11,7 @@ import pytest
 from mosesplug.cli.learn.setting_flags import rewrite_settings
 from mosesplug.cli.main import main
 from mosesplug.optimizers import Algorithm, algorithms
+from mosesplug.options import options_by_field
 
 every_algorithm = pytest.mark.parametrize(
     "algorithm", algorithms().values(), ids=lambda each: each.name
@@ -65,6 +66,7 @@ def test_page_has_every_setting(algorithm: Algorithm, capsys: pytest.CaptureFixt
     assert max(map(len, lines)) <= 80
     assert f"--algorithm {algorithm.name} " in page
     defaults = algorithm.options()
+    declared = options_by_field(algorithm.options)
     for setting in fields(algorithm.options):
         default = getattr(defaults, setting.name)
         of_tune = algorithm.tune_options.get(setting.name, default)
@@ -73,8 +75,8 @@ def test_page_has_every_setting(algorithm: Algorithm, capsys: pytest.CaptureFixt
             shown += f"; of tune: {of_tune}"
         (at,) = (at for at, line in enumerate(lines) if line.startswith(f"  {setting.name}  "))
         assert lines[at].endswith(f"  [{shown}]") or lines[at + 1] == f"      [{shown}]"
-        assert joined(f"{setting.metadata['help']}.") in joined(page)
-        assert joined(f"({setting.metadata['source']})") in joined(page)
+        assert joined(f"{declared[setting.name].help}.") in joined(page)
+        assert joined(f"({declared[setting.name].source})") in joined(page)
 
 
 @every_algorithm

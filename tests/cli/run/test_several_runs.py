@@ -9,11 +9,11 @@ import pytest
 from mosesplug.cli.main import main
 from mosesplug.cli.run.running import list_runs
 from mosesplug.errors import UsageError
+from mosesplug.options import list_options
 from mosesplug.results.render.tables import format_blocks
 from mosesplug.settings.build import choose_among_runs
 from mosesplug.settings.checks import check_settings
 from mosesplug.settings.configuration import RunPlan
-from mosesplug.settings.declare import list_settings
 from mosesplug.tuning.repeats.result import SeveralResult
 from mosesplug.tuning.repeats.scores import FinishedRun, measure_spread
 from mosesplug.tuning.weights import Weights
@@ -26,7 +26,7 @@ def _format_runs(result: SeveralResult) -> str:
 def choices(*given: object) -> tuple[str | None, str | None]:
     names = ("runs", "select", "select-run")
     values = {name: value for name, value in zip(names, given, strict=True) if value is not None}
-    check_settings(list_settings(RunPlan), values)
+    check_settings(list_options(RunPlan), values)
     return choose_among_runs(values)
 
 

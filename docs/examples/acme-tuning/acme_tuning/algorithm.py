@@ -1,10 +1,10 @@
 """Random search: the best of many random points, then the best of points around it."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -15,18 +15,20 @@ from mosesplug.optimizers.problem import (
     score_solution,
 )
 from mosesplug.optimizers.registry import Algorithm
+from mosesplug.options import Opt
 
 
 @dataclass(frozen=True)
 class RandomSearchOptions:
     """Settings, given as --option NAME=VALUE."""
 
-    points: int = option(
-        200, help="number of random points", source="acme", details="Half are near.", minimum=2
-    )
-    radius: float = option(
-        0.2, help="distance of the points around the best one", source="acme", minimum=1e-6
-    )
+    points: Annotated[
+        int, Opt("number of random points", source="acme", details="Half are near.", minimum=2)
+    ] = 200
+    radius: Annotated[
+        float,
+        Opt("distance of the points around the best one", source="acme", minimum=1e-6),
+    ] = 0.2
 
 
 def search(

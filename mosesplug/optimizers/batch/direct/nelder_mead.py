@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,6 @@ from mosesplug.optimizers.batch.direct.simplex import (
 )
 from mosesplug.optimizers.batch.searches import choose_best, make_solution, starting_points
 from mosesplug.optimizers.line_search.lists import line_space
-from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -34,6 +33,7 @@ from mosesplug.optimizers.problem import (
     normalize,
 )
 from mosesplug.optimizers.registry import Algorithm
+from mosesplug.options import Opt
 
 __all__ = ["ALGORITHMS", "NelderMeadOptions", "nelder_mead"]
 
@@ -42,46 +42,52 @@ __all__ = ["ALGORITHMS", "NelderMeadOptions", "nelder_mead"]
 class NelderMeadOptions:
     """Settings of the downhill simplex."""
 
-    simplex_step: Literal["amoeba", "armijo"] = option(
-        "amoeba",
-        help="how the worst point of a simplex is replaced",
-        details=(
-            "amoeba: reflection, expansion or contraction. armijo: inexact line search through the "
-            "centroid of the others. On recorded lists, armijo reached BLEU 0.4092 after 7 CPU s, "
-            "amoeba 0.4094 after 9."
+    simplex_step: Annotated[
+        Literal["amoeba", "armijo"],
+        Opt(
+            "how the worst point of a simplex is replaced",
+            details="amoeba: reflection, expansion or contraction. armijo: inexact line search "
+            "through the centroid of the others. On recorded lists, armijo reached BLEU 0.4092 "
+            "after 7 CPU s, amoeba 0.4094 after 9.",
+            source="Nelder & Mead 1965; after Zhao & Chen 2009, constants mosesplug's",
         ),
-        source="Nelder & Mead 1965; after Zhao & Chen 2009, constants mosesplug's",
-    )
-    restarts: int = option(
-        5,
-        help="number of random starting points, drawn from the box of the ranges",
-        source="Zhao & Chen 2009 restart at random; the number: mosesplug's",
-        minimum=0,
-        maximum=10_000,
-    )
-    simplex_size: float = option(
-        0.2,
-        help="relative size of a new simplex",
-        details=(
-            "The distance of its other points from the first, relative to the length of the first, "
-            "with features scaled by their spread within a sentence."
+    ] = "amoeba"
+    restarts: Annotated[
+        int,
+        Opt(
+            "number of random starting points, drawn from the box of the ranges",
+            source="Zhao & Chen 2009 restart at random; the number: mosesplug's",
+            minimum=0,
+            maximum=10_000,
         ),
-        source="mosesplug's, found on recorded lists",
-        minimum=1e-6,
-    )
-    simplex_tolerance: float = option(
-        5e-4,
-        help="largest difference of scores of a converged simplex",
-        details="A new simplex is built around its best point until that gains nothing more.",
-        source="Press et al. 2007, section 10.5; value: mosesplug's, on recorded lists",
-        minimum=0.0,
-    )
-    evaluations: int = option(
-        5000,
-        help="approximate maximum of scored points per start",
-        source="mosesplug's, a bound for many features; 14 need a third of it",
-        minimum=1,
-    )
+    ] = 5
+    simplex_size: Annotated[
+        float,
+        Opt(
+            "relative size of a new simplex",
+            details="The distance of its other points from the first, relative to the length of "
+            "the first, with features scaled by their spread within a sentence.",
+            source="mosesplug's, found on recorded lists",
+            minimum=1e-6,
+        ),
+    ] = 0.2
+    simplex_tolerance: Annotated[
+        float,
+        Opt(
+            "largest difference of scores of a converged simplex",
+            details="A new simplex is built around its best point until that gains nothing more.",
+            source="Press et al. 2007, section 10.5; value: mosesplug's, on recorded lists",
+            minimum=0.0,
+        ),
+    ] = 5e-4
+    evaluations: Annotated[
+        int,
+        Opt(
+            "approximate maximum of scored points per start",
+            source="mosesplug's, a bound for many features; 14 need a third of it",
+            minimum=1,
+        ),
+    ] = 5000
 
 
 def nelder_mead(

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,6 @@ from mosesplug.errors import UsageError
 from mosesplug.optimizers.batch.direct.decoding import PointDecoder
 from mosesplug.optimizers.batch.searches import choose_best, make_solution, starting_points
 from mosesplug.optimizers.line_search.lists import line_space
-from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -32,6 +32,7 @@ from mosesplug.optimizers.problem import (
     normalize,
 )
 from mosesplug.optimizers.registry import Algorithm
+from mosesplug.options import Opt
 
 __all__ = ["ALGORITHMS", "PsoOptions", "Swarm", "pso"]
 
@@ -42,47 +43,57 @@ Vector = NDArray[np.float64]
 class PsoOptions:
     """Settings of the particle swarm."""
 
-    particles: int = option(
-        40,
-        help="number of particles",
-        details=(
-            "The first is at the given weights, the others at random points from the box of the "
-            "ranges."
+    particles: Annotated[
+        int,
+        Opt(
+            "number of particles",
+            details="The first is at the given weights, the others at random points from the box "
+            "of the ranges.",
+            source="Clerc 2012, standard particle swarm",
+            minimum=2,
+            maximum=10_000,
         ),
-        source="Clerc 2012, standard particle swarm",
-        minimum=2,
-        maximum=10_000,
-    )
-    moves: int = option(
-        100,
-        help="maximum moves of all particles",
-        source="mosesplug's, found on recorded lists",
-        minimum=1,
-    )
-    idle_moves: int = option(
-        20,
-        help="stop after this many moves in a row without improvement",
-        source="mosesplug's, found on recorded lists",
-        minimum=1,
-    )
-    inertia: float = option(
-        0.7298,
-        help="fraction of its velocity that a particle keeps, below 1",
-        source="Clerc & Kennedy 2002",
-        minimum=0.0,
-    )
-    own_pull: float = option(
-        1.49618,
-        help="largest attraction of the particle's own best point",
-        source="Clerc & Kennedy 2002",
-        minimum=0.0,
-    )
-    swarm_pull: float = option(
-        1.49618,
-        help="largest attraction of the best point of the swarm",
-        source="Clerc & Kennedy 2002",
-        minimum=0.0,
-    )
+    ] = 40
+    moves: Annotated[
+        int,
+        Opt(
+            "maximum moves of all particles",
+            source="mosesplug's, found on recorded lists",
+            minimum=1,
+        ),
+    ] = 100
+    idle_moves: Annotated[
+        int,
+        Opt(
+            "stop after this many moves in a row without improvement",
+            source="mosesplug's, found on recorded lists",
+            minimum=1,
+        ),
+    ] = 20
+    inertia: Annotated[
+        float,
+        Opt(
+            "fraction of its velocity that a particle keeps, below 1",
+            source="Clerc & Kennedy 2002",
+            minimum=0.0,
+        ),
+    ] = 0.7298
+    own_pull: Annotated[
+        float,
+        Opt(
+            "largest attraction of the particle's own best point",
+            source="Clerc & Kennedy 2002",
+            minimum=0.0,
+        ),
+    ] = 1.49618
+    swarm_pull: Annotated[
+        float,
+        Opt(
+            "largest attraction of the best point of the swarm",
+            source="Clerc & Kennedy 2002",
+            minimum=0.0,
+        ),
+    ] = 1.49618
 
 
 @dataclass(frozen=True)

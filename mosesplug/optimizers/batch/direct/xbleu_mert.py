@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import count
 from threading import Lock
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +40,6 @@ from mosesplug.optimizers.line_search.regularized import LineMove, Regularizer, 
 from mosesplug.optimizers.line_search.space import Surface
 from mosesplug.optimizers.lists.arrangement import arrange
 from mosesplug.optimizers.lists.shards import WholeLists
-from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -50,6 +50,7 @@ from mosesplug.optimizers.problem import (
     normalize,
 )
 from mosesplug.optimizers.registry import Algorithm
+from mosesplug.options import Opt
 from mosesplug.tuning_set import TuningSet
 
 __all__ = ["ALGORITHMS", "DirectionSpace", "XbleuMertOptions", "xbleu_mert"]
@@ -113,42 +114,46 @@ Mosesplug's."""
 class XbleuMertOptions:
     """Settings of MERT along gradients of xBLEU."""
 
-    restarts: int = option(
-        5,
-        help="number of random starting points",
-        details="Their dense weights are drawn from the box of the ranges.",
-        source="Och 2003; the number: mosesplug's, for the time of a run",
-        minimum=0,
-        maximum=10_000,
-    )
-    axes: bool = option(
-        True,
-        help="search the axes of dense features if no gradient improves the score",
-        source="mert -t powell",
-    )
-    l2: float = option(
-        0.0,
-        help="penalty on the distance from the given weights",
-        details=(
-            "It is the factor of the distance after the best scaling, the squared sine of the "
-            "angle between them."
+    restarts: Annotated[
+        int,
+        Opt(
+            "number of random starting points",
+            details="Their dense weights are drawn from the box of the ranges.",
+            source="Och 2003; the number: mosesplug's, for the time of a run",
+            minimum=0,
+            maximum=10_000,
         ),
-        source="after Galley et al. 2013, who scale L2; this scaling is mosesplug's",
-        minimum=0.0,
-        maximum=1000.0,
-    )
-    l0: float = option(
-        0.0,
-        help="penalty of each weight that is not 0, such as 0.00001",
-        source="Galley et al. 2013, L0",
-        minimum=0.0,
-    )
-    tolerance: float = option(
-        1e-4,
-        help="smallest gain of a round that continues a search",
-        source="Moses mert",
-        minimum=0.0,
-    )
+    ] = 5
+    axes: Annotated[
+        bool,
+        Opt(
+            "search the axes of dense features if no gradient improves the score",
+            source="mert -t powell",
+        ),
+    ] = True
+    l2: Annotated[
+        float,
+        Opt(
+            "penalty on the distance from the given weights",
+            details="It is the factor of the distance after the best scaling, the squared sine of "
+            "the angle between them.",
+            source="after Galley et al. 2013, who scale L2; this scaling is mosesplug's",
+            minimum=0.0,
+            maximum=1000.0,
+        ),
+    ] = 0.0
+    l0: Annotated[
+        float,
+        Opt(
+            "penalty of each weight that is not 0, such as 0.00001",
+            source="Galley et al. 2013, L0",
+            minimum=0.0,
+        ),
+    ] = 0.0
+    tolerance: Annotated[
+        float,
+        Opt("smallest gain of a round that continues a search", source="Moses mert", minimum=0.0),
+    ] = 1e-4
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ sentence is replaced, or any other metric of the sentence.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from mosesplug.optimizers.batch.expected import objectives
 from mosesplug.optimizers.batch.expected.objectives import Objective
 from mosesplug.optimizers.batch.expected.stages import AnnealingOptions, AnnealingStage, fit_stages
 from mosesplug.optimizers.costs import CostKind, Costs
-from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -30,6 +29,7 @@ from mosesplug.optimizers.problem import (
     no_progress,
 )
 from mosesplug.optimizers.registry import Algorithm
+from mosesplug.options import Opt
 
 __all__ = [
     "ALGORITHMS",
@@ -50,51 +50,53 @@ Floats = NDArray[np.float64]
 class RiskOptions(AnnealingOptions):
     """Settings of minimum risk."""
 
-    error: Literal["lin-och", "moses", "nakov", "corpus", "pseudo-corpus"] = option(
-        "lin-och",
-        help="error of a hypothesis, by corpus or sentence score",
-        details=(
-            "lin-och, moses, nakov: smoothed sentence BLEU; other metrics score the sentence. "
-            "corpus: the metric of the oracles with this hypothesis in place of its sentence's "
-            "oracle. pseudo-corpus: the same with the 1-best hypotheses at each stage. On search "
-            "graphs, where only sums over edges have expectations, it is linear BLEU instead of "
-            "lin-och, and no other error is possible."
+    error: Annotated[
+        Literal["lin-och", "moses", "nakov", "corpus", "pseudo-corpus"],
+        Opt(
+            "error of a hypothesis, by corpus or sentence score",
+            details="lin-och, moses, nakov: smoothed sentence BLEU; other metrics score the "
+            "sentence. corpus: the metric of the oracles with this hypothesis in place of its "
+            "sentence's oracle. pseudo-corpus: the same with the 1-best hypotheses at each stage. "
+            "On search graphs, where only sums over edges have expectations, it is linear BLEU "
+            "instead of lin-och, and no other error is possible.",
+            source="Neubig & Watanabe 2016, sections 3.3 and 6.1; Lin & Och 2004",
         ),
-        source="Neubig & Watanabe 2016, sections 3.3 and 6.1; Lin & Och 2004",
-    )
+    ] = "lin-och"
 
 
 @dataclass(frozen=True)
 class LinearBleuOptions(AnnealingOptions):
     """Settings of expected linear BLEU."""
 
-    word_precision: float = option(
-        0.0,
-        help="word precision that linear BLEU assumes; 0: measure it",
-        details=(
-            "Measured precisions are those of all n-gram lengths of the 1-best hypotheses at each "
-            "stage."
+    word_precision: Annotated[
+        float,
+        Opt(
+            "word precision that linear BLEU assumes; 0: measure it",
+            details="Measured precisions are those of all n-gram lengths of the 1-best hypotheses "
+            "at each stage.",
+            source="Tromble et al. 2008, section 4.1, p; Neubig & Watanabe 2016, section 5.5.1",
+            minimum=0.0,
         ),
-        source="Tromble et al. 2008, section 4.1, p; Neubig & Watanabe 2016, section 5.5.1",
-        minimum=0.0,
-    )
-    precision_ratio: float = option(
-        0.6,
-        help="factor of the word precision for each further word of an n-gram",
-        source="Tromble et al. 2008, r; moses -lmbr-r",
-        only_with="word_precision>0",
-        minimum=0.0,
-    )
-    brevity_slope: float = option(
-        0.5,
-        help="fraction of the slope of the brevity penalty",
-        details=(
-            "0, as in the paper, favors short output. 1 is the slope for output that is too "
-            "short. Values between suit output as long as the reference."
+    ] = 0.0
+    precision_ratio: Annotated[
+        float,
+        Opt(
+            "factor of the word precision for each further word of an n-gram",
+            source="Tromble et al. 2008, r; moses -lmbr-r",
+            only_with="word_precision>0",
+            minimum=0.0,
         ),
-        source="0 in Tromble et al. 2008; measured",
-        minimum=0.0,
-    )
+    ] = 0.6
+    brevity_slope: Annotated[
+        float,
+        Opt(
+            "fraction of the slope of the brevity penalty",
+            details="0, as in the paper, favors short output. 1 is the slope for output that is "
+            "too short. Values between suit output as long as the reference.",
+            source="0 in Tromble et al. 2008; measured",
+            minimum=0.0,
+        ),
+    ] = 0.5
 
 
 def require_bleu(problem: Problem, name: str) -> None:

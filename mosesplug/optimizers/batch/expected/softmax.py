@@ -9,7 +9,7 @@ Smith 2010).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,6 @@ from mosesplug.optimizers.derivations import (
     count_reachable,
     require_local,
 )
-from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -43,6 +42,7 @@ from mosesplug.optimizers.problem import (
     no_progress,
 )
 from mosesplug.optimizers.registry import Algorithm
+from mosesplug.options import Opt
 
 __all__ = ["ALGORITHMS", "SoftmaxOptions", "softmax"]
 
@@ -51,64 +51,74 @@ __all__ = ["ALGORITHMS", "SoftmaxOptions", "softmax"]
 class SoftmaxOptions:
     """Settings of the softmax loss."""
 
-    oracle_gain: Literal["corpus", "lin-och", "moses", "nakov"] = option(
-        "lin-och",
-        help="score that oracles maximize",
-        details=(
-            "corpus: the corpus metric, by greedy search. lin-och, moses, nakov: smoothed sentence "
-            "BLEU; other metrics score the sentence. On search graphs, it is linear BLEU instead "
-            "of lin-och, and no other gain is possible."
+    oracle_gain: Annotated[
+        Literal["corpus", "lin-och", "moses", "nakov"],
+        Opt(
+            "score that oracles maximize",
+            details="corpus: the corpus metric, by greedy search. lin-och, moses, nakov: smoothed "
+            "sentence BLEU; other metrics score the sentence. On search graphs, it is linear BLEU "
+            "instead of lin-och, and no other gain is possible.",
+            source="Neubig & Watanabe 2016, section 4; Venugopal & Vogel 2005",
         ),
-        source="Neubig & Watanabe 2016, section 4; Venugopal & Vogel 2005",
-    )
-    oracles: Literal["sets", "single", "bold", "hybrid"] = option(
-        "sets",
-        help="oracles: all good enough hypotheses, the best, or the references",
-        details="sets: all good enough hypotheses. single: the best of each sentence; the loss is "
-        "convex. bold: all derivations of a search graph that yield a reference; sentences without "
-        "one are left out. hybrid: bold where there is one, else sets. bold and hybrid need search "
-        "graphs.",
-        source="Neubig & Watanabe 2016, sections 3.2 and 5.2; Liang et al. 2006",
-    )
-    oracle_tolerance: float = option(
-        0.1,
-        help="largest cost of an oracle; 0: the best hypotheses only",
-        source="0 in Och & Ney 2002; measured",
-        only_with="oracles=sets|hybrid",
-        minimum=0.0,
-    )
-    error_margin: float = option(
-        30.0,
-        help="factor of the costs added to the scores of other hypotheses",
-        details="0: the plain loss.",
-        source="softmax-margin, Gimpel & Smith 2010; 0 in Och & Ney 2002; measured",
-        minimum=0.0,
-    )
-    l1: float = option(
-        0.0,
-        help="lambda of the regularizer lambda |w|_1, which zeroes weights",
-        source="Andrew & Gao 2007; cicada_learn_kbest --regularize-l1",
-        minimum=0.0,
-    )
-    l2: float = option(
-        0.01,
-        help="lambda of the regularizer lambda/2 |w|^2; 0: none",
-        source="0 in cicada_learn_kbest --regularize-l2; measured",
-        minimum=0.0,
-    )
-    iterations: int = option(
-        1000,
-        help="maximum steps of L-BFGS (of OWL-QN if there is L1)",
-        source="megam -maxi",
-        minimum=1,
-    )
-    flatness: float = option(
-        1e-9,
-        help="relative decrease of the objective below which weights have converged",
-        details="It is relative to the objective, or to 1 if that is larger.",
-        source="measured",
-        minimum=0.0,
-    )
+    ] = "lin-och"
+    oracles: Annotated[
+        Literal["sets", "single", "bold", "hybrid"],
+        Opt(
+            "oracles: all good enough hypotheses, the best, or the references",
+            details="sets: all good enough hypotheses. single: the best of each sentence; the "
+            "loss is convex. bold: all derivations of a search graph that yield a reference; "
+            "sentences without one are left out. hybrid: bold where there is one, else sets. bold "
+            "and hybrid need search graphs.",
+            source="Neubig & Watanabe 2016, sections 3.2 and 5.2; Liang et al. 2006",
+        ),
+    ] = "sets"
+    oracle_tolerance: Annotated[
+        float,
+        Opt(
+            "largest cost of an oracle; 0: the best hypotheses only",
+            source="0 in Och & Ney 2002; measured",
+            only_with="oracles=sets|hybrid",
+            minimum=0.0,
+        ),
+    ] = 0.1
+    error_margin: Annotated[
+        float,
+        Opt(
+            "factor of the costs added to the scores of other hypotheses",
+            details="0: the plain loss.",
+            source="softmax-margin, Gimpel & Smith 2010; 0 in Och & Ney 2002; measured",
+            minimum=0.0,
+        ),
+    ] = 30.0
+    l1: Annotated[
+        float,
+        Opt(
+            "lambda of the regularizer lambda |w|_1, which zeroes weights",
+            source="Andrew & Gao 2007; cicada_learn_kbest --regularize-l1",
+            minimum=0.0,
+        ),
+    ] = 0.0
+    l2: Annotated[
+        float,
+        Opt(
+            "lambda of the regularizer lambda/2 |w|^2; 0: none",
+            source="0 in cicada_learn_kbest --regularize-l2; measured",
+            minimum=0.0,
+        ),
+    ] = 0.01
+    iterations: Annotated[
+        int,
+        Opt("maximum steps of L-BFGS (of OWL-QN if there is L1)", source="megam -maxi", minimum=1),
+    ] = 1000
+    flatness: Annotated[
+        float,
+        Opt(
+            "relative decrease of the objective below which weights have converged",
+            details="It is relative to the objective, or to 1 if that is larger.",
+            source="measured",
+            minimum=0.0,
+        ),
+    ] = 1e-9
 
 
 def softmax(

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +25,13 @@ from mosesplug.optimizers.batch.expected.coordinates import Coordinates
 from mosesplug.optimizers.batch.expected.descent import DescentSettings, minimize_stage
 from mosesplug.optimizers.batch.expected.objectives import Objective
 from mosesplug.optimizers.lists.scaled import Scaling
-from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
     Solution,
     score_solution,
 )
+from mosesplug.options import Opt
 
 __all__ = ["AnnealingOptions", "AnnealingStage", "fit_stages"]
 
@@ -53,100 +53,118 @@ class AnnealingStage:
 class AnnealingOptions:
     """Settings of annealed objectives."""
 
-    l2: float = option(
-        3e-3,
-        help="lambda of the regularizer lambda/2 |w - center|^2; 0: none",
-        details="A larger gamma weakens it.",
-        source="Smith & Eisner 2006; value: chosen on folds",
-        minimum=0.0,
-    )
-    center: Literal["start", "zero"] = option(
-        "start",
-        help="weights that the regularizer pulls towards",
-        details=(
-            "start: the starting weights. In a run they are those of the last decoding, so each "
-            "decoding may move the weights a little. zero: weights become small."
+    l2: Annotated[
+        float,
+        Opt(
+            "lambda of the regularizer lambda/2 |w - center|^2; 0: none",
+            details="A larger gamma weakens it.",
+            source="Smith & Eisner 2006; value: chosen on folds",
+            minimum=0.0,
         ),
-        source="zero in Smith & Eisner 2006; start in Gimpel & Smith 2012; chosen on folds",
-    )
-    scaling: Scaling = option(
-        "deviation",
-        help="units of weights in the regularizer",
-        details=(
-            "deviation: the inverse deviation of the feature within a sentence. For sparse "
-            "features it is the size of their values. none: all weights count alike."
+    ] = 3e-3
+    center: Annotated[
+        Literal["start", "zero"],
+        Opt(
+            "weights that the regularizer pulls towards",
+            details="start: the starting weights. In a run they are those of the last decoding, "
+            "so each decoding may move the weights a little. zero: weights become small.",
+            source="zero in Smith & Eisner 2006; start in Gimpel & Smith 2012; chosen on folds",
         ),
-        source="mosesplug's: features of MT differ by orders of magnitude",
-    )
-    start_spread: float = option(
-        3.0,
-        help="scale starting weights to this spread of model scores",
-        details="The spread is the root mean square difference from the mean of the n-best list.",
-        source="mosesplug's; value: chosen on folds",
-        minimum=1e-6,
-    )
-    scale: float = option(
-        1.0,
-        help="initial gamma, the factor of model scores",
-        source="cicada_learn_kbest --scale",
-        minimum=0.0,
-    )
-    quench_end: float = option(
-        1.0,
-        help="final scale of quenching",
-        details=(
-            "The scale rises each time the weights have converged. A value up to the initial scale "
-            "disables quenching. Quenching fits the lists closer and gains nothing on held-out "
-            "sentences."
+    ] = "start"
+    scaling: Annotated[
+        Scaling,
+        Opt(
+            "units of weights in the regularizer",
+            details="deviation: the inverse deviation of the feature within a sentence. For "
+            "sparse features it is the size of their values. none: all weights count alike.",
+            source="mosesplug's: features of MT differ by orders of magnitude",
         ),
-        source="Smith & Eisner 2006; cicada_learn_kbest --quench-end, with 100; chosen on folds",
-        minimum=0.0,
-    )
-    quench_rate: float = option(
-        10.0,
-        help="factor of the scale at each stage",
-        source="cicada_learn_kbest --quench-rate",
-        only_with="quench_end>scale",
-        minimum=1.0,
-    )
-    learn_scale: bool = option(
-        False,
-        help="optimize the scale too, without regularizer",
-        source="Neubig & Watanabe 2016, eq. 45; cicada_learn_kbest without --scale-fixed",
-    )
-    temperature: float = option(
-        0.0,
-        help="initial temperature of the entropy; 0: no annealing",
-        source="minrisk_optimize -T; Neubig & Watanabe 2016, eq. 45",
-        minimum=0.0,
-    )
-    temperature_end: float = option(
-        0.001,
-        help="final temperature at the initial scale; later stages use 0",
-        source="cicada_learn_kbest --temperature-end",
-        only_with="temperature>0",
-        minimum=0.0,
-    )
-    cooling_rate: float = option(
-        0.5,
-        help="factor of the temperature at each stage",
-        source="cicada_learn_kbest --temperature-rate",
-        only_with="temperature>0",
-        minimum=0.0,
-    )
-    stage_iterations: int = option(
-        100,
-        help="maximum L-BFGS steps of a stage",
-        source="cicada_learn_kbest --iteration",
-        minimum=1,
-    )
-    flatness: float = option(
-        1e-7,
-        help="relative decrease of the objective that ends a stage",
-        details="It is relative to the objective, or to 1 if that is larger.",
-        source="measured",
-        minimum=0.0,
-    )
+    ] = "deviation"
+    start_spread: Annotated[
+        float,
+        Opt(
+            "scale starting weights to this spread of model scores",
+            details="The spread is the root mean square difference from the mean of the n-best "
+            "list.",
+            source="mosesplug's; value: chosen on folds",
+            minimum=1e-6,
+        ),
+    ] = 3.0
+    scale: Annotated[
+        float,
+        Opt(
+            "initial gamma, the factor of model scores",
+            source="cicada_learn_kbest --scale",
+            minimum=0.0,
+        ),
+    ] = 1.0
+    quench_end: Annotated[
+        float,
+        Opt(
+            "final scale of quenching",
+            details="The scale rises each time the weights have converged. A value up to the "
+            "initial scale disables quenching. Quenching fits the lists closer and gains nothing "
+            "on held-out sentences.",
+            source="Smith & Eisner 2006; cicada_learn_kbest --quench-end, with 100; chosen on "
+            "folds",
+            minimum=0.0,
+        ),
+    ] = 1.0
+    quench_rate: Annotated[
+        float,
+        Opt(
+            "factor of the scale at each stage",
+            source="cicada_learn_kbest --quench-rate",
+            only_with="quench_end>scale",
+            minimum=1.0,
+        ),
+    ] = 10.0
+    learn_scale: Annotated[
+        bool,
+        Opt(
+            "optimize the scale too, without regularizer",
+            source="Neubig & Watanabe 2016, eq. 45; cicada_learn_kbest without --scale-fixed",
+        ),
+    ] = False
+    temperature: Annotated[
+        float,
+        Opt(
+            "initial temperature of the entropy; 0: no annealing",
+            source="minrisk_optimize -T; Neubig & Watanabe 2016, eq. 45",
+            minimum=0.0,
+        ),
+    ] = 0.0
+    temperature_end: Annotated[
+        float,
+        Opt(
+            "final temperature at the initial scale; later stages use 0",
+            source="cicada_learn_kbest --temperature-end",
+            only_with="temperature>0",
+            minimum=0.0,
+        ),
+    ] = 0.001
+    cooling_rate: Annotated[
+        float,
+        Opt(
+            "factor of the temperature at each stage",
+            source="cicada_learn_kbest --temperature-rate",
+            only_with="temperature>0",
+            minimum=0.0,
+        ),
+    ] = 0.5
+    stage_iterations: Annotated[
+        int,
+        Opt("maximum L-BFGS steps of a stage", source="cicada_learn_kbest --iteration", minimum=1),
+    ] = 100
+    flatness: Annotated[
+        float,
+        Opt(
+            "relative decrease of the objective that ends a stage",
+            details="It is relative to the objective, or to 1 if that is larger.",
+            source="measured",
+            minimum=0.0,
+        ),
+    ] = 1e-7
 
     def stages(self) -> tuple[AnnealingStage, ...]:
         """Return the schedule.

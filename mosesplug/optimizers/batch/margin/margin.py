@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,6 @@ from mosesplug.optimizers.batch.margin.planes import Planes, solve_n_slack, solv
 from mosesplug.optimizers.batch.margin.worst import WorstLoss, solve_dual
 from mosesplug.optimizers.costs import first_of_largest
 from mosesplug.optimizers.lists.scaled import ScaledLists, scale_lists
-from mosesplug.optimizers.options import option
 from mosesplug.optimizers.oracles import OracleSets, sentence_oracles
 from mosesplug.optimizers.problem import (
     Problem,
@@ -45,6 +44,7 @@ from mosesplug.optimizers.problem import (
     score_solution,
 )
 from mosesplug.optimizers.registry import Algorithm
+from mosesplug.options import Opt
 
 __all__ = [
     "ALGORITHMS",
@@ -65,75 +65,81 @@ _SWEEPS = 200
 class _ReferenceOptions(RegularizedOptions):
     """Settings of the references and their margins."""
 
-    oracles: Literal["hope", "best"] = option(
-        "hope",
-        help="hypotheses that should outscore the others",
-        details=(
-            "The hope of each sentence, chosen again in each round; or its best hypotheses, in one "
-            "round."
+    oracles: Annotated[
+        Literal["hope", "best"],
+        Opt(
+            "hypotheses that should outscore the others",
+            details="The hope of each sentence, chosen again in each round; or its best "
+            "hypotheses, in one round.",
+            source="Neubig & Watanabe 2016, eq. 29 and 36",
         ),
-        source="Neubig & Watanabe 2016, eq. 29 and 36",
-    )
-    margin: Literal["cost", "one"] = option(
-        "cost",
-        help="required margin: the cost of the other hypothesis, or 1",
-        source="Neubig & Watanabe 2016, eq. 25; Tsochantaridis et al. 2005",
-    )
-    rounds: int = option(
-        10,
-        help="number of times that hopes are chosen",
-        source="Gimpel & Smith 2012, T'",
-        only_with="oracles=hope",
-        minimum=1,
-    )
+    ] = "hope"
+    margin: Annotated[
+        Literal["cost", "one"],
+        Opt(
+            "required margin: the cost of the other hypothesis, or 1",
+            source="Neubig & Watanabe 2016, eq. 25; Tsochantaridis et al. 2005",
+        ),
+    ] = "cost"
+    rounds: Annotated[
+        int,
+        Opt(
+            "number of times that hopes are chosen",
+            source="Gimpel & Smith 2012, T'",
+            only_with="oracles=hope",
+            minimum=1,
+        ),
+    ] = 10
 
 
 @dataclass(frozen=True)
 class MarginOptions(_ReferenceOptions):
     """Settings of large margins, solved in the dual."""
 
-    violations: Literal["worst", "all"] = option(
-        "worst",
-        help="violations that count: the worst of each sentence, or all",
-        details="All are all pairs of a reference and another hypothesis.",
-        source="Neubig & Watanabe 2016, eq. 25 and 30",
-    )
-    solver_tolerance: float = option(
-        1e-3,
-        help="final duality gap relative to the objective",
-        source="mosesplug's",
-        minimum=0.0,
-    )
-    sweeps: int = option(
-        200,
-        help="maximum sweeps of the dual coordinate descent in a round",
-        source="mosesplug's; Hsieh et al. 2008 have no limit",
-        minimum=1,
-    )
+    violations: Annotated[
+        Literal["worst", "all"],
+        Opt(
+            "violations that count: the worst of each sentence, or all",
+            details="All are all pairs of a reference and another hypothesis.",
+            source="Neubig & Watanabe 2016, eq. 25 and 30",
+        ),
+    ] = "worst"
+    solver_tolerance: Annotated[
+        float, Opt("final duality gap relative to the objective", source="mosesplug's", minimum=0.0)
+    ] = 1e-3
+    sweeps: Annotated[
+        int,
+        Opt(
+            "maximum sweeps of the dual coordinate descent in a round",
+            source="mosesplug's; Hsieh et al. 2008 have no limit",
+            minimum=1,
+        ),
+    ] = 200
 
 
 @dataclass(frozen=True)
 class CuttingPlaneOptions(_ReferenceOptions):
     """Settings of large margins, solved by cutting planes."""
 
-    slack_variables: Literal["one", "n"] = option(
-        "one",
-        help="slack variables: one for all sentences, or one each",
-        details="With one each, every sentence has its own working set.",
-        source="Joachims et al. 2009; Tsochantaridis et al. 2005",
-    )
-    epsilon: float = option(
-        1e-3,
-        help="violations beyond the slack that are ignored, in units of the gain",
-        source="Joachims et al. 2009, Algorithm 3",
-        minimum=0.0,
-    )
-    planes: int = option(
-        500,
-        help="maximum constraints that are added in a round",
-        source="mosesplug's",
-        minimum=1,
-    )
+    slack_variables: Annotated[
+        Literal["one", "n"],
+        Opt(
+            "slack variables: one for all sentences, or one each",
+            details="With one each, every sentence has its own working set.",
+            source="Joachims et al. 2009; Tsochantaridis et al. 2005",
+        ),
+    ] = "one"
+    epsilon: Annotated[
+        float,
+        Opt(
+            "violations beyond the slack that are ignored, in units of the gain",
+            source="Joachims et al. 2009, Algorithm 3",
+            minimum=0.0,
+        ),
+    ] = 1e-3
+    planes: Annotated[
+        int, Opt("maximum constraints that are added in a round", source="mosesplug's", minimum=1)
+    ] = 500
 
 
 _Solve = Callable[[ScaledLists, NDArray[np.int64]], MarginFit]

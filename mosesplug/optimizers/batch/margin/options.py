@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.optimizers.costs import Costs
 from mosesplug.optimizers.lists.scaled import Scaling
-from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import Problem
+from mosesplug.options import Opt
 
 __all__ = ["GainOptions", "RegularizedOptions"]
 
@@ -20,23 +20,25 @@ __all__ = ["GainOptions", "RegularizedOptions"]
 class GainOptions:
     """Settings of the gains of hypotheses and of the units of features."""
 
-    cost: Literal["corpus", "lin-och", "moses", "nakov", "pseudo-corpus"] = option(
-        "lin-och",
-        help="score of a hypothesis, by corpus or sentence",
-        details=(
-            "lin-och, moses, nakov: smoothed sentence BLEU; other metrics score the sentence. "
-            "corpus, pseudo-corpus: the metric of the whole set with this hypothesis in place of "
-            "its sentence's greedy oracle (corpus) or 1-best at the starting weights "
-            "(pseudo-corpus)."
+    cost: Annotated[
+        Literal["corpus", "lin-och", "moses", "nakov", "pseudo-corpus"],
+        Opt(
+            "score of a hypothesis, by corpus or sentence",
+            details="lin-och, moses, nakov: smoothed sentence BLEU; other metrics score the "
+            "sentence. corpus, pseudo-corpus: the metric of the whole set with this hypothesis in "
+            "place of its sentence's greedy oracle (corpus) or 1-best at the starting weights "
+            "(pseudo-corpus).",
+            source="Neubig & Watanabe 2016, sections 4.2 and 6.1",
         ),
-        source="Neubig & Watanabe 2016, sections 4.2 and 6.1",
-    )
-    scaling: Scaling = option(
-        "deviation",
-        help="scale features by their deviation within a sentence",
-        details="Sparse features are scaled by the size of their values.",
-        source="mosesplug's: features of MT differ by orders of magnitude",
-    )
+    ] = "lin-och"
+    scaling: Annotated[
+        Scaling,
+        Opt(
+            "scale features by their deviation within a sentence",
+            details="Sparse features are scaled by the size of their values.",
+            source="mosesplug's: features of MT differ by orders of magnitude",
+        ),
+    ] = "deviation"
 
     def gains(
         self, problem: Problem, initial: NDArray[np.float64], rng: np.random.Generator
@@ -59,10 +61,12 @@ class GainOptions:
 class RegularizedOptions(GainOptions):
     """Settings of problems with a regularizer."""
 
-    regularization: float = option(
-        0.01,
-        help="lambda, the factor of half the squared norm of the weights",
-        details="The weights are in units of their features; the loss is a mean.",
-        source="Neubig & Watanabe 2016, figure 3, line 9; the value is chosen",
-        minimum=1e-12,
-    )
+    regularization: Annotated[
+        float,
+        Opt(
+            "lambda, the factor of half the squared norm of the weights",
+            details="The weights are in units of their features; the loss is a mean.",
+            source="Neubig & Watanabe 2016, figure 3, line 9; the value is chosen",
+            minimum=1e-12,
+        ),
+    ] = 0.01

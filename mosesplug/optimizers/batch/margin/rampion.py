@@ -28,7 +28,7 @@ normalized. If all dense weights are active, so that their scale is free, the in
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,6 @@ from mosesplug.optimizers.batch.margin.options import GainOptions
 from mosesplug.optimizers.costs import first_of_largest
 from mosesplug.optimizers.lists.oracle_pairs import ActiveFeatures, add_difference, row_score
 from mosesplug.optimizers.lists.scaled import ScaledLists, scale_lists
-from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -51,6 +50,7 @@ from mosesplug.optimizers.problem import (
     score_solution,
 )
 from mosesplug.optimizers.registry import Algorithm
+from mosesplug.options import Opt
 
 __all__ = ["ALGORITHMS", "Ramp", "RampionOptions", "rampion", "take_ramp_steps"]
 
@@ -68,51 +68,65 @@ class RampionOptions(GainOptions):
     ``rampion_cccp``.
     """
 
-    ramp: Literal["1", "2", "3"] = option(
-        "3",
-        help="ramp loss: 1, 2 or 3",
-        details="1: fear against 1-best. 2: 1-best against hope. 3: fear against hope.",
-        source="Gimpel & Smith 2012, losses ramp 1 to ramp 3",
-    )
-    rounds: int = option(
-        30,
-        help="number of times that hopes are chosen",
-        source="mosesplug's; Gimpel & Smith 2012, T', have 10 after each of many decodings",
-        minimum=1,
-    )
-    passes: int = option(
-        5,
-        help="number of passes of sub-gradient steps in a round",
-        source="Gimpel & Smith 2012, T''",
-        minimum=1,
-        maximum=10_000,
-    )
-    step: float = option(
-        1e-3,
-        help="eta, the initial size of the sub-gradient steps",
-        source="mosesplug's, in units of features; Gimpel & Smith 2012 have 1e-4 without",
-        minimum=1e-12,
-    )
-    regularization: float = option(
-        1.0,
-        help="C, the factor of half the squared distance from the first weights",
-        details="Those that the run began with, after every decoding.",
-        source="Gimpel & Smith 2012; rampion_cccp -C",
-        minimum=0.0,
-    )
-    cost_scale: float = option(
-        10.0,
-        help="alpha, the factor of costs beside model scores",
-        source="Gimpel & Smith 2012; rampion_cccp --alpha",
-        minimum=0.0,
-    )
-    start_norm: float = option(
-        5.0,
-        help="L1 norm of the initial dense weights; 0: do not scale",
-        details="They are scaled only if all of them are active.",
-        source="mosesplug's: that of weights of new Moses systems, about",
-        minimum=0.0,
-    )
+    ramp: Annotated[
+        Literal["1", "2", "3"],
+        Opt(
+            "ramp loss: 1, 2 or 3",
+            details="1: fear against 1-best. 2: 1-best against hope. 3: fear against hope.",
+            source="Gimpel & Smith 2012, losses ramp 1 to ramp 3",
+        ),
+    ] = "3"
+    rounds: Annotated[
+        int,
+        Opt(
+            "number of times that hopes are chosen",
+            source="mosesplug's; Gimpel & Smith 2012, T', have 10 after each of many decodings",
+            minimum=1,
+        ),
+    ] = 30
+    passes: Annotated[
+        int,
+        Opt(
+            "number of passes of sub-gradient steps in a round",
+            source="Gimpel & Smith 2012, T''",
+            minimum=1,
+            maximum=10_000,
+        ),
+    ] = 5
+    step: Annotated[
+        float,
+        Opt(
+            "eta, the initial size of the sub-gradient steps",
+            source="mosesplug's, in units of features; Gimpel & Smith 2012 have 1e-4 without",
+            minimum=1e-12,
+        ),
+    ] = 1e-3
+    regularization: Annotated[
+        float,
+        Opt(
+            "C, the factor of half the squared distance from the first weights",
+            details="Those that the run began with, after every decoding.",
+            source="Gimpel & Smith 2012; rampion_cccp -C",
+            minimum=0.0,
+        ),
+    ] = 1.0
+    cost_scale: Annotated[
+        float,
+        Opt(
+            "alpha, the factor of costs beside model scores",
+            source="Gimpel & Smith 2012; rampion_cccp --alpha",
+            minimum=0.0,
+        ),
+    ] = 10.0
+    start_norm: Annotated[
+        float,
+        Opt(
+            "L1 norm of the initial dense weights; 0: do not scale",
+            details="They are scaled only if all of them are active.",
+            source="mosesplug's: that of weights of new Moses systems, about",
+            minimum=0.0,
+        ),
+    ] = 5.0
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ no matrix of them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,6 @@ from mosesplug.optimizers.batch.margin.options import RegularizedOptions
 from mosesplug.optimizers.batch.ranking.pairs import PairSampling, RankedPairs, sample_pairs
 from mosesplug.optimizers.costs import first_of_largest
 from mosesplug.optimizers.lists.scaled import ScaledLists, scale_lists
-from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -47,6 +46,7 @@ from mosesplug.optimizers.problem import (
 )
 from mosesplug.optimizers.registry import Algorithm
 from mosesplug.optimizers.solvers.bounded import Box, minimize_in_box
+from mosesplug.options import Opt, same_as
 
 __all__ = ["ALGORITHMS", "Contrast", "RegressionOptions", "fit_differences", "regression"]
 
@@ -60,48 +60,56 @@ _ITERATIONS = 5000
 class RegressionOptions(RegularizedOptions):
     """Settings of regression."""
 
-    cost: Literal["corpus", "lin-och", "moses", "nakov", "pseudo-corpus"] = field(
-        default="moses",
-        metadata=RegularizedOptions.__dataclass_fields__["cost"].metadata,
-    )
-    regularization: float = option(
-        1e-4,
-        help="lambda, the factor of the squared norm of the weights",
-        details="The weights are in units of their features; the squared error is a mean.",
-        source="Neubig & Watanabe 2016, figure 3, line 9; the value is chosen",
-        minimum=0.0,
-    )
-    examples: Literal["sampled", "oracles", "all"] = option(
-        "sampled",
-        help="pairs of hypotheses in the regression",
-        details=(
-            "A sample with large differences; the oracle and each other hypothesis; or each "
-            "hypothesis and the mean of its sentence, which stands for all pairs."
+    cost: Annotated[
+        Literal["corpus", "lin-och", "moses", "nakov", "pseudo-corpus"],
+        same_as(RegularizedOptions, "cost"),
+    ] = "moses"
+    regularization: Annotated[
+        float,
+        Opt(
+            "lambda, the factor of the squared norm of the weights",
+            details="The weights are in units of their features; the squared error is a mean.",
+            source="Neubig & Watanabe 2016, figure 3, line 9; the value is chosen",
+            minimum=0.0,
         ),
-        source="Bazrafshan et al. 2012; Neubig & Watanabe 2016, eq. 33",
-    )
-    candidate_pairs: int = option(
-        5000,
-        help="number of hypothesis pairs sampled per sentence",
-        source="Hopkins & May 2011, Gamma",
-        only_with="examples=sampled",
-        minimum=1,
-    )
-    kept_pairs: int = option(
-        50,
-        help="number of candidate pairs kept, those with largest score differences",
-        source="Hopkins & May 2011, Xi",
-        only_with="examples=sampled",
-        minimum=1,
-    )
-    minimum_difference: float = option(
-        0.05,
-        help="smallest difference in sentence score of a pair",
-        details="0: only pairs of equal scores are dropped.",
-        source="Hopkins & May 2011, alpha",
-        only_with="examples=sampled",
-        minimum=0.0,
-    )
+    ] = 1e-4
+    examples: Annotated[
+        Literal["sampled", "oracles", "all"],
+        Opt(
+            "pairs of hypotheses in the regression",
+            details="A sample with large differences; the oracle and each other hypothesis; or "
+            "each hypothesis and the mean of its sentence, which stands for all pairs.",
+            source="Bazrafshan et al. 2012; Neubig & Watanabe 2016, eq. 33",
+        ),
+    ] = "sampled"
+    candidate_pairs: Annotated[
+        int,
+        Opt(
+            "number of hypothesis pairs sampled per sentence",
+            source="Hopkins & May 2011, Gamma",
+            only_with="examples=sampled",
+            minimum=1,
+        ),
+    ] = 5000
+    kept_pairs: Annotated[
+        int,
+        Opt(
+            "number of candidate pairs kept, those with largest score differences",
+            source="Hopkins & May 2011, Xi",
+            only_with="examples=sampled",
+            minimum=1,
+        ),
+    ] = 50
+    minimum_difference: Annotated[
+        float,
+        Opt(
+            "smallest difference in sentence score of a pair",
+            details="0: only pairs of equal scores are dropped.",
+            source="Hopkins & May 2011, alpha",
+            only_with="examples=sampled",
+            minimum=0.0,
+        ),
+    ] = 0.05
 
 
 class Contrast(NamedTuple):

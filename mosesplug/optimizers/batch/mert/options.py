@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
-from mosesplug.optimizers.options import option
+from mosesplug.options import Opt
 
 __all__ = ["MertOptions"]
 
@@ -14,100 +14,106 @@ __all__ = ["MertOptions"]
 class MertOptions:
     """Settings of MERT; those of ``mert-moses.pl`` have its defaults."""
 
-    restarts: int = option(
-        20,
-        help="number of random starting points, drawn from the box of the ranges",
-        details=(
-            "With up to 1,000 hypotheses and a polish, up to 20 times as many, until 20 have "
-            "found the best score."
+    restarts: Annotated[
+        int,
+        Opt(
+            "number of random starting points, drawn from the box of the ranges",
+            details="With up to 1,000 hypotheses and a polish, up to 20 times as many, until 20 "
+            "have found the best score.",
+            source="mert-moses.pl --random-restarts",
+            minimum=0,
         ),
-        source="mert-moses.pl --random-restarts",
-        minimum=0,
-    )
-    method: Literal["powell", "random-direction", "random"] = option(
-        "powell",
-        help="search method",
-        details=(
-            "powell: the best of all axes in each round. random-direction: random lines only. "
-            "random: random points."
+    ] = 20
+    method: Annotated[
+        Literal["powell", "random-direction", "random"],
+        Opt(
+            "search method",
+            details="powell: the best of all axes in each round. random-direction: random lines "
+            "only. random: random points.",
+            source="mert -t",
         ),
-        source="mert -t",
-    )
-    random_directions: int = option(
-        0,
-        help="number of random directions per round besides the axes",
-        details="With random-direction: stop after this many in a row without a gain (0: 50).",
-        source="mert -m; Cer et al. 2008",
-        minimum=0,
-        maximum=1000,
-    )
-    directions: Literal["box", "symmetric"] = option(
-        "box",
-        help="distribution of random directions",
-        details=(
-            "box: drawn from the box of the ranges, as in Moses' mert. symmetric: all weights are "
-            "drawn from -1/2 to 1/2; with random-direction, this is stochastic search."
+    ] = "powell"
+    random_directions: Annotated[
+        int,
+        Opt(
+            "number of random directions per round besides the axes",
+            details="With random-direction: stop after this many in a row without a gain (0: 50).",
+            source="mert -m; Cer et al. 2008",
+            minimum=0,
+            maximum=1000,
         ),
-        source="mert -t random-direction; Cer et al. 2008, as Phrasal's CerStyleOptimizer",
-    )
-    interval: Literal["best", "average", "minimum"] = option(
-        "best",
-        help="how intervals of a line are compared",
-        details=("By their own score, or the average or minimum of the scores around them."),
-        source="Cer et al. 2008",
-    )
-    neighbors: int = option(
-        3,
-        help="number of neighboring intervals on either side",
-        source="Cer et al. 2008",
-        only_with="interval=average|minimum",
-        minimum=0,
-    )
-    tolerance: float = option(
-        1e-4,
-        help="smallest gain of a round that continues a search",
-        source="Moses mert",
-        minimum=0.0,
-    )
-    give_up: float = option(
-        5.0,
-        help="abandon a search if this many more gains would not reach the best score",
-        details=(
-            "A gain is as large as its last; the best score is updated every 20 restarts. With 500 "
-            "or more sentences, restarts begin on a tenth, and the polish uses 1.5 at most. 0: no "
-            "search is abandoned or begins on a tenth. Restarts on up to 1,000 hypotheses are not."
+    ] = 0
+    directions: Annotated[
+        Literal["box", "symmetric"],
+        Opt(
+            "distribution of random directions",
+            details="box: drawn from the box of the ranges, as in Moses' mert. symmetric: all "
+            "weights are drawn from -1/2 to 1/2; with random-direction, this is stochastic search.",
+            source="mert -t random-direction; Cer et al. 2008, as Phrasal's CerStyleOptimizer",
         ),
-        source="mosesplug's",
-        minimum=0.0,
-    )
-    graph_search: Literal["lists", "graphs"] = option(
-        "lists",
-        help="what restarts and the polish search if there are search graphs",
-        details=(
-            "lists: n-best lists from the graphs, anew at the weights found; then one search of "
-            "the graphs. graphs: the graphs, far slower."
+    ] = "box"
+    interval: Annotated[
+        Literal["best", "average", "minimum"],
+        Opt(
+            "how intervals of a line are compared",
+            details="By their own score, or the average or minimum of the scores around them.",
+            source="Cer et al. 2008",
         ),
-        source="mosesplug's",
-    )
-    l2: float = option(
-        0.0,
-        help="penalty on the distance from the first weights, such as 0.1",
-        details=(
-            "It is the factor of the squared sine of the angle between the two, in units of each "
-            "feature's spread within sentences. It steadies runs that begin with good weights."
+    ] = "best"
+    neighbors: Annotated[
+        int,
+        Opt(
+            "number of neighboring intervals on either side",
+            source="Cer et al. 2008",
+            only_with="interval=average|minimum",
+            minimum=0,
         ),
-        source="after Galley et al. 2013",
-        only_with="interval=best",
-        minimum=0.0,
-    )
-    polish: int = option(
-        8,
-        help="number of failed perturbations that end the final polish",
-        details=(
-            "After the restarts, the search starts from small perturbations of the best point "
-            "until this many in a row find nothing better. 0: only the search of Moses' mert. More "
-            "helps on the lists only."
+    ] = 3
+    tolerance: Annotated[
+        float,
+        Opt("smallest gain of a round that continues a search", source="Moses mert", minimum=0.0),
+    ] = 1e-4
+    give_up: Annotated[
+        float,
+        Opt(
+            "abandon a search if this many more gains would not reach the best score",
+            details="A gain is as large as its last; the best score is updated every 20 restarts. "
+            "With 500 or more sentences, restarts begin on a tenth, and the polish uses 1.5 at "
+            "most. 0: no search is abandoned or begins on a tenth. Restarts on up to 1,000 "
+            "hypotheses are not.",
+            source="mosesplug's",
+            minimum=0.0,
         ),
-        source="mosesplug's, an iterated local search",
-        minimum=0,
-    )
+    ] = 5.0
+    graph_search: Annotated[
+        Literal["lists", "graphs"],
+        Opt(
+            "what restarts and the polish search if there are search graphs",
+            details="lists: n-best lists from the graphs, anew at the weights found; then one "
+            "search of the graphs. graphs: the graphs, far slower.",
+            source="mosesplug's",
+        ),
+    ] = "lists"
+    l2: Annotated[
+        float,
+        Opt(
+            "penalty on the distance from the first weights, such as 0.1",
+            details="It is the factor of the squared sine of the angle between the two, in units "
+            "of each feature's spread within sentences. It steadies runs that begin with good "
+            "weights.",
+            source="after Galley et al. 2013",
+            only_with="interval=best",
+            minimum=0.0,
+        ),
+    ] = 0.0
+    polish: Annotated[
+        int,
+        Opt(
+            "number of failed perturbations that end the final polish",
+            details="After the restarts, the search starts from small perturbations of the best "
+            "point until this many in a row find nothing better. 0: only the search of Moses' "
+            "mert. More helps on the lists only.",
+            source="mosesplug's, an iterated local search",
+            minimum=0,
+        ),
+    ] = 8

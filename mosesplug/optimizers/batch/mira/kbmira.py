@@ -25,7 +25,7 @@ import copy
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +50,6 @@ from mosesplug.optimizers.batch.mira.kernels import (
 from mosesplug.optimizers.batch.mira.search import N_STATISTICS, HopeFearSearch
 from mosesplug.optimizers.bounds import Bounds
 from mosesplug.optimizers.lists.shards import ListShard, ListShards
-from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -61,6 +60,7 @@ from mosesplug.optimizers.problem import (
     score_solution,
 )
 from mosesplug.optimizers.registry import Algorithm
+from mosesplug.options import Opt
 
 LARGEST = 1e15
 """Largest starting weight: beyond it, squares of model scores overflow in single precision."""
@@ -70,47 +70,52 @@ LARGEST = 1e15
 class KbmiraOptions:
     """Settings of k-best MIRA, with the defaults of Moses' ``kbmira``."""
 
-    epochs: int = option(
-        60,
-        help="number of passes over the sentences",
-        source="kbmira --iters",
-        minimum=1,
-    )
-    step_cap: float = option(
-        0.01,
-        help="largest step of an update, C; smaller values regularize more",
-        source="kbmira --cparam; Cherry & Foster 2012",
-        minimum=0.0,
-    )
-    decay: float = option(
-        0.999,
-        help="fraction of the background kept at each sentence",
-        source="kbmira --decay; Chiang et al. 2008",
-        minimum=0.0,
-    )
-    background: Literal["hope", "model"] = option(
-        "hope",
-        help="hypothesis that joins the background: the hope, or the 1-best",
-        source="kbmira --model-bg",
-    )
-    safe_hope: bool = option(
-        False,
-        help="limit the model score in the hope to five times the metric",
-        source="kbmira --safe-hope",
-    )
-    shuffle: bool = option(
-        True,
-        help="visit the sentences in random order each epoch",
-        source="kbmira --no-shuffle",
-    )
-    graph_beam: int = option(
-        1,
-        help="partial derivations of a node in searches of graphs",
-        details="1 searches as Moses' kbmira does. A wider beam finds better hopes and fears, and "
-        "takes longer.",
-        source="1 in kbmira --type hypergraph",
-        minimum=1,
-    )
+    epochs: Annotated[
+        int, Opt("number of passes over the sentences", source="kbmira --iters", minimum=1)
+    ] = 60
+    step_cap: Annotated[
+        float,
+        Opt(
+            "largest step of an update, C; smaller values regularize more",
+            source="kbmira --cparam; Cherry & Foster 2012",
+            minimum=0.0,
+        ),
+    ] = 0.01
+    decay: Annotated[
+        float,
+        Opt(
+            "fraction of the background kept at each sentence",
+            source="kbmira --decay; Chiang et al. 2008",
+            minimum=0.0,
+        ),
+    ] = 0.999
+    background: Annotated[
+        Literal["hope", "model"],
+        Opt(
+            "hypothesis that joins the background: the hope, or the 1-best",
+            source="kbmira --model-bg",
+        ),
+    ] = "hope"
+    safe_hope: Annotated[
+        bool,
+        Opt(
+            "limit the model score in the hope to five times the metric",
+            source="kbmira --safe-hope",
+        ),
+    ] = False
+    shuffle: Annotated[
+        bool, Opt("visit the sentences in random order each epoch", source="kbmira --no-shuffle")
+    ] = True
+    graph_beam: Annotated[
+        int,
+        Opt(
+            "partial derivations of a node in searches of graphs",
+            details="1 searches as Moses' kbmira does. A wider beam finds better hopes and fears, "
+            "and takes longer.",
+            source="1 in kbmira --type hypergraph",
+            minimum=1,
+        ),
+    ] = 1
 
 
 class MiraLearner:

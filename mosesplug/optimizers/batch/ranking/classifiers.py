@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,9 @@ from mosesplug.optimizers.batch.ranking.hinge import HingeFit, fit_hinge
 from mosesplug.optimizers.batch.ranking.logistic import fit_logistic
 from mosesplug.optimizers.batch.ranking.pairs import RankedPairs, differences
 from mosesplug.optimizers.batch.ranking.perceptron import fit_perceptron
-from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import Problem
 from mosesplug.optimizers.solvers.bounded import Box
+from mosesplug.options import Opt
 
 __all__ = ["ClassifierOptions", "describe_fit", "fit_pairs"]
 
@@ -32,28 +32,32 @@ Floats = NDArray[np.float64]
 class ClassifierOptions:
     """Settings of the classifier, with the defaults of ``megam``."""
 
-    classifier: Literal["logistic", "hinge", "perceptron"] = option(
-        "logistic",
-        help=(
+    classifier: Annotated[
+        Literal["logistic", "hinge", "perceptron"],
+        Opt(
             "classifier of pairs: logistic regression, support vector machine, or averaged "
-            "perceptron"
+            "perceptron",
+            source="Hopkins & May 2011; Neubig & Watanabe 2016, section 3.5",
         ),
-        source="Hopkins & May 2011; Neubig & Watanabe 2016, section 3.5",
-    )
-    prior_precision: float = option(
-        1.0,
-        help="precision (1/variance) of the Gaussian prior on the classifier's weights",
-        source="megam -lambda",
-        only_with="classifier=logistic|hinge",
-        minimum=0.0,
-    )
-    perceptron_epochs: int = option(
-        10,
-        help="maximum passes of the perceptron over the pairs",
-        source="Collins 2002",
-        only_with="classifier=perceptron",
-        minimum=1,
-    )
+    ] = "logistic"
+    prior_precision: Annotated[
+        float,
+        Opt(
+            "precision (1/variance) of the Gaussian prior on the classifier's weights",
+            source="megam -lambda",
+            only_with="classifier=logistic|hinge",
+            minimum=0.0,
+        ),
+    ] = 1.0
+    perceptron_epochs: Annotated[
+        int,
+        Opt(
+            "maximum passes of the perceptron over the pairs",
+            source="Collins 2002",
+            only_with="classifier=perceptron",
+            minimum=1,
+        ),
+    ] = 10
 
 
 def fit_pairs(

@@ -10,13 +10,13 @@ the largest differences. The defaults set no limit, as in Hopkins and May's PRO.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.optimizers.batch.ranking.pairs import Draw, PairRule
-from mosesplug.optimizers.options import option
+from mosesplug.options import Opt
 
 __all__ = ["ConstraintOptions"]
 
@@ -30,46 +30,56 @@ _FINE = 1 << 30
 class ConstraintOptions:
     """Settings of the pairs; the defaults are Hopkins and May's own rules."""
 
-    acceptance: Literal["largest", "sorted", "random"] = option(
-        "largest",
-        help="candidate pairs to keep: largest score differences, or a random sample",
-        details="largest: the earliest draws above a threshold, as Moses. sorted: exactly the "
-        "largest differences, as in the paper. random: the earliest draws.",
-        source="pro of Moses; Hopkins & May 2011, Figure 2; after Nakov et al. 2013",
-    )
-    maximum_difference: float = option(
-        0.0,
-        help="pairs whose sentence scores differ by more are dropped; 0: no limit",
-        source="after Nakov et al. 2013, cut-offs",
-        minimum=0.0,
-    )
-    maximum_length_difference: int = option(
-        0,
-        help="pairs whose lengths differ by more words are dropped; 0: no limit",
-        source="after Nakov et al. 2013, cut-offs",
-        minimum=0,
-    )
-    score_outliers: float = option(
-        0.0,
-        help="ignore scores beyond this many deviations within a sentence; 0: none",
-        source="after Nakov et al. 2013, outliers",
-        minimum=0.0,
-    )
-    length_outliers: float = option(
-        0.0,
-        help="ignore lengths beyond this many deviations within a sentence; 0: none",
-        source="after Nakov et al. 2013, outliers",
-        minimum=0.0,
-    )
-    typical: Literal["none", "score", "length"] = option(
-        "none",
-        help="accept pairs with typical differences of score or length",
-        details=(
-            "Each with the probability of its difference, relative to none, if hypotheses were "
-            "normally distributed."
+    acceptance: Annotated[
+        Literal["largest", "sorted", "random"],
+        Opt(
+            "candidate pairs to keep: largest score differences, or a random sample",
+            details="largest: the earliest draws above a threshold, as Moses. sorted: exactly the "
+            "largest differences, as in the paper. random: the earliest draws.",
+            source="pro of Moses; Hopkins & May 2011, Figure 2; after Nakov et al. 2013",
         ),
-        source="after Nakov et al. 2013, stochastic sampling",
-    )
+    ] = "largest"
+    maximum_difference: Annotated[
+        float,
+        Opt(
+            "pairs whose sentence scores differ by more are dropped; 0: no limit",
+            source="after Nakov et al. 2013, cut-offs",
+            minimum=0.0,
+        ),
+    ] = 0.0
+    maximum_length_difference: Annotated[
+        int,
+        Opt(
+            "pairs whose lengths differ by more words are dropped; 0: no limit",
+            source="after Nakov et al. 2013, cut-offs",
+            minimum=0,
+        ),
+    ] = 0
+    score_outliers: Annotated[
+        float,
+        Opt(
+            "ignore scores beyond this many deviations within a sentence; 0: none",
+            source="after Nakov et al. 2013, outliers",
+            minimum=0.0,
+        ),
+    ] = 0.0
+    length_outliers: Annotated[
+        float,
+        Opt(
+            "ignore lengths beyond this many deviations within a sentence; 0: none",
+            source="after Nakov et al. 2013, outliers",
+            minimum=0.0,
+        ),
+    ] = 0.0
+    typical: Annotated[
+        Literal["none", "score", "length"],
+        Opt(
+            "accept pairs with typical differences of score or length",
+            details="Each with the probability of its difference, relative to none, if hypotheses "
+            "were normally distributed.",
+            source="after Nakov et al. 2013, stochastic sampling",
+        ),
+    ] = "none"
 
     def rule(self, scores: Floats, lengths: NDArray[np.int32], draw: Draw) -> PairRule | None:
         """Return the settings as a rule for ``sample_pairs``; None: all pairs are allowed.

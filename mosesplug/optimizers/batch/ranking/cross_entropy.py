@@ -19,7 +19,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,6 @@ from mosesplug.optimizers.batch.ranking.linear import (
     fit_score_loss,
     minimize_score_loss,
 )
-from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -47,6 +46,7 @@ from mosesplug.optimizers.problem import (
 )
 from mosesplug.optimizers.registry import Algorithm
 from mosesplug.optimizers.solvers.bounded import Box
+from mosesplug.options import Opt
 
 __all__ = [
     "ALGORITHMS",
@@ -65,46 +65,59 @@ Floats = NDArray[np.float64]
 class CrossEntropyOptions:
     """Settings of cross-entropy ranking."""
 
-    distribution: Literal["discounted", "exponential"] = option(
-        "discounted",
-        help="how the metric gives a distribution over a list",
-        details="Powers of sentence scores discounted by rank, or exponentials of sentence scores.",
-        source="Green et al. 2014, as Phrasal has it; Cao et al. 2007",
-    )
-    best_hypotheses: int = option(
-        40,
-        help="number of best hypotheses with a probability above 0; 0: all",
-        source="Phrasal's CrossEntropyOptimizer, ceTopk; 5 in that of March 2014",
-        only_with="distribution=discounted",
-        minimum=0,
-    )
-    gain_exponent: float = option(
-        1.0,
-        help="exponent of the sentence score",
-        source="Phrasal's CrossEntropyOptimizer; 2 in that of March 2014",
-        only_with="distribution=discounted",
-        minimum=0.0,
-    )
-    sharpness: float = option(
-        30.0,
-        help="factor of the sentence score in the exponential",
-        source="Cao et al. 2007, who take 1; 30: mosesplug's",
-        only_with="distribution=exponential",
-        minimum=0.0,
-    )
-    sentence_bleu: Smoothing = option(
-        "nakov",
-        help="smoothing of sentence BLEU, if the metric is BLEU",
-        details="nakov makes output longer.",
-        source="Nakov et al. 2012; Moses pro; Lin & Och 2004",
-    )
-    prior_precision: float = option(
-        0.01,
-        help="precision (1/variance) of the Gaussian prior on the weights",
-        details="The loss of a sentence counts once.",
-        source="mosesplug's",
-        minimum=0.0,
-    )
+    distribution: Annotated[
+        Literal["discounted", "exponential"],
+        Opt(
+            "how the metric gives a distribution over a list",
+            details="Powers of sentence scores discounted by rank, or exponentials of sentence "
+            "scores.",
+            source="Green et al. 2014, as Phrasal has it; Cao et al. 2007",
+        ),
+    ] = "discounted"
+    best_hypotheses: Annotated[
+        int,
+        Opt(
+            "number of best hypotheses with a probability above 0; 0: all",
+            source="Phrasal's CrossEntropyOptimizer, ceTopk; 5 in that of March 2014",
+            only_with="distribution=discounted",
+            minimum=0,
+        ),
+    ] = 40
+    gain_exponent: Annotated[
+        float,
+        Opt(
+            "exponent of the sentence score",
+            source="Phrasal's CrossEntropyOptimizer; 2 in that of March 2014",
+            only_with="distribution=discounted",
+            minimum=0.0,
+        ),
+    ] = 1.0
+    sharpness: Annotated[
+        float,
+        Opt(
+            "factor of the sentence score in the exponential",
+            source="Cao et al. 2007, who take 1; 30: mosesplug's",
+            only_with="distribution=exponential",
+            minimum=0.0,
+        ),
+    ] = 30.0
+    sentence_bleu: Annotated[
+        Smoothing,
+        Opt(
+            "smoothing of sentence BLEU, if the metric is BLEU",
+            details="nakov makes output longer.",
+            source="Nakov et al. 2012; Moses pro; Lin & Och 2004",
+        ),
+    ] = "nakov"
+    prior_precision: Annotated[
+        float,
+        Opt(
+            "precision (1/variance) of the Gaussian prior on the weights",
+            details="The loss of a sentence counts once.",
+            source="mosesplug's",
+            minimum=0.0,
+        ),
+    ] = 0.01
 
 
 def cross_entropy(

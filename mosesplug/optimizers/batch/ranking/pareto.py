@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,6 @@ from mosesplug.optimizers.batch.ranking.classifiers import (
     fit_pairs,
 )
 from mosesplug.optimizers.batch.ranking.pairs import PairSampling, sample_pairs
-from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -43,6 +42,7 @@ from mosesplug.optimizers.problem import (
     sentence_scores,
 )
 from mosesplug.optimizers.registry import Algorithm
+from mosesplug.options import Opt
 
 __all__ = ["ALGORITHMS", "ParetoOptions", "pareto", "pareto_fronts"]
 
@@ -53,37 +53,47 @@ Floats = NDArray[np.float64]
 class ParetoOptions(ClassifierOptions):
     """Settings of Pareto-optimal ranking."""
 
-    draws: int = option(
-        3,
-        help="number of samples of pairs",
-        details="Each gives weights; the metric selects the best.",
-        source="mosesplug's, after the set of solutions of Duh et al. 2012",
-        minimum=1,
-    )
-    candidate_pairs: int = option(
-        5000,
-        help="number of hypothesis pairs sampled per sentence",
-        source="Hopkins & May 2011, Gamma",
-        minimum=1,
-    )
-    kept_pairs: int = option(
-        50,
-        help="number of pairs kept, with one Pareto-optimal hypothesis each",
-        source="Hopkins & May 2011, Xi",
-        minimum=1,
-    )
-    acceptance: Literal["largest", "random"] = option(
-        "largest",
-        help="pairs to keep: largest score differences, or a random sample",
-        details="The score is the weighted sum of the metrics.",
-        source="mosesplug's, after Hopkins & May 2011 and Nakov et al. 2013",
-    )
-    sentence_bleu: Smoothing = option(
-        "nakov",
-        help="smoothing of sentence BLEU, if a metric is BLEU",
-        details="nakov makes output longer.",
-        source="Nakov et al. 2012; Moses pro; Lin & Och 2004",
-    )
+    draws: Annotated[
+        int,
+        Opt(
+            "number of samples of pairs",
+            details="Each gives weights; the metric selects the best.",
+            source="mosesplug's, after the set of solutions of Duh et al. 2012",
+            minimum=1,
+        ),
+    ] = 3
+    candidate_pairs: Annotated[
+        int,
+        Opt(
+            "number of hypothesis pairs sampled per sentence",
+            source="Hopkins & May 2011, Gamma",
+            minimum=1,
+        ),
+    ] = 5000
+    kept_pairs: Annotated[
+        int,
+        Opt(
+            "number of pairs kept, with one Pareto-optimal hypothesis each",
+            source="Hopkins & May 2011, Xi",
+            minimum=1,
+        ),
+    ] = 50
+    acceptance: Annotated[
+        Literal["largest", "random"],
+        Opt(
+            "pairs to keep: largest score differences, or a random sample",
+            details="The score is the weighted sum of the metrics.",
+            source="mosesplug's, after Hopkins & May 2011 and Nakov et al. 2013",
+        ),
+    ] = "largest"
+    sentence_bleu: Annotated[
+        Smoothing,
+        Opt(
+            "smoothing of sentence BLEU, if a metric is BLEU",
+            details="nakov makes output longer.",
+            source="Nakov et al. 2012; Moses pro; Lin & Och 2004",
+        ),
+    ] = "nakov"
 
 
 def pareto(

@@ -9,6 +9,7 @@ and the default classifier that of ``megam``; they exchange arrays instead of fi
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,6 @@ from mosesplug.optimizers.batch.ranking.classifiers import (
 from mosesplug.optimizers.batch.ranking.constraints import ConstraintOptions
 from mosesplug.optimizers.batch.ranking.pairs import PairSampling, sample_pairs
 from mosesplug.optimizers.batch.ranking.summary_mert import Summaries
-from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -38,6 +38,7 @@ from mosesplug.optimizers.problem import (
     sentence_scores,
 )
 from mosesplug.optimizers.registry import Algorithm
+from mosesplug.options import Opt
 
 __all__ = ["ALGORITHMS", "ProMertOptions", "ProOptions", "pro", "pro_mert"]
 
@@ -49,30 +50,35 @@ _FACTOR = "SparseFactor"
 class ProOptions(ClassifierOptions, ConstraintOptions):
     """Settings of PRO, with the defaults of Moses and of ``megam``."""
 
-    candidate_pairs: int = option(
-        5000,
-        help="number of hypothesis pairs sampled per sentence",
-        source="Hopkins & May 2011, Gamma",
-        minimum=1,
-    )
-    kept_pairs: int = option(
-        50,
-        help="number of candidate pairs kept, those with largest score differences",
-        source="Hopkins & May 2011, Xi",
-        minimum=1,
-    )
-    minimum_difference: float = option(
-        0.05,
-        help="smallest difference in sentence score of a pair",
-        details="0: only pairs of equal scores are dropped.",
-        source="Hopkins & May 2011, alpha",
-        minimum=0.0,
-    )
-    smooth_brevity_penalty: bool = option(
-        False,
-        help="smooth the brevity penalty of sentence BLEU, too",
-        source="pro -b; Nakov et al. 2012",
-    )
+    candidate_pairs: Annotated[
+        int,
+        Opt(
+            "number of hypothesis pairs sampled per sentence",
+            source="Hopkins & May 2011, Gamma",
+            minimum=1,
+        ),
+    ] = 5000
+    kept_pairs: Annotated[
+        int,
+        Opt(
+            "number of candidate pairs kept, those with largest score differences",
+            source="Hopkins & May 2011, Xi",
+            minimum=1,
+        ),
+    ] = 50
+    minimum_difference: Annotated[
+        float,
+        Opt(
+            "smallest difference in sentence score of a pair",
+            details="0: only pairs of equal scores are dropped.",
+            source="Hopkins & May 2011, alpha",
+            minimum=0.0,
+        ),
+    ] = 0.05
+    smooth_brevity_penalty: Annotated[
+        bool,
+        Opt("smooth the brevity penalty of sentence BLEU, too", source="pro -b; Nakov et al. 2012"),
+    ] = False
 
 
 @dataclass(frozen=True)

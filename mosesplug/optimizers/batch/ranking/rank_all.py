@@ -9,7 +9,7 @@ idea; the weights of pairs and the least difference are choices of this program.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,6 @@ from mosesplug.optimizers.batch.ranking.linear import (
     fit_score_loss,
     minimize_score_loss,
 )
-from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -42,6 +41,7 @@ from mosesplug.optimizers.problem import (
 )
 from mosesplug.optimizers.registry import Algorithm
 from mosesplug.optimizers.solvers.bounded import Box
+from mosesplug.options import Opt
 
 __all__ = ["ALGORITHMS", "RankAllOptions", "rank_all"]
 
@@ -52,36 +52,43 @@ Floats = NDArray[np.float64]
 class RankAllOptions:
     """Settings of all-pairs ranking."""
 
-    pair_loss: Literal["squared-hinge", "hinge"] = option(
-        "squared-hinge",
-        help="loss of a margin below 1: the difference, or its square",
-        source="after Dreyer & Dong 2015; squared: Lee & Lin 2014",
-    )
-    pair_weights: Literal["difference", "equal"] = option(
-        "difference",
-        help="weight of a pair: its difference of score, or 1",
-        source="mosesplug's",
-    )
-    minimum_difference: float = option(
-        0.1,
-        help="smallest difference in sentence score of a pair",
-        details="0: only pairs of equal scores are dropped.",
-        source="after Hopkins & May 2011, alpha, who have 0.05; 0.1: mosesplug's",
-        minimum=0.0,
-    )
-    sentence_bleu: Smoothing = option(
-        "moses",
-        help="smoothing of sentence BLEU, if the metric is BLEU",
-        details="nakov makes output longer.",
-        source="Moses pro; Nakov et al. 2012; Lin & Och 2004",
-    )
-    prior_precision: float = option(
-        0.01,
-        help="precision (1/variance) of the Gaussian prior on the weights",
-        details="The pairs of a sentence together count once.",
-        source="Lee & Lin 2014, 1/C; the number and what counts once: mosesplug's",
-        minimum=0.0,
-    )
+    pair_loss: Annotated[
+        Literal["squared-hinge", "hinge"],
+        Opt(
+            "loss of a margin below 1: the difference, or its square",
+            source="after Dreyer & Dong 2015; squared: Lee & Lin 2014",
+        ),
+    ] = "squared-hinge"
+    pair_weights: Annotated[
+        Literal["difference", "equal"],
+        Opt("weight of a pair: its difference of score, or 1", source="mosesplug's"),
+    ] = "difference"
+    minimum_difference: Annotated[
+        float,
+        Opt(
+            "smallest difference in sentence score of a pair",
+            details="0: only pairs of equal scores are dropped.",
+            source="after Hopkins & May 2011, alpha, who have 0.05; 0.1: mosesplug's",
+            minimum=0.0,
+        ),
+    ] = 0.1
+    sentence_bleu: Annotated[
+        Smoothing,
+        Opt(
+            "smoothing of sentence BLEU, if the metric is BLEU",
+            details="nakov makes output longer.",
+            source="Moses pro; Nakov et al. 2012; Lin & Och 2004",
+        ),
+    ] = "moses"
+    prior_precision: Annotated[
+        float,
+        Opt(
+            "precision (1/variance) of the Gaussian prior on the weights",
+            details="The pairs of a sentence together count once.",
+            source="Lee & Lin 2014, 1/C; the number and what counts once: mosesplug's",
+            minimum=0.0,
+        ),
+    ] = 0.01
 
 
 def rank_all(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,6 @@ from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers.batch.mert.mert import mert
 from mosesplug.optimizers.batch.mert.options import MertOptions
-from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -32,6 +31,7 @@ from mosesplug.optimizers.problem import (
     normalize,
 )
 from mosesplug.optimizers.registry import Algorithm, algorithm
+from mosesplug.options import Opt
 
 __all__ = ["ALGORITHMS", "Summaries", "SummaryMertOptions", "group_names", "summary_mert"]
 
@@ -173,38 +173,42 @@ class Summaries:
 class SummaryMertOptions(MertOptions):
     """Settings of MERT, of the groups, and of the first pass."""
 
-    first: str = option(
-        "pro",
-        help="algorithm that learns sparse weights; initial: none, keep those given",
-        details="It runs with its default settings, anew after each decoding. initial: the sparse "
-        "weights that a run starts with are tuned by their summaries only.",
-        source="Neubig & Watanabe 2016, section 2.3.3",
-    )
-    group_by: Grouping = option(
-        "first",
-        help="sparse features that share a summary",
-        details=(
-            "Those with the same name up to the first or the last separator, all (one), or those "
-            "with the same match of a pattern."
+    first: Annotated[
+        str,
+        Opt(
+            "algorithm that learns sparse weights; initial: none, keep those given",
+            details="It runs with its default settings, anew after each decoding. initial: the "
+            "sparse weights that a run starts with are tuned by their summaries only.",
+            source="Neubig & Watanabe 2016, section 2.3.3",
         ),
-        source="Xiang & Ittycheriah 2011; Liu et al. 2013",
-    )
-    separator: str = option(
-        "_",
-        help="separator after a group's name, as in WT_haus~house",
-        source="Moses' names of sparse features",
-        only_with="group_by=first|last",
-    )
-    pattern: str = option(
-        "",
-        help="regular expression for the beginning of feature names",
-        details=(
-            "Its first group, or its whole match, is the name of the summary. Other features keep "
-            "their weights."
+    ] = "pro"
+    group_by: Annotated[
+        Grouping,
+        Opt(
+            "sparse features that share a summary",
+            details="Those with the same name up to the first or the last separator, all (one), "
+            "or those with the same match of a pattern.",
+            source="Xiang & Ittycheriah 2011; Liu et al. 2013",
         ),
-        source="Xiang & Ittycheriah 2011; Liu et al. 2013",
-        only_with="group_by=pattern",
-    )
+    ] = "first"
+    separator: Annotated[
+        str,
+        Opt(
+            "separator after a group's name, as in WT_haus~house",
+            source="Moses' names of sparse features",
+            only_with="group_by=first|last",
+        ),
+    ] = "_"
+    pattern: Annotated[
+        str,
+        Opt(
+            "regular expression for the beginning of feature names",
+            details="Its first group, or its whole match, is the name of the summary. Other "
+            "features keep their weights.",
+            source="Xiang & Ittycheriah 2011; Liu et al. 2013",
+            only_with="group_by=pattern",
+        ),
+    ] = ""
 
 
 def summary_mert(

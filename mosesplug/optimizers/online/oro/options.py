@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal
+from typing import Annotated, Literal
 
 from mosesplug.optimizers.costs import CostKind
 from mosesplug.optimizers.online.options import COST_DETAILS, CostOptions
-from mosesplug.optimizers.options import option
+from mosesplug.options import Opt
 
 __all__ = [
     "DualOptions",
@@ -28,31 +28,40 @@ __all__ = [
 class OracleOptions(CostOptions):
     """Settings of all learners that rank oracles above other hypotheses."""
 
-    averaging: Literal["last", "all", "best"] = option(
-        "all",
-        help="result: last weights, mean over all updates, or best epoch",
-        details="With line_search, the mean is over the weights after every epoch.",
-        source="Neubig & Watanabe 2016, section 6.2; default: better on folds",
-    )
-    cost: CostKind = option(
-        "corpus",
-        help="cost of a hypothesis, by corpus or sentence score",
-        details=COST_DETAILS,
-        source="Watanabe 2012, section 3.2; Haddow et al. 2011",
-    )
-    oracles: Literal["best", "hope"] = option(
-        "best",
-        help="oracles: the best hypotheses, or the hope of each sentence",
-        details="The hope has the largest sum of model score and gain. Hypotheses that are at "
-        "least as good are neither oracles nor rivals.",
-        source="best: Watanabe 2012, section 3.1; hope: Chiang 2012",
-    )
-    line_search: bool = option(
-        True,
-        help="end epochs at the best corpus score along the update",
-        details="The point may lie beyond the new weights. With shards, --mixing applies instead.",
-        source="Watanabe 2012, Algorithm 3",
-    )
+    averaging: Annotated[
+        Literal["last", "all", "best"],
+        Opt(
+            "result: last weights, mean over all updates, or best epoch",
+            details="With line_search, the mean is over the weights after every epoch.",
+            source="Neubig & Watanabe 2016, section 6.2; default: better on folds",
+        ),
+    ] = "all"
+    cost: Annotated[
+        CostKind,
+        Opt(
+            "cost of a hypothesis, by corpus or sentence score",
+            details=COST_DETAILS,
+            source="Watanabe 2012, section 3.2; Haddow et al. 2011",
+        ),
+    ] = "corpus"
+    oracles: Annotated[
+        Literal["best", "hope"],
+        Opt(
+            "oracles: the best hypotheses, or the hope of each sentence",
+            details="The hope has the largest sum of model score and gain. Hypotheses that are at "
+            "least as good are neither oracles nor rivals.",
+            source="best: Watanabe 2012, section 3.1; hope: Chiang 2012",
+        ),
+    ] = "best"
+    line_search: Annotated[
+        bool,
+        Opt(
+            "end epochs at the best corpus score along the update",
+            details="The point may lie beyond the new weights. With shards, --mixing applies "
+            "instead.",
+            source="Watanabe 2012, Algorithm 3",
+        ),
+    ] = True
 
 
 _PAPER: Mapping[str, object] = MappingProxyType(
@@ -82,55 +91,63 @@ _CICADA: Mapping[str, object] = MappingProxyType(
 class OroOptions(OracleOptions):
     """Settings of online rank learning."""
 
-    variant: Literal["mosesplug", "paper", "cicada"] = option(
-        "mosesplug",
-        help="defaults of the other settings, as in paper or program",
-        details="paper: Watanabe 2012 with line search, from zero weights. cicada: the author's "
-        "program, with costs as margins. Settings that are given keep their values.",
-        source="Watanabe 2012; cicada_learn_online_kbest",
-        presets={"paper": _PAPER, "cicada": _CICADA},
-    )
-    rate: float = option(
-        0.01,
-        help="initial learning rate, eta",
-        source="Watanabe 2012, section 3.2, with 0.2; value: chosen on folds",
-        minimum=0.0,
-    )
-    rate_decay: float = option(
-        0.85,
-        help="factor of the learning rate per epoch, alpha",
-        source="Watanabe 2012, section 3.2",
-        minimum=0.0,
-    )
-    regularization: float = option(
-        1e-5,
-        help="strength of the L2 regularizer, lambda",
-        source="Watanabe 2012, section 5",
-        minimum=0.0,
-    )
-    keep_state: bool = option(
-        False,
-        help="keep rates, sums and the scale of weights between decodings",
-        details="The rate would go on falling, to nothing after two decodings of 30 epochs each. "
-        "Epochs that decode always keep the state.",
-        source="Watanabe 2012, section 3.2",
-    )
-    zero_start: bool = option(
-        False,
-        help="start learning from zero weights",
-        source="Watanabe 2012, Algorithm 2",
-    )
+    variant: Annotated[
+        Literal["mosesplug", "paper", "cicada"],
+        Opt(
+            "defaults of the other settings, as in paper or program",
+            details="paper: Watanabe 2012 with line search, from zero weights. cicada: the "
+            "author's program, with costs as margins. Settings that are given keep their values.",
+            source="Watanabe 2012; cicada_learn_online_kbest",
+            presets={"paper": _PAPER, "cicada": _CICADA},
+        ),
+    ] = "mosesplug"
+    rate: Annotated[
+        float,
+        Opt(
+            "initial learning rate, eta",
+            source="Watanabe 2012, section 3.2, with 0.2; value: chosen on folds",
+            minimum=0.0,
+        ),
+    ] = 0.01
+    rate_decay: Annotated[
+        float,
+        Opt(
+            "factor of the learning rate per epoch, alpha",
+            source="Watanabe 2012, section 3.2",
+            minimum=0.0,
+        ),
+    ] = 0.85
+    regularization: Annotated[
+        float,
+        Opt(
+            "strength of the L2 regularizer, lambda", source="Watanabe 2012, section 5", minimum=0.0
+        ),
+    ] = 1e-5
+    keep_state: Annotated[
+        bool,
+        Opt(
+            "keep rates, sums and the scale of weights between decodings",
+            details="The rate would go on falling, to nothing after two decodings of 30 epochs "
+            "each. Epochs that decode always keep the state.",
+            source="Watanabe 2012, section 3.2",
+        ),
+    ] = False
+    zero_start: Annotated[
+        bool, Opt("start learning from zero weights", source="Watanabe 2012, Algorithm 2")
+    ] = False
 
 
 @dataclass(frozen=True)
 class PairMarginOptions(OracleOptions):
     """Settings of margins between pairs."""
 
-    margin: Literal["one", "cost"] = option(
-        "one",
-        help="required margin of a pair: 1, or the difference of costs",
-        source="one: Watanabe 2012, eq. 5; cost: the author's program, cicada",
-    )
+    margin: Annotated[
+        Literal["one", "cost"],
+        Opt(
+            "required margin of a pair: 1, or the difference of costs",
+            source="one: Watanabe 2012, eq. 5; cost: the author's program, cicada",
+        ),
+    ] = "one"
 
 
 @dataclass(frozen=True)
@@ -142,97 +159,119 @@ class HingeOptions(OroOptions, PairMarginOptions):
 class SolverOptions(OracleOptions):
     """Settings of the quadratic programs."""
 
-    bound: Literal["share", "rate"] = option(
-        "share",
-        help="bound of each multiplier: the rate, or an equal share of it",
-        details="share: the rate divided by the number of violated constraints, so that the update "
-        "minimizes the loss of the batch as the plain update does. rate: as in eq. 12.",
-        source="rate: Watanabe 2012, eq. 12; share: eq. 11",
-        only_with="exact_dual=false",
-    )
-    exact_dual: bool = option(
-        False,
-        help="bound the sum of the multipliers instead of scaling them down",
-        details="The sum is then at most the learning rate.",
-        source="Watanabe 2012, eq. 14",
-    )
-    renormalize: bool = option(
-        True,
-        help="scale multipliers down so that their sum is at most the rate",
-        details="If false, only each multiplier is bounded, as in the dual of eq. 12.",
-        source="Watanabe 2012, footnote 2",
-        only_with="exact_dual=false",
-    )
-    scale_up: bool = option(
-        False,
-        help="also scale multipliers up so that their sum is the rate",
-        source="the author's program, cicada",
-        only_with="renormalize=true",
-    )
-    dual_tolerance: float = option(
-        0.1,
-        help="spread of the gradient at which dual coordinate descent ends",
-        source="Hsieh et al. 2008; LIBLINEAR's -e",
-        minimum=0.0,
-    )
-    dual_sweeps: int = option(
-        30,
-        help="maximum number of sweeps of dual coordinate descent",
-        source="measured: after 30 sweeps, steps are within 10 % of those at convergence",
-        minimum=1,
-    )
+    bound: Annotated[
+        Literal["share", "rate"],
+        Opt(
+            "bound of each multiplier: the rate, or an equal share of it",
+            details="share: the rate divided by the number of violated constraints, so that the "
+            "update minimizes the loss of the batch as the plain update does. rate: as in eq. 12.",
+            source="rate: Watanabe 2012, eq. 12; share: eq. 11",
+            only_with="exact_dual=false",
+        ),
+    ] = "share"
+    exact_dual: Annotated[
+        bool,
+        Opt(
+            "bound the sum of the multipliers instead of scaling them down",
+            details="The sum is then at most the learning rate.",
+            source="Watanabe 2012, eq. 14",
+        ),
+    ] = False
+    renormalize: Annotated[
+        bool,
+        Opt(
+            "scale multipliers down so that their sum is at most the rate",
+            details="If false, only each multiplier is bounded, as in the dual of eq. 12.",
+            source="Watanabe 2012, footnote 2",
+            only_with="exact_dual=false",
+        ),
+    ] = True
+    scale_up: Annotated[
+        bool,
+        Opt(
+            "also scale multipliers up so that their sum is the rate",
+            source="the author's program, cicada",
+            only_with="renormalize=true",
+        ),
+    ] = False
+    dual_tolerance: Annotated[
+        float,
+        Opt(
+            "spread of the gradient at which dual coordinate descent ends",
+            source="Hsieh et al. 2008; LIBLINEAR's -e",
+            minimum=0.0,
+        ),
+    ] = 0.1
+    dual_sweeps: Annotated[
+        int,
+        Opt(
+            "maximum number of sweeps of dual coordinate descent",
+            source="measured: after 30 sweeps, steps are within 10 % of those at convergence",
+            minimum=1,
+        ),
+    ] = 30
 
 
 @dataclass(frozen=True)
 class DualOptions(OroOptions, SolverOptions):
     """Settings of optimized updates, for any loss."""
 
-    rate: float = option(
-        0.1,
-        help="initial learning rate, eta",
-        source="Watanabe 2012, section 3.2, with 0.2; value: chosen on folds",
-        minimum=0.0,
-    )
+    rate: Annotated[
+        float,
+        Opt(
+            "initial learning rate, eta",
+            source="Watanabe 2012, section 3.2, with 0.2; value: chosen on folds",
+            minimum=0.0,
+        ),
+    ] = 0.1
 
 
 @dataclass(frozen=True)
 class PairSolverOptions(PairMarginOptions, SolverOptions):
     """Settings of the quadratic programs of pairs."""
 
-    all_pairs: bool = option(
-        False,
-        help="use all pairs, or only those that violate the margin",
-        details="Violations are those before the update. False is faster.",
-        source="Watanabe 2012, eq. 12; false: the author's program, cicada",
-    )
+    all_pairs: Annotated[
+        bool,
+        Opt(
+            "use all pairs, or only those that violate the margin",
+            details="Violations are those before the update. False is faster.",
+            source="Watanabe 2012, eq. 12; false: the author's program, cicada",
+        ),
+    ] = False
 
 
 @dataclass(frozen=True)
 class OOroOptions(DualOptions, PairSolverOptions):
     """Settings of optimized updates for the hinge loss."""
 
-    margin: Literal["one", "cost"] = option(
-        "cost",
-        help="required margin of a pair: 1, or the difference of costs",
-        source="cost: the author's program, cicada; one: Watanabe 2012, eq. 5",
-    )
+    margin: Annotated[
+        Literal["one", "cost"],
+        Opt(
+            "required margin of a pair: 1, or the difference of costs",
+            source="cost: the author's program, cicada; one: Watanabe 2012, eq. 5",
+        ),
+    ] = "cost"
 
 
 @dataclass(frozen=True)
 class RankMiraOptions(PairSolverOptions):
     """Settings of MIRA on the pairs of rank learning."""
 
-    bound: Literal["share", "rate"] = option(
-        "rate",
-        help="bound of each multiplier: the slack, or an equal share of it",
-        details="share: the slack divided by the number of violated constraints.",
-        source="Watanabe 2012, eq. 13",
-        only_with="exact_dual=false",
-    )
-    slack: float = option(
-        0.01,
-        help="C: largest sum of the multipliers of a mini-batch",
-        details="1 / lambda of the paper.",
-        source="Watanabe 2012, eq. 13 and section 5",
-        minimum=0.0,
-    )
+    bound: Annotated[
+        Literal["share", "rate"],
+        Opt(
+            "bound of each multiplier: the slack, or an equal share of it",
+            details="share: the slack divided by the number of violated constraints.",
+            source="Watanabe 2012, eq. 13",
+            only_with="exact_dual=false",
+        ),
+    ] = "rate"
+    slack: Annotated[
+        float,
+        Opt(
+            "C: largest sum of the multipliers of a mini-batch",
+            details="1 / lambda of the paper.",
+            source="Watanabe 2012, eq. 13 and section 5",
+            minimum=0.0,
+        ),
+    ] = 0.01

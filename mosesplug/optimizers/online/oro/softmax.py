@@ -16,6 +16,7 @@ additional ``w_k . Psi`` on the right; ``tangent`` adds it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -30,7 +31,7 @@ from mosesplug.optimizers.online.oro.dual import (
 )
 from mosesplug.optimizers.online.oro.options import DualOptions, OroOptions
 from mosesplug.optimizers.online.oro.view import make_change, make_learner, make_view
-from mosesplug.optimizers.options import option
+from mosesplug.options import Opt
 from mosesplug.tuning_set import Batch
 
 __all__ = [
@@ -46,24 +47,28 @@ __all__ = [
 class OroSoftmaxOptions(OroOptions):
     """Settings of online rank learning with the softmax loss."""
 
-    rate: float = option(
-        0.1,
-        help="initial learning rate, eta",
-        source="Watanabe 2012, section 3.2, with 0.2; value: chosen on folds",
-        minimum=0.0,
-    )
+    rate: Annotated[
+        float,
+        Opt(
+            "initial learning rate, eta",
+            source="Watanabe 2012, section 3.2, with 0.2; value: chosen on folds",
+            minimum=0.0,
+        ),
+    ] = 0.1
 
 
 @dataclass(frozen=True)
 class OOroSoftmaxOptions(DualOptions):
     """Settings of optimized updates for the softmax loss."""
 
-    tangent: bool = option(
-        False,
-        help="use tangent planes of the loss as constraints",
-        details="They touch the loss at the current weights, unlike the printed constraints.",
-        source="Watanabe 2012, text under eq. 16; Teo et al. 2010",
-    )
+    tangent: Annotated[
+        bool,
+        Opt(
+            "use tangent planes of the loss as constraints",
+            details="They touch the loss at the current weights, unlike the printed constraints.",
+            source="Watanabe 2012, text under eq. 16; Teo et al. 2010",
+        ),
+    ] = False
 
 
 def oro_softmax_learner(options: OroSoftmaxOptions) -> Learner:
