@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable
 
 from mosesplug.metrics.hypotheses import HypothesisRanges, rewrite_texts
 
-__all__ = ["Separator", "join_single_blanks", "separate_hypotheses", "separate_words"]
-
 Separator = Callable[[bytes], bytes]
 """Returns a line with ASCII blanks between its words."""
 

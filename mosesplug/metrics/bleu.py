@@ -51,8 +51,6 @@ from mosesplug.metrics.sentence_bleu import (
 from mosesplug.metrics.tokenizers import Tokenization
 from mosesplug.metrics.words import ReferenceWords, compile_words
 
-__all__ = ["ORDER", "Bleu", "BleuReferences", "ReferenceLength", "bleu_score_row", "bleu_scores"]
-
 N_COUNTS = 2 * ORDER
 """Counts of a hypothesis: matches and total of each order."""
 

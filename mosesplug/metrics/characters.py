@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from mosesplug.kernels import kernel, read_only
 from mosesplug.metrics.hypotheses import HypothesisRanges
 
-__all__ = ["BlankTreatment", "space_out", "space_out_lines"]
-
 BLANK = 32
 GAP = 10
 

@@ -53,8 +53,6 @@ from mosesplug.metrics.protocol import (
 from mosesplug.metrics.word_metric import check_totals
 from mosesplug.metrics.words import ReferenceWords, compile_words
 
-__all__ = ["Chrf"]
-
 ORDER = 6
 """Characters in the longest n-gram."""
 

@@ -20,8 +20,6 @@ from mosesplug.metrics.words import (
     skip_blanks,
 )
 
-__all__ = ["EncodedHypotheses", "encode"]
-
 
 class EncodedHypotheses(NamedTuple):
     """The words of ``n`` hypotheses; arrays are read-only.

@@ -4,13 +4,6 @@ from __future__ import annotations
 
 from mosesplug.metrics.plugin import is_error_rate_plugin
 
-__all__ = [
-    "display_difference",
-    "display_score",
-    "explain_shown_scores",
-    "is_error_rate",
-]
-
 _ERROR_RATES = frozenset({"CDER", "CER", "MER", "PER", "TER", "TER-SACREBLEU", "WER"})
 """Metrics whose scores are 1 minus the error rate, as in Moses' scorers."""
 

@@ -13,9 +13,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.metrics.bleu import ORDER
-
-__all__ = ["expected_bleu", "smooth_brevity"]
+from mosesplug.metrics.plain import ORDER
 
 _STEEPNESS = 10_000.0
 """Slope of the brevity penalty at the reference length (survey, equation A.2)."""

@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 
 from mosesplug.metrics.protocol import Metric
 
-__all__ = ["FewSentences"]
-
 
 @dataclass(frozen=True)
 class FewSentences:

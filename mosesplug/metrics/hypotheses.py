@@ -16,13 +16,6 @@ from numpy.typing import NDArray
 from mosesplug.errors import DataError
 from mosesplug.kernels import read_only
 
-__all__ = [
-    "HypothesisRanges",
-    "check_hypotheses",
-    "rewrite_texts",
-    "run_in_threads",
-]
-
 SMALLEST_SHARE = 1000
 """Minimum number of hypotheses for which another thread pays off."""
 

@@ -27,8 +27,6 @@ from mosesplug.metrics.protocol import (
 )
 from mosesplug.metrics.word_metric import check_totals
 
-__all__ = ["InterpolatedMetric", "InterpolatedReferences"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class InterpolatedReferences(PreparedReferences):

@@ -14,9 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
-from mosesplug.metrics.bleu import ORDER
-
-__all__ = ["LinearBleu", "linear_bleu"]
+from mosesplug.metrics.plain import ORDER
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,6 @@ from mosesplug.metrics.words import (
     skip_blanks,
 )
 
-__all__ = ["ReferenceNgrams", "compile_ngrams", "count_matches"]
-
 NO_NODE = UNKNOWN
 """The node of all n-grams that no reference contains, including unknown words."""
 

@@ -20,14 +20,6 @@ from functools import cache
 from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics.hypotheses import HypothesisRanges, rewrite_texts
 
-__all__ = [
-    "NORMALIZATIONS",
-    "Normalization",
-    "parse_factors",
-    "parse_normalization",
-    "select_factors",
-]
-
 NORMALIZATIONS = ("nfkc", "lower", "punct")
 """The normalizations, in the order in which they are applied."""
 

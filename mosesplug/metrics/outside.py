@@ -27,16 +27,6 @@ from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics.protocol import Metric, PreparedReferences, UnsmoothedMetric, needs_outside
 from mosesplug.metrics.word_metric import check_totals, divide_errors
 
-__all__ = [
-    "FORMULAS",
-    "WIDTHS",
-    "Formula",
-    "OutsideMetric",
-    "combine_fingerprints",
-    "compute_statistics",
-    "divide_sums",
-]
-
 Formula = Literal["mean", "ratio"]
 FORMULAS: tuple[Formula, ...] = get_args(Formula)
 

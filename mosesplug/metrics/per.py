@@ -24,8 +24,6 @@ from mosesplug.metrics.encoding import EncodedHypotheses
 from mosesplug.metrics.word_metric import WordMetric, WordReferences, check_totals
 from mosesplug.metrics.words import ReferenceWords
 
-__all__ = ["Per"]
-
 
 @kernel
 def _count_common_words(

@@ -22,20 +22,6 @@ from numpy.typing import NDArray
 
 from mosesplug.metrics.hypotheses import HypothesisRanges
 
-__all__ = [
-    "HYPOTHESES",
-    "ORDER",
-    "ROWS",
-    "Allowance",
-    "ReferenceLines",
-    "bleu_of_rows",
-    "count_ngrams",
-    "exponentials",
-    "kernels_only",
-    "split_hypotheses",
-    "split_words",
-]
-
 ORDER = 4
 """Words in the longest n-gram of BLEU."""
 

@@ -9,8 +9,6 @@ from mosesplug.errors import UsageError
 from mosesplug.metrics.protocol import Metric
 from mosesplug.plugins import METRICS, load_plugin, plugin_names
 
-__all__ = ["MetricPlugin", "find_metric_plugin", "is_error_rate_plugin", "metric_plugin_names"]
-
 
 @dataclass(frozen=True)
 class MetricPlugin:

@@ -18,18 +18,6 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
 
-__all__ = [
-    "Metric",
-    "PreparedReferences",
-    "Smoothing",
-    "UnsmoothedMetric",
-    "check_references",
-    "needs_outside",
-    "needs_texts",
-    "reference_fingerprint",
-    "score_sentences",
-]
-
 Smoothing = Literal["lin-och", "moses", "nakov"]
 """Smoothing of the score of a single sentence; formulas: ``metrics.sentence_bleu``."""
 

@@ -28,15 +28,6 @@ from mosesplug.metrics.ter.moses import Ter
 from mosesplug.metrics.ter.sacrebleu import TerSacrebleu
 from mosesplug.metrics.tokenizers import TOKENIZERS, tokenizer_of_signature
 
-__all__ = [
-    "built_in_names",
-    "metric",
-    "metric_names",
-    "metric_of_signature",
-    "parse_settings",
-    "settings_of_signature",
-]
-
 
 def metric(name: str, settings: str = "", outside: Sequence[OutsideMetric] = ()) -> Metric:
     """Return the metric that ``--sctype name --scconfig settings`` asks for.

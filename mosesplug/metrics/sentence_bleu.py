@@ -26,16 +26,6 @@ from numpy.typing import NDArray
 from mosesplug.kernels import inlined_kernel, lean_kernel, read_only
 from mosesplug.metrics.plain import ORDER, exponentials
 
-__all__ = [
-    "LIN_OCH",
-    "sentence_bleu_lin_och",
-    "sentence_bleu_moses",
-    "sentence_bleu_nakov",
-    "single_bleu",
-    "smoothed_row",
-    "smoothed_rows",
-]
-
 LIN_OCH = (0.0, 1.0, 0.0)
 """Counts that BLEU+1 adds: of words, of longer n-grams, and to the reference length."""
 

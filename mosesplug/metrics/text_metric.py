@@ -23,8 +23,6 @@ from mosesplug.metrics.protocol import (
 )
 from mosesplug.metrics.word_metric import check_totals
 
-__all__ = ["TextMetric", "TextReferences"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class TextReferences(PreparedReferences):

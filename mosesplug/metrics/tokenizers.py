@@ -25,8 +25,6 @@ from mosesplug.errors import UsageError
 from mosesplug.metrics.blanks import Separator, separate_hypotheses
 from mosesplug.metrics.hypotheses import HypothesisRanges, rewrite_texts
 
-__all__ = ["TOKENIZERS", "Tokenization", "tokenize_lines", "tokenizer_of_signature"]
-
 TOKENIZERS = (
     "none",
     "13a",

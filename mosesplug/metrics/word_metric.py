@@ -28,8 +28,6 @@ from mosesplug.metrics.protocol import (
 from mosesplug.metrics.tokenizers import Tokenization
 from mosesplug.metrics.words import ReferenceWords, compile_words
 
-__all__ = ["Splitting", "WordMetric", "WordReferences", "check_totals", "divide_errors"]
-
 
 class Splitting(Protocol):
     """Splits text into words: ``tokenizers.Tokenization``, or one word per character."""

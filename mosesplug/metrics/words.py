@@ -20,17 +20,6 @@ from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel, lean_kernel, read_only
 
-__all__ = [
-    "UNKNOWN",
-    "ReferenceWords",
-    "compile_words",
-    "count_tokens",
-    "find_word",
-    "scan_word",
-    "size_tables",
-    "skip_blanks",
-]
-
 UNKNOWN = -1
 """The id of words that no reference of the sentence contains."""
 

@@ -33,8 +33,6 @@ from mosesplug.metrics.word_metric import (
     divide_errors,
 )
 
-__all__ = ["Blanks", "Cer"]
-
 Blanks = Literal["keep", "remove"]
 
 

@@ -14,8 +14,6 @@ from mosesplug.kernels import kernel
 from mosesplug.metrics.encoding import EncodedHypotheses
 from mosesplug.metrics.words import ReferenceWords
 
-__all__ = ["count_errors", "is_closer"]
-
 BITS = 64
 ZERO = np.uint64(0)
 ONE = np.uint64(1)

@@ -30,8 +30,6 @@ from mosesplug.metrics.tokenizers import Tokenization
 from mosesplug.metrics.word_metric import Splitting, WordMetric, WordReferences, check_totals
 from mosesplug.metrics.words import ReferenceWords
 
-__all__ = ["Mer"]
-
 
 @kernel
 def _align(

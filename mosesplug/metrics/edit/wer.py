@@ -24,8 +24,6 @@ from mosesplug.metrics.encoding import EncodedHypotheses
 from mosesplug.metrics.word_metric import WordMetric, WordReferences, check_totals, divide_errors
 from mosesplug.metrics.words import ReferenceWords
 
-__all__ = ["Cder", "ReferenceChoice", "Wer"]
-
 ReferenceChoice = Literal["moses", "best"]
 
 

@@ -33,8 +33,6 @@ from mosesplug.metrics.encoding import EncodedHypotheses
 from mosesplug.metrics.ter.shifts_moses import count_edits
 from mosesplug.metrics.word_metric import WordMetric, WordReferences, check_totals
 
-__all__ = ["Ter"]
-
 
 def _as_moses_writes(values: NDArray[np.float64]) -> NDArray[np.int32]:
     """Round ``values`` to six significant digits, then truncate them to integers."""

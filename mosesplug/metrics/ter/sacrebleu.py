@@ -23,8 +23,6 @@ from mosesplug.metrics.ter.shifts_sacrebleu import count_edits
 from mosesplug.metrics.tokenizers import Tokenization
 from mosesplug.metrics.word_metric import Splitting, WordMetric, WordReferences, check_totals
 
-__all__ = ["TerSacrebleu"]
-
 
 @dataclass(frozen=True)
 class TerSacrebleu(WordMetric):

@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
 
-__all__ = ["FAR", "longest_sentence", "move_block"]
-
 FAR = 1 << 29
 """Cost of unreachable cells."""
 

@@ -16,8 +16,6 @@ from mosesplug.metrics.encoding import EncodedHypotheses
 from mosesplug.metrics.ter.shifts import FAR, longest_sentence, move_block
 from mosesplug.metrics.words import ReferenceWords
 
-__all__ = ["count_edits"]
-
 LONGEST_BLOCK = 10
 FURTHEST_SHIFT = 50
 MOST_SHIFTS = 1000

@@ -15,14 +15,6 @@ from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel, lean_kernel
 
-__all__ = [
-    "add_scores",
-    "arrange",
-    "longest_sentence",
-    "model_scores",
-    "project_slopes",
-]
-
 
 @kernel
 def longest_sentence(offsets: NDArray[np.int64]) -> int:

@@ -13,17 +13,6 @@ from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
 
-__all__ = [
-    "add_features",
-    "add_sparse_features",
-    "add_sparse_scores",
-    "add_statistics",
-    "add_weighted_statistics",
-    "compute_distributions",
-    "compute_expectations",
-    "compute_oracle_losses",
-]
-
 
 @kernel
 def compute_distributions(

@@ -19,8 +19,6 @@ from mosesplug.optimizers.lists import block_kernels as kernels
 from mosesplug.optimizers.lists.shards import ListShard
 from mosesplug.tuning_set import SparseRows
 
-__all__ = ["BlockedLists", "Distribution", "GradientParts", "add_gradients", "add_parts"]
-
 Floats = NDArray[np.float64]
 
 

@@ -14,20 +14,6 @@ from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
 
-__all__ = [
-    "ActiveFeatures",
-    "OraclePairs",
-    "add_difference",
-    "add_differences",
-    "count_violations",
-    "difference_score",
-    "difference_scores",
-    "difference_square",
-    "find_violated_pairs",
-    "row_score",
-    "row_scores",
-]
-
 
 class ActiveFeatures(NamedTuple):
     """Active features of the hypotheses, on the columns of the batch.

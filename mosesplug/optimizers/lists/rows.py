@@ -19,20 +19,6 @@ from numpy.typing import NDArray
 from mosesplug.kernels import kernel
 from mosesplug.tuning_set import Batch, SparseRows
 
-__all__ = [
-    "CompactArrays",
-    "CompactRows",
-    "RowDifference",
-    "add_difference",
-    "clear_canceled",
-    "compact_rows",
-    "difference",
-    "difference_product",
-    "drop_empty_sentences",
-    "row_scores",
-    "squared_norm",
-]
-
 _ROUNDING = 1e-12
 """A sum has canceled out if it is a smaller share than this of its absolute terms."""
 

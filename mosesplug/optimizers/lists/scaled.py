@@ -22,8 +22,6 @@ from mosesplug.optimizers.lists.rows import clear_canceled, compact_rows, drop_e
 from mosesplug.optimizers.problem import Problem
 from mosesplug.tuning_set import TuningSet
 
-__all__ = ["ScaledLists", "Scaling", "scale_lists"]
-
 Floats = NDArray[np.float64]
 Scaling = Literal["deviation", "none"]
 

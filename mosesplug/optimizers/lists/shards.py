@@ -24,15 +24,6 @@ from numpy.typing import NDArray
 
 from mosesplug.tuning_set import TuningSet
 
-__all__ = [
-    "ListShard",
-    "ListShards",
-    "PreparedShards",
-    "WholeLists",
-    "map_states",
-    "split_into_blocks",
-]
-
 BLOCKS = 16
 """Maximum number of blocks, unless there are more shards; more threads than this are idle."""
 

@@ -17,9 +17,6 @@ from mosesplug.large_arrays import allocate, take_rows
 from mosesplug.optimizers.lists.rows import drop_empty_sentences
 from mosesplug.tuning_set import SparseRows, TuningSet
 
-__all__ = ["MiraLists", "mira_lists"]
-
-
 _CHUNK = 65536
 """About so many hypotheses are converted at a time."""
 

@@ -42,9 +42,6 @@ from mosesplug.optimizers.problem import (
 from mosesplug.optimizers.registry import Algorithm
 from mosesplug.tuning_set import Batch
 
-__all__ = ["EpochOutcome", "online_algorithm", "optimize_online", "solve_in_epochs", "weight_facts"]
-
-
 _BEAM = 3
 """Beam of searches for hope and fear: on graphs of Moses, 10 found no better ones on average."""
 

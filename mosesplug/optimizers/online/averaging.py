@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
 
-__all__ = ["AVERAGE", "add_averaging", "keep_zeros", "mean_weights", "restart_averaging"]
-
 AVERAGE = "sum of weights"
 """Name of the state vector that sums the weights of all updates."""
 

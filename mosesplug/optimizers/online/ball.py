@@ -27,17 +27,6 @@ from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.bounds import Bounds
 from mosesplug.optimizers.online.learner import Change, LearnerState, Step
 
-__all__ = [
-    "FILLS",
-    "all_weights",
-    "exponential_rate",
-    "init_state",
-    "present_weights",
-    "project_all",
-    "shrink_factor",
-    "take_step",
-]
-
 FILLS: Mapping[str, float] = MappingProxyType({"weights": 0.0, "fixed": 0.0})
 """The vectors of the state; ``fixed`` is 1 for inactive weights, which have no scale."""
 

@@ -25,20 +25,6 @@ from mosesplug.optimizers.online.learner import (
 )
 from mosesplug.tuning_set import Batch, TuningSet
 
-__all__ = [
-    "BatchProgress",
-    "EpochReport",
-    "Plan",
-    "StoredSource",
-    "Tally",
-    "is_usable",
-    "make_step",
-    "require_finite",
-    "require_finite_weights",
-    "run_epoch",
-    "split_into_batches",
-]
-
 
 @dataclass(frozen=True)
 class Plan:

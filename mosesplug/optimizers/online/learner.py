@@ -24,18 +24,6 @@ from mosesplug.metrics.protocol import Metric
 from mosesplug.optimizers.bounds import Bounds
 from mosesplug.tuning_set import Batch
 
-__all__ = [
-    "BatchSource",
-    "Change",
-    "Learner",
-    "LearnerState",
-    "Step",
-    "additive_learner",
-    "apply_sum",
-    "grow_state",
-    "keep_bounds",
-]
-
 
 @dataclass(frozen=True)
 class LearnerState:

@@ -24,8 +24,6 @@ from mosesplug.optimizers.line_search.lists import (
 from mosesplug.optimizers.line_search.space import IntervalChoice, best_point
 from mosesplug.optimizers.problem import Problem, corpus_score
 
-__all__ = ["MixResult", "average", "line_search", "select_features"]
-
 _FURTHEST = 1000.0
 """Largest L1 norm of a step, relative to that of the old weights or 1. In a larger step the old
 weights would be rounding noise (as in MERT)."""

@@ -10,15 +10,6 @@ from mosesplug.optimizers.costs import CostKind, Costs, Remembered
 from mosesplug.optimizers.derivations import OracleUpdates
 from mosesplug.options import Opt
 
-__all__ = [
-    "COST_DETAILS",
-    "START_SPREAD_DETAILS",
-    "CostOptions",
-    "GraphCostOptions",
-    "OnlineOptions",
-]
-
-
 START_SPREAD_DETAILS = (
     "The spread is the root mean square difference from the mean of the n-best list. It is that of "
     "a new learner on stored lists: learning while decoding starts at the given scale."

@@ -28,8 +28,6 @@ from mosesplug.optimizers.online.options import OnlineOptions
 from mosesplug.optimizers.problem import Problem, can_scale, normalize
 from mosesplug.tuning_set import Batch
 
-__all__ = ["copy_state", "count_epochs", "find_scale", "start_states"]
-
 
 def copy_state(state: LearnerState) -> LearnerState:
     """Return the state with arrays of its own, which an update may overwrite."""

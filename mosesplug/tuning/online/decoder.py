@@ -18,8 +18,6 @@ from mosesplug.settings.checks import reject_combinations
 from mosesplug.settings.configuration import Configuration
 from mosesplug.settings.online import OnlineSettings
 
-__all__ = ["ProgramRecipe", "check_online"]
-
 
 def check_online(configuration: Configuration, online: OnlineSettings) -> None:
     """Reject settings that contradict an online run.

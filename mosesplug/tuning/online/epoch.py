@@ -50,8 +50,6 @@ from mosesplug.tuning.workdir.records import (
     IterationStart,
 )
 
-__all__ = ["Epoch", "make_result", "mean_of_epochs", "report_epoch", "run_batches"]
-
 
 @dataclass(frozen=True)
 class Epoch:

@@ -18,8 +18,6 @@ from mosesplug.optimizers.online.learner import Learner
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning_set import Batch, SparseRows
 
-__all__ = ["FeatureNumbering", "name_weights"]
-
 
 class FeatureNumbering:
     """Names and columns of the features seen so far; the sparse tail grows.

@@ -36,8 +36,6 @@ from mosesplug.tuning.workdir.records import (
     read_result,
 )
 
-__all__ = ["OnlineRun", "open_online_run", "run_online_iteration"]
-
 
 @dataclass(frozen=True)
 class OnlineRun:

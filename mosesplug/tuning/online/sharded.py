@@ -43,8 +43,6 @@ from mosesplug.tuning.parallel.progress import ShardProgress
 from mosesplug.tuning.parallel.shards import run_sharded_epoch
 from mosesplug.tuning.workdir.records import IterationResult, ShardLists
 
-__all__ = ["DecodedShard", "ShardWorkers", "run_shards"]
-
 
 @dataclass(frozen=True)
 class DecodedShard:

@@ -29,8 +29,6 @@ from mosesplug.tuning.online.numbering import FeatureNumbering, name_weights
 from mosesplug.tuning.weights import Weights, to_model_weights
 from mosesplug.tuning_set import Batch
 
-__all__ = ["DecodingSource", "EpochLists", "EpochSetup", "drop_open_epoch", "is_same_start"]
-
 _START_FIELDS = ("dense", "sparse", "seed", "settings", "epoch")
 """The fields of an epoch's start record on which its lists depend."""
 

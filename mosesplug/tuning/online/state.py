@@ -20,19 +20,6 @@ from mosesplug.tuning.online.numbering import FeatureNumbering
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import IterationResult, read_result
 
-__all__ = [
-    "EpochStart",
-    "averages_weights",
-    "decode_states",
-    "encode_state",
-    "encode_states",
-    "find_mean",
-    "find_start_weights",
-    "forget_earlier_states",
-    "select_result",
-    "start_epoch",
-]
-
 
 @dataclass(frozen=True)
 class EpochStart:

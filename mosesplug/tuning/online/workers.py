@@ -37,8 +37,6 @@ from mosesplug.tuning.online.source import EpochLists
 from mosesplug.tuning.parallel.executors import StopSignal, open_executor, open_threads
 from mosesplug.tuning.parallel.stale import BatchChange, BatchJob, compute_change
 
-__all__ = ["DecodingWorkers", "StaleDecodingSource", "open_decoding_workers"]
-
 _BEAT_SECONDS = 0.2
 """How often a thread that waits for another process checks whether it is to stop."""
 

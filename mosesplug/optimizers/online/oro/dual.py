@@ -35,14 +35,6 @@ from mosesplug.optimizers.solvers.pair_descent import (
     start_descent,
 )
 
-__all__ = [
-    "renormalize",
-    "solve_box",
-    "solve_pairs_in_box",
-    "solve_pairs_in_simplex",
-    "solve_simplex",
-]
-
 EXACT = 1e-9
 """Tolerance of an exact solution, relative to the largest gain or 1."""
 

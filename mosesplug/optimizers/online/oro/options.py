@@ -11,18 +11,6 @@ from mosesplug.optimizers.costs import CostKind
 from mosesplug.optimizers.online.options import COST_DETAILS, CostOptions
 from mosesplug.options import Opt
 
-__all__ = [
-    "DualOptions",
-    "HingeOptions",
-    "OOroOptions",
-    "OracleOptions",
-    "OroOptions",
-    "PairMarginOptions",
-    "PairSolverOptions",
-    "RankMiraOptions",
-    "SolverOptions",
-]
-
 
 @dataclass(frozen=True)
 class OracleOptions(CostOptions):
@@ -275,3 +263,31 @@ class RankMiraOptions(PairSolverOptions):
             minimum=0.0,
         ),
     ] = 0.01
+
+
+@dataclass(frozen=True)
+class OroSoftmaxOptions(OroOptions):
+    """Settings of online rank learning with the softmax loss."""
+
+    rate: Annotated[
+        float,
+        Opt(
+            "initial learning rate, eta",
+            source="Watanabe 2012, section 3.2, with 0.2; value: chosen on folds",
+            minimum=0.0,
+        ),
+    ] = 0.1
+
+
+@dataclass(frozen=True)
+class OOroSoftmaxOptions(DualOptions):
+    """Settings of optimized updates for the softmax loss."""
+
+    tangent: Annotated[
+        bool,
+        Opt(
+            "use tangent planes of the loss as constraints",
+            details="They touch the loss at the current weights, unlike the printed constraints.",
+            source="Watanabe 2012, text under eq. 16; Teo et al. 2010",
+        ),
+    ] = False

@@ -12,8 +12,12 @@ from numpy.typing import NDArray
 
 from mosesplug.metrics.bleu import Bleu
 from mosesplug.optimizers.online.learner import Learner
-from mosesplug.optimizers.online.oro.hinge import o_oro_learner, oro_learner
-from mosesplug.optimizers.online.oro.softmax import o_oro_softmax_learner, oro_softmax_learner
+from mosesplug.optimizers.online.oro.learners import (
+    o_oro_learner,
+    o_oro_softmax_learner,
+    oro_learner,
+    oro_softmax_learner,
+)
 from tests.optimizers.online.oro.updates import (
     LEARNERS,
     RATE,

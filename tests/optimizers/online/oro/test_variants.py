@@ -10,9 +10,13 @@ import pytest
 from numpy.typing import NDArray
 
 from mosesplug.optimizers import Problem, algorithm, corpus_score
-from mosesplug.optimizers.online.oro.hinge import o_oro_learner, oro_learner, rank_mira_learner
+from mosesplug.optimizers.online.oro.learners import (
+    o_oro_learner,
+    o_oro_softmax_learner,
+    oro_learner,
+    rank_mira_learner,
+)
 from mosesplug.optimizers.online.oro.options import HingeOptions, OOroOptions, RankMiraOptions
-from mosesplug.optimizers.online.oro.softmax import o_oro_softmax_learner
 from mosesplug.settings.algorithm_options import make_options
 from mosesplug.settings.sharding import Sharding
 from mosesplug.tuning.parallel.optimize import optimize_sharded

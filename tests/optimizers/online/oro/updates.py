@@ -10,13 +10,17 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from mosesplug.optimizers.online.learner import Change, Learner, Step
-from mosesplug.optimizers.online.oro.hinge import o_oro_learner, oro_learner
-from mosesplug.optimizers.online.oro.options import HingeOptions, OOroOptions
-from mosesplug.optimizers.online.oro.softmax import (
+from mosesplug.optimizers.online.oro.learners import (
+    o_oro_learner,
+    o_oro_softmax_learner,
+    oro_learner,
+    oro_softmax_learner,
+)
+from mosesplug.optimizers.online.oro.options import (
+    HingeOptions,
+    OOroOptions,
     OOroSoftmaxOptions,
     OroSoftmaxOptions,
-    o_oro_softmax_learner,
-    oro_softmax_learner,
 )
 from mosesplug.tuning_set import Batch, SparseRows
 from tests.optimizers.problems import Accuracy, tuning_set
