@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from formats.graphs.any_graph import GraphKind, detect_graph_kind, read_graph, read_graphs
     from formats.graphs.hypergraph import (
         Edge,
+        HypergraphFile,
         hypergraph_names,
         write_hypergraph,
         write_hypergraph_weights,
     )
-    from formats.graphs.hypergraph_columns import HypergraphFile
     from formats.graphs.hypergraph_reader import read_hypergraph
     from formats.graphs.search_graph import core_names
     from formats.moses.decoder_flags import decoder_flags

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.graphs.hypergraph_columns import TAIL, HypergraphFile
+from formats.graphs.hypergraph import TAIL, HypergraphFile
 from mosesplug.kernels import kernel, read_only
 
 __all__ = ["Hypergraph"]

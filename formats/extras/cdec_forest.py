@@ -28,7 +28,7 @@ import numpy as np
 
 from formats.errors import FormatError, quote
 from formats.graphs.any_graph import GraphFormat
-from formats.graphs.hypergraph_columns import TAIL, HypergraphFile
+from formats.graphs.hypergraph import TAIL, HypergraphFile
 from formats.graphs.loose_edges import LooseEdges, sort_edges
 from formats.text import read_bytes
 

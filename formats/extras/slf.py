@@ -42,7 +42,7 @@ from formats.decimals import parse_number
 from formats.errors import FormatError, quote
 from formats.extras.slf_records import Fields, Lattice, Record, read_lattice
 from formats.graphs.any_graph import GraphFormat
-from formats.graphs.hypergraph_columns import TAIL, HypergraphFile
+from formats.graphs.hypergraph import TAIL, HypergraphFile
 from formats.graphs.loose_edges import LooseEdges, parse_finite, sort_edges
 
 

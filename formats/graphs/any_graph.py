@@ -23,8 +23,7 @@ from os import PathLike, fspath
 from pathlib import Path
 
 from formats.errors import FormatError
-from formats.graphs.hypergraph import list_hypergraph_files
-from formats.graphs.hypergraph_columns import HypergraphFile
+from formats.graphs.hypergraph import HypergraphFile, list_hypergraph_files
 from formats.graphs.hypergraph_reader import read_hypergraph, read_target_graph
 from formats.graphs.search_graph import read_search_graphs
 from formats.plugins import find_plugin, list_plugins

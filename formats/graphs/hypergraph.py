@@ -1,4 +1,4 @@
-"""Write search graphs in Moses' hypergraph format, and map their features.
+"""Search graphs as arrays, their features, and how Moses writes them.
 
 This module also lists the files of a directory of graphs.
 
@@ -29,8 +29,48 @@ from os import PathLike
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from formats.errors import FormatError
 from formats.text import atomic_write, require_regular_file, write_atomic
+
+TAIL = -1
+"""Stands in ``targets`` for the translation of the edge's next tail."""
+
+
+@dataclass(frozen=True)
+class HypergraphFile:
+    """The graph of one sentence; tails come before heads.
+
+    Attributes:
+        path: the file.
+        names: the features, in the order of their first appearance.
+        words: distinct words of the translations, in the order of their first appearance.
+        edge_offsets: int64 ``[n_nodes + 1]``; the edges that lead to node ``v`` are
+            ``edge_offsets[v]:edge_offsets[v + 1]``. The last node is the goal.
+        tail_offsets: int64 ``[n_edges + 1]``, into ``tails``.
+        tails: int32; the tail nodes of each edge, in the order of its target.
+        target_offsets: int64 ``[n_edges + 1]``, into ``targets``.
+        targets: int32; positions in ``words``, and ``TAIL`` for each tail.
+        feature_indptr: int64 ``[n_edges + 1]``, into ``feature_indices`` and ``feature_values``.
+        feature_indices: int32; positions in ``names``, distinct within an edge.
+        feature_values: float32.
+        covered: int32 ``[n_nodes]``; number of source words that a node covers.
+    """
+
+    path: str
+    names: tuple[str, ...]
+    words: tuple[bytes, ...]
+    edge_offsets: NDArray[np.int64]
+    tail_offsets: NDArray[np.int64]
+    tails: NDArray[np.int32]
+    target_offsets: NDArray[np.int64]
+    targets: NDArray[np.int32]
+    feature_indptr: NDArray[np.int64]
+    feature_indices: NDArray[np.int32]
+    feature_values: NDArray[np.float32]
+    covered: NDArray[np.int32]
 
 
 @dataclass(frozen=True)

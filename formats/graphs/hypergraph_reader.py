@@ -3,6 +3,9 @@
 ``-output-search-graph-hypergraph`` writes them. ``formats.graphs.hypergraph`` describes the format.
 Edges are stored in flat arrays, since the graph of a sentence has tens of thousands of them. cdec's
 ``--show_target_graph`` output is the same without the first line and the third field of each edge.
+
+This reader explains errors and reads 40 MB of text in a second. ``mosesplug.forest.scanner`` is 20
+times as fast, but must be compiled: it reads large files and leaves all others to this module.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from numpy.typing import NDArray
 
 from formats.decimals import parse_number
 from formats.errors import FormatError
-from formats.graphs.hypergraph_columns import TAIL, HypergraphFile, parse_graph
+from formats.graphs.hypergraph import TAIL, HypergraphFile
 from formats.text import read_bytes
 
 _FIRST_LINE = b"# target ||| features ||| source-covered"
@@ -34,10 +37,16 @@ def read_hypergraph(path: str | PathLike[str]) -> HypergraphFile:
             match; a tail does not exist or does not precede its head (as in any cycle); the goal
             is missing or has no derivation; or a value is not a finite number.
     """
-    text = read_bytes(path)
-    first, _, rest_of_text = text.partition(b"\n")
-    graph = parse_graph(fspath(path), rest_of_text) if first.rstrip() == _FIRST_LINE else None
-    return graph or _read_by_line(fspath(path), text)
+    graph = _Graph(fspath(path))
+    lines = _number_lines(read_bytes(path))
+    number, line = next(lines, (1, b""))
+    if line.rstrip() != _FIRST_LINE:
+        raise graph.error(
+            number,
+            f"the first line is not '{_FIRST_LINE.decode()}'",
+            "Check that this is a search graph",
+        )
+    return _read_nodes(graph, lines)
 
 
 def read_target_graph(path: str | PathLike[str]) -> HypergraphFile:
@@ -57,38 +66,15 @@ def read_target_graph(path: str | PathLike[str]) -> HypergraphFile:
             line=1,
             remedy="Use Joshua's n-best lists",
         )
-    graph = parse_graph(fspath(path), b"\n".join(map(_with_covered, text.split(b"\n"))))
-    return graph or _rest_by_line(_Graph(fspath(path), has_covered=False), _number_lines(text))
-
-
-def _with_covered(line: bytes) -> bytes:
-    """Convert a line of a target graph to Moses' format."""
-    if b"|||" not in line:
-        return line
-    line = line.rstrip(b" ")
-    return line + (b"  ||| 0" if line.endswith(b"|||") else b" ||| 0")
-
-
-def _read_by_line(path: str, text: bytes) -> HypergraphFile:
-    """Parse the text line by line, in any spelling; raise the first error."""
-    graph = _Graph(path)
-    lines = _number_lines(text)
-    number, line = next(lines, (1, b""))
-    if line.rstrip() != _FIRST_LINE:
-        raise graph.error(
-            number,
-            f"the first line is not '{_FIRST_LINE.decode()}'",
-            "Check that this is a search graph",
-        )
-    return _rest_by_line(graph, lines)
+    return _read_nodes(_Graph(fspath(path), has_covered=False), _number_lines(text))
 
 
 def _number_lines(text: bytes) -> Iterator[tuple[int, bytes]]:
     return enumerate(text.removesuffix(b"\n").split(b"\n"), start=1)
 
 
-def _rest_by_line(graph: _Graph, lines: Iterator[tuple[int, bytes]]) -> HypergraphFile:
-    """Parse everything after Moses' first line."""
+def _read_nodes(graph: _Graph, lines: Iterator[tuple[int, bytes]]) -> HypergraphFile:
+    """Read what stands behind Moses' first line, in any spelling; raise the first error."""
     n_nodes, n_edges = graph.read_counts(lines)
     for node in range(n_nodes):
         graph.read_node(node, n_nodes, lines)

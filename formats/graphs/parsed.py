@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.graphs.hypergraph_columns import HypergraphFile
+from formats.graphs.hypergraph import HypergraphFile
 
 _MAGIC = b"graph-1\n"
 _ENDING = ".graph"

@@ -34,8 +34,7 @@ from numpy.typing import NDArray
 
 from formats.decimals import parse_numbers
 from formats.errors import FormatError, quote
-from formats.graphs.hypergraph import hypergraph_names
-from formats.graphs.hypergraph_columns import TAIL, HypergraphFile
+from formats.graphs.hypergraph import TAIL, HypergraphFile, hypergraph_names
 from formats.graphs.loose_edges import LooseEdges, parse_finite, sort_edges
 from formats.moses.ini import MosesIni
 from formats.text import iter_chunks

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.graphs.hypergraph_columns import TAIL
+from formats.graphs.hypergraph import TAIL
 from mosesplug.forest.growing import double_length
 from mosesplug.forest.ngrams.reference_ngrams import BOUNDARY
 from mosesplug.forest.ngrams.split import SplitGraph

@@ -11,14 +11,18 @@ refuses everything else, damaged or only unusual, so that errors are found and e
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Iterable
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formats.decimals import parse_numbers
-from formats.graphs.hypergraph_columns import TAIL, HypergraphFile
+from formats.graphs.any_graph import Scan
+from formats.graphs.hypergraph import TAIL, HypergraphFile
 from formats.nbest.entry import FLOAT32_LIMIT
 from formats.words import Bytes, Positions, Words, view_words
 from mosesplug.kernels import lean_kernel
@@ -44,6 +48,9 @@ _SHORTEST_FEATURE = len(b"a=0 ")
 _SHORTEST_TARGET = len(b"a ")
 _MOST_ODD = 1 << 12
 """Texts with more numbers of unusual form are refused."""
+
+_LEAST_BYTES = 1 << 20
+"""Total size of files that are scanned by compiled code: some 25 MB of text, if compressed."""
 
 _BLANK, _NEWLINE, _BAR = ord(" "), ord("\n"), ord("|")
 _HASH, _OPENED, _CLOSED = ord("#"), ord("["), ord("]")
@@ -141,6 +148,15 @@ def scan_graph(path: str, text: bytes) -> HypergraphFile | None:
         arrays.feature_values[:n_values].copy(),
         arrays.covered,
     )
+
+
+def choose_scan(paths: Iterable[Path]) -> Scan | None:
+    """Return the scanner for hypergraphs, None if these files are small."""
+    size = 0
+    with contextlib.suppress(OSError):  # the reader explains it
+        for path in paths:
+            size += path.stat().st_size if path.exists() else 0
+    return scan_graph if size >= _LEAST_BYTES else None
 
 
 @lean_kernel

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.graphs.hypergraph_columns import TAIL
+from formats.graphs.hypergraph import TAIL
 from mosesplug.forest.growing import double_length
 from mosesplug.kernels import kernel
 from mosesplug.metrics.protocol import Metric, PreparedReferences

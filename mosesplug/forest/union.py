@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.graphs.hypergraph_columns import TAIL
+from formats.graphs.hypergraph import TAIL
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import read_only
 

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from formats.graphs.any_graph import Scan, detect_graph_kind, read_graph, read_graphs
 from formats.graphs.hypergraph import (
     GraphColumns,
+    HypergraphFile,
     hypergraph_names,
     infer_groups,
     list_hypergraph_files,
 )
-from formats.graphs.hypergraph_columns import HypergraphFile
 from formats.graphs.parsed import ParsedGraphs
 from formats.moses.ini_features import UNKNOWN_WORD
 from formats.weights.any_format import WeightFile

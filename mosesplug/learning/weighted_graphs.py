@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from formats.errors import FormatError
 from formats.graphs.any_graph import read_graphs
-from formats.graphs.hypergraph import GraphColumns, hypergraph_names, infer_groups
-from formats.graphs.hypergraph_columns import HypergraphFile
+from formats.graphs.hypergraph import GraphColumns, HypergraphFile, hypergraph_names, infer_groups
 from formats.moses.ini_features import UNKNOWN_WORD
 from formats.weights.any_format import WeightFile, name_as_in_graphs
 from formats.weights.named import read_named_weights
 from mosesplug.errors import DataError
 from mosesplug.features import FeatureSpace, spelled_groups
 from mosesplug.forest.n_best import GraphFeatures
+from mosesplug.forest.scanner import choose_scan
 from mosesplug.forest.union import unite_graphs
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.learning.lengths import require_undivided
@@ -164,7 +164,8 @@ def _read_ascending(
 ) -> Iterator[tuple[int, HypergraphFile]]:
     """Yield the graphs of one place, and check that their sentence ids ascend."""
     last = -1
-    for number, file in read_graphs(place, core_names=core):
+    scan = choose_scan(place.iterdir() if place.is_dir() else [place])
+    for number, file in read_graphs(place, core_names=core, scan=scan):
         if number <= last:
             raise DataError(
                 f"{fspath(place)}: sentence ids do not ascend ({number} after {last}). Write one "

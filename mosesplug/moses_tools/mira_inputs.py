@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from formats.graphs.any_graph import Scan
-    from formats.graphs.hypergraph_columns import HypergraphFile
+    from formats.graphs.hypergraph import HypergraphFile
     from formats.graphs.parsed import ParsedGraphs
     from formats.weights.any_format import WeightFile
     from mosesplug.forest.oracles.hope_fear import GraphSearch

@@ -33,7 +33,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.graphs.hypergraph_columns import TAIL, HypergraphFile
+from formats.graphs.hypergraph import TAIL, HypergraphFile
 from mosesplug.errors import DataError, StoreError
 from mosesplug.features import FeatureSpace
 from mosesplug.hypergraph import Hypergraph

@@ -14,8 +14,7 @@ from functools import partial
 from typing import Any
 
 from formats.errors import FormatError
-from formats.graphs.hypergraph import GraphColumns, infer_groups
-from formats.graphs.hypergraph_columns import HypergraphFile
+from formats.graphs.hypergraph import GraphColumns, HypergraphFile, infer_groups
 from mosesplug.errors import StoreError, StoreMismatch
 from mosesplug.features import spelled_groups
 from mosesplug.store import writing

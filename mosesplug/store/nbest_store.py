@@ -12,7 +12,7 @@ from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from formats.graphs.hypergraph_columns import HypergraphFile
+from formats.graphs.hypergraph import HypergraphFile
 from formats.nbest.block import NBestList
 from mosesplug.errors import StoreError
 from mosesplug.store import writing

@@ -22,8 +22,7 @@ import numpy as np
 import pytest
 
 from formats.graphs.any_graph import Scan, read_graph
-from formats.graphs.hypergraph import list_hypergraph_files
-from formats.graphs.hypergraph_columns import HypergraphFile
+from formats.graphs.hypergraph import HypergraphFile, list_hypergraph_files
 from formats.graphs.hypergraph_reader import read_hypergraph
 from formats.text import read_bytes
 from formats.weights.files import WeightGroup, read_dense

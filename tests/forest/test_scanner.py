@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formats.errors import FormatError
-from formats.graphs.hypergraph_columns import HypergraphFile
+from formats.graphs.hypergraph import HypergraphFile
 from formats.graphs.hypergraph_reader import read_hypergraph
 from formats.text import read_bytes
 from mosesplug.forest.scanner import scan_graph

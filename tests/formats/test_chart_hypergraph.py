@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from formats.errors import FormatError
-from formats.graphs.hypergraph_columns import parse_graph
 from formats.graphs.hypergraph_reader import read_hypergraph
 from mosesplug.forest.viterbi import viterbi
 from mosesplug.hypergraph import Hypergraph
@@ -68,8 +67,7 @@ def test_all_derivations(path: Path) -> None:
     assert len(derivations(read_hypergraph(path))) == len(expected)
 
 
-def test_it_is_read_at_once(path: Path) -> None:
-    assert parse_graph("graph", GRAPH.encode()) is not None
+def test_arrays(path: Path) -> None:
     graph = read_hypergraph(path)
     assert graph.tails.tolist() == [2, 1, 1, 0, 1, 4, 2, 0, 3, 5]
     assert graph.tail_offsets.tolist() == [0, 0, 0, 0, 0, 2, 3, 5, 7, 9, 10]

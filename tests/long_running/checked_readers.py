@@ -28,7 +28,7 @@ from formats import (
     read_weights,
     with_weights,
 )
-from formats.graphs.hypergraph_columns import TAIL, HypergraphFile
+from formats.graphs.hypergraph import TAIL, HypergraphFile
 from formats.graphs.search_graph import core_names, read_search_graphs
 from formats.moses.ini_features import fixed_weights, list_features, sparse_weights
 from formats.nbest.block import NBestList

@@ -20,8 +20,7 @@ from typing import Any
 import lmdb
 import numpy as np
 
-from formats.graphs.hypergraph import infer_groups
-from formats.graphs.hypergraph_columns import TAIL
+from formats.graphs.hypergraph import TAIL, infer_groups
 from formats.graphs.hypergraph_reader import read_hypergraph
 from mosesplug.errors import DataError
 from mosesplug.forest.viterbi import viterbi

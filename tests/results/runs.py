@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from formats.graphs.hypergraph_columns import HypergraphFile
+from formats.graphs.hypergraph import HypergraphFile
 from formats.graphs.hypergraph_reader import read_hypergraph
 from mosesplug.metrics import Metric, metric
 from mosesplug.results.report.data import ReportData

@@ -10,8 +10,7 @@ from typing import Any
 import lmdb
 import numpy as np
 
-from formats.graphs.hypergraph import Edge, hypergraph_names, write_hypergraph
-from formats.graphs.hypergraph_columns import HypergraphFile
+from formats.graphs.hypergraph import Edge, HypergraphFile, hypergraph_names, write_hypergraph
 from formats.graphs.hypergraph_reader import read_hypergraph
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.store import NBestStore

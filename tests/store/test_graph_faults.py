@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from formats.errors import FormatError
-from formats.graphs.hypergraph import Edge
-from formats.graphs.hypergraph_columns import HypergraphFile
+from formats.graphs.hypergraph import Edge, HypergraphFile
 from mosesplug.errors import StoreError, StoreMismatch
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.store import NBestStore, graph_writing

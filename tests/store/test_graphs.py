@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formats.graphs.hypergraph import Edge
-from formats.graphs.hypergraph_columns import HypergraphFile
+from formats.graphs.hypergraph import Edge, HypergraphFile
 from mosesplug.errors import DataError, StoreError, StoreMismatch
 from mosesplug.store import NBestStore, graph_writing
 from tests.store.graphs import (

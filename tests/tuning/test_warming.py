@@ -15,12 +15,12 @@ import pytest
 
 from mosesplug.api.installation import warm_up
 from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.forest import scanner
 from mosesplug.metrics.plain import kernels_only
 from mosesplug.settings.decoding import GraphSettings
 from mosesplug.settings.online import OnlineSettings
 from mosesplug.tuning import Configuration, tune, warming
 from mosesplug.tuning.decoding.program import ProgramDecoder
-from mosesplug.tuning.graphs import reading
 from tests.kernel_sets import forget_kernels, loaded_kernels
 from tests.tuning.forests import graph_decoder
 from tests.waiting import LIMIT
@@ -94,7 +94,7 @@ def test_nothing_is_left_to_compile_and_nothing_changes(
     def tune_and_look(*arguments: Any) -> None:
         tune_invented(*arguments)
         ahead.update(loaded_kernels())
-        monkeypatch.setattr(reading, "_LEAST_BYTES", 0)  # as for large graphs
+        monkeypatch.setattr(scanner, "_LEAST_BYTES", 0)  # as for large graphs
 
     monkeypatch.setattr(warming, "tune_invented_sentences", tune_and_look)
     forget_kernels(monkeypatch)
@@ -120,7 +120,7 @@ def test_after_the_warm_up_nothing_is_left_to_compile(
     forget_kernels(monkeypatch)
     warm_up([task], [algorithm])
     ahead = loaded_kernels()
-    monkeypatch.setattr(reading, "_LEAST_BYTES", 0)  # as for large graphs
+    monkeypatch.setattr(scanner, "_LEAST_BYTES", 0)  # as for large graphs
     with kernels_only():
         tune(_configuration(toy, "work", algorithm, settings))
     assert loaded_kernels() - ahead == set()

@@ -16,8 +16,7 @@ from pathlib import Path
 
 from formats.errors import FormatError
 from formats.graphs.any_graph import Scan, read_graphs
-from formats.graphs.hypergraph import GraphColumns, list_hypergraph_files
-from formats.graphs.hypergraph_columns import HypergraphFile
+from formats.graphs.hypergraph import GraphColumns, HypergraphFile, list_hypergraph_files
 from mosesplug.decoders import caches
 from mosesplug.errors import DataError, StoreError
 from mosesplug.events import GraphsRead, Note, Watcher

@@ -8,7 +8,6 @@ processes, since Python runs in one thread of a process at a time.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -18,25 +17,14 @@ from typing import TypeVar
 
 from formats.graphs.any_graph import Scan, detect_graph_kind
 from mosesplug.ahead import map_ahead
-from mosesplug.forest.scanner import scan_graph
+from mosesplug.forest.scanner import choose_scan
 from mosesplug.kernels import load_compiler
 from mosesplug.tuning.parallel.ordered_map import start_in_order
 
 Result = TypeVar("Result")
 
-_LEAST_BYTES = 1 << 20
-"""Total size of files that are scanned by compiled code: some 25 MB of text, if compressed."""
 _AHEAD = 2
 """Graphs for each thread that are read before they are asked for."""
-
-
-def choose_scan(paths: Sequence[Path]) -> Scan | None:
-    """Return the scanner for hypergraphs, None if these files are small."""
-    size = 0
-    for path in paths:
-        with contextlib.suppress(OSError):  # the reader explains it
-            size += path.stat().st_size
-    return scan_graph if size >= _LEAST_BYTES else None
 
 
 @contextmanager

@@ -14,8 +14,7 @@ import numpy as np
 
 from formats.errors import FormatError
 from formats.graphs.any_graph import Scan, read_graph
-from formats.graphs.hypergraph import GraphColumns, list_hypergraph_files
-from formats.graphs.hypergraph_columns import HypergraphFile
+from formats.graphs.hypergraph import GraphColumns, HypergraphFile, list_hypergraph_files
 from formats.nbest.files import format_list
 from formats.text import atomic_write
 from mosesplug.cores import usable_cores
@@ -25,13 +24,13 @@ from mosesplug.events import GraphsRead
 from mosesplug.features import FeatureSpace, spelled_groups
 from mosesplug.forest.n_best import GraphFeatures, make_nbest_list
 from mosesplug.forest.pruning import prune_to_edges
+from mosesplug.forest.scanner import choose_scan
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import load_compiler
 from mosesplug.settings.configuration import Configuration
 from mosesplug.settings.decoding import GraphSettings
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.graphs.features import read_configured_features
-from mosesplug.tuning.graphs.reading import choose_scan
 from mosesplug.tuning.parallel.ordered_map import start_in_order
 from mosesplug.tuning.references import read_run_references
 from mosesplug.tuning.weights import Weights

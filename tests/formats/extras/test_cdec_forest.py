@@ -10,7 +10,7 @@ import pytest
 
 from formats.errors import FormatError
 from formats.extras.cdec_forest import read_cdec_forest
-from formats.graphs.hypergraph_columns import TAIL, HypergraphFile
+from formats.graphs.hypergraph import TAIL, HypergraphFile
 from formats.graphs.hypergraph_reader import read_target_graph
 from tests.formats.derivations import derivations
 

@@ -10,7 +10,7 @@ import pytest
 
 from formats.errors import FormatError
 from formats.extras.slf import read_slf, slf_scales
-from formats.graphs.hypergraph_columns import TAIL, HypergraphFile
+from formats.graphs.hypergraph import TAIL, HypergraphFile
 from tests.formats.derivations import derivations
 
 DATA = Path(__file__).parents[2] / "data" / "valid" / "search_graph"

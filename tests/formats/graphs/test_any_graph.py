@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from formats.errors import FormatError
 from formats.graphs.any_graph import PLUGINS, GraphKind, detect_graph_kind, read_graphs
-from formats.graphs.hypergraph import Edge, write_hypergraph
-from formats.graphs.hypergraph_columns import HypergraphFile
+from formats.graphs.hypergraph import Edge, HypergraphFile, write_hypergraph
 from formats.graphs.hypergraph_reader import read_hypergraph
 from formats.plugins import list_plugins
 from mosesplug.forest.viterbi import viterbi

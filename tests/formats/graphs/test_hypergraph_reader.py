@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formats.errors import FormatError
-from formats.graphs.hypergraph import Edge, write_hypergraph
-from formats.graphs.hypergraph_columns import TAIL
+from formats.graphs.hypergraph import TAIL, Edge, write_hypergraph
 from formats.graphs.hypergraph_reader import read_hypergraph
 
 FIRST = "# target ||| features ||| source-covered\n"

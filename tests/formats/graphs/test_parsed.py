@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from formats.graphs.hypergraph_columns import HypergraphFile
+from formats.graphs.hypergraph import HypergraphFile
 from formats.graphs.hypergraph_reader import read_hypergraph
 from formats.graphs.parsed import ParsedGraphs
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from formats.errors import FormatError
-from formats.graphs.hypergraph_columns import TAIL, HypergraphFile
+from formats.graphs.hypergraph import TAIL, HypergraphFile
 from formats.graphs.search_graph import core_names, read_search_graphs
 from formats.moses.ini import parse_moses_ini, read_moses_ini
 from tests.formats.derivations import derivations

@@ -9,9 +9,10 @@ import pytest
 
 from formats.errors import FormatError
 from formats.graphs.any_graph import Scan, read_graph
-from formats.graphs.hypergraph_columns import HypergraphFile
-from mosesplug.tuning.graphs import reading
-from mosesplug.tuning.graphs.reading import choose_scan, start_reading
+from formats.graphs.hypergraph import HypergraphFile
+from mosesplug.forest import scanner
+from mosesplug.forest.scanner import choose_scan
+from mosesplug.tuning.graphs.reading import start_reading
 
 GRAPH = "# target ||| features ||| source-covered\n1 1\n1\nw{} ||| A={} ||| 0\n"
 
@@ -42,7 +43,7 @@ def test_small_files_are_read_without_kernels(paths: list[Path]) -> None:
 def test_large_files_are_scanned_in_threads(
     paths: list[Path], threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "_LEAST_BYTES", 100)
+    monkeypatch.setattr(scanner, "_LEAST_BYTES", 100)
     with start_reading(read, paths, threads) as results:
         found = list(results)
     assert [graph.words for graph, _, _ in found] == [(b"w%d" % i,) for i in range(20)]
@@ -52,7 +53,7 @@ def test_large_files_are_scanned_in_threads(
 def test_other_kinds_are_read_in_processes(
     paths: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "_LEAST_BYTES", 100)
+    monkeypatch.setattr(scanner, "_LEAST_BYTES", 100)
     for path in paths:
         path.write_text("1 1\n1\nw ||| A=1\n")
     with start_reading(read, paths, 2) as results:
@@ -60,7 +61,7 @@ def test_other_kinds_are_read_in_processes(
 
 
 def test_errors_are_those_of_the_reader(paths: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "_LEAST_BYTES", 100)
+    monkeypatch.setattr(scanner, "_LEAST_BYTES", 100)
     paths[7].write_text(GRAPH.format(7, "nan"))
     with start_reading(read, paths, 2) as results:
         assert len([next(results) for _ in range(7)]) == 7
