@@ -18,9 +18,8 @@ from mosesplug.api.task import take_lists
 from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
-from mosesplug.results.checking import DataCheck, check_data
-from mosesplug.results.render.data_checks import NO_WARNINGS, tabulate_check
-from mosesplug.results.render.tables import format_blocks, render_table
+from mosesplug.results.checking import NO_WARNINGS, DataCheck, check_data
+from mosesplug.results.render.tables import format_blocks, layout_table
 from mosesplug.settings.learning import LearningSettings
 
 Texts = StrPath | Sequence[str] | Sequence[bytes]
@@ -55,12 +54,11 @@ class DataReport(DataCheck, Tabular):
         return Table.of_records(self.texts, _COLUMNS)
 
     def __repr__(self) -> str:
-        parts = [format_blocks([table]) for table in tabulate_check(self)]
+        parts = [format_blocks([table]) for table in self.tabulate()]
         return "\n".join([*parts, *self._say_if_sound()]).rstrip("\n")
 
     def _repr_html_(self) -> str:
-        tables = tabulate_check(self)
-        parts = [render_table(each.rows[0], each.rows[1:], each.left) for each in tables]
+        parts = [line for table in self.tabulate() for line in layout_table(table, "html")]
         return "".join([*parts, *(f"<p>{escape(text)}</p>" for text in self._say_if_sound())])
 
     def _say_if_sound(self) -> list[str]:

@@ -6,6 +6,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Annotated
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from mosesplug.errors import count_noun
 from mosesplug.learning.lists.blocks import find_dense_features
 from mosesplug.learning.lists.merging import load_lists
 from mosesplug.metrics import Metric
+from mosesplug.results.render.record import Count, Shown, tabulate
+from mosesplug.results.render.tables import TextTable
 from mosesplug.settings.lists import NO_SETTINGS
 from mosesplug.tuning.text_signs.comparison import compare_styles, find_source_signs
 from mosesplug.tuning.text_signs.view import views_of_signatures
@@ -53,14 +56,14 @@ class TextStatistics:
         distinct: different words.
     """
 
-    name: str
-    lines: int
-    words: int
-    mean: float
-    longest: int
-    empty: int
-    repeated: int
-    distinct: int
+    name: Annotated[str, Shown(label="text", is_text=True)]
+    lines: Count
+    words: Count
+    mean: Annotated[float, Shown(".1f", "a line")]
+    longest: Count
+    empty: Count
+    repeated: Count
+    distinct: Annotated[int, Shown(label="distinct words")]
 
     @classmethod
     def of_lines(cls, name: str, lines: Sequence[bytes]) -> TextStatistics:
@@ -93,6 +96,21 @@ class DataCheck:
     texts: tuple[TextStatistics, ...]
     facts: Mapping[str, float]
     signs: tuple[WarningSign, ...]
+
+    def tabulate(self) -> list[TextTable]:
+        """Return the tables of texts, other figures and warnings that have rows."""
+        facts = [(name, f"{value:.4g}") for name, value in self.facts.items()]
+        signs = [(sign.name, sign.message) for sign in self.signs]
+        tables = [tabulate(TextStatistics, self.texts)]
+        if facts:
+            tables.append(TextTable([("figure", "value"), *facts], left=1))
+        if signs:
+            tables.append(TextTable([("warning", "message"), *signs], left=2))
+        return tables
+
+
+NO_WARNINGS = "no warnings"
+"""The text that replaces an empty table of warnings."""
 
 
 @dataclass

@@ -88,14 +88,13 @@ def check(
 
 def _print(report: DataReport) -> None:
     from mosesplug.cli.shared.layouts import TableLayout, current_layout
-    from mosesplug.cli.shared.tables import print_table
-    from mosesplug.results.render.data_checks import NO_WARNINGS, tabulate_check
+    from mosesplug.cli.shared.tables import print_blocks
+    from mosesplug.results.checking import NO_WARNINGS
 
     is_text = current_layout() is TableLayout.TEXT
-    for place, table in enumerate(tabulate_check(report)):
+    for place, table in enumerate(report.tabulate()):
         if is_text and place:
             print()
-        head, *rows = table.rows
-        print_table(head, rows, table.left, table.last)
+        print_blocks([table])
     if is_text and not report.signs:
         print(f"\n{NO_WARNINGS}")

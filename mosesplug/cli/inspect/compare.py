@@ -202,38 +202,44 @@ def _print_json(
     if analysis is None:
         print_json(records)
     else:
-        from mosesplug.cli.inspect.compare_analysis import describe_analysis
+        from mosesplug.results.render.analysis_tables import describe_analysis
 
         print_json({"scores": records, **describe_analysis(analysis)})
 
 
 def _print_analysis(analysis: SystemAnalysis) -> None:
-    from mosesplug.cli.inspect import compare_analysis
-    from mosesplug.cli.shared.layouts import TableLayout, current_layout
+    import shutil
+
+    from mosesplug.cli.shared.layouts import TableLayout, current_layout, output_stream
+    from mosesplug.cli.shared.tables import print_blocks
+    from mosesplug.results.render import analysis_tables
 
     match current_layout():
         case TableLayout.MARKDOWN:
-            compare_analysis.print_markdown(analysis)
+            lines = analysis_tables.format_analysis_markdown(analysis)
         case TableLayout.LATEX:
-            compare_analysis.print_latex(analysis)
+            lines = analysis_tables.format_analysis_latex(analysis)
         case _:
-            compare_analysis.print_analysis(analysis)
+            width = max(40, shutil.get_terminal_size().columns)
+            print_blocks(analysis_tables.list_analysis(analysis, width))
+            return
+    for line in lines:
+        print(line, file=output_stream())
 
 
 def _print(scores: Sequence[SystemScore]) -> None:
     """Print the table, then the signatures."""
     from mosesplug.cli.shared.layouts import TableLayout, current_layout, output_stream
-    from mosesplug.cli.shared.tables import print_table
+    from mosesplug.cli.shared.tables import print_blocks
     from mosesplug.results.render.analysis_tables import tabulate_systems
 
-    head, rows = tabulate_systems(scores)
     signatures = dict.fromkeys(score.signature for score in scores)
-    print_table(head, rows, left=2)
+    print_blocks([tabulate_systems(scores)])
     match current_layout():
         case TableLayout.MARKDOWN:
-            lines = [f"`{each}`" for each in signatures]
+            lines = [f"`{signature}`" for signature in signatures]
         case TableLayout.LATEX:
-            lines = [f"% {each}" for each in signatures]
+            lines = [f"% {signature}" for signature in signatures]
         case _:
             lines = ["", *signatures]
     stream = output_stream() if current_layout() is TableLayout.LATEX else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -182,8 +181,9 @@ def info(
     Example: mosesplug forest info hypergraph --weights run3.dense
     """
     from mosesplug.cli.shared.output import print_json
-    from mosesplug.cli.shared.tables import print_table
-    from mosesplug.results.choices.graphs import summarize_graph
+    from mosesplug.cli.shared.tables import print_blocks
+    from mosesplug.results.choices.graphs import GraphSummary, summarize_graph
+    from mosesplug.results.render.record import tabulate
 
     opened = _open_graphs(graphs, weights, sparse_weights)
     features: dict[str, None] = {}
@@ -195,32 +195,13 @@ def info(
     if json:
         print_json([asdict(found) for found in graphs_found])
         return
-    rows = [
-        (
-            str(found.sentence),
-            str(found.nodes),
-            str(found.edges),
-            _format_power_of_ten(found.log_derivations),
-            "-" if found.best_score is None else f"{found.best_score:.6g}",
-        )
-        for found in graphs_found
-    ]
-    print_table(("sentence", "nodes", "edges", "derivations", "best score"), rows)
+    print_blocks([tabulate(GraphSummary, graphs_found)])
     n_nodes = sum(found.nodes for found in graphs_found)
     n_edges = sum(found.edges for found in graphs_found)
     sentences = count_noun(len(graphs_found), "sentence")
     names = count_noun(len(features), "feature")
     print(f"{sentences}, {n_nodes} nodes, {n_edges} edges, {names}:")
     print(" ".join(features))
-
-
-def _format_power_of_ten(logarithm: float) -> str:
-    """Return a number, given its natural logarithm, as ``1.2e+345``."""
-    if logarithm < math.log(1e6):
-        return str(round(math.exp(logarithm)))
-    power, digits = divmod(logarithm / math.log(10.0), 1.0)
-    factor = round(10.0**digits, 1)
-    return f"{factor:.1f}e+{power:.0f}" if factor < 10.0 else f"1.0e+{power + 1.0:.0f}"
 
 
 def _report(what: str, score: float) -> None:

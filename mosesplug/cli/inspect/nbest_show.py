@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -19,11 +19,12 @@ from mosesplug.cli.shared.parameters import (
     parse_iteration,
 )
 from mosesplug.errors import UsageError
+from mosesplug.results.render.record import tabulate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mosesplug.cli.shared.drawing import Cell
+    from mosesplug.results.render.tables import Cell
     from mosesplug.results.views.iterations import IterationDifference, SentenceChange
     from mosesplug.results.views.run import StoredRun
     from mosesplug.results.views.sentence import ScoredHypothesis, SentenceHypotheses, SortKey
@@ -170,18 +171,15 @@ def diff(
             }
         )
         return
-    from mosesplug.cli.shared.tables import print_table
+    from mosesplug.cli.shared.tables import print_blocks
+    from mosesplug.results.views.sentence import FeatureContrast
 
     _print_texts(found)
     _print_hypotheses(found, [a, b])
     print()
-    rows = [
-        (each.feature, f"{each.a:g}", f"{each.b:g}", f"{each.lead:+.4f}")
-        for each in contrasts
-        if each.a != each.b
-    ]
-    rows.append(("model score", f"{a.model:.4f}", f"{b.model:.4f}", f"{a.model - b.model:+.4f}"))
-    print_table(("feature", "A", "B", "A's lead"), rows, left=1)
+    contrast = tabulate(FeatureContrast, (each for each in contrasts if each.a != each.b))
+    scores = ("model score", f"{a.model:.4f}", f"{b.model:.4f}", f"{a.model - b.model:+.4f}")
+    print_blocks([replace(contrast, rows=[*contrast.rows, scores])])
 
 
 def _print_texts(found: SentenceHypotheses) -> None:
@@ -198,27 +196,19 @@ def _print_texts(found: SentenceHypotheses) -> None:
 def _print_hypotheses(found: SentenceHypotheses, shown: list[ScoredHypothesis]) -> None:
     """Print a table, with colored words on a terminal if references are known."""
     from mosesplug.cli.shared.output import is_terminal
-    from mosesplug.cli.shared.tables import print_table
+    from mosesplug.cli.shared.tables import print_blocks
+    from mosesplug.results.views.sentence import ScoredHypothesis
 
-    head = ["rank", "model", found.sentence_metric, "matches", "plays", "text"]
-    rows = [
-        [
-            str(each.rank),
-            f"{each.model:.4f}",
-            f"{each.metric:.4f}",
-            " ".join(f"{matched}/{total}" for matched, total in each.matches),
-            ", ".join(each.roles),
-            each.text,
-        ]
-        for each in shown
-    ]
+    columns = "rank model metric matches roles text"
+    table = tabulate(ScoredHypothesis, shown, columns, {"metric": found.sentence_metric})
     if is_terminal() and found.references:
-        print_table(head, _color_words(found, rows), last=2)
-    else:
-        print_table(head, rows, last=2)
+        table = replace(table, rows=[table.rows[0], *_color_words(found, table.plain[1:])])
+    print_blocks([table])
 
 
-def _color_words(found: SentenceHypotheses, rows: list[list[str]]) -> Iterator[list[Cell]]:
+def _color_words(
+    found: SentenceHypotheses, rows: Sequence[tuple[str, ...]]
+) -> Iterator[list[Cell]]:
     """Color each word of last cells by the longest matching n-gram that it is in."""
     from mosesplug.results.views.sentence import find_matched_orders
 
@@ -311,30 +301,22 @@ def _print_overview(found: IterationDifference) -> None:
 
 def _print_features(found: IterationDifference) -> None:
     """Print the features, those that decided most first."""
-    from mosesplug.cli.shared.tables import print_table
+    from mosesplug.cli.shared.tables import print_blocks
+    from mosesplug.results.views.iterations import FeatureChange
 
     ordered = sorted(found.features, key=lambda each: -max(abs(each.lead_a), abs(each.lead_b)))
     print(
         f"features, and what they add to the lead of the new over the old 1-best, summed over "
         f"{len(found.changed)} sentences:"
     )
-    rows = [
-        (
-            each.feature,
-            f"{each.weight_a:.4f}",
-            f"{each.weight_b:.4f}",
-            f"{each.weight_b - each.weight_a:+.4f}",
-            f"{each.values:+.4g}",
-            f"{each.lead_a:+.4f}",
-            f"{each.lead_b:+.4f}",
-        )
-        for each in ordered[:_FEATURES]
-    ]
+    labels = {"weight_a": f"weight {found.a}", "weight_b": f"weight {found.b}"}
+    labels |= {"lead_a": f"lead at {found.a}", "lead_b": f"lead at {found.b}"}
+    columns = "feature weight_a weight_b change values lead_a lead_b"
+    table = tabulate(FeatureChange, ordered[:_FEATURES], columns, labels)
     lead_a = sum(each.lead_a for each in found.features)
     lead_b = sum(each.lead_b for each in found.features)
-    rows.append(("all", "", "", "", "", f"{lead_a:+.4f}", f"{lead_b:+.4f}"))
-    head = ("feature", f"weight {found.a}", f"weight {found.b}", "change", "value")
-    print_table((*head, f"lead at {found.a}", f"lead at {found.b}"), rows, left=1)
+    every = ("all", "", "", "", "", f"{lead_a:+.4f}", f"{lead_b:+.4f}")
+    print_blocks([replace(table, rows=[*table.rows, every])])
     if len(ordered) > _FEATURES:
         print(f"({len(ordered) - _FEATURES} more)")
 

@@ -229,8 +229,9 @@ def verify(store: Store, json: Json = False, quiet: Quiet = False) -> None:
     """
     from mosesplug.cli.shared.layouts import TableLayout, current_layout
     from mosesplug.cli.shared.output import print_json, progress_bar
-    from mosesplug.cli.shared.tables import print_table
-    from mosesplug.results.views.maintenance import Verification, verify_store
+    from mosesplug.cli.shared.tables import print_blocks
+    from mosesplug.results.render.record import tabulate
+    from mosesplug.results.views.maintenance import RecordFault, Verification, verify_store
     from mosesplug.tuning.workdir.stores import find_store
 
     state = Verification()
@@ -244,11 +245,7 @@ def verify(store: Store, json: Json = False, quiet: Quiet = False) -> None:
             where = "" if fault.sentence is None else f", sentence {fault.sentence}"
             print(f"iteration {fault.iteration}{where}: {fault.fault}")
     else:
-        rows = [
-            (str(each.iteration), "" if each.sentence is None else str(each.sentence), each.fault)
-            for each in state.faults
-        ]
-        print_table(("iteration", "sentence", "fault"), rows, last=1)
+        print_blocks([tabulate(RecordFault, state.faults)])
     if state.faults:
         faults = count_noun(len(state.faults), "fault")
         raise DataError(f"{faults} in {count_noun(state.iterations, 'iteration')} of {store}")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict
-from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -31,6 +30,10 @@ if TYPE_CHECKING:
     from mosesplug.results.views.search import SearchField
 
 _SHOWN_IDS = 5
+_COLUMNS = (
+    "number date sentences hypotheses new_hypotheses graphs stored_bytes change score oracle "
+    "optimum"
+)
 
 
 def ls(
@@ -75,40 +78,14 @@ def ls(
 def _print_iterations(summaries: Sequence[IterationSummary], metric: str) -> None:
     """Print a table without columns that are empty or 0 in all iterations."""
     from mosesplug.cli.shared.tables import print_table
-    from mosesplug.results.render.tables import format_change, format_score
+    from mosesplug.results.render.record import tabulate
+    from mosesplug.results.views.list_statistics import IterationSummary
 
-    head = ["iteration", "date", "sentences", "hypotheses", "new", "graphs", "size", "change"]
-    head += [metric, "oracle", "in lists"]
-    rows = [
-        (
-            str(each.number),
-            "" if each.date is None else _format_date(each.date),
-            str(each.sentences),
-            str(each.hypotheses),
-            str(each.new_hypotheses),
-            str(each.graphs),
-            _format_size(each.stored_bytes),
-            format_change(each.change),
-            format_score(each.score),
-            format_score(each.oracle),
-            format_score(each.optimum),
-        )
-        for each in summaries
-    ]
-    columns = zip(head, zip(*rows, strict=True), strict=True)
-    kept = [(name, column) for name, column in columns if any(c not in ("", "0") for c in column)]
-    print_table([name for name, _ in kept], zip(*(column for _, column in kept), strict=True))
-
-
-def _format_date(text: str) -> str:
-    return f"{datetime.fromisoformat(text).astimezone():%Y-%m-%d %H:%M}"
-
-
-def _format_size(count: int) -> str:
-    if count < 1000:
-        return f"{count} B"
-    power = min((len(str(count)) - 1) // 3, 4)
-    return f"{count / 1000**power:.3g} {' KMGT'[power]}B"
+    table = tabulate(IterationSummary, summaries, _COLUMNS, {"score": metric})
+    columns = zip(*table.plain, strict=True)
+    kept = [column for column in columns if any(cell not in ("", "0") for cell in column[1:])]
+    head, *rows = zip(*kept, strict=True)
+    print_table(head, rows)
 
 
 def grep(
@@ -211,8 +188,10 @@ def stats(
     Example: mosesplug nbest stats tuning
     """
     from mosesplug.cli.shared.output import print_json, progress_bar
-    from mosesplug.cli.shared.tables import print_table
+    from mosesplug.cli.shared.tables import print_blocks, print_table
+    from mosesplug.results.render.record import tabulate
     from mosesplug.results.render.tables import format_score
+    from mosesplug.results.report.data import FeatureFacts
     from mosesplug.results.views.list_statistics import FeatureSums, measure_lists, read_batches
     from mosesplug.results.views.lists import measure_coverage
     from mosesplug.results.views.run import open_run
@@ -243,18 +222,7 @@ def stats(
             }
         )
         return
-    rows = [
-        (
-            each.name,
-            f"{each.weight:.4f}",
-            f"{each.mean:.4g}",
-            f"{each.spread:.4g}",
-            f"{100 * each.active:.1f}%",
-            "" if each.correlation != each.correlation else f"{each.correlation:+.3f}",
-        )
-        for each in features
-    ]
-    print_table(("feature", "weight", "mean", "spread", "active", "correlation"), rows, left=1)
+    print_blocks([tabulate(FeatureFacts, features)])
     hypotheses = count_noun(distinct, "distinct hypothesis")
     print(f"\n{hypotheses}, {count_noun(n_sparse, 'sparse feature')}")
     if lists is not None:

@@ -155,8 +155,10 @@ def _record(score: MetricScore, sentences: bool) -> dict[str, Any]:
 def _print(scores: Sequence[MetricScore], sentences: bool) -> None:
     from mosesplug.cli.shared.edits import print_edits
     from mosesplug.cli.shared.layouts import TableLayout, current_layout
-    from mosesplug.cli.shared.tables import print_lines, print_table
+    from mosesplug.cli.shared.tables import print_blocks, print_lines, print_table
+    from mosesplug.results.render.record import tabulate
     from mosesplug.results.render.tables import format_score
+    from mosesplug.results.scores.scoring import MetricScore
 
     if sentences:
         ids = scores[0].ids or [str(number) for number in range(len(scores[0].sentences))]
@@ -171,16 +173,7 @@ def _print(scores: Sequence[MetricScore], sentences: bool) -> None:
             print()
         else:
             print_table(head, of_sentences, left=1)
-    rows = [
-        (
-            each.metric,
-            format_score(each.score),
-            "" if each.interval is None else "{:.4f} to {:.4f}".format(*each.interval),
-            each.signature,
-        )
-        for each in scores
-    ]
-    print_table(("metric", "score", "95 % interval", "signature"), rows, left=1, last=1)
+    print_blocks([tabulate(MetricScore, scores)])
     edits = [((each.metric,), each.edits) for each in scores if each.edits is not None]
     print_edits(("metric",), edits, scores[0].ids)
 

@@ -12,9 +12,11 @@ import typer
 from mosesplug.cli.shared.layouts import output_stream
 from mosesplug.cli.shared.output import is_terminal, print_json, progress_bar
 from mosesplug.cli.shared.parameters import Json
-from mosesplug.cli.shared.tables import format_sparkline, print_table
+from mosesplug.cli.shared.tables import print_blocks, print_table
 from mosesplug.errors import UsageError, count_noun
 from mosesplug.escapes import mark_invalid_utf8
+from mosesplug.results.render.record import tabulate
+from mosesplug.results.render.tables import format_sparkline
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,7 +104,7 @@ def show(
 
 def _show_importance(name: str, top: int, json: bool) -> None:
     from mosesplug.cli.shared.parameters import THREADS
-    from mosesplug.results.views.importance import measure_importance
+    from mosesplug.results.views.importance import FeatureImportance, measure_importance
     from mosesplug.results.views.run import open_run
     from mosesplug.settings.paths import split_iteration
 
@@ -124,19 +126,7 @@ def _show_importance(name: str, top: int, json: bool) -> None:
         f"{found.metric} of the merged lists: {found.score:.4f} at the weights ({origin}), "
         f"{found.learned_score:.4f} with dense weights learned again (mert)"
     )
-    rows = [
-        (
-            each.feature,
-            "" if each.weight is None else f"{each.weight:.4f}",
-            f"{each.spread:.4g}",
-            f"{each.influence:.4f}",
-            f"{each.kept_loss:+.4f}",
-            "" if each.learned_loss is None else f"{each.learned_loss:+.4f}",
-        )
-        for each in found.features
-    ]
-    head = ("feature", "weight", "spread", "weight x spread", "loss, kept", "loss, learned")
-    print_table(head, rows, left=1)
+    print_blocks([tabulate(FeatureImportance, found.features)])
     if found.untried:
         print(f"({found.untried} more sparse features: --top 0 shows all)")
     print(
@@ -326,28 +316,14 @@ def diff(
 
 
 def _print_differences(changed: Sequence[WeightDifference], top: int) -> None:
+    from mosesplug.results.weights.algebra import WeightDifference
+
     shown = changed[: top or None]
     if not shown:
         return
-    rows = [
-        (
-            mark_invalid_utf8(row.name),
-            "-" if row.first is None else f"{row.first:.6g}",
-            "-" if row.second is None else f"{row.second:.6g}",
-            f"{row.change:+.6g}",
-            _describe_change(row),
-        )
-        for row in shown
-    ]
     print()
-    print_table(("feature", "A", "B", "difference", "change"), rows, left=1)
+    print_blocks([tabulate(WeightDifference, shown)])
     _print_more(len(changed) - len(shown))
-
-
-def _describe_change(row: WeightDifference) -> str:
-    if row.first is None or row.second is None:
-        return "only in B" if row.first is None else "only in A"
-    return "" if row.relative is None else f"{100 * row.relative:+.1f}%"
 
 
 def _draw_bars(values: tuple[float | None, ...]) -> str:

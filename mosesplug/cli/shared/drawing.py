@@ -10,13 +10,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mosesplug.escapes import escape_controls
+from mosesplug.results.render.tables import Cell
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
-
-Cell = str | Sequence[tuple[str, str]]
-"""A text, or words with their styles."""
 
 _GAP = 2
 """Blanks between columns."""

@@ -9,6 +9,7 @@ from mosesplug.cli.shared.layouts import TableLayout, current_layout
 from mosesplug.cli.shared.tables import print_table
 from mosesplug.errors import count_noun
 from mosesplug.escapes import escape_controls
+from mosesplug.results.render.record import tabulate
 
 if TYPE_CHECKING:
     from mosesplug.results.scores.alignments import EditCounts
@@ -31,12 +32,9 @@ def print_edits(
     is_text = current_layout() is TableLayout.TEXT
     if is_text:
         print()
-    rows = [
-        (*names, *map(str, (each.correct, each.substitutions, each.deletions, each.insertions)))
-        for names, each in edits
-    ]
-    head = (*head, "correct", "substitutions", "deletions", "insertions")
-    print_table(head, rows, left=len(edits[0][0]))
+    counts, *rows = tabulate(type(edits[0][1]), (counts for _, counts in edits)).plain
+    named = [(*names, *row) for (names, _), row in zip(edits, rows, strict=True)]
+    print_table((*head, *counts), named, left=len(head))
     if is_text:
         for names, each in edits:
             _print_alignments(" of ".join(names), each, ids)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ from mosesplug.results.analysis.corpus import (
     find_limits,
     match_counts,
 )
+from mosesplug.results.render.record import MeanCount, Score, Shown
+from mosesplug.results.views.texts import decode_text
 
 NgramKind = Literal["right", "wrong"]
 
@@ -40,10 +42,10 @@ class NgramDifference:
     baseline: str
     system: str
     more: str
-    ngram: bytes
-    baseline_count: float
-    system_count: float
-    ratio: float
+    ngram: Annotated[bytes, Shown(decode_text, "n-gram", is_text=True)]
+    baseline_count: MeanCount
+    system_count: MeanCount
+    ratio: Score
 
 
 class NgramCounts(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from mosesplug.results.analysis.corpus import (
     count_items,
     match_counts,
 )
+from mosesplug.results.render.record import MeanCount, Score, Shown, Text
 
 ALL = "all"
 """Label of the record over all buckets."""
@@ -39,14 +41,14 @@ class WordAccuracy:
             produced ones together; NaN if there are none.
     """
 
-    bucket: str
-    system: str
-    expected: float
-    produced: float
-    correct: float
-    precision: float
-    recall: float
-    f1: float
+    bucket: Annotated[str, Shown(label="frequency", is_text=True)]
+    system: Text
+    expected: MeanCount
+    produced: MeanCount
+    correct: MeanCount
+    precision: Annotated[float, Shown(".4f", "prec.")]
+    recall: Score
+    f1: Annotated[float, Shown(".4f", "F1")]
 
 
 def measure_words(

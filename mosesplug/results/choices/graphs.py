@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from mosesplug.forest.viterbi import viterbi
 from mosesplug.learning.weighted_graphs import WeightedGraph
 from mosesplug.optimizers import Progress
 from mosesplug.optimizers.problem import no_progress
+from mosesplug.results.render.record import Count, Shown, format_power_of_ten
 
 GraphOracleMethod = Literal["greedy", "sentence", "linear"]
 
@@ -68,11 +69,11 @@ class GraphSummary:
         features: names of its features.
     """
 
-    sentence: int
-    nodes: int
-    edges: int
-    log_derivations: float
-    best_score: float | None
+    sentence: Count
+    nodes: Count
+    edges: Count
+    log_derivations: Annotated[float, Shown(format_power_of_ten, "derivations")]
+    best_score: Annotated[float | None, Shown(".6g", "best score", "-")]
     features: tuple[str, ...]
 
 

@@ -2,42 +2,32 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, replace
 from itertools import groupby
+from textwrap import wrap
+from typing import Any
 
 from mosesplug.escapes import mark_invalid_utf8
-from mosesplug.results.analysis import Example, NgramDifference, SystemAnalysis
+from mosesplug.results.analysis import Example, NgramDifference, SystemAnalysis, WordAccuracy
 from mosesplug.results.analysis.sentences import BucketKind
-from mosesplug.results.render.tables import format_score
+from mosesplug.results.render.record import format_count, tabulate
+from mosesplug.results.render.tables import (
+    Block,
+    TextTable,
+    escape_latex,
+    escape_markdown,
+    format_latex,
+    format_markdown,
+    format_ratio,
+)
 from mosesplug.results.scores.comparison import SystemScore
 from mosesplug.results.views.texts import decode_text
 
-_SCORES_HEAD = ("metric", "system", "runs", "score", "95 % interval", "s_sel", "s_opt")
-_COMPARED = ("difference", "interval of difference", "p(AR)", "p(boot)", "wins")
-
-
-@dataclass(frozen=True)
-class AnalysisTable:
-    """A table of an analysis.
-
-    Attributes:
-        title: the heading.
-        note: a sentence on what is counted; may be empty.
-        head: names of the columns.
-        rows: the cells; a row that has the same bucket as the one before leaves it out.
-        left: number of leading columns that hold text.
-        last: number of trailing columns that hold text.
-    """
-
-    title: str
-    note: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    left: int = 0
-    last: int = 0
-
+_SCORES = (
+    "metric system runs score interval s_sel s_opt difference difference_interval p_randomization "
+    "p_bootstrap wins"
+)
 
 KINDS: tuple[BucketKind, ...] = ("length", "difference", "score")
 """The kinds of buckets of sentences, in their order."""
@@ -55,51 +45,38 @@ _SENTENCES: dict[BucketKind, tuple[str, str]] = {
 """Title and first column of each kind of buckets."""
 
 
-def format_count(value: float) -> str:
-    """Return a number of things; a mean over runs has one decimal."""
-    return f"{value:.0f}" if value.is_integer() else f"{value:.1f}"
+def tabulate_systems(scores: Sequence[SystemScore]) -> TextTable:
+    """Return the scores of systems, without columns that are empty for all of them."""
+    several_runs = any(score.runs > 1 for score in scores)
+    table = tabulate(SystemScore, scores, _SCORES if several_runs else _SCORES.replace("runs ", ""))
+    kept = [n for n, column in enumerate(zip(*table.plain[1:], strict=True)) if any(column)]
+    return replace(table, rows=[[row[place] for place in kept] for row in table.rows])
 
 
-def format_ratio(value: float) -> str:
-    """Return a score or ratio with 4 decimals, empty if unknown."""
-    return "" if math.isnan(value) else f"{value:.4f}"
-
-
-def tabulate_words(analysis: SystemAnalysis) -> AnalysisTable:
+def tabulate_words(analysis: SystemAnalysis) -> TextTable:
     """Return the accuracy of words by their frequency."""
-    rows = [
-        (
-            each.bucket,
-            each.system,
-            *map(format_count, (each.expected, each.produced, each.correct)),
-            *map(format_ratio, (each.precision, each.recall, each.f1)),
-        )
-        for each in analysis.words
-    ]
-    return AnalysisTable(
+    table = tabulate(WordAccuracy, analysis.words)
+    return replace(
+        table,
+        rows=tuple(_drop_repeated(table.plain)),
         title="Word accuracy by frequency",
         note=f"Frequency in {mark_invalid_utf8(analysis.frequencies)}.",
-        head=("frequency", "system", "expected", "produced", "correct", "prec.", "recall", "F1"),
-        rows=tuple(_drop_repeated(rows)),
-        left=2,
     )
 
 
-def tabulate_sentences(analysis: SystemAnalysis, kind: BucketKind) -> AnalysisTable:
+def tabulate_sentences(analysis: SystemAnalysis, kind: BucketKind) -> TextTable:
     """Return the scores of sentences by one kind of buckets."""
     title, first = _SENTENCES[kind]
-    records = [each for each in analysis.sentences if each.kind == kind]
-    rows = []
-    for (bucket, system), group in groupby(records, lambda each: (each.bucket, each.system)):
-        found = list(group)
-        scores = (format_ratio(each.score) for each in found)
-        rows.append((bucket, system, format_count(found[0].sentences), *scores))
-    return AnalysisTable(
-        title=title.format(metric=f"sentence score ({analysis.sentence_metric})"),
-        note="",
-        head=(first, "system", "sentences", *analysis.metrics),
-        rows=tuple(_drop_repeated(rows)),
+    records = [record for record in analysis.sentences if record.kind == kind]
+    rows: list[tuple[str, ...]] = [(first, "system", "sentences", *analysis.metrics)]
+    for (bucket, system), group in groupby(records, lambda record: (record.bucket, record.system)):
+        metrics = list(group)
+        scores = (format_ratio(record.score) for record in metrics)
+        rows.append((bucket, system, format_count(metrics[0].sentences), *scores))
+    return TextTable(
+        tuple(_drop_repeated(rows)),
         left=2,
+        title=title.format(metric=f"sentence score ({analysis.sentence_metric})"),
     )
 
 
@@ -111,7 +88,7 @@ def _drop_repeated(rows: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, ...]]
         before = row[0]
 
 
-def tabulate_ngrams(analysis: SystemAnalysis) -> Iterator[AnalysisTable]:
+def tabulate_ngrams(analysis: SystemAnalysis) -> Iterator[TextTable]:
     """Yield tables of n-grams for pairs of systems.
 
     There is one for each pair, kind of n-grams, and system that has more of them. The first one
@@ -121,48 +98,36 @@ def tabulate_ngrams(analysis: SystemAnalysis) -> Iterator[AnalysisTable]:
         return
     baseline, note = analysis.systems[0], _NGRAMS
     for system in analysis.systems[1:]:
+        labels = {"baseline_count": baseline, "system_count": system}
         for kind, verb in (("right", "gets right"), ("wrong", "produces wrongly")):
             for more, less in ((system, baseline), (baseline, system)):
-                found = [
-                    each
-                    for each in analysis.ngrams
-                    if (each.system, each.kind, each.more) == (system, kind, more)
+                records = [
+                    record
+                    for record in analysis.ngrams
+                    if (record.system, record.kind, record.more) == (system, kind, more)
                 ]
-                yield AnalysisTable(
+                columns = "ratio baseline_count system_count ngram"
+                yield replace(
+                    tabulate(NgramDifference, records, columns, labels),
                     title=f"N-grams that {more} {verb} more often than {less}",
                     note=note,
-                    head=("ratio", baseline, system, "n-gram"),
-                    rows=tuple(map(_list_cells, found)),
-                    last=1,
                 )
                 note = ""
 
 
-def _list_cells(each: NgramDifference) -> tuple[str, ...]:
-    counts = map(format_count, (each.baseline_count, each.system_count))
-    return (f"{each.ratio:.4f}", *counts, decode_text(each.ngram))
-
-
 def group_examples(
     analysis: SystemAnalysis,
-) -> Iterator[tuple[tuple[str, str], tuple[Example, ...]]]:
-    """Yield the better and the worse system with the sentences that show it."""
+) -> Iterator[tuple[str, tuple[Example, ...]]]:
+    """Yield a heading with the sentences where one system is better than another."""
     baseline = analysis.systems[0]
     for system in analysis.systems[1:]:
         for better, worse in ((system, baseline), (baseline, system)):
-            yield (
-                (better, worse),
-                tuple(
-                    each
-                    for each in analysis.examples
-                    if (each.system, each.better) == (system, better)
-                ),
+            examples = tuple(
+                example
+                for example in analysis.examples
+                if (example.system, example.better) == (system, better)
             )
-
-
-def describe_examples(better: str, worse: str) -> str:
-    """Return the heading of sentences where one system is better than another."""
-    return f"Sentences where {better} is better than {worse}"
+            yield f"Sentences where {better} is better than {worse}", examples
 
 
 def describe_example(example: Example) -> str:
@@ -183,35 +148,99 @@ def list_texts(example: Example) -> Iterator[tuple[str, bytes, bool]]:
     yield example.system, example.system_text, True
 
 
-def tabulate_systems(scores: Sequence[SystemScore]) -> tuple[list[str], list[list[str]]]:
-    """Return the head and the rows, without columns that are empty for all systems.
-
-    The first two columns hold text.
-    """
-    several_runs = any(score.runs > 1 for score in scores)
-    rows = [_list_scores(score, several_runs) for score in scores]
-    kept = [place for place, column in enumerate(zip(*rows, strict=True)) if any(column)]
-    head = [(*_SCORES_HEAD, *_COMPARED)[place] for place in kept]
-    return head, [[row[place] for place in kept] for row in rows]
-
-
-def _list_scores(score: SystemScore, several_runs: bool) -> list[str]:
-    return [
-        score.metric,
-        score.system,
-        str(score.runs) if several_runs else "",
-        format_score(score.score),
-        "{:.4f} to {:.4f}".format(*score.interval),
-        format_score(score.s_sel),
-        "" if math.isnan(score.s_opt) else format_score(score.s_opt),
-        "" if score.difference is None else f"{score.difference:+.4f}",
-        _format_interval(score.difference_interval),
-        format_score(score.p_randomization),
-        format_score(score.p_bootstrap),
-        "" if score.wins is None else f"{100 * score.wins:.1f}%",
-    ]
+def describe_analysis(analysis: SystemAnalysis) -> dict[str, Any]:
+    """Return the records of an analysis as JSON has them."""
+    kinds = ("words", "sentences", "ngrams", "examples")
+    return {
+        kind: [
+            {key: _decode(value) for key, value in asdict(record).items()}
+            for record in getattr(analysis, kind)
+        ]
+        for kind in kinds
+    }
 
 
-def _format_interval(interval: tuple[float, float] | None) -> str:
-    """Return an interval as ``+0.0100 to +0.0200``; empty for None."""
-    return "" if interval is None else "{:+.4f} to {:+.4f}".format(*interval)
+def _decode(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_decode(part) for part in value]
+    return decode_text(value) if isinstance(value, bytes) else value
+
+
+def _list_tables(analysis: SystemAnalysis) -> Iterator[TextTable]:
+    tables = [tabulate_words(analysis), *(tabulate_sentences(analysis, kind) for kind in KINDS)]
+    # Without references there are only sentence scores.
+    yield from (table for table in tables if len(table.rows) > 1)
+    yield from tabulate_ngrams(analysis)
+
+
+def list_analysis(analysis: SystemAnalysis, width: int) -> Iterator[Block]:
+    """Yield tables and examples in lines of a width."""
+
+    def head(title: str, note: str) -> list[str]:
+        return [f"\n{title}", *wrap(note, width, break_on_hyphens=False), ""]
+
+    for table in _list_tables(analysis):
+        yield from head(table.title, table.note)
+        yield table if len(table.rows) > 1 else "none"
+    for title, examples in group_examples(analysis):
+        yield from head(title, "")
+        yield "\n\n".join(_format_example(example, width) for example in examples) or "none"
+
+
+def _format_example(example: Example, width: int) -> str:
+    texts = list(list_texts(example))
+    left = min(max(len(what) for what, _, _ in texts), 16) + 4
+    lines = [describe_example(example)]
+    for what, text, _ in texts:
+        words = wrap(decode_text(text), width - left, break_on_hyphens=False) or [""]
+        label = f"  {what}"
+        if len(label) + 2 > left:
+            lines.append(label)
+            label = ""
+        lines.append(f"{label:{left}}{words[0]}".rstrip())
+        lines += [f"{'':{left}}{line}" for line in words[1:]]
+    return "\n".join(lines)
+
+
+def format_analysis_markdown(analysis: SystemAnalysis) -> Iterator[str]:
+    """Yield the lines of tables and examples as Markdown."""
+    for table in _list_tables(analysis):
+        yield from _space(f"### {escape_markdown(table.title)}", escape_markdown(table.note))
+        head, *rows = _put_text_first(table, escape_markdown)
+        yield from format_markdown(head, rows, table.left + table.last)
+    for title, examples in group_examples(analysis):
+        yield from _space(f"### {escape_markdown(title)}")
+        for example in examples:
+            yield f"{escape_markdown(describe_example(example))}\n"
+            for what, text, _ in list_texts(example):
+                yield f"- {escape_markdown(what)}: {escape_markdown(decode_text(text))}"
+            yield ""
+
+
+def format_analysis_latex(analysis: SystemAnalysis) -> Iterator[str]:
+    """Yield the lines of tables and examples as LaTeX."""
+    for table in _list_tables(analysis):
+        title = rf"\paragraph{{{escape_latex(table.title)}}}"
+        yield from _space(title, escape_latex(table.note))
+        head, *rows = _put_text_first(table, str)
+        yield from format_latex(head, rows, table.left + table.last)
+    for title, examples in group_examples(analysis):
+        yield from _space(rf"\paragraph{{{escape_latex(title)}}}")
+        for example in examples:
+            yield rf"\noindent {escape_latex(describe_example(example))}"
+            yield r"\begin{description}"
+            for what, text, _ in list_texts(example):
+                yield rf"\item[{escape_latex(what)}] {escape_latex(decode_text(text))}"
+            yield r"\end{description}"
+
+
+def _space(*paragraphs: str) -> list[str]:
+    """Return paragraphs with blank lines around them."""
+    return ["".join(f"\n{paragraph}\n" for paragraph in paragraphs if paragraph)]
+
+
+def _put_text_first(table: TextTable, escape: Callable[[str], str]) -> Iterator[tuple[str, ...]]:
+    """Yield the head and the rows with the last columns first, if these hold text."""
+    for row in table.plain:
+        cells = tuple(map(escape, row))
+        yield (*cells[len(cells) - table.last :], *cells[: len(cells) - table.last])

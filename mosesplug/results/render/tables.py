@@ -1,7 +1,11 @@
-"""Tables as lines of text and as HTML."""
+"""Tables as text, TSV, CSV, Markdown, LaTeX and HTML."""
 
 from __future__ import annotations
 
+import csv
+import io
+import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -13,8 +17,15 @@ from mosesplug.metrics.error_rates import display_score
 if TYPE_CHECKING:
     from mosesplug.tuning.repeats.scores import Spread
 
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_DIGITS = "12345678"
+
 _ROUNDING = 1e-12
 """Largest difference of normalized weights that the order of additions causes."""
+
+
+Cell = str | Sequence[tuple[str, str]]
+"""A text, or words with their styles, which only terminals show."""
 
 
 @dataclass(frozen=True)
@@ -24,11 +35,48 @@ class TextTable:
     Attributes:
         rows: the head, then the rows.
         left, last: number of leading and of trailing columns that hold text.
+        title, note: a heading, and a sentence on what is counted.
     """
 
-    rows: Sequence[Sequence[str]]
+    rows: Sequence[Sequence[Cell]]
     left: int = 0
     last: int = 0
+    title: str = ""
+    note: str = ""
+
+    @property
+    def plain(self) -> list[tuple[str, ...]]:
+        """The rows without styles."""
+        return [tuple(map(_drop_styles, row)) for row in self.rows]
+
+
+def _drop_styles(cell: Cell) -> str:
+    return cell if isinstance(cell, str) else " ".join(word for word, _ in cell)
+
+
+def layout_table(table: TextTable, layout: str) -> list[str]:
+    """Return the lines of a table.
+
+    Args:
+        table: the table.
+        layout: ``text``, ``tsv``, ``csv``, ``markdown``, ``latex`` or ``html``.
+    """
+    head, *rows = table.plain
+    match layout:
+        case "tsv":
+            return ["\t".join(map(escape_controls, row)) for row in (head, *rows)]
+        case "csv":
+            file = io.StringIO()
+            csv.writer(file, lineterminator="\n").writerows([head, *rows])
+            return [file.getvalue().removesuffix("\n")]
+        case "markdown":
+            return format_markdown(head, rows, table.left)
+        case "latex":
+            return format_latex(head, rows, table.left)
+        case "html":
+            return [render_table(head, rows, table.left)]
+        case _:
+            return format_table([head, *rows], table.left, table.last)
 
 
 Block = str | TextTable
@@ -42,13 +90,18 @@ def format_blocks(blocks: Iterable[Block]) -> str:
         if isinstance(block, str):
             lines.append(block)
         else:
-            lines += format_table(block.rows, block.left, block.last)
+            lines += layout_table(block, "text")
     return "".join(f"{line}\n" for line in lines)
 
 
 def format_score(value: float | None) -> str:
     """Return a score with 4 decimals, empty if unknown."""
     return "" if value is None else f"{value:.4f}"
+
+
+def format_ratio(value: float) -> str:
+    """Return a score or ratio with 4 decimals, empty if unknown."""
+    return "" if math.isnan(value) else f"{value:.4f}"
 
 
 def format_change(value: float | None) -> str:
@@ -92,6 +145,65 @@ def format_table(rows: Iterable[Sequence[str]], left: int = 0, last: int = 0) ->
 def find_text_columns(count: int, left: int, last: int) -> set[int]:
     """Return the places of the first ``left`` and the last ``last`` columns."""
     return {*range(left), *range(count - last, count)}
+
+
+def escape_markdown(text: str) -> str:
+    """Return text with the characters escaped that Markdown or HTML read as marks.
+
+    Bars stay as they are, since the functions for tables escape them.
+    """
+    return re.sub(r"([\\`*_{}\[\]<>#~&])", r"\\\1", escape_controls(text))
+
+
+def _format_markdown_row(cells: Sequence[str]) -> str:
+    shown = (escape_controls(cell).replace("|", r"\|") for cell in cells)
+    return f"| {' | '.join(shown)} |"
+
+
+def format_markdown(head: Sequence[str], rows: Iterable[Sequence[str]], left: int) -> list[str]:
+    """Return the lines of a Markdown table whose first ``left`` columns hold text."""
+    marks = [":--"] * left + ["--:"] * (len(head) - left)
+    return [
+        _format_markdown_row(head),
+        f"|{'|'.join(marks)}|",
+        *map(_format_markdown_row, rows),
+    ]
+
+
+def format_latex(head: Sequence[str], rows: Iterable[Sequence[str]], left: int) -> list[str]:
+    """Return the lines of a LaTeX tabular whose first ``left`` columns hold text."""
+    lines = [" & ".join(map(escape_latex, row)) + r" \\" for row in (head, *rows)]
+    columns = "l" * left + "r" * (len(head) - left)
+    begin, end = rf"\begin{{tabular}}{{{columns}}}", r"\end{tabular}"
+    return [begin, r"\hline", lines[0], r"\hline", *lines[1:], r"\hline", end]
+
+
+def escape_latex(text: str) -> str:
+    """Return text with the characters escaped that LaTeX reads as commands."""
+    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    special |= {character: "\\" + character for character in "&%$#_{}"}
+    return "".join(special.get(character, character) for character in escape_controls(text))
+
+
+def format_sparkline(values: Sequence[float | None], encoding: str) -> str:
+    """Return values as a row of bars between the least and the greatest of them.
+
+    Args:
+        values: None for a blank.
+        encoding: encoding of the output; digits from 1 to 8 replace bars that it cannot encode.
+    """
+    try:
+        _BLOCKS.encode(encoding)
+        bars = _BLOCKS
+    except (UnicodeEncodeError, LookupError):
+        bars = _DIGITS
+    known = [value for value in values if value is not None]
+    least, most = min(known, default=0.0), max(known, default=0.0)
+    # Equal values have bars of half the height.
+    width, low, top = (most - least, 0.0, len(bars) - 1) if least < most else (1.0, 3.0, 0)
+    return "".join(
+        " " if v is None else bars[round(low + top * ((v - least) / width))] for v in values
+    )
 
 
 def render_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 0) -> str:

@@ -13,11 +13,7 @@ from mosesplug.results.analysis import Example, SystemAnalysis
 from mosesplug.results.analysis.sentences import BucketKind
 from mosesplug.results.render.analysis_tables import (
     KINDS,
-    AnalysisTable,
     describe_example,
-    describe_examples,
-    format_count,
-    format_ratio,
     group_examples,
     list_texts,
     tabulate_ngrams,
@@ -25,7 +21,8 @@ from mosesplug.results.render.analysis_tables import (
     tabulate_systems,
     tabulate_words,
 )
-from mosesplug.results.render.tables import render_table
+from mosesplug.results.render.record import format_count
+from mosesplug.results.render.tables import TextTable, format_ratio, layout_table, render_table
 from mosesplug.results.report.bars import BAR_STYLE, BarGroup, render_bars, render_legend
 from mosesplug.results.report.document import render_document, render_section
 from mosesplug.results.scores.comparison import SystemScore
@@ -73,7 +70,7 @@ def _render_body(analysis: SystemAnalysis) -> Iterator[str]:
         yield render_section(words.title, f"{words.note} The bars show F1.", legend + content)
     for kind in KINDS:
         table = tabulate_sentences(analysis, kind)
-        if not table.rows:
+        if len(table.rows) == 1:
             continue
         if kind == "length":
             note, chart = f"The bars show {analysis.metrics[0]}.", _draw_scores(analysis)
@@ -86,9 +83,9 @@ def _render_body(analysis: SystemAnalysis) -> Iterator[str]:
     note = f"By {analysis.sentence_metric}."
     if analysis.words:
         note += " Underlined: words that no reference has."
-    for names, examples in group_examples(analysis):
+    for title, examples in group_examples(analysis):
         content = "\n".join(map(_render_example, examples)) or _NONE
-        yield render_section(describe_examples(*names), note, content)
+        yield render_section(title, note, content)
 
 
 def _render_head(analysis: SystemAnalysis, title: str) -> str:
@@ -100,16 +97,16 @@ def _render_head(analysis: SystemAnalysis, title: str) -> str:
 
 
 def _render_scores(scores: Sequence[SystemScore]) -> str:
-    head, rows = tabulate_systems(scores)
+    [table] = layout_table(tabulate_systems(scores), "html")
     signatures = "".join(
         f"<p class=note><code>{escape(each)}</code></p>\n"
         for each in dict.fromkeys(score.signature for score in scores)
     )
-    return render_section("Scores", "", render_table(head, rows, left=2) + signatures)
+    return render_section("Scores", "", table + signatures)
 
 
-def _pair(chart: str, table: AnalysisTable) -> str:
-    shown = render_table(table.head, table.rows, left=table.left)
+def _pair(chart: str, table: TextTable) -> str:
+    [shown] = layout_table(table, "html")
     return f'<div class="pair chart"><div>{chart}</div><div>{shown}</div></div>'
 
 
@@ -152,8 +149,8 @@ def _group_values(pairs: Iterable[tuple[str, float]]) -> Iterator[tuple[str, tup
         yield bucket, tuple(value for _, value in group)
 
 
-def _render_ngrams(table: AnalysisTable) -> str:
-    head, *rows = ((*row[-1:], *row[:-1]) for row in (table.head, *table.rows))
+def _render_ngrams(table: TextTable) -> str:
+    head, *rows = ((*row[-1:], *row[:-1]) for row in table.plain)
     shown = render_table(head, rows, left=1) if rows else _NONE
     return f"<div><h3>{escape(table.title)}</h3>\n{shown}</div>\n"
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
+
+from mosesplug.results.render.record import Measure, Score, Share, Shown
 
 Floats = NDArray[np.float64]
 
@@ -86,12 +89,12 @@ class FeatureFacts:
             sentence subtracted; NaN if one of them never varies.
     """
 
-    name: str
-    weight: float
-    mean: float
-    spread: float
-    active: float
-    correlation: float
+    name: Annotated[str, Shown(label="feature", is_text=True)]
+    weight: Score
+    mean: Measure
+    spread: Measure
+    active: Share
+    correlation: Annotated[float, Shown("+.3f")]
 
 
 @dataclass(frozen=True)

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
 from mosesplug.errors import count_noun
-from mosesplug.results.render.tables import TextTable, format_blocks, render_table
+from mosesplug.results.render.record import tabulate
+from mosesplug.results.render.tables import TextTable, format_blocks, layout_table, render_table
 from mosesplug.results.report.document import render_document, render_section
 from mosesplug.results.report.scatter import SCATTER_STYLE, Axis, Mark, render_scatter
-
-if TYPE_CHECKING:
-    from mosesplug.results.scores.gains import Gain, MetricGain
-    from mosesplug.results.scores.trade_offs import TradeOffs
-
-_GAIN_HEAD = ("metric", "start", "end", "difference", "95 % interval", "p(boot)", "p(AR)", "")
-
-_SIGNIFICANT = 0.05
+from mosesplug.results.scores.gains import Gain, MetricGain
+from mosesplug.results.scores.trade_offs import TradeOffs
 
 _TESTS = (
     "95 % interval of the difference and p(boot): paired bootstrap; p(AR): approximate "
@@ -42,15 +35,14 @@ def tabulate_gain(gain: Gain) -> list[str]:
 
 def list_gain(gain: Gain) -> tuple[str, TextTable]:
     """Return a heading, which describes the sentences, and a table."""
-    rows = _list_gain_rows(gain.metrics)
-    return _describe_sentences(gain), TextTable([_GAIN_HEAD, *rows], left=1, last=1)
+    return _describe_sentences(gain), _tabulate(gain.metrics)
 
 
 def render_gain(gain: Gain) -> str:
     """Return a table as HTML, with the sentences as its heading."""
     heading = escape(_describe_sentences(gain).rstrip(":"))
-    rows = _list_gain_rows(gain.metrics)
-    return f"<h3>{heading}</h3>\n{render_table(_GAIN_HEAD, rows, left=1)}"
+    [table] = layout_table(_tabulate(gain.metrics), "html")
+    return f"<h3>{heading}</h3>\n{table}"
 
 
 def _describe_sentences(gain: Gain) -> str:
@@ -64,39 +56,9 @@ def _describe_sentences(gain: Gain) -> str:
     return f"gain {which}:"
 
 
-def _list_gain_rows(metrics: Sequence[MetricGain]) -> list[tuple[str, ...]]:
-    """Return the cells of each metric; the first and the last column hold text."""
-    return [
-        (
-            each.metric,
-            f"{each.start:.4f}",
-            f"{each.end:.4f}",
-            f"{each.difference:+.4f}",
-            _format_interval(each.interval),
-            _format_p(each.p_bootstrap),
-            _format_p(each.p_randomization),
-            _judge(each),
-        )
-        for each in metrics
-    ]
-
-
-def _format_interval(interval: tuple[float, float]) -> str:
-    low, high = interval
-    return "" if math.isnan(low) else f"{low:+.4f} to {high:+.4f}"
-
-
-def _format_p(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:.3f}"
-
-
-def _judge(gain: MetricGain) -> str:
-    words = ["better" if gain.improvement > 0 else "worse" if gain.improvement < 0 else "same"]
-    if gain.improvement and gain.p_randomization >= _SIGNIFICANT:
-        words.append("not significant")
-    if gain.is_objective:
-        words.append("optimized")
-    return ", ".join(words)
+def _tabulate(metrics: Sequence[MetricGain]) -> TextTable:
+    columns = "metric start end difference interval p_bootstrap p_randomization verdict"
+    return tabulate(MetricGain, metrics, columns)
 
 
 def render_gains(

@@ -5,7 +5,6 @@ The page is for screens of any width and for paper.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from html import escape
 
@@ -13,8 +12,9 @@ import numpy as np
 
 from mosesplug.errors import count_noun
 from mosesplug.metrics.error_rates import display_score, is_error_rate
+from mosesplug.results.render.record import tabulate
 from mosesplug.results.render.tables import format_score, render_table
-from mosesplug.results.report.data import ReportData, SentenceFacts, WatchedScores
+from mosesplug.results.report.data import FeatureFacts, ReportData, SentenceFacts, WatchedScores
 from mosesplug.results.report.document import (
     render_columns,
     render_document,
@@ -238,19 +238,9 @@ def _render_trade_off(data: ReportData, watched: WatchedScores) -> str:
 
 def _render_features(data: ReportData) -> str:
     note = f"Over all distinct hypotheses. Sentence scores are {label_sentence_score(data)}."
-    head = ("feature", *_FEATURE_COLUMNS)
-    rows = [
-        (
-            facts.name,
-            f"{facts.weight:.4f}",
-            f"{facts.mean:.4g}",
-            f"{facts.spread:.4g}",
-            f"{100 * facts.active:.1f}%",
-            "never varies" if math.isnan(facts.correlation) else f"{facts.correlation:+.3f}",
-        )
-        for facts in data.features
-    ]
-    content = _render_figure("features", data) + render_table(head, rows, left=1)
+    head, *rows = tabulate(FeatureFacts, data.features).plain
+    cells = [(*row[:-1], row[-1] or "never varies") for row in rows]
+    content = _render_figure("features", data) + render_table(head, cells, left=1)
     return render_section("Features", note, content + render_columns(_FEATURE_COLUMNS))
 
 

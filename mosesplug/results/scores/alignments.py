@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from mosesplug.metrics import Metric
 from mosesplug.metrics.word_metric import WordMetric
+from mosesplug.results.render.record import Count
 
 _ALIGNED = ("WER", "MER", "CER")
 """Metrics that count the edits of an alignment of whole sentences."""
@@ -46,10 +47,10 @@ class EditCounts:
         examples: sentences with the most errors, the worst first.
     """
 
-    correct: int
-    substitutions: int
-    deletions: int
-    insertions: int
+    correct: Count
+    substitutions: Count
+    deletions: Count
+    insertions: Count
     examples: tuple[AlignedSentence, ...]
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from mosesplug.errors import UsageError
 from mosesplug.metrics.error_rates import display_difference, display_score
 from mosesplug.metrics.hypotheses import HypothesisRanges
 from mosesplug.metrics.protocol import needs_texts
+from mosesplug.results.render.record import Change, Count, Score, Share, Shown, Text
 from mosesplug.results.scores.alignments import EditCounts, count_edits
 from mosesplug.results.scores.decodings import RunDecoding, find_decodings
 from mosesplug.results.scores.scores import Translation, read_translation
@@ -110,18 +111,20 @@ class SystemScore:
         signature: the metric's signature.
     """
 
-    metric: str
-    system: str
-    runs: int
-    score: float
-    interval: tuple[float, float]
-    s_sel: float
-    s_opt: float
-    difference: float | None
-    difference_interval: tuple[float, float] | None
-    p_bootstrap: float | None
-    wins: float | None
-    p_randomization: float | None
+    metric: Text
+    system: Text
+    runs: Count
+    score: Score
+    interval: Annotated[tuple[float, float], Shown(".4f", "95 % interval")]
+    s_sel: Score
+    s_opt: Score
+    difference: Change | None
+    difference_interval: Annotated[
+        tuple[float, float] | None, Shown("+.4f", "interval of difference")
+    ]
+    p_bootstrap: Annotated[float | None, Shown(".4f", "p(boot)")]
+    wins: Share | None
+    p_randomization: Annotated[float | None, Shown(".4f", "p(AR)")]
     signature: str
 
 

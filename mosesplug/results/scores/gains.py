@@ -7,9 +7,10 @@ that were held out, and tests of the differences show what a gain is worth.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from mosesplug.learning.optimize import OptimizeResult
 from mosesplug.learning.watched import WatchedMetric
 from mosesplug.metrics import Metric
 from mosesplug.metrics.error_rates import display_difference, is_error_rate
+from mosesplug.results.render.record import Change, Score, Shown, Text
 from mosesplug.results.scores.scored_sentences import (
     ScoredSentences,
     find_held_out,
@@ -34,6 +36,12 @@ with weights that were learned from the other folds of a cross-validation."""
 
 _SAMPLES = 1000
 _SEED = 1
+_SIGNIFICANT = 0.05
+
+
+def _format_interval(interval: tuple[float, float]) -> str:
+    low, high = interval
+    return "" if math.isnan(low) else f"{low:+.4f} to {high:+.4f}"
 
 
 @dataclass(frozen=True)
@@ -52,18 +60,18 @@ class MetricGain:
         p_randomization: p-value of approximate randomization; NaN likewise.
     """
 
-    metric: str
+    metric: Text
     signature: str
     is_objective: bool
     is_error_rate: bool
-    start: float
-    end: float
-    interval: tuple[float, float]
-    p_bootstrap: float
-    p_randomization: float
+    start: Score
+    end: Score
+    interval: Annotated[tuple[float, float], Shown(_format_interval, "95 % interval")]
+    p_bootstrap: Annotated[float, Shown(".3f", "p(boot)")]
+    p_randomization: Annotated[float, Shown(".3f", "p(AR)")]
 
     @property
-    def difference(self) -> float:
+    def difference(self) -> Change:
         """``end - start``."""
         return self.end - self.start
 
@@ -71,6 +79,17 @@ class MetricGain:
     def improvement(self) -> float:
         """The difference, negated for error rates: more is better."""
         return -self.difference if self.is_error_rate else self.difference
+
+    @property
+    def verdict(self) -> Annotated[str, Shown(label="", is_text=True)]:
+        """Whether the score is better, and whether that is significant, in words."""
+        gain = self.improvement
+        words = ["better" if gain > 0 else "worse" if gain < 0 else "same"]
+        if gain and self.p_randomization >= _SIGNIFICANT:
+            words.append("not significant")
+        if self.is_objective:
+            words.append("optimized")
+        return ", ".join(words)
 
 
 @dataclass(frozen=True)

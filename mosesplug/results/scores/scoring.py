@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from mosesplug.metrics.hypotheses import HypothesisRanges
 from mosesplug.metrics.outside import OutsideMetric, compute_statistics
 from mosesplug.metrics.protocol import needs_texts, score_sentences
 from mosesplug.optimizers.oracles import corpus_oracles
+from mosesplug.results.render.record import Score, Shown, Text
 from mosesplug.results.scores.alignments import EditCounts, count_edits
 from mosesplug.results.scores.scores import Translation, read_translation
 from mosesplug.results.scores.significance import bootstrap_interval
@@ -85,10 +86,10 @@ class MetricScore:
         ids: the ids of the sentences where n-best lists have texts as ids; else empty.
     """
 
-    metric: str
-    score: float
-    interval: tuple[float, float] | None
-    signature: str
+    metric: Text
+    score: Score
+    interval: Annotated[tuple[float, float] | None, Shown(".4f", "95 % interval")]
+    signature: Text
     sentences: tuple[float, ...]
     ids: tuple[str, ...] = ()
     edits: EditCounts | None = None

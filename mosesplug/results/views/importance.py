@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from mosesplug.errors import DataError
 from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.optimizers.problem import Problem, corpus_score
+from mosesplug.results.render.record import Measure, Score, Shown, Text
 from mosesplug.results.views.list_statistics import measure_features
 from mosesplug.results.views.run import StoredRun
 from mosesplug.settings.algorithm_options import make_options
@@ -48,12 +49,12 @@ class FeatureImportance:
             with and without it; None before that was done.
     """
 
-    feature: str
-    weight: float | None
-    spread: float
-    influence: float
-    kept_loss: float
-    learned_loss: float | None = None
+    feature: Text
+    weight: Score | None
+    spread: Measure
+    influence: Annotated[float, Shown(".4f", "weight x spread")]
+    kept_loss: Annotated[float, Shown("+.4f", "loss, kept")]
+    learned_loss: Annotated[float | None, Shown("+.4f", "loss, learned")] = None
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from mosesplug.errors import UsageError
 from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.metrics.protocol import score_sentences
+from mosesplug.results.render.record import Change, Score, Shown, Text
 from mosesplug.results.views.run import StoredRun
 from mosesplug.results.views.texts import decode_text
 from mosesplug.store import IterationLists, IterationRecord
@@ -37,12 +38,17 @@ class FeatureChange:
         lead_a, lead_b: this sum times the weight of A, and of B.
     """
 
-    feature: str
-    weight_a: float
-    weight_b: float
-    values: float
-    lead_a: float
-    lead_b: float
+    feature: Text
+    weight_a: Score
+    weight_b: Score
+    values: Annotated[float, Shown("+.4g", "value")]
+    lead_a: Change
+    lead_b: Change
+
+    @property
+    def change(self) -> Change:
+        """B's weight minus A's."""
+        return self.weight_b - self.weight_a
 
 
 @dataclass(frozen=True)

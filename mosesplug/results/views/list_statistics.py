@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.metrics.protocol import score_sentences
+from mosesplug.results.render.record import Count, Score, Shown, format_date, format_size
+from mosesplug.results.render.tables import format_change
 from mosesplug.results.report.data import FeatureFacts
 from mosesplug.results.views.run import StoredRun
 from mosesplug.tuning.workdir.records import read_result
@@ -218,17 +220,17 @@ class IterationSummary:
         date: when its lists were stored, in UTC (ISO 8601); None in stores of version 0.1.
     """
 
-    number: int
-    sentences: int
-    hypotheses: int
-    new_hypotheses: int
-    graphs: int
-    stored_bytes: int
-    change: float | None
-    score: float
-    oracle: float | None
-    optimum: float | None
-    date: str | None
+    number: Annotated[int, Shown(label="iteration")]
+    sentences: Count
+    hypotheses: Count
+    new_hypotheses: Annotated[int, Shown(label="new")]
+    graphs: Count
+    stored_bytes: Annotated[int, Shown(format_size, "size")]
+    change: Annotated[float | None, Shown(format_change)]
+    score: Score
+    oracle: Score | None
+    optimum: Annotated[float | None, Shown(".4f", "in lists")]
+    date: Annotated[str | None, Shown(format_date)]
 
 
 def summarize_iterations(run: StoredRun, *, oracles: bool = True) -> Iterator[IterationSummary]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mosesplug.errors import DataError
+from mosesplug.results.render.record import Count, Text
 from mosesplug.store import NBestStore
 from mosesplug.tuning.workdir.iteration_files import read_finished_step, write_finished_step
 from mosesplug.tuning.workdir.workspace import Workspace
@@ -22,9 +23,9 @@ class RecordFault:
         fault: a description.
     """
 
-    iteration: int
-    sentence: int | None
-    fault: str
+    iteration: Count
+    sentence: Count | None
+    fault: Text
 
 
 @dataclass(frozen=True)

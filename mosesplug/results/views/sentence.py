@@ -9,13 +9,14 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics.protocol import score_sentences
+from mosesplug.results.render.record import Count, Score, Shown, Text
 from mosesplug.results.views.run import StoredRun
 from mosesplug.results.views.texts import ParallelText, decode_text
 from mosesplug.tuning.weights import Weights
@@ -24,6 +25,10 @@ from mosesplug.tuning_set import SparseRows
 SortKey = Literal["model", "metric"]
 
 _ORDER = 4
+
+
+def _format_matches(matches: tuple[tuple[int, int], ...]) -> str:
+    return " ".join(f"{matched}/{total}" for matched, total in matches)
 
 
 @dataclass(frozen=True)
@@ -45,12 +50,12 @@ class ScoredHypothesis:
     """
 
     number: int
-    rank: int
-    text: str
-    model: float
-    metric: float
-    roles: tuple[str, ...]
-    matches: tuple[tuple[int, int], ...]
+    rank: Count
+    text: Text
+    model: Score
+    metric: Score
+    roles: Annotated[tuple[str, ...], Shown(", ".join, "plays", is_text=True)]
+    matches: Annotated[tuple[tuple[int, int], ...], Shown(_format_matches)]
     contributions: tuple[float, ...]
     sparse: Mapping[str, float]
     values: tuple[float, ...]
@@ -107,10 +112,10 @@ class FeatureContrast:
         lead: its contribution to A's model score minus B's.
     """
 
-    feature: str
-    a: float
-    b: float
-    lead: float
+    feature: Text
+    a: Annotated[float, Shown("g", "A")]
+    b: Annotated[float, Shown("g", "B")]
+    lead: Annotated[float, Shown("+.4f", "A's lead")]
 
 
 def compare_hypotheses(

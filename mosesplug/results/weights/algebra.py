@@ -10,9 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal
 
 from mosesplug.errors import DataError
+from mosesplug.escapes import mark_invalid_utf8
+from mosesplug.results.render.record import Shown
 from mosesplug.results.weights.sources import ResolvedWeights
 from mosesplug.tuning.weights import Weights
 
@@ -28,12 +30,12 @@ class WeightDifference:
         first, second: its weights; None if missing.
     """
 
-    name: str
-    first: float | None
-    second: float | None
+    name: Annotated[str, Shown(mark_invalid_utf8, "feature", is_text=True)]
+    first: Annotated[float | None, Shown(".6g", "A", "-")]
+    second: Annotated[float | None, Shown(".6g", "B", "-")]
 
     @property
-    def change(self) -> float:
+    def change(self) -> Annotated[float, Shown("+.6g", "difference")]:
         """Second minus first; a missing weight counts as 0."""
         return (self.second or 0.0) - (self.first or 0.0)
 
@@ -41,6 +43,13 @@ class WeightDifference:
     def relative(self) -> float | None:
         """The change divided by the absolute first weight; None if that is 0 or missing."""
         return self.change / abs(self.first) if self.first else None
+
+    @property
+    def remark(self) -> Annotated[str, Shown(label="change")]:
+        """The relative change, or which side has the feature."""
+        if self.first is None or self.second is None:
+            return "only in B" if self.first is None else "only in A"
+        return "" if self.relative is None else f"{self.relative:+.1%}"
 
 
 def check_usable(weights: ResolvedWeights) -> None:

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from mosesplug.cli.shared.drawing import Cell, draw_table
+from mosesplug.cli.shared.drawing import draw_table
+from mosesplug.results.render.tables import Cell
 
 SCORES = ("metric", "system", "score", "95 % interval", "difference", "p(AR)")
 ROWS = [

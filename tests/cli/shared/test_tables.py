@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from mosesplug.cli.shared.tables import (
+from mosesplug.results.render.tables import (
+    format_change,
     format_latex,
     format_markdown,
+    format_row,
+    format_score,
     format_sparkline,
+    format_table,
 )
-from mosesplug.results.render.tables import format_change, format_row, format_score, format_table
 
 HEAD = ("feature", "weight", "note")
 ROWS = [("LM_0", "0.25", "a|b"), ("a feature", "-1.5", "50 %")]
