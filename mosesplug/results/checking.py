@@ -47,13 +47,8 @@ class TextStatistics:
     """The size of one text.
 
     Attributes:
-        name: how messages call it.
-        lines, words: how many it has.
         mean: words of a line that is not empty, on average.
-        longest: words of the longest line.
-        empty: lines without words.
         repeated: lines that stand in the text before.
-        distinct: different words.
     """
 
     name: Annotated[str, Shown(label="text", is_text=True)]
@@ -88,7 +83,6 @@ class DataCheck:
     """Facts and warnings about data before tuning.
 
     Attributes:
-        texts: the size of each text.
         facts: other figures by name: of lists, unknown words and overlaps.
         signs: what should be mended or known, the most important first.
     """
@@ -135,13 +129,8 @@ def check_data(
     """Check a tuning set, and what a system is tuned with.
 
     Args:
-        source: the input, one sentence a line.
         references: its translations, ``[reference][line]``.
-        metric: says how texts are read.
         nbest: n-best lists of the source: files, or lists that have been read.
-        phrase_table: a phrase table of Moses, as text.
-        train: the source side of the training text.
-        test: the source side of a test set.
 
     Raises:
         FormatError: a file cannot be read.

@@ -25,10 +25,6 @@ class SystemAnalysis:
     """How systems differ.
 
     Attributes:
-        systems: the names, the baseline first.
-        runs: number of runs of each system.
-        n_sentences: number of sentences.
-        metrics: names of the metrics.
         sentence_metric: name of the metric of the sentence scores.
         frequencies: where the frequency of a word was counted.
         words: accuracy of words by their frequency; empty without references, as ``ngrams``.
@@ -66,7 +62,6 @@ def analyze_systems(
         references: ``[reference][sentence]``; without any, words, lengths and n-grams are left
             out.
         metrics: statistics of the systems; sentence scores are those of the first metric.
-        source: the source sentences.
         frequencies: how often words occur, 0 for others; or a file, see
             ``formats.word_frequencies``; None: in the references.
         ngrams: number of n-grams of each pair of systems, kind, and system that has more.

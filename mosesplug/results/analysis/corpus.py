@@ -44,7 +44,6 @@ class NumberedCorpus:
 
     Attributes:
         vocabulary: the distinct words, in order of appearance.
-        references: the references.
         systems: the translations of each run of each system, by name, the baseline first.
     """
 
@@ -103,7 +102,6 @@ def count_items(
     Args:
         sentences: int64 ``[n]``; the sentence of each occurrence.
         items: int64 ``[n]``; the item of each occurrence, below ``n_items``.
-        n_items: number of different items.
     """
     keys, counts = np.unique(sentences * n_items + items, return_counts=True)
     return SentenceCounts(keys, counts)

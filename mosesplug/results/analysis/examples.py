@@ -22,9 +22,6 @@ class Example:
         sentence: the sentence id, counted from 0.
         metric: name of the metric of the sentence scores.
         source: the source sentence; None if unknown.
-        references: its references.
-        baseline, system: the systems that are compared.
-        better: the one with the better score.
         baseline_text, system_text: their translations; of several runs, that of the run whose
             score is closest to the mean.
         baseline_score, system_score: sentence scores, means over the runs; rates for error rates.
@@ -64,7 +61,6 @@ def find_examples(
         references: ``[reference][sentence]``.
         systems: ``[name][run][sentence]``, the baseline first.
         scores: the metric whose sentence scores are compared.
-        source: the source sentences.
         most: number of sentences for each pair of systems, and system with the better score.
     """
     names = list(systems)

@@ -30,7 +30,6 @@ class NgramDifference:
     Attributes:
         kind: ``right`` counts the n-grams of translations that a reference of the sentence has,
             too, at most as often as any one reference has them; ``wrong`` counts the others.
-        baseline, system: the systems that are compared.
         more: the one of them that has it more often.
         ngram: the words, separated by blanks.
         baseline_count, system_count: how often they have it, means over the runs.
@@ -120,10 +119,8 @@ def _count_matches(
     """Return right and wrong counts of items, ``[n_systems, n_items]`` each.
 
     Args:
-        corpus: the texts.
         sentences: int64, ascending; the sentence of each item, numbered through all texts.
         items: int64; the n-gram at each place.
-        n_items: number of different n-grams.
     """
     n_sentences, n_references = corpus.n_sentences, len(corpus.references)
     n_texts = n_references + sum(map(len, corpus.systems.values()))
@@ -156,8 +153,6 @@ def compare_ngrams(
     They are ordered by their ratio, then by the difference of their counts; longer ones first.
 
     Args:
-        corpus: the texts.
-        counts: their n-grams.
         most: number of n-grams of each pair of systems, kind, and system that has more.
     """
     names = list(corpus.systems)

@@ -21,9 +21,7 @@ class SystemStatistics:
     """What one metric says of the sentences of all systems.
 
     Attributes:
-        metric: the metric's name.
         sentence_metric: name of the metric that scores single sentences.
-        is_error_rate: whether less is better.
         statistics: ``[n_sentences, n_statistics]`` of each run of each system.
         sentence_scores: float64 ``[n_sentences]`` of each run of each system, as people know them:
             rates for error rates.
@@ -47,9 +45,7 @@ class SentenceBucket:
             ``difference``, the length of the translation minus that of the reference with the
             closest length; ``score``, the sentence score.
         bucket: the label of the bucket, or ``all``.
-        system: the system's name.
         sentences: number of sentences, mean over the runs.
-        metric: the metric's name.
         score: corpus score of these sentences, mean over the runs that have some; NaN without.
     """
 
@@ -109,8 +105,6 @@ def bucket_by_score(
     """Return the scores of sentences by their sentence score.
 
     Args:
-        systems: names of the systems.
-        metrics: the metrics that score each bucket.
         by: the metric whose sentence scores are the buckets; see ``score_buckets``.
     """
     scores = np.concatenate([run for runs in by.sentence_scores for run in runs])

@@ -30,9 +30,6 @@ class WordAccuracy:
 
     Attributes:
         bucket: the label of the bucket: the frequency of its words, or ``all``.
-        system: the system's name.
-        expected: words of the references.
-        produced: words of the translations.
         correct: words of the translations that the reference of the sentence has, too. A word
             counts as often as the reference has it.
         precision: correct words of the produced ones; NaN if there are none.
@@ -62,10 +59,8 @@ def measure_words(
     shares most words with it, by F1; the first of several equal ones.
 
     Args:
-        corpus: the texts.
         frequencies: frequency of words, 0 for others; None: in the references, the mean if there
             are several, rounded up.
-        buckets: ranges of frequencies.
 
     Returns:
         Records of all systems for each bucket that has words, then those of all words.

@@ -41,7 +41,6 @@ class GraphListSettings:
         distinct: list each translation once, by its best derivation.
         penalty: penalty of n-grams shared with earlier translations (Gimpel et al. 2013); None for
             the best derivations.
-        order: length of these n-grams.
         pool: choose diverse translations from this number of best ones; None for the whole graph.
         samples: list this number of random derivations instead, drawn in proportion to
             ``exp(scale * score)``.
@@ -62,11 +61,8 @@ class GraphSummary:
     """Size and best score of a search graph.
 
     Attributes:
-        sentence: the sentence id.
-        nodes, edges: their numbers.
         log_derivations: natural logarithm of the number of derivations.
         best_score: the highest model score; None without weights.
-        features: names of its features.
     """
 
     sentence: Count
@@ -115,7 +111,6 @@ def read_oracle_graphs(
     """Prepare search graphs for the search of oracles.
 
     Args:
-        graphs: the graphs.
         references: ``references[k][sentence]``.
 
     Raises:
@@ -142,7 +137,6 @@ def find_graph_oracles(
     """Find the oracle of each graph.
 
     Args:
-        graphs: the graphs.
         method: ``greedy`` for the highest corpus BLEU, ``sentence`` for the highest BLEU+1 of each
             sentence, ``linear`` for the highest linear BLEU (Tromble et al. 2008).
         beam: partial derivations kept at each node; None for 10, or for all with ``linear``.

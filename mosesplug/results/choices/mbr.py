@@ -61,7 +61,6 @@ def decide_translations(
 
     Args:
         tasks: the sentences, of which only some are read ahead.
-        criterion: the criterion of the choice.
         threads: number of threads; the decisions do not depend on it.
     """
 
@@ -88,7 +87,6 @@ def read_list_tasks(
     """Read the n-best lists of a file.
 
     Args:
-        path: the file.
         settings: how it is read; ``transform`` changes the texts that are compared, not those that
             are chosen.
         weights: the weights; None for the scores in the lists.
@@ -188,7 +186,6 @@ def rank_by_risk(
         texts: the words of each hypothesis, at least one.
         scores: float64 ``[n]``, finite; model scores.
         utilities: returns utilities, as for ``expected_utilities``; None: those of the criterion.
-        criterion: the criterion of the choice.
 
     Returns:
         int64 ``[n]``, the hypotheses by descending gain, of equal ones the highest score first; and

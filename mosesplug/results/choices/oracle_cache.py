@@ -22,13 +22,7 @@ _SEARCH = "greedy 1"
 
 
 class OracleCache:
-    """The scores of the oracle of all lists up to each iteration.
-
-    Args:
-        store: the directory of the store.
-        records: its finished iterations.
-        fingerprints: those of the store.
-    """
+    """The scores of the oracle of all lists up to each iteration."""
 
     def __init__(
         self, store: Path, records: Sequence[IterationRecord], fingerprints: object

@@ -43,9 +43,7 @@ class OracleLists:
 
     Attributes:
         store: the open store, which holds the texts.
-        lists: the merged lists.
         metric: the metric of their statistics.
-        signature: the metric's signature.
         scores: model scores, float64 ``[n_hyps]``; None to keep the order of the lists.
         ids: the sentence ids that are texts, by their numbers; empty if they are integers.
         warnings: what to check about the texts and the references.
@@ -92,11 +90,8 @@ def open_oracle_lists(
         references: the references, a file or a prefix; None for the statistics of a store, or for
             scores from outside.
         metric: the metric's name; None for the first of the scores, else that of the run, or BLEU.
-        metric_settings: the metric's settings.
-        settings: how lists are read.
         weights: weights of the model scores; None for the result of a run, and for files no
             ranking.
-        threads: threads of scoring.
         progress: is called with the work done.
 
     Raises:
@@ -210,7 +205,6 @@ def rank_lists(tuning_set: TuningSet, scores: NDArray[np.float64] | None) -> Ran
     """Sort each list by model score, the highest first; ties keep their order.
 
     Args:
-        tuning_set: the lists.
         scores: float64 ``[n_hyps]``; None keeps the order.
     """
     rows = np.arange(tuning_set.n_hyps)
@@ -236,7 +230,6 @@ class ListOracle:
     Attributes:
         rows: int64, the oracle's row of each sentence that has hypotheses.
         equals: int64, number of hypotheses of the sentence that the method finds equally good.
-        score: the corpus score.
         scores: the corpus score of each restart; one for methods without restarts.
     """
 

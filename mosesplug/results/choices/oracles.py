@@ -53,7 +53,6 @@ class OracleComparison:
     Attributes:
         oracles: the oracles by method and list size; None stands for whole lists.
         first_best: corpus score of the first hypothesis of each list.
-        longest: lists of the largest size.
         best: the oracle with the highest score in these lists.
     """
 
@@ -75,12 +74,9 @@ def compare_oracles(
     """Find oracles by several methods in the first hypotheses of each list.
 
     Args:
-        ranked: the lists.
-        metric: the corpus metric.
         methods: the methods, at least one.
         sizes: numbers of hypotheses of each list, at least one; None for whole lists.
         seed: seed of all random choices.
-        settings: settings of the methods.
         progress: is called with the searches done.
     """
     oracles: dict[tuple[OracleMethod, int | None], ListOracle] = {}
@@ -110,10 +106,7 @@ def find_oracle(
 
     Args:
         method: one of ``METHODS``.
-        lists: the lists of all sentences.
-        metric: the corpus metric.
         seed: seed of all random choices.
-        settings: settings of the methods.
     """
     found = _SEARCHES[method](lists, metric, seed, settings)
     scores = [_corpus_score(lists, metric, each.oracle_rows) for each in found]

@@ -34,12 +34,10 @@ def score_again(
     """Yield the blocks of an n-best list with added features and new model scores.
 
     Args:
-        lists: the list, or its file.
         weights: those of all dense features; sparse ones that are missing count as 0.
         settings: how the list is read, and which features are added to it. The dense features of a
             list that names every value are those that ``weights`` names, unless the settings name
             them.
-        ids: numbers sentence ids that are texts.
         uses_all: whether each weight other than 0 must be that of a feature of the list.
         lengths: an exponent of the length that scores are divided by; None: they are not.
 
@@ -78,9 +76,7 @@ def choose_least_risk(block: NBestList, rows: NDArray[np.int64], scale: float) -
     This is minimum Bayes risk over a list (Kumar & Byrne 2004).
 
     Args:
-        block: the lists.
         rows: int64, the rows of one sentence, the highest score first.
-        scale: scale of the model scores.
     """
     from mosesplug.forest.mbr import expected_bleu, find_best, softmax
     from mosesplug.forest.ngrams.bags import count_bags

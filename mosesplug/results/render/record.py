@@ -94,8 +94,6 @@ def tabulate(
     """Return a table with a row for each record.
 
     Args:
-        kind: the type of the records.
-        records: the records.
         columns: the fields, or properties, to show, in their order; empty: all with ``Shown``.
         labels: names of columns that depend on the data, such as that of a metric.
     """

@@ -43,7 +43,6 @@ class RunLines(ABC):
     """Turns the events of a run into lines; can be called from any thread.
 
     Args:
-        verbose: write the commands that are run, too.
         is_live: whether ``set_status`` shows progress, so that it needs no lines.
         most_iterations: how many there are at most, to tell how long the run may take; 0: unknown.
     """

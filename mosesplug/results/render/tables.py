@@ -33,7 +33,6 @@ class TextTable:
     """A table of a printed report.
 
     Attributes:
-        rows: the head, then the rows.
         left, last: number of leading and of trailing columns that hold text.
         title, note: a heading, and a sentence on what is counted.
     """
@@ -58,7 +57,6 @@ def layout_table(table: TextTable, layout: str) -> list[str]:
     """Return the lines of a table.
 
     Args:
-        table: the table.
         layout: ``text``, ``tsv``, ``csv``, ``markdown``, ``latex`` or ``html``.
     """
     head, *rows = table.plain
@@ -115,10 +113,7 @@ def format_row(cells: Sequence[str], widths: Sequence[int], left: int = 0, last:
     """Return one line of a text table.
 
     Args:
-        cells: one for each column.
-        widths: the widths of the columns.
         left: number of leading columns that hold text and are aligned left.
-        last: number of trailing columns that hold text.
     """
     texts = find_text_columns(len(widths), left, last)
     return "  ".join(
@@ -133,7 +128,6 @@ def format_table(rows: Iterable[Sequence[str]], left: int = 0, last: int = 0) ->
     Control characters in cells are escaped.
 
     Args:
-        rows: the head, then the rows.
         left, last: as for ``format_row``.
     """
     shown = (tuple(map(escape_controls, row)) for row in rows)

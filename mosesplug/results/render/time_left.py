@@ -10,11 +10,7 @@ _LEAST_LEFT = 5.0
 
 
 class RunClock:
-    """Measures iterations, to tell how long the others take.
-
-    Attributes:
-        phase: when the newest phase began.
-    """
+    """Measures iterations, to tell how long the others take."""
 
     def __init__(self, most: int) -> None:
         self._most = most

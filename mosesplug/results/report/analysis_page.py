@@ -51,8 +51,6 @@ def render_analysis(
     """Return the page of an analysis.
 
     Args:
-        analysis: what to show.
-        title: title of the page.
         scores: the scores of the same systems, shown first.
     """
     sections = [_render_head(analysis, title)]

@@ -48,13 +48,7 @@ BAR_STYLE = f"""
 
 @dataclass(frozen=True)
 class BarGroup:
-    """Bars with one label, one for each system.
-
-    Attributes:
-        label: what they show.
-        values: their lengths; NaN for no bar.
-        texts: how their values are written.
-    """
+    """Bars with one label, one for each system."""
 
     label: str
     values: tuple[float, ...]

@@ -48,7 +48,6 @@ class OutcomeFacts:
     """The outcome of a run.
 
     Attributes:
-        algorithm: its name.
         reason: why the run ended; empty if it has not.
         weights: what the resulting weights are, and their score.
         warnings: signs that something is wrong, in sentences.
@@ -65,8 +64,6 @@ class WatchedScores:
     """A metric that a run did not optimize.
 
     Attributes:
-        metric: its name.
-        is_error_rate: whether less is better.
         scores: corpus score of the decoder's translations in each iteration; rates as rates.
     """
 
@@ -80,7 +77,6 @@ class FeatureFacts:
     """One dense feature over all distinct hypotheses.
 
     Attributes:
-        name: the column's name.
         weight: its weight in the run's result, divided by the L1 norm.
         mean: mean of its values.
         spread: standard deviation of its values in a sentence, mean over the sentences.
@@ -102,7 +98,6 @@ class ErrorSurface:
     """The corpus score as a function of one weight.
 
     Attributes:
-        name: the feature's name.
         weight: its weight in the run's result.
         ends: float64 ``[m + 1]``, ends of the intervals of equal score, ascending.
         scores: float64 ``[m]``, the score of each interval.
@@ -134,13 +129,10 @@ class SentenceFacts:
     """One sentence with its 1-best and its oracle in the merged lists.
 
     Attributes:
-        number: the sentence id.
         source: the source sentence; None if unknown.
         references: the references; empty if unknown.
         first_best: the 1-best with the result's weights.
-        chosen_score: its sentence score.
         oracle: the hypothesis with the best sentence score.
-        oracle_score: its sentence score.
     """
 
     number: int
@@ -157,7 +149,6 @@ class LatticeLine:
     """A translation on the envelope along one weight.
 
     Attributes:
-        text: the translation.
         intercept: its model score at the weight of the run's result.
         slope: its value of the feature.
         start, end: the weights between which it has the highest model score; may be infinite.
@@ -177,11 +168,9 @@ class LatticeFacts:
     """The best edges of a sentence's search graph, and its envelope for a weight.
 
     Attributes:
-        sentence: the sentence id.
         feature: the feature whose weight changes.
         weight: its weight in the run's result.
         edges: ``(from node, to node, words)``; nodes are in topological order.
-        n_nodes: number of nodes.
         whole: number of edges of the whole graph.
         lines: the envelope, from the smallest to the largest weight.
     """
@@ -200,18 +189,12 @@ class ReportData:
     """The data of a report of a run.
 
     Attributes:
-        store: the store's path.
-        metric: the metric's name.
         sentence_metric: name of the metric of single sentences.
-        signature: the metric's signature.
         facts: settings and other facts by name, in order.
         outcome: None if it is unknown.
-        iterations: all iterations.
-        names: names of the dense columns.
         features: the dense features; empty if the lists are in other stores.
         sparse: ``(name, weight)`` of the largest sparse weights of the result.
         n_sparse: number of sparse weights that are not 0.
-        surfaces: one for each dense feature.
         coverage: None if the lists are in other stores.
         worst, best: sentences with the lowest and highest sentence scores of the 1-best.
         lattice: None if no search graph is stored.

@@ -69,7 +69,6 @@ def render_document(title: str, sections: Iterable[str], style: str = "") -> str
     """Return a whole page, with a list of its contents if it has many sections.
 
     Args:
-        title: the title of the window.
         sections: the HTML of the page, in order; the first is its head.
         style: CSS beside that of all pages.
     """

@@ -25,7 +25,6 @@ class FitData:
     """The data of the figures of learned weights.
 
     Attributes:
-        names: the features to draw.
         start, learned_weights: their weights, divided by the L1 norm of the dense ones.
         steps: a value for each step of the algorithm.
         quantity: what these values are, such as ``loss``.

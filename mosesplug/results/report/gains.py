@@ -72,12 +72,9 @@ def render_gains(
     """Return the page of learned weights.
 
     Args:
-        title: title of the page.
-        summary: one line about the result.
         gains: what was gained, on each kind of sentences.
         weights: name, starting weight and learned weight of each feature.
         trade_offs: scores of weights near the learned ones; None without watched metrics.
-        warnings: what a reader should check.
     """
     parts = [f"<h1>{escape(title)}</h1>", f'<p class="note">{escape(summary)}</p>']
     parts += [f'<p class="warning"><b>Warning:</b> {escape(each)}</p>' for each in warnings]

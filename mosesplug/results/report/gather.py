@@ -48,8 +48,6 @@ def gather_report_steps(
     """Yield the data of a report, more complete after each of ``STEPS``.
 
     Args:
-        run: the run.
-        text: source sentences and references.
         sentences: number of the worst and of the best sentences to show.
         lattice: the sentence whose search graph is shown; None selects a small one.
         watched: names of metrics that the run did not optimize.
@@ -87,7 +85,6 @@ def gather_figure(run: StoredRun, figure: str, lattice: int | None = None) -> Re
     """Return the data of a report as far as one figure shows them.
 
     Args:
-        run: the run.
         figure: a name in ``report.figures.FIGURES``.
         lattice: as for ``gather_report_steps``.
 
@@ -193,9 +190,6 @@ def _find_worst_and_best(
     """Return the sentences whose 1-best scores lowest, and those with the highest.
 
     Args:
-        run: the run.
-        merged: its merged lists.
-        text: source sentences and references.
         count: number of sentences of each kind; no sentence is returned twice.
     """
     scores = score_sentences(run.metric, merged.stats)
@@ -238,11 +232,6 @@ def _measure_watched(
     run: StoredRun, names: Sequence[str], text: ParallelText
 ) -> tuple[WatchedScores, ...]:
     """Return the corpus scores of the first hypotheses of each iteration's lists.
-
-    Args:
-        run: the run, whose store has its lists.
-        names: names of metrics.
-        text: its references.
 
     Raises:
         UsageError: an unknown metric, the run's own metric, or no references.

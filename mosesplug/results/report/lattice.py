@@ -46,8 +46,6 @@ class _Box:
     """The words of an edge, and the room that they need.
 
     Attributes:
-        start, end: the nodes of the edge.
-        text: the words, in lines.
         width, height: in inches.
     """
 

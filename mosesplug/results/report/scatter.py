@@ -42,9 +42,7 @@ class Mark:
     """A point of a plot.
 
     Attributes:
-        x, y: its values.
         kind: its CSS class.
-        title: what a pointer over it shows.
         size: radius in pixels.
         is_optimal: whether it lies on the front, which is drawn as a line.
     """

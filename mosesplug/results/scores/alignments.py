@@ -29,7 +29,6 @@ class AlignedSentence:
         sentence: its number from 0.
         pairs: aligned words of the reference and of the hypothesis; an inserted or deleted word
             has the empty text as its partner.
-        errors: number of pairs that differ.
     """
 
     sentence: int
@@ -65,8 +64,6 @@ def count_edits(
     Args:
         metric: which says what words are.
         references: ``[reference][line]``; of several, the one with the fewest errors counts.
-        hypotheses: the lines.
-        most: number of examples.
 
     Returns:
         The counts; None if the metric counts no edits of an alignment.

@@ -36,8 +36,6 @@ class System:
     """A system: its name, and the translations of each of its runs.
 
     Attributes:
-        name: its name.
-        translations: the translation of each run.
         outside: scores from outside of each run, float64 ``[n_sentences, k]``; empty without any.
         notes: what a reader of the scores must know about the translations.
     """
@@ -54,7 +52,6 @@ def parse_systems(words: Sequence[str], *, decode: bool = False) -> list[System]
     A working directory stands for the translations of its tuning set, see ``find_decodings``.
 
     Args:
-        words: the words.
         decode: decode the tuning set of runs where it was not decoded with the result.
 
     Raises:
@@ -95,9 +92,6 @@ class SystemScore:
     Error rates are given as rates. Fields that compare are None for the baseline.
 
     Attributes:
-        metric: the metric's name.
-        system: the system's name.
-        runs: number of runs.
         score: mean corpus score of the runs.
         interval: 95 % bootstrap interval.
         s_sel: standard deviation over texts drawn from this one.
@@ -108,7 +102,6 @@ class SystemScore:
         p_bootstrap: p-value of the paired bootstrap; None if a system has several runs.
         wins: share of bootstrap samples in which the system is better, a tie counting half.
         p_randomization: p-value of approximate randomization.
-        signature: the metric's signature.
     """
 
     metric: Text
@@ -139,8 +132,6 @@ def compare_systems(
     """Score the systems by one metric, and test their differences from the first.
 
     Args:
-        systems: the systems, the baseline first.
-        metric: the metric.
         samples: bootstrap samples, at least 1.
         trials: trials of approximate randomization.
         seed: seed of all draws. Each test starts with it, so that all systems are compared on the
@@ -179,9 +170,7 @@ def count_system_edits(
 
     Args:
         systems: the systems; of several runs, the first counts.
-        metrics: the metrics.
         references: ``[reference][line]``.
-        most: number of aligned sentences of each.
 
     Returns:
         The counts with the names of metric and system.
@@ -204,7 +193,6 @@ def find_system_warnings(
     Args:
         systems: the systems; of several runs, the first is checked.
         references: ``[reference][line]``.
-        signatures: those of the metrics.
 
     Raises:
         FormatError: a translation cannot be read, or does not fit the references.

@@ -27,7 +27,6 @@ class RunDecoding:
     """A translation of the tuning set of one run.
 
     Attributes:
-        translation: its file or its lines.
         note: what a reader of its score must know; empty if it has the weights of the result.
         has_result: whether the run has a result, which ``decode`` decodes with.
     """
@@ -42,7 +41,6 @@ class _Run:
     """The weights that a run decoded with, and its result.
 
     Attributes:
-        workspace: its files.
         decoded_with: the weights that each iteration was decoded with.
         result: the weights of the result; None if the run is not finished.
         chosen: the iteration that the summary says was decoded with the result; 0 if none.

@@ -49,11 +49,8 @@ class MetricGain:
     """The scores of one metric with the starting weights and with the learned ones.
 
     Attributes:
-        metric: its name.
-        signature: its name and settings.
         is_objective: whether the weights were optimized for it.
         is_error_rate: whether less is better. ``start`` and ``end`` are rates, then.
-        start, end: corpus scores.
         interval: the 95 % interval of ``difference`` by the paired bootstrap; NaN for fewer than 2
             sentences.
         p_bootstrap: p-value of the paired bootstrap; NaN for fewer than 2 sentences.
@@ -98,7 +95,6 @@ class Gain:
 
     Attributes:
         data: which sentences.
-        sentences: the number of sentences.
         metrics: the objective, then the metrics that were watched.
     """
 

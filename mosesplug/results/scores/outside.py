@@ -25,7 +25,6 @@ def attach_scores(systems: Sequence[System], sources: Sequence[ScoreSource]) -> 
     """Return systems with scores of files, in columns of ``make_outside_metrics``.
 
     Args:
-        systems: the systems.
         sources: scores; each has one file for each run of each system, in their order.
 
     Raises:

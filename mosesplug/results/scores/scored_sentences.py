@@ -18,7 +18,6 @@ class ScoredSentences:
     """Some sentences of lists.
 
     Attributes:
-        problem: the lists.
         positions: int64, the positions of the sentences in the lists; all have hypotheses.
         metrics: the objective, then the metrics that are only reported, with their statistics.
         rescore: returns a problem with features divided for a length exponent.

@@ -90,10 +90,8 @@ def bootstrap(
     ``evaluator``, so a seed gives the same interval.
 
     Args:
-        metric: the metric.
         statistics: int32 ``[n, n_statistics]``, ``n`` > 0.
         samples: number of samples, at least 1.
-        random: draws the samples; its state advances.
     """
     n = len(statistics)
     totals = np.stack(

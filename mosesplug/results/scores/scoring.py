@@ -56,7 +56,6 @@ class PreparedMetric:
         """Return the statistics of each hypothesis, ``[n, n_statistics]``.
 
         Args:
-            hypotheses: their texts.
             threads: number of threads; None: all.
             outside: float64 ``[n, k]``, their scores from outside; or None.
         """
@@ -77,10 +76,7 @@ class MetricScore:
     """Scores of one translation by one metric; error rates are given as rates.
 
     Attributes:
-        metric: the metric's name.
-        score: the corpus score.
         interval: the 95 % bootstrap interval; None if it was not computed.
-        signature: the metric's signature.
         sentences: sentence scores, BLEU+1 (Lin & Och 2004) for BLEU.
         edits: substitutions, deletions and insertions, for error rates of an alignment.
         ids: the ids of the sentences where n-best lists have texts as ids; else empty.
@@ -97,12 +93,7 @@ class MetricScore:
 
 @dataclass(frozen=True)
 class ScoredTranslation:
-    """The scores of a translation.
-
-    Attributes:
-        scores: one for each metric.
-        warnings: what to check about the texts.
-    """
+    """The scores of a translation."""
 
     scores: tuple[MetricScore, ...]
     warnings: tuple[str, ...]
@@ -116,7 +107,6 @@ def prepare_metrics(
     """Return metrics, or those of specifications such as ``BLEU`` or ``CHRF beta:2``.
 
     Args:
-        specifications: names with settings, or metrics.
         references: ``[reference][line]``; none for metrics of scores from outside.
         outside: metrics of scores from outside, which specifications may name.
 
@@ -156,15 +146,12 @@ def score_translation(
 
     Args:
         path: a translation or its file; with ``selection``, an n-best list or its file.
-        metrics: the metrics.
         selection: which hypothesis of each list to score.
-        settings: how an n-best list is read.
         ids: the ids of the sentences of lists that have been read, if they are texts.
         outside: float64 ``[n_sentences, k]``, scores from outside of a translation.
         references: ``[reference][line]``, which texts are compared with for warnings.
         errors: number of aligned sentences to return, with counts of edits; None: no alignment.
         samples: bootstrap samples for the interval; 0 for no interval.
-        seed: seed of the bootstrap.
 
     Raises:
         FormatError: the file cannot be read, or does not fit the references.
@@ -241,8 +228,6 @@ def _select_hypotheses(
     """Return the statistics of one hypothesis of each sentence in an n-best list.
 
     Args:
-        block: the lists.
-        metric: the metric.
         selection: a rank from 1 (the last hypothesis of a shorter list), or ``oracle`` for the
             hypotheses that a greedy search finds best for the corpus.
 

@@ -50,10 +50,8 @@ def arrange_by_ids(
     """Match translations and references by the ids that their lines begin with.
 
     Args:
-        translations: files or lines.
         references: ``[reference][line]``.
         ids: whether lines begin with ids; None: ``begins_with_ids`` decides.
-        what: how messages call the references.
 
     Raises:
         FormatError: a file cannot be read.

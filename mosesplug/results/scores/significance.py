@@ -56,10 +56,8 @@ def bootstrap_interval(
     """Return the 95 % interval and standard deviation of bootstrap scores.
 
     Args:
-        metric: the metric.
         statistics: ``[n_sentences, n_statistics]``.
         samples: number of samples of sentences drawn with replacement.
-        rng: draws the samples.
 
     Returns:
         Low and high percentile, and the standard deviation (Koehn 2004, section 3).
@@ -110,10 +108,7 @@ def paired_bootstrap(
     a sample exceeds the mean of all samples by the difference of the systems or more.
 
     Args:
-        metric: the metric.
         baseline, system: ``[n_sentences, n_statistics]`` each.
-        samples: number of samples drawn with replacement.
-        rng: draws the samples.
     """
     real = abs(_score(metric, system) - _score(metric, baseline))
     differences = np.concatenate(
@@ -145,10 +140,7 @@ def approximate_randomization(
     al. 2011, section 4.2). If one system has fewer runs, its runs are used again, in order.
 
     Args:
-        metric: the metric.
         baseline, system: the runs, ``[n_sentences, n_statistics]`` each.
-        trials: number of trials.
-        rng: draws the swaps.
 
     Returns:
         The p-value.

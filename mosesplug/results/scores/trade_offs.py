@@ -56,7 +56,6 @@ class TradeOffs:
     """The scores of weights near the learned ones by several metrics.
 
     Attributes:
-        metrics: names, the objective first.
         is_error_rate: whether less is better, for each metric.
         sentences: what the scores are about, for people.
         points: the weights; the first are the starting weights, the second the learned ones.

@@ -31,7 +31,6 @@ def export_lists(
     The file appears when the iterator ends.
 
     Args:
-        run: the run.
         path: the output; a path that ends in ``.gz`` is compressed.
         iteration: the iteration, whose lists have the decoder's scores; None for merged lists,
             with the model scores of the run's result.
@@ -59,7 +58,6 @@ def export_rows(
     """Write one hypothesis a line; yield the number of sentences written.
 
     Args:
-        run: the run.
         path: the output; a path that ends in ``.gz`` is compressed.
         layout: ``jsonl``, with dense and sparse features and the model score; or ``tsv`` or
             ``csv``, with dense features. ``optimize`` reads all of them.

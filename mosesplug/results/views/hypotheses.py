@@ -27,7 +27,6 @@ class HypothesisBatch:
         iterations: int64 ``[n]``; the iteration of the list.
         sentences: int64 ``[n]``; the sentence ids.
         ranks: int64 ``[n]``; the position in that list, from 1.
-        texts: the words, byte for byte.
         model_scores: float64 ``[n]``; the decoder's scores in that list, NaN if it had none.
         dense: float32 ``[n, n_dense]``.
         sparse: the sparse features, or None if the run has none.
@@ -78,7 +77,6 @@ def read_hypotheses(
     """Return the hypotheses of some sentences.
 
     Args:
-        run: the run.
         sentences: the sentence ids, in the order of the result.
         iteration: the iteration, whose lists are returned as the decoder gave them, repeated
             hypotheses included. None returns each distinct hypothesis once, in the order of first

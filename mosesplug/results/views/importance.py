@@ -63,7 +63,6 @@ class Importance:
 
     Attributes:
         metric: name of the metric of all scores.
-        signature: its signature.
         score: the score of the merged lists at the weights.
         learned_score: the best score at weights learned again, with and without features.
         features: the features, the largest influence first.
@@ -84,11 +83,9 @@ def measure_importance(
     """Yield the importance of features, after each one that is learned without.
 
     Args:
-        run: the run, whose merged lists are used.
         weights: the weights; None for the run's result.
         top: number of sparse features, those with the largest influence, that are measured one by
             one, too.
-        threads: threads of learning.
 
     Raises:
         DataError: the store has no lists, or its weights are unknown.
@@ -210,7 +207,6 @@ def _mean_deviations(
         columns: int64, the column of each value.
         values: the values; those that are missing are 0.
         widths: int64 ``[n_sentences]``, hypotheses of each list.
-        n_columns: number of columns.
     """
     keys, inverse = np.unique(owners * n_columns + columns, return_inverse=True)
     counts = widths[keys // n_columns]

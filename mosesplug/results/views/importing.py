@@ -43,7 +43,6 @@ class IterationSource:
     """The files of an iteration to import.
 
     Attributes:
-        path: its n-best lists.
         weights: the weights that they were decoded with; None if unknown.
         learned_weights: the weights that the optimizer found; None if unknown.
     """
@@ -106,12 +105,9 @@ def import_lists(
 
     Args:
         iterations: the iterations in order.
-        target: the new store's directory.
         metric: the metric; one of scores from outside has their fingerprint.
         references: a file, or the prefix of several; None for a metric that needs none.
         source: the source sentences, for their fingerprint.
-        settings: how lists are read.
-        threads: threads of reading and scoring.
 
     Raises:
         StoreError: the target exists.
@@ -155,8 +151,6 @@ def open_as_store(
         path: a store, or a working directory of mosesplug or mert-moses.pl.
         references: the references of the tuning set; without them, lists of mert-moses.pl have no
             scores, and ``find_store`` says how to import them.
-        source: the source sentences.
-        threads: threads of reading and scoring.
 
     Raises:
         StoreError, DataError, FormatError: as for ``import_lists``.

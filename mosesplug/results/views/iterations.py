@@ -32,7 +32,6 @@ class FeatureChange:
     """One feature in two iterations, A and B.
 
     Attributes:
-        feature: the feature's name.
         weight_a, weight_b: its weights; the dense weights have an L1 norm of 1.
         values: its value in B's 1-best minus that in A's, summed over the changed sentences.
         lead_a, lead_b: this sum times the weight of A, and of B.
@@ -56,8 +55,6 @@ class SentenceChange:
     """The 1-best hypotheses of a sentence that has a list in both iterations.
 
     Attributes:
-        sentence: the sentence id.
-        changed: whether the words differ.
         same_hypothesis: whether both words and features are the same.
         metric_a, metric_b: sentence scores; larger is better.
         model_a, model_b: model scores at the weights of the own iteration, with an L1 norm of 1.
@@ -65,7 +62,6 @@ class SentenceChange:
         hypotheses_a, hypotheses_b: number of distinct hypotheses of each list.
         shared: number of hypotheses in both lists.
         was_there: whether B's 1-best was in A's list.
-        text_a, text_b: the words.
     """
 
     sentence: int
@@ -100,8 +96,6 @@ class IterationDifference:
     """Two iterations, A and B.
 
     Attributes:
-        a, b: their numbers.
-        metric: name of the corpus metric.
         sentence_metric: name of the metric of single sentences.
         score_a, score_b: corpus scores of the decoder's translations.
         weights_known: whether the weights of both are known; imported lists may have none.

@@ -35,7 +35,6 @@ def describe_lattice(
     most segments; so is the sentence, out of those with the smallest graphs, if none is given.
 
     Args:
-        run: the run.
         merged: its merged lists, which give the translations their scores.
         sentence: the sentence of the graph; None selects one.
 

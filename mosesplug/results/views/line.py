@@ -32,7 +32,6 @@ class LineSurface:
     """The score of the merged lists along a line.
 
     Attributes:
-        what: the line, in words.
         axis: what the axis shows: ``weight of LM0_0``, or ``step``.
         origin: float64 ``[n_features]``, the weights at step 0.
         direction: float64 ``[n_features]``, the direction of the line.
@@ -105,9 +104,7 @@ class ChangedSentence:
     """A sentence whose 1-best differs between two weight vectors.
 
     Attributes:
-        sentence: the sentence id.
         before, after: the 1-best hypotheses.
-        before_score, after_score: their sentence scores.
     """
 
     sentence: int
@@ -123,8 +120,6 @@ def trace_line(
     """Compute the score of the merged lists along a line.
 
     Args:
-        run: the run.
-        merged: its merged lists.
         direction: a feature (``LM0_0``, or a group of one value), whose weight changes; or ``N:M``
             for the line from the weights of iteration N (step 0) to those of M (step 1).
         origin: where the line of a feature starts; None for the run's result. It is normalized.

@@ -48,10 +48,7 @@ def measure_features(
     """Return statistics of each dense feature over the distinct hypotheses.
 
     Args:
-        batches: merged lists; each sentence in one batch.
-        metric: the metric.
         weights: float64 ``[n_features]``, dense features first.
-        names: names of the dense columns.
     """
     sums = FeatureSums.zeros(len(names))
     for batch in batches:
@@ -66,7 +63,6 @@ class FeatureSums:
     "Centered" values have the mean of their sentence subtracted.
 
     Attributes:
-        hypotheses: number of hypotheses.
         sentences: number of sentences that have hypotheses.
         values: sums of the values, float64 ``[n_dense]``.
         active: numbers of hypotheses whose value is not 0, float64 ``[n_dense]``.
@@ -155,7 +151,6 @@ class ListStatistics:
     Attributes:
         sentences: number of sentences that have a list.
         hypotheses: number of hypotheses in all lists.
-        shortest, mean, longest: hypotheses of a list.
         distinct: share of hypotheses whose words no earlier hypothesis of the list has.
         diversity: distinct bigrams over all bigrams of a list (distinct-2, Li et al. 2016), mean
             over the lists; 1 if no two hypotheses share a bigram.
@@ -211,7 +206,6 @@ class IterationSummary:
         hypotheses: number of hypotheses in its lists.
         new_hypotheses: those that no earlier iteration had.
         graphs: number of sentences that have a search graph.
-        stored_bytes: size of its records.
         change: largest difference between the weights that it was decoded with and those that it
             found, as the stopping rule computes it; None without a result.
         score: score of the decoder's translations.
@@ -237,7 +231,6 @@ def summarize_iterations(run: StoredRun, *, oracles: bool = True) -> Iterator[It
     """Summarize the iterations in order.
 
     Args:
-        run: the run.
         oracles: find the oracle up to each iteration, which reads all hypotheses the first time.
     """
     growth: Iterator[float] = iter(())

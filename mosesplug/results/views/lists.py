@@ -50,7 +50,6 @@ def measure_oracle_growth(run: StoredRun, merged: TuningSet | None = None) -> It
     Scores that were computed before are read from the cache.
 
     Args:
-        run: the run.
         merged: its merged lists, whose hypotheses are in the order of their first appearance; None
             reads them if they are needed.
     """
@@ -99,10 +98,7 @@ def compute_error_surfaces(
     """Return the corpus score of merged lists as a function of each dense weight.
 
     Args:
-        merged: the lists.
-        metric: the metric.
         weights: float64 ``[len(merged.space)]``; one of them changes at a time.
-        names: names of the dense columns.
     """
     n_dense = merged.space.n_dense
     active = np.arange(len(merged.space)) < n_dense

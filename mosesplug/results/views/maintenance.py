@@ -20,7 +20,6 @@ class RecordFault:
     Attributes:
         iteration: the iteration, from 1.
         sentence: the sentence id; None for a record of the whole iteration.
-        fault: a description.
     """
 
     iteration: Count
@@ -33,12 +32,10 @@ class Verification:
     """The state of a verification.
 
     Attributes:
-        iterations: number of finished iterations.
         lists: number of lists of all iterations.
         done: number of sentences verified, of ``total``.
         records: number of records whose checksums were compared.
         without: number of records without a checksum.
-        faults: the faults found.
     """
 
     iterations: int = 0
@@ -56,9 +53,6 @@ def verify_store(path: Path) -> Iterator[Verification]:
     The checksums of an iteration are one step, and the records of each sentence another.
 
     Only the store is read, since files beside it may be damaged as well.
-
-    Args:
-        path: the store.
 
     Raises:
         StoreError: there is no store, a page of it is damaged, or its list of iterations cannot be
@@ -104,10 +98,6 @@ def drop_iteration(store: Path, iteration: int) -> list[Path]:
     that a resumed run decodes the iteration again, and ``summary.json`` is removed. Both happen
     first: a kill leaves an unfinished iteration, as a kill of a run does. ``moses.ini`` and files
     of single iterations stay until a run writes them again.
-
-    Args:
-        store: the store.
-        iteration: the newest iteration.
 
     Raises:
         StoreError: it is not the newest, or the store is being written.

@@ -35,8 +35,6 @@ class StoredRun:
     """A run that is open for reading.
 
     Attributes:
-        path: the store's path.
-        store: the open store.
         records: the finished iterations, at least one.
         names: names of the dense columns, printable.
         weights: the run's result, or the latest weights that are known.
@@ -171,7 +169,6 @@ def open_run(
     Args:
         path: the store, or the working directory that holds it. Of several runs, that whose weights
             are the result is opened.
-        with_lists: reject a store that holds no hypotheses.
         opened: the same store, if this process has it open: it is used, and stays open.
 
     Raises:

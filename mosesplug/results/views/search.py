@@ -19,11 +19,9 @@ class SearchHit:
     """A text in which a pattern occurs.
 
     Attributes:
-        field: the kind of text.
         sentence: the sentence id; None for a feature.
         number: row of the hypothesis, number of the reference or column of the feature; 0 for a
             source sentence.
-        text: the whole text.
     """
 
     field: SearchField

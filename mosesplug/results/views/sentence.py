@@ -38,15 +38,10 @@ class ScoredHypothesis:
     Attributes:
         number: row among the stored hypotheses of the sentence.
         rank: rank by model score, from 1.
-        text: the words.
-        model: the model score.
-        metric: the sentence score.
         roles: its roles out of 1-best, oracle, hope and fear.
         matches: ``(matched, all)`` n-grams of orders 1 to 4 for BLEU; else empty.
         contributions: weight times value of each dense feature.
         sparse: weight times value of its sparse features.
-        values: values of the dense features.
-        sparse_values: values of its sparse features.
     """
 
     number: int
@@ -67,13 +62,10 @@ class SentenceHypotheses:
     """One sentence with its hypotheses.
 
     Attributes:
-        number: the sentence id, a number.
         id: the id of the lists if it is a text; None if ids are numbers.
         source: the source sentence; None if unknown.
         references: the references; empty if unknown.
-        names: names of the dense columns.
         sentence_metric: name of the metric of the sentence scores.
-        hypotheses: all hypotheses, sorted.
     """
 
     number: int
@@ -107,8 +99,6 @@ class FeatureContrast:
     """One feature of two hypotheses.
 
     Attributes:
-        feature: the feature's name.
-        a, b: its values.
         lead: its contribution to A's model score minus B's.
     """
 
@@ -121,12 +111,7 @@ class FeatureContrast:
 def compare_hypotheses(
     names: Sequence[str], a: ScoredHypothesis, b: ScoredHypothesis
 ) -> list[FeatureContrast]:
-    """Compare the features of two hypotheses, the most decisive first.
-
-    Args:
-        names: names of the dense columns.
-        a, b: hypotheses of one sentence.
-    """
+    """Compare the features of two hypotheses, the most decisive first."""
     dense = zip(names, a.values, b.values, a.contributions, b.contributions, strict=True)
     rows = [FeatureContrast(name, x, y, added - taken) for name, x, y, added, taken in dense]
     for name in dict.fromkeys([*a.sparse, *b.sparse]):
@@ -151,11 +136,8 @@ def read_sentence(
     Neubig & Watanabe 2016, eq. 35-36), at weights whose L1 norm is 1.
 
     Args:
-        run: the run.
-        number: the sentence id.
         iteration: the iteration; None for all lists, merged.
         weights: weights of the model score, which are normalized; None for the run's result.
-        text: source sentences and references.
         by: what sorts the hypotheses, the largest first.
 
     Raises:

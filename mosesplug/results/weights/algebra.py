@@ -26,7 +26,6 @@ class WeightDifference:
     """One feature of two weight vectors.
 
     Attributes:
-        name: the feature's name.
         first, second: its weights; None if missing.
     """
 
@@ -148,7 +147,6 @@ def combine(
     Args:
         every: at least one; the result has the format of the first.
         shares: their coefficients, which sum to 1.
-        source: a description of the result, for messages.
         normalized: divide each by the L1 norm of its dense weights first.
 
     Raises:

@@ -63,7 +63,6 @@ class ConvertedWeights:
     """Weights in a format.
 
     Attributes:
-        text: the content of the file.
         sparse: the content of a second file of sparse weights; None if none is needed.
         notes: what the format does not hold, in words.
     """
@@ -85,7 +84,6 @@ def convert_weights(
 
     Args:
         weights: the weights.
-        to: the format.
         config: the configuration whose weights are replaced, for ``moses.ini``.
         sparse_output: the file of the sparse weights that the format cannot hold.
         output: the file, for notes; None: stdout.
@@ -146,8 +144,6 @@ def explain_unrecorded(changes: ListChanges, to: Format, output: Path | None = N
     """Return which changes of lists a format does not record, in words.
 
     Args:
-        changes: the changes.
-        to: the format.
         output: the file that is written, with the exponent in ``OUTPUT.length``; None: stdout.
     """
     if not changes:

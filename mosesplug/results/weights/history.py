@@ -29,11 +29,8 @@ class WeightHistory:
     """The weights that decoded the iterations; the dense ones have an L1 norm of 1.
 
     Attributes:
-        source: the run.
-        origin: what the result is, in words.
         iterations: the weights by name of each iteration; None if unknown, as of imported lists.
         result: the weights that the run ended with; None if unknown.
-        dense: names of the dense features.
     """
 
     source: str
@@ -61,7 +58,6 @@ class SparseUse:
     """Numbers of distinct hypotheses in which sparse features are active.
 
     Attributes:
-        names: names of the sparse features.
         counts: int64 ``[n_sparse]``, number of hypotheses whose value is not 0.
         hypotheses: number of distinct hypotheses in all lists.
         sentences: number of sentences whose lists were read.

@@ -47,7 +47,6 @@ class ResolvedWeights:
     """Weights, and where they came from.
 
     Attributes:
-        source: the name that the user gave.
         format: the format of the file; ``dense`` for a run.
         show: the dense features; empty if they have no names, or there are none.
         weights: the tuned weights.
@@ -110,7 +109,6 @@ def resolve_weights(name: str, names_from: Path | None = None) -> ResolvedWeight
     """Return the weights of a name.
 
     Args:
-        name: a name as described in this module.
         names_from: a file that names the dense weights in their order, for weights without names.
 
     Raises:
