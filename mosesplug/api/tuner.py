@@ -28,6 +28,7 @@ from mosesplug.api.weights import (
     make_weight_file,
 )
 from mosesplug.decoders.description import ASK
+from mosesplug.decoders.lists import check_answer
 from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.errors import DataError, UsageError
 from mosesplug.events import Clock, Event
@@ -37,7 +38,6 @@ from mosesplug.settings.configuration import RunPlan
 from mosesplug.settings.toml import overlay_settings, read_settings
 from mosesplug.tuning.conclude import conclude
 from mosesplug.tuning.context import Context
-from mosesplug.tuning.decoding.outside import check_answer
 from mosesplug.tuning.iteration import decoded_weights
 from mosesplug.tuning.loop import open_loop
 from mosesplug.tuning.repeated_lists import reject_repeated_lists

@@ -6,7 +6,7 @@ lists depend on nothing but the sentences and the weights.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Protocol, Self
@@ -20,7 +20,7 @@ from formats.weights.files import WeightGroup, format_weight
 from mosesplug.decoders.layout import arrange_groups, choose_layout
 from mosesplug.errors import DecoderError
 
-__all__ = ["BatchDecoder", "ModelWeights", "parse_lists"]
+__all__ = ["BatchDecoder", "DecoderRecipe", "ModelWeights", "parse_lists"]
 
 
 @dataclass(frozen=True)
@@ -75,11 +75,38 @@ class BatchDecoder(Protocol):
     def close(self) -> None:
         """End running programs; a second call does nothing."""
 
+    def own_recipe(self) -> DecoderRecipe | None:
+        """Return how to make more like this one, if its description cannot say it."""
+        return None
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class DecoderRecipe(Protocol):
+    """A factory of decoders for shards and workers.
+
+    It can be sent to other processes.
+    """
+
+    def make(
+        self,
+        prefix: str,
+        note: Callable[[str], None],
+        beat: Callable[[int], None] | None = None,
+    ) -> BatchDecoder:
+        """Return a new decoder. The caller closes it.
+
+        Args:
+            prefix: distinguishes its files from those of other decoders.
+            note: receives messages for the user, also before a lost server is restarted. An
+                exception that it raises ends the mini-batch.
+            beat: called a few times a second while a program runs. An exception that it raises
+                ends the program, and the mini-batch.
+        """
 
 
 def parse_lists(

@@ -13,12 +13,13 @@ from formats.nbest.block import NBestList
 from formats.text import read_bytes, read_lines
 from formats.weights.files import ShowWeights, format_sparse
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights, parse_lists
-from mosesplug.decoders.command import WEIGHT_FILES, DecoderCommand, format_decoder_weights
+from mosesplug.decoders.command import DecoderCommand, format_decoder_weights
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.process import FinishedProcess, make_error, run_command
+from mosesplug.decoders.protocol import WEIGHT_FILES
 from mosesplug.errors import DecoderError
 
-__all__ = ["CommandProcess", "CommandRecipe", "ProcessDecoder"]
+__all__ = ["CommandProcess", "ProcessDecoder"]
 
 Program = TypeVar("Program", MosesDecoder, DecoderCommand)
 
@@ -175,35 +176,6 @@ class CommandProcess(_FileDecoder[DecoderCommand]):
         )
         path.write_bytes(data)
         return path
-
-
-@dataclass(frozen=True)
-class CommandRecipe:
-    """A ``DecoderRecipe`` for a command.
-
-    Attributes:
-        command: how to call it.
-        config: the file of weights that the run started with.
-        directory: the directory of the decoders' files.
-        nbest: length of the lists.
-    """
-
-    command: DecoderCommand
-    config: Path
-    directory: Path
-    nbest: int
-
-    def make(
-        self,
-        prefix: str,
-        note: Callable[[str], None],
-        beat: Callable[[int], None] | None = None,
-    ) -> CommandProcess:
-        """See ``DecoderRecipe.make``."""
-        del note
-        return CommandProcess(
-            self.command, self.config, self.directory, self.nbest, prefix, beat=beat
-        )
 
 
 def _check_missing_lists(numbers: Sequence[int], lists: Sequence[NBestList], stdout: Path) -> None:

@@ -8,35 +8,23 @@ from __future__ import annotations
 import difflib
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, get_args
+from typing import get_args
 
 from formats.weights.files import format_weight
 from formats.weights.json_file import format_json_weights
-from mosesplug.decoders.batch import ModelWeights
+from mosesplug.decoders.batch import BatchDecoder, ModelWeights
+from mosesplug.decoders.protocol import Decoder, DecodingTask, Description, WeightsFormat
 from mosesplug.errors import UsageError
 
 __all__ = [
     "PLACEHOLDERS",
-    "WEIGHT_FILES",
     "DecoderCommand",
-    "WeightsFormat",
     "format_decoder_weights",
     "parse_command",
 ]
-
-WeightsFormat = Literal["moses", "dense", "json", "one-line"]
-"""The format of the file of weights that a decoder reads."""
-
-WEIGHT_FILES: Mapping[WeightsFormat, str] = {
-    "moses": "moses.ini",
-    "dense": "weights.dense",
-    "json": "weights.json",
-    "one-line": "weights.line",
-}
-"""The name of the file of weights in each format; of an iteration, with ``runN.`` in front."""
 
 PLACEHOLDERS: Mapping[str, str] = {
     "weights": "file with the weights to decode with",
@@ -52,7 +40,7 @@ _PLACEHOLDER = re.compile(r"\{([A-Za-z][A-Za-z_-]*)\}")
 
 
 @dataclass(frozen=True)
-class DecoderCommand:
+class DecoderCommand(Description):
     """A decoder that is called with files.
 
     Attributes:
@@ -76,6 +64,36 @@ class DecoderCommand:
     def input_type(self) -> int | None:
         """None: the input is text."""
         return None
+
+    @property
+    def no_server(self) -> str:
+        """It ends with each call."""
+        return (
+            "--decode-command is run for each mini-batch and cannot be a server: leave out"
+            " --online-decoder"
+        )
+
+    def open(self, task: DecodingTask) -> Decoder:
+        """Return the decoder of a run, with the features of the file of weights."""
+        from mosesplug.decoders.prepare import read_features
+        from mosesplug.decoders.program import CommandDecoder
+
+        return CommandDecoder(read_features(task, self.weights_format), task, self)
+
+    def open_batches(
+        self,
+        config: Path,
+        directory: Path,
+        nbest: int,
+        prefix: str = "batch",
+        *,
+        executing: Callable[[tuple[str, ...]], None] = lambda command: None,
+        beat: Callable[[int], None] | None = None,
+    ) -> BatchDecoder:
+        """Return a decoder that runs the command for each mini-batch."""
+        from mosesplug.decoders.batch_process import CommandProcess
+
+        return CommandProcess(self, config, directory, nbest, prefix, executing, beat)
 
     @property
     def takes_input(self) -> bool:

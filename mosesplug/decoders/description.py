@@ -1,46 +1,44 @@
-"""The kinds of decoders that the settings of a run can name.
-
-The settings name one of these; ``mosesplug.tuning`` makes a ``Decoder`` of it, which decodes.
-"""
+"""The kinds of decoders that the settings of a run can name."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
-from mosesplug.decoders.command import DecoderCommand, WeightsFormat
+from mosesplug.decoders.batch import BatchDecoder, ModelWeights
+from mosesplug.decoders.command import DecoderCommand
 from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.decoders.plugin import PLUGIN, NamedDecoder
+from mosesplug.decoders.protocol import (
+    Capability,
+    DecodedInput,
+    Decoder,
+    DecodingTask,
+    Description,
+    WeightsFormat,
+)
+from mosesplug.errors import UsageError
 
 __all__ = [
     "ASK",
     "PLUGIN",
-    "WEIGHT_FILE_DECODERS",
+    "AbsentDecoder",
     "DecodedGraphs",
     "DecoderDescription",
     "NamedDecoder",
     "OutsideDecoder",
-    "ServerNetwork",
 ]
 
-
-class _WithoutProgram:
-    """Base of the descriptions of decoders that are not started as a program."""
-
-    @property
-    def flags(self) -> tuple[str, ...]:
-        """None: there is no program, or nobody knows it."""
-        return ()
-
-    @property
-    def input_type(self) -> int | None:
-        """None: the input is text."""
-        return None
+ASK = "ask:"
+"""What the setting ``decoder`` calls an ``OutsideDecoder``."""
 
 
 @dataclass(frozen=True)
-class DecodedGraphs(_WithoutProgram):
+class DecodedGraphs(Description):
     """Search graphs that take the decoder's place.
+
+    The room above opens them: decoders know no forests.
 
     Attributes:
         place: the working directory of a run that stored them, its store, or a directory of
@@ -48,15 +46,28 @@ class DecodedGraphs(_WithoutProgram):
     """
 
     place: Path
+    flags: tuple[str, ...] = ()
+    input_type: int | None = None
+    weights_format: WeightsFormat = "moses"
 
     @property
     def words(self) -> tuple[str, ...]:
         """How the settings and the files of a run name it."""
         return (f"forest:{self.place}",)
 
+    @property
+    def reads_weight_file(self) -> bool:
+        """No: the features of the graphs are those of the ``moses.ini``."""
+        return False
+
+    @property
+    def stored_graphs(self) -> Path:
+        """Where they are."""
+        return self.place
+
 
 @dataclass(frozen=True)
-class OutsideDecoder(_WithoutProgram):
+class OutsideDecoder(Description):
     """A decoder that somebody else runs: whoever asks for requests and tells lists.
 
     Attributes:
@@ -64,53 +75,52 @@ class OutsideDecoder(_WithoutProgram):
     """
 
     weights_format: WeightsFormat = "dense"
+    flags: tuple[str, ...] = ()
+    input_type: int | None = None
+
+    capabilities: frozenset[Capability] = frozenset()
 
     @property
     def words(self) -> tuple[str, ...]:
         """How the settings and the files of a run name it."""
         return (ASK,)
 
+    def open(self, task: DecodingTask) -> AbsentDecoder:
+        """Return a decoder that has the features of the file of weights, and cannot decode."""
+        from mosesplug.decoders.prepare import read_features
 
-@dataclass(frozen=True)
-class NamedDecoder(_WithoutProgram):
-    """A decoder that another package registers, called in this process.
+        return AbsentDecoder(read_features(task, self.weights_format))
 
-    Attributes:
-        name: the name that it is registered under.
-        argument: what it is opened with.
-    """
+    def open_batches(
+        self,
+        config: Path,
+        directory: Path,
+        nbest: int,
+        prefix: str = "batch",
+        *,
+        executing: Callable[[tuple[str, ...]], None] = lambda command: None,
+        beat: Callable[[int], None] | None = None,
+    ) -> BatchDecoder:
+        """Raise ``UsageError``."""
+        raise UsageError(
+            "a run by ask and tell has no decoder for a held-out set: leave out --heldout"
+        )
 
-    name: str
-    argument: str = ""
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """How the settings and the files of a run name it."""
-        return (f"{PLUGIN}{self.name}{':' if self.argument else ''}{self.argument}",)
-
-    @property
-    def weights_format(self) -> WeightsFormat:
-        """The format of the files of weights of a run."""
-        return "dense"
-
-    @classmethod
-    def parse(cls, text: str) -> NamedDecoder:
-        """Return the decoder of ``plugin:NAME`` or ``plugin:NAME:ARGUMENT``."""
-        name, _, argument = text.removeprefix(PLUGIN).partition(":")
-        return cls(name, argument)
-
-
-ServerNetwork = Literal["auto", "own", "host"]
-"""Network of servers: a namespace of their own, the host's, or their own where that is possible."""
-
-ASK = "ask:"
-"""What the setting ``decoder`` calls an ``OutsideDecoder``."""
-
-PLUGIN = "plugin:"
-"""What the setting ``decoder`` of a ``NamedDecoder`` begins with."""
 
 DecoderDescription = MosesDecoder | DecodedGraphs | DecoderCommand | OutsideDecoder | NamedDecoder
-"""Each has ``words`` (how the files of a run name it), ``flags`` and an ``input_type``."""
+"""Every description that the settings can name."""
 
-WEIGHT_FILE_DECODERS = (DecoderCommand, OutsideDecoder, NamedDecoder)
-"""Descriptions of decoders that do not read weights from their command line."""
+_NO_DECODER = (
+    "this run has no decoder of its own: continue it by `mosesplug ask` and `mosesplug tell`,"
+    " or by mosesplug.Tuner"
+)
+
+
+class AbsentDecoder(Decoder):
+    """A ``Decoder`` that cannot decode: the caller of ask and tell does."""
+
+    no_graphs = no_batches = _NO_DECODER
+
+    def nbest_lists(self, iteration: int, weights: ModelWeights) -> DecodedInput:
+        """Raise ``UsageError``."""
+        raise UsageError(_NO_DECODER)

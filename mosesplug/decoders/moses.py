@@ -7,11 +7,19 @@ working directory, which is the decoder's current directory.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from formats.moses.decoder_flags import flag_name
+from mosesplug.decoders.batch import BatchDecoder
+from mosesplug.decoders.protocol import (
+    Capability,
+    Decoder,
+    DecodingTask,
+    Description,
+    WeightsFormat,
+)
 from mosesplug.errors import UsageError
 
 __all__ = ["MosesDecoder", "PostEditing", "Queue", "parse_flags"]
@@ -85,7 +93,7 @@ class PostEditing:
 
 
 @dataclass(frozen=True)
-class MosesDecoder:
+class MosesDecoder(Description):
     """Command lines of a decoder; each names the configuration of the model.
 
     Attributes:
@@ -108,10 +116,56 @@ class MosesDecoder:
     post_editing: PostEditing | None = None
     timeout: float | None = None
 
+    capabilities: frozenset[Capability] = frozenset({"decoding", "forced decoding", "domains"})
+
     @property
     def words(self) -> tuple[str, ...]:
         """The program and its flags."""
         return (str(self.program), *self.flags)
+
+    @property
+    def weights_format(self) -> WeightsFormat:
+        """A ``moses.ini``."""
+        return "moses"
+
+    @property
+    def reads_weight_file(self) -> bool:
+        """No: its command line has the weights, and it announces its features."""
+        return False
+
+    @property
+    def wrappers(self) -> tuple[str, ...]:
+        """Options whose wrappers split the input, and do not join search graphs."""
+        wrappers = {"--jobs": self.queue, "--multi-moses": self.several}
+        return tuple(option for option, wrapper in wrappers.items() if wrapper is not None)
+
+    @property
+    def work_queue(self) -> Queue | None:
+        """The queue that runs helper programs, or None for this machine."""
+        return self.queue
+
+    # Command lines are made without what runs them: settings and help name decoders, too.
+
+    def open(self, task: DecodingTask) -> Decoder:
+        """Ask the program for its features, and return the decoder of a run."""
+        from mosesplug.decoders.program import open_program
+
+        return open_program(self, task)
+
+    def open_batches(
+        self,
+        config: Path,
+        directory: Path,
+        nbest: int,
+        prefix: str = "batch",
+        *,
+        executing: Callable[[tuple[str, ...]], None] = lambda command: None,
+        beat: Callable[[int], None] | None = None,
+    ) -> BatchDecoder:
+        """Return a decoder that runs the program for each mini-batch."""
+        from mosesplug.decoders.batch_process import ProcessDecoder
+
+        return ProcessDecoder(self, config, directory, nbest, prefix, executing, beat)
 
     def show_weights(self, config: Path) -> tuple[str, ...]:
         """Return the command that prints features and weights."""

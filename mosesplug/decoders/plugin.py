@@ -8,27 +8,45 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from formats.errors import FormatError
 from formats.nbest.block import NBestList
 from formats.nbest.entry import NBestEntry, format_entry
+from formats.text import atomic_write, read_lines, write_atomic
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights, parse_lists
-from mosesplug.decoders.description import NamedDecoder
+from mosesplug.decoders.lists import finish_list
+from mosesplug.decoders.prepare import read_features
+from mosesplug.decoders.protocol import (
+    BatchRecipe,
+    DecodedInput,
+    Decoder,
+    DecodingTask,
+    Description,
+    WeightsFormat,
+)
 from mosesplug.errors import DecoderError, MosesplugError, UsageError
+from mosesplug.events import Clock, DecodingProgress
 from mosesplug.plugins import DECODERS, load_plugin, plugin_names
 
 __all__ = [
+    "PLUGIN",
     "DecoderPlugin",
     "Hypothesis",
+    "NamedDecoder",
     "PluginBatches",
     "PluginDecoder",
-    "PluginRecipe",
+    "PluginRunDecoder",
     "decode_entries",
     "find_decoder_plugin",
     "open_plugin",
 ]
+
+PLUGIN = "plugin:"
+"""What the setting ``decoder`` of a ``NamedDecoder`` begins with."""
 
 EXACT_DIGITS = 9
 """Digits that preserve a float32."""
@@ -83,6 +101,62 @@ class DecoderPlugin:
     name: str
     summary: str
     open: Callable[[str], PluginDecoder]
+
+
+@dataclass(frozen=True)
+class NamedDecoder(Description):
+    """A decoder that another package registers, called in this process.
+
+    Attributes:
+        name: the name that it is registered under.
+        argument: what it is opened with.
+    """
+
+    name: str
+    argument: str = ""
+    flags: tuple[str, ...] = ()
+    input_type: int | None = None
+    weights_format: WeightsFormat = "dense"
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """How the settings and the files of a run name it."""
+        return (f"{PLUGIN}{self.name}{':' if self.argument else ''}{self.argument}",)
+
+    @property
+    def no_server(self) -> str:
+        """It decodes in this process."""
+        return "a plug-in decodes in this process: leave out --online-decoder"
+
+    @classmethod
+    def parse(cls, text: str) -> NamedDecoder:
+        """Return the decoder of ``plugin:NAME`` or ``plugin:NAME:ARGUMENT``."""
+        name, _, argument = text.removeprefix(PLUGIN).partition(":")
+        return cls(name, argument)
+
+    def open(self, task: DecodingTask) -> PluginRunDecoder:
+        """Open the plug-in for a run.
+
+        Raises:
+            UsageError: there is no such plug-in, or it cannot use its argument.
+            DecoderError: it failed.
+        """
+        features = read_features(task, self.weights_format)
+        return PluginRunDecoder(features, task, self, open_plugin(self))
+
+    def open_batches(
+        self,
+        config: Path,
+        directory: Path,
+        nbest: int,
+        prefix: str = "batch",
+        *,
+        executing: Callable[[tuple[str, ...]], None] = lambda command: None,
+        beat: Callable[[int], None] | None = None,
+    ) -> PluginBatches:
+        """Open the plug-in for mini-batches."""
+        del config, directory, prefix, executing, beat
+        return PluginBatches(self, open_plugin(self), nbest)
 
 
 def find_decoder_plugin(name: str) -> DecoderPlugin:
@@ -205,14 +279,8 @@ class PluginBatches(BatchDecoder):
         """Decode sentences, as ``BatchDecoder.decode``."""
         texts = [text for _, text in sentences]
         lists = decode_entries(self.decoder, self.named_decoder, texts, weights, self.nbest)
-        try:
-            lines = b"".join(
-                format_entry(entry, digits=EXACT_DIGITS) for found in lists for entry in found
-            )
-        except FormatError as error:
-            raise DecoderError(
-                f"the decoder {self.named_decoder.words[0]} failed: {error}"
-            ) from error
+        entries = (entry for entries in lists for entry in entries)
+        lines = b"".join(_format_entries(self.named_decoder, entries))
         numbers = [number for number, _ in sentences]
         return parse_lists(
             lines, numbers, weights.columns, self.named_decoder.words[0], any_layout=True
@@ -224,23 +292,84 @@ class PluginBatches(BatchDecoder):
 
 
 @dataclass(frozen=True)
-class PluginRecipe:
-    """A ``DecoderRecipe`` for a plug-in: each shard or worker opens its own.
+class PluginRunDecoder(Decoder):
+    """A ``Decoder`` that calls a plug-in.
 
     Attributes:
+        task: what it decodes.
         named_decoder: how the settings name it.
-        nbest: length of the n-best lists.
+        plugin: the open decoder.
     """
 
+    task: DecodingTask
     named_decoder: NamedDecoder
-    nbest: int
+    plugin: PluginDecoder
 
-    def make(
-        self,
-        prefix: str,
-        note: Callable[[str], None],
-        beat: Callable[[int], None] | None = None,
-    ) -> PluginBatches:
-        """See ``DecoderRecipe.make``."""
-        del prefix, note, beat
-        return PluginBatches(self.named_decoder, open_plugin(self.named_decoder), self.nbest)
+    @property
+    def version(self) -> str:
+        """Name and argument of the plug-in, which determine the hypotheses."""
+        return self.named_decoder.words[0]
+
+    def nbest_lists(self, iteration: int, weights: ModelWeights) -> DecodedInput:
+        """Decode the input, and keep the lists as ``runN.bestK.out.gz``.
+
+        Raises:
+            DecoderError: the plug-in failed, or its lists cannot be used.
+        """
+        files, clock = self.task.files, Clock()
+        nbest, out = files.nbest(iteration), files.run(iteration, "out")
+        for leftover in (nbest, files.packed_nbest(iteration)):
+            leftover.unlink(missing_ok=True)
+        translations: list[bytes] = []
+        with atomic_write(nbest) as file:
+            file.writelines(self._lines(iteration, weights, translations))
+        write_atomic(out, b"".join(text + b"\n" for text in translations))
+        err = files.run(iteration, "decoder.err")
+        write_atomic(err, b"")
+        packed = finish_list(self.task, iteration)
+        return DecodedInput(packed, self.named_decoder.words, out, err, clock.seconds())
+
+    def search_graphs(self, iteration: int, weights: ModelWeights) -> DecodedInput:
+        """Raise ``UsageError``: a plug-in returns n-best lists only."""
+        raise UsageError(f"{self.named_decoder.words[0]} returns n-best lists, no search graphs")
+
+    def serve(
+        self, sentences: Sequence[bytes], weights: ModelWeights
+    ) -> AbstractContextManager[BatchDecoder]:
+        """Return a decoder of mini-batches that the end of the block closes."""
+        del sentences, weights
+        return self._batches.make("batch", lambda text: None)
+
+    def recipe(self, served: BatchDecoder, workers: int) -> BatchRecipe:
+        """Return how to make more decoders of mini-batches: each shard or worker opens its own."""
+        del served, workers
+        return self._batches
+
+    def close(self) -> None:
+        """Close the plug-in."""
+        self.plugin.close()
+
+    def _lines(
+        self, iteration: int, weights: ModelWeights, translations: list[bytes]
+    ) -> Iterator[bytes]:
+        """Yield the lines of the whole n-best list; append each 1-best to ``translations``."""
+        task, clock = self.task, Clock()
+        lists = decode_entries(
+            self.plugin, self.named_decoder, read_lines(task.source), weights, task.nbest
+        )
+        for done, entries in enumerate(lists, start=1):
+            translations.append(entries[0].text if entries else b"")
+            yield from _format_entries(self.named_decoder, entries)
+            task.watch(DecodingProgress(iteration, done, task.n_sentences, clock.seconds()))
+
+    @property
+    def _batches(self) -> BatchRecipe:
+        task = self.task
+        return BatchRecipe(self.named_decoder, task.config, task.files.directory, task.nbest)
+
+
+def _format_entries(named: NamedDecoder, entries: Iterable[NBestEntry]) -> list[bytes]:
+    try:
+        return [format_entry(entry, digits=EXACT_DIGITS) for entry in entries]
+    except FormatError as error:
+        raise DecoderError(f"the decoder {named.words[0]} failed: {error}") from error

@@ -1,24 +1,58 @@
-"""The decoder protocol of a tuning run.
+"""What a run and its decoder say to each other.
 
-Two kinds implement it: programs that are called as Moses is (Moses itself, ``moses-parallel.pl``
-and the other wrappers, the bundled decoder), and stored search graphs.
+The settings of a run name a decoder by a ``Description``. ``open`` makes a ``Decoder`` of it, which
+decodes the whole input, and ``open_batches`` a ``BatchDecoder``, which decodes some sentences.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 from formats.nbest.block import NBestList
 from formats.weights.files import ShowWeights
-from mosesplug.decoders.batch import BatchDecoder, ModelWeights
+from mosesplug.decoders.batch import BatchDecoder, DecoderRecipe, ModelWeights
 from mosesplug.decoders.process import make_error
-from mosesplug.errors import DecoderError
+from mosesplug.decoders.run_files import RunFiles
+from mosesplug.errors import DecoderError, UsageError
+from mosesplug.events import CommandStarted, Watcher
 
-__all__ = ["DecodedInput", "Decoder", "DecoderRecipe"]
+if TYPE_CHECKING:
+    from mosesplug.decoders.moses import Queue
+
+__all__ = [
+    "WEIGHT_FILES",
+    "BatchRecipe",
+    "Capability",
+    "DecodedInput",
+    "Decoder",
+    "DecodingTask",
+    "Description",
+    "ModelFilter",
+    "ServerNetwork",
+    "ServerSettings",
+    "WeightsFormat",
+]
+
+WeightsFormat = Literal["moses", "dense", "json", "one-line"]
+"""The format of the file of weights that a decoder reads."""
+
+WEIGHT_FILES: Mapping[WeightsFormat, str] = {
+    "moses": "moses.ini",
+    "dense": "weights.dense",
+    "json": "weights.json",
+    "one-line": "weights.line",
+}
+"""The name of the file of weights in each format; of an iteration, with ``runN.`` in front."""
+
+ServerNetwork = Literal["auto", "own", "host"]
+"""Network of servers: a namespace of their own, the host's, or their own where that is possible."""
+
+Capability = Literal["decoding", "forced decoding", "domains"]
+"""What a decoder can do beside n-best lists: decode at all, constrained, by domain."""
 
 
 @dataclass(frozen=True)
@@ -50,35 +84,101 @@ class DecodedInput:
         return make_error(problem, self.command, self.stderr)
 
 
-class DecoderRecipe(Protocol):
-    """A factory of decoders for shards and workers.
+@dataclass(frozen=True)
+class ModelFilter:
+    """Cutting the model down to the phrases of the input before tuning.
 
-    It can be sent to other processes.
+    Attributes:
+        command: words of ``filter-model-given-input.pl`` with its own options; the target
+            directory, the configuration and the input are put behind them.
+        input: source sentences to filter for.
     """
 
-    def make(
-        self,
-        prefix: str,
-        note: Callable[[str], None],
-        beat: Callable[[int], None] | None = None,
-    ) -> BatchDecoder:
-        """Return a new decoder. The caller closes it.
-
-        Args:
-            prefix: distinguishes its files from those of other decoders.
-            note: receives messages for the user, also before a lost server is restarted. An
-                exception that it raises ends the mini-batch.
-            beat: called a few times a second while a program runs. An exception that it raises
-                ends the program, and the mini-batch.
-        """
+    command: tuple[str, ...]
+    input: Path
 
 
-class Decoder(Protocol):
-    """The decoder of one run: it announces its features, and decodes the input."""
+class ServerSettings(Protocol):
+    """How mini-batches are decoded; the settings ``--online-...`` of a run."""
 
     @property
-    def features(self) -> ShowWeights:
-        """The features that it announces, with their weights in the configuration."""
+    def decoder(self) -> Literal["auto", "server", "process"]:
+        """Whether the program is kept running as a server."""
+
+    @property
+    def strict(self) -> bool:
+        """Whether a server may not be restarted for each mini-batch."""
+
+    @property
+    def servers(self) -> int:
+        """The number of servers."""
+
+    @property
+    def network(self) -> ServerNetwork:
+        """Where the servers listen."""
+
+
+@dataclass(frozen=True)
+class DecodingTask:
+    """What a decoder must know of its run.
+
+    Attributes:
+        input: file of the source sentences; None if the decoder is not called.
+        config: the ``moses.ini``, or another file of weights, to decode with.
+        files: where the decoder writes.
+        nbest: length of the n-best lists.
+        n_sentences: sentences of the input, to report progress.
+        watch: receives commands and progress.
+        servers: how mini-batches are decoded.
+        transform: shell command that rewrites the n-best lists, ``bpe``, or None.
+        samples: samples of the search lattice that are merged into each list.
+        references: with forced decoding, the texts of each reference; else None.
+        keeps_first_weights: whether the first iteration is decoded with the weights in ``config``
+            as they are.
+    """
+
+    input: Path | None
+    config: Path
+    files: RunFiles
+    nbest: int
+    n_sentences: int
+    watch: Watcher
+    servers: ServerSettings
+    transform: str | None = None
+    samples: int = 0
+    references: Sequence[Sequence[bytes]] | None = None
+    keeps_first_weights: bool = False
+
+    @property
+    def source(self) -> Path:
+        """The file of the source sentences.
+
+        Raises:
+            UsageError: there is none.
+        """
+        if self.input is None:
+            raise UsageError("this needs the source sentences: give --input")
+        return self.input
+
+    def report_command(self, command: tuple[str, ...]) -> None:
+        """Report that a command starts."""
+        self.watch(CommandStarted(command))
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """The decoder of one run: it announces its features, and decodes the input.
+
+    Attributes:
+        features: the features that it announces, with their weights in the configuration.
+        no_graphs: why it makes no search graphs.
+        no_batches: why it decodes no mini-batches.
+    """
+
+    features: ShowWeights
+
+    no_graphs: ClassVar[str] = "this decoder writes n-best lists, no search graphs"
+    no_batches: ClassVar[str] = "this decoder decodes the whole input: leave out --online"
 
     @property
     def version(self) -> str | None:
@@ -86,9 +186,15 @@ class Decoder(Protocol):
 
         Model, weights and flags are not part of them.
         """
+        return None
+
+    @property
+    def is_program(self) -> bool:
+        """Whether decoding waits for a program, so that this process has time for other work."""
+        return False
 
     def nbest_lists(self, iteration: int, weights: ModelWeights) -> DecodedInput:
-        """Decode the whole input into n-best lists.
+        """Decode the whole input into n-best lists, ``runN.bestK.out.gz``.
 
         Args:
             iteration: from 1.
@@ -97,13 +203,17 @@ class Decoder(Protocol):
         Raises:
             DecoderError: it failed, or wrote no lists.
         """
+        raise NotImplementedError
 
     def search_graphs(self, iteration: int, weights: ModelWeights) -> DecodedInput:
         """Decode the whole input into search graphs, which replace those of the last call.
 
         Raises:
-            DecoderError: it failed, or cannot write search graphs.
+            DecoderError: it failed.
+            UsageError: it cannot write search graphs.
         """
+        del iteration, weights
+        raise UsageError(self.no_graphs)
 
     def serve(
         self, sentences: Sequence[bytes], weights: ModelWeights
@@ -115,9 +225,12 @@ class Decoder(Protocol):
             weights: the starting weights.
 
         Raises:
-            UsageError: a server is required, and this decoder cannot be one.
+            UsageError: a server is required, and this decoder cannot be one; or it decodes no
+                mini-batches.
             DecoderError: a required server does not start or is not exact.
         """
+        del sentences, weights
+        raise UsageError(self.no_batches)
 
     def recipe(self, served: BatchDecoder, workers: int) -> DecoderRecipe:
         """Return how to make more decoders like one that ``serve`` returned.
@@ -126,6 +239,103 @@ class Decoder(Protocol):
             served: the decoder of mini-batches.
             workers: how many decoders will work at once.
         """
+        del served, workers
+        raise UsageError(self.no_batches)
+
+    def with_task(self, task: DecodingTask) -> Decoder:
+        """Return a decoder of another input with the same features, if it can ``domains``."""
+        raise NotImplementedError
 
     def close(self) -> None:
         """Release processes and files; the next use opens them again."""
+
+
+class Description:
+    """A decoder as the settings name it, and what it can do.
+
+    Every description also has ``words`` (how the files of a run name it), ``flags``, an
+    ``input_type`` and the ``weights_format`` of the files of weights.
+    """
+
+    capabilities: frozenset[Capability] = frozenset({"decoding"})
+
+    @property
+    def reads_weight_file(self) -> bool:
+        """Whether it gets its weights in a file, and announces no features."""
+        return True
+
+    @property
+    def no_server(self) -> str | None:
+        """Why it cannot be kept running as a server; None if it may."""
+        return None
+
+    @property
+    def stored_graphs(self) -> Path | None:
+        """Search graphs that take its place, or None."""
+        return None
+
+    @property
+    def wrappers(self) -> tuple[str, ...]:
+        """Options whose wrappers split the input, and do not join search graphs."""
+        return ()
+
+    @property
+    def work_queue(self) -> Queue | None:
+        """The queue that runs helper programs, or None for this machine."""
+        return None
+
+    def open(self, task: DecodingTask) -> Decoder:
+        """Return the decoder of a run.
+
+        Raises:
+            UsageError, DecoderError, FormatError: it cannot be used.
+        """
+        raise NotImplementedError
+
+    def open_batches(
+        self,
+        config: Path,
+        directory: Path,
+        nbest: int,
+        prefix: str = "batch",
+        *,
+        executing: Callable[[tuple[str, ...]], None] = lambda command: None,
+        beat: Callable[[int], None] | None = None,
+    ) -> BatchDecoder:
+        """Return a decoder of mini-batches.
+
+        Args:
+            config: the ``moses.ini``, or file of weights, that the run started with.
+            directory: the directory of its files.
+            nbest: length of the n-best lists.
+            prefix: distinguishes its files from those of other decoders.
+            executing: receives each command.
+            beat: called a few times a second while a program runs. An exception that it raises
+                ends the program, and the mini-batch.
+
+        Raises:
+            UsageError, DecoderError: it cannot be used.
+        """
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class BatchRecipe:
+    """A ``DecoderRecipe`` that opens mini-batches of a description."""
+
+    description: Description
+    config: Path
+    directory: Path
+    nbest: int
+
+    def make(
+        self,
+        prefix: str,
+        note: Callable[[str], None],
+        beat: Callable[[int], None] | None = None,
+    ) -> BatchDecoder:
+        """See ``DecoderRecipe.make``."""
+        del note
+        return self.description.open_batches(
+            self.config, self.directory, self.nbest, prefix, beat=beat
+        )

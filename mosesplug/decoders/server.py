@@ -16,6 +16,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -23,10 +24,10 @@ from formats.moses.ini import read_moses_ini
 from formats.nbest.block import NBestList
 from formats.weights.files import format_sparse
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights, parse_lists
-from mosesplug.decoders.description import ServerNetwork
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.own_network import explain_unavailable
 from mosesplug.decoders.process import make_error
+from mosesplug.decoders.protocol import ServerNetwork
 from mosesplug.decoders.sentence_tables import SentenceTables, remove_tables
 from mosesplug.decoders.server_calls import (
     ServerLost,
@@ -43,6 +44,52 @@ __all__ = ["ServerDecoder", "to_request_text"]
 
 _CALL_SECONDS, _START_SECONDS = 600.0, 1800.0
 _NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass(frozen=True)
+class ServerRecipe:
+    """A ``DecoderRecipe`` for servers.
+
+    Attributes:
+        decoder: the program and how to call it.
+        config: the ``moses.ini`` to decode with.
+        directory: the decoder's current directory, where its files go.
+        nbest: length of the lists.
+        servers: the number of servers of each decoder.
+        restart_each_batch: whether servers must restart for other weights.
+        tables: phrase tables that servers get one sentence at a time, or None.
+        network: where servers listen.
+    """
+
+    decoder: MosesDecoder
+    config: Path
+    directory: Path
+    nbest: int
+    servers: int
+    restart_each_batch: bool
+    tables: SentenceTables | None
+    network: ServerNetwork
+
+    def make(
+        self,
+        prefix: str,
+        note: Callable[[str], None],
+        beat: Callable[[int], None] | None = None,
+    ) -> ServerDecoder:
+        """See ``DecoderRecipe.make``."""
+        del beat
+        return ServerDecoder(
+            self.decoder,
+            self.config,
+            self.directory,
+            self.nbest,
+            workers=self.servers,
+            restart_each_batch=self.restart_each_batch,
+            tables=self.tables,
+            network=self.network,
+            prefix=f"{prefix}.server",
+            note=note,
+        )
 
 
 class ServerDecoder(BatchDecoder):
@@ -101,6 +148,7 @@ class ServerDecoder(BatchDecoder):
                 f"--online-network own: this system allows no network namespace ({reason}). Use"
                 " host, and let a firewall protect the decoder's server"
             )
+        self._network = network
         self._own_network = network != "host" and reason is None
         self._why_not = reason
         self.restart_each_batch = restart_each_batch
@@ -148,6 +196,19 @@ class ServerDecoder(BatchDecoder):
     def tables(self, tables: SentenceTables | None) -> None:
         self.close()
         self._tables = tables
+
+    def own_recipe(self) -> ServerRecipe:
+        """Return how to make decoders that need no comparison with fresh processes."""
+        return ServerRecipe(
+            self._decoder,
+            self._config,
+            self._directory,
+            self._nbest,
+            len(self._servers),
+            self.restart_each_batch,
+            self.tables,
+            self._network,
+        )
 
     @property
     def program(self) -> Path:

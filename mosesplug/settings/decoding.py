@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from mosesplug.decoders.command import WeightsFormat
 from mosesplug.decoders.description import DecoderDescription
-from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.decoders.protocol import ModelFilter, WeightsFormat
 from mosesplug.options import Group, Opt, Parts
 from mosesplug.settings.checks import check_fields
 
@@ -191,20 +190,6 @@ class _FilterSettings:
 
 
 @dataclass(frozen=True)
-class ModelFilter:
-    """Cutting the model down to the phrases of the input before tuning.
-
-    Attributes:
-        command: words of ``filter-model-given-input.pl`` with its own options; the target
-            directory, the configuration and the input are put behind them.
-        input: source sentences to filter for.
-    """
-
-    command: tuple[str, ...]
-    input: Path
-
-
-@dataclass(frozen=True)
 class GraphSettings:
     """Search graphs from the decoder; the n-best lists are taken out of them."""
 
@@ -334,8 +319,3 @@ class DecodingSettings:
             )
         ),
     ] = None
-
-    @property
-    def program(self) -> MosesDecoder | None:
-        """The program that is called as Moses is, if one decodes."""
-        return self.decoder if isinstance(self.decoder, MosesDecoder) else None

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from mosesplug.decoders.description import DecoderDescription, ServerNetwork
+from mosesplug.decoders.description import DecoderDescription
+from mosesplug.decoders.protocol import ServerNetwork
 from mosesplug.options import Opt, Parts
 from mosesplug.settings.checks import check_fields
 

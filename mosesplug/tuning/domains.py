@@ -9,30 +9,25 @@ from __future__ import annotations
 import heapq
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.references import reference_files
 from formats.text import atomic_write, open_text, read_lines, write_atomic
-from formats.weights.files import ShowWeights, format_sparse
-from mosesplug.decoders.batch import BatchDecoder, ModelWeights
-from mosesplug.decoders.protocol import DecodedInput, Decoder, DecoderRecipe
-from mosesplug.errors import UsageError
+from formats.weights.files import format_sparse
+from mosesplug.decoders.batch import ModelWeights
+from mosesplug.decoders.protocol import DecodedInput, Decoder, DecodingTask
+from mosesplug.decoders.run_files import RunFiles
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers import Problem, Solution
 from mosesplug.optimizers.domains import MARK, DomainSpace, add_copies, count_domains
 from mosesplug.settings.domains import Domains
-from mosesplug.tuning.decoding.program import ProgramDecoder
 from mosesplug.tuning.weights import Weights
-from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["DomainDecoder", "DomainLearning", "list_domain_weights", "open_domain_decoder"]
-
-_CONFUSION_NETWORK = 1
+__all__ = ["DomainDecoder", "DomainLearning", "list_domain_weights"]
 
 
 def list_domain_weights(
@@ -93,7 +88,7 @@ class DomainLearning:
 
 
 @dataclass(frozen=True)
-class _PartWorkspace(Workspace):
+class _PartFiles(RunFiles):
     """Files of one domain's decoding: ``run1.news.best100.out``.
 
     In a run without domains, this is ``run1.best100.out``.
@@ -106,26 +101,21 @@ class _PartWorkspace(Workspace):
 
 
 @dataclass(frozen=True)
-class DomainDecoder:
+class DomainDecoder(Decoder):
     """A ``Decoder`` that decodes the sentences of each domain with its weights.
 
     Attributes:
-        program: decodes the whole input.
+        task: the whole input.
+        program: decodes the parts of the input.
         domains: which domain each source sentence belongs to.
     """
 
-    program: ProgramDecoder
+    task: DecodingTask
+    program: Decoder
     domains: Domains
 
-    @property
-    def features(self) -> ShowWeights:
-        """The features that the program announced."""
-        return self.program.features
-
-    @property
-    def version(self) -> str | None:
-        """As of the program."""
-        return self.program.version
+    no_graphs = "--domains learns from n-best lists, not from search graphs"
+    no_batches = "--domains decodes the whole input: leave out --online"
 
     def nbest_lists(self, iteration: int, weights: ModelWeights) -> DecodedInput:
         """Decode the parts of the input one after the other, and merge their lists.
@@ -133,7 +123,7 @@ class DomainDecoder:
         Raises:
             DecoderError: the program failed, or wrote no list.
         """
-        workspace = self.program.workspace
+        files = self.task.files
         space = FeatureSpace.of_names(self.features.names)
         dense = [v for group in weights.groups for v in group.values if v is not None]
         every = list_domain_weights(
@@ -142,76 +132,43 @@ class DomainDecoder:
         parts = []
         for number, name in enumerate(self.domains.names):
             ids, own = np.flatnonzero(self.domains.of_sentence == number), every[name]
-            decoder = self._make_part(name, ids)
-            path = decoder.workspace.run(iteration, "sparse-weights")
+            task = self._make_part(name, ids)
+            path = task.files.run(iteration, "sparse-weights")
             path.unlink(missing_ok=True)
             if own.sparse:
                 write_atomic(path, format_sparse(own.sparse))
             model = ModelWeights(self.features.with_values(own.dense).groups, own.sparse)
-            parts.append((ids, decoder.nbest_lists(iteration, model)))
-        packed = workspace.packed_nbest(iteration)
+            parts.append((ids, self.program.with_task(task).nbest_lists(iteration, model)))
+        packed = files.packed_nbest(iteration)
         _merge_lists(packed, parts)
-        out = workspace.run(iteration, "out")
-        _merge_lines(out, [(ids, found.stdout) for ids, found in parts])
-        for _, found in parts:
-            found.path.unlink()
+        out = files.run(iteration, "out")
+        _merge_lines(out, [(ids, decoded.stdout) for ids, decoded in parts])
+        for _, decoded in parts:
+            decoded.path.unlink()
         last = parts[-1][1]
-        seconds = sum(found.seconds for _, found in parts)
+        seconds = sum(decoded.seconds for _, decoded in parts)
         return DecodedInput(packed, last.command, out, last.stderr, seconds)
 
-    def _make_part(self, name: str, ids: NDArray[np.int64]) -> ProgramDecoder:
-        """Return the decoder of the sentences of a domain; their text is written to files."""
-        program, workspace = self.program, self.program.workspace
-        configuration = program.configuration
-        place = workspace.directory / f"domain.{name}"
-        lines = read_lines(configuration.source)
-        source = _write_lines(Path(f"{place}.input"), lines, ids)
-        for number, file in enumerate(reference_files(configuration.references)):
-            _write_lines(Path(f"{place}.references{number}"), read_lines(file), ids)
+    def _make_part(self, name: str, ids: NDArray[np.int64]) -> DecodingTask:
+        """Return the decoding of the sentences of a domain; their text is written to a file."""
+        task = self.task
+        source = task.files.directory / f"domain.{name}.input"
+        lines = read_lines(task.source)
+        write_atomic(source, b"".join(lines[number] + b"\n" for number in ids.tolist()))
+        references = task.references
+        if references is not None:
+            references = [[lines[number] for number in ids.tolist()] for lines in references]
         return replace(
-            program,
-            configuration=replace(
-                configuration, input=source, references=Path(f"{place}.references")
-            ),
-            workspace=_PartWorkspace(workspace.directory, workspace.nbest_size, name),
+            task,
+            input=source,
+            files=_PartFiles(task.files.directory, task.files.nbest_size, name),
             n_sentences=len(ids),
+            references=references,
         )
-
-    def search_graphs(self, iteration: int, weights: ModelWeights) -> DecodedInput:
-        """Raise ``UsageError``: weights of domains are learned from lists."""
-        raise UsageError("--domains learns from n-best lists, not from search graphs")
-
-    def serve(
-        self, sentences: Sequence[bytes], weights: ModelWeights
-    ) -> AbstractContextManager[BatchDecoder]:
-        """Raise ``UsageError``: weights of domains are not learned online."""
-        raise UsageError("--domains decodes the whole input: leave out --online")
-
-    def recipe(self, served: BatchDecoder, workers: int) -> DecoderRecipe:
-        """Raise ``UsageError``; see ``serve``."""
-        raise UsageError("--domains decodes the whole input: leave out --online")
 
     def close(self) -> None:
         """Release what the program holds."""
         self.program.close()
-
-
-def open_domain_decoder(decoder: Decoder, domains: Domains) -> DomainDecoder:
-    """Return a decoder that uses the weights of domains.
-
-    Raises:
-        UsageError: the decoder is not called as Moses is, or a sentence may have several lines.
-    """
-    if not isinstance(decoder, ProgramDecoder):
-        raise UsageError("--domains requires a decoder that is called as Moses is")
-    if decoder.program.input_type == _CONFUSION_NETWORK:
-        raise UsageError("--domains cannot split confusion networks: leave one of the two out")
-    return DomainDecoder(decoder, domains)
-
-
-def _write_lines(path: Path, lines: Sequence[bytes], ids: NDArray[np.int64]) -> Path:
-    write_atomic(path, b"".join(lines[number] + b"\n" for number in ids.tolist()))
-    return path
 
 
 def _merge_lists(target: Path, parts: Sequence[tuple[NDArray[np.int64], DecodedInput]]) -> None:

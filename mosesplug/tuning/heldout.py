@@ -17,11 +17,6 @@ from formats.nbest.block import NBestList
 from formats.text import read_lines
 from formats.weights.files import ShowWeights
 from mosesplug.decoders.batch import BatchDecoder
-from mosesplug.decoders.batch_process import CommandProcess, ProcessDecoder
-from mosesplug.decoders.command import DecoderCommand
-from mosesplug.decoders.description import DecodedGraphs, NamedDecoder, OutsideDecoder
-from mosesplug.decoders.moses import MosesDecoder
-from mosesplug.decoders.plugin import PluginBatches, open_plugin
 from mosesplug.errors import DataError, UsageError
 from mosesplug.events import CommandStarted, HeldOutScored, PhaseStarted, Watcher
 from mosesplug.metrics import Metric, PreparedReferences
@@ -174,32 +169,25 @@ def _open_decoder(
 ) -> BatchDecoder:
     """Return the decoder of the held-out set, which gives one hypothesis a sentence."""
 
-    def execute(command: tuple[str, ...]) -> None:
-        watch(CommandStarted(command))
-
-    match held_out.decoder or configuration.decoding.decoder:
-        case DecodedGraphs(place):
-            return open_forest(
-                place,
-                configuration.working_directory / _CACHE,
-                configuration.config,
-                text,
-                nbest=1,
-                threads=configuration.optimization.threads,
-                watch=watch,
-            ).decoder
-        case MosesDecoder() as program:
-            directory = configuration.working_directory
-            return ProcessDecoder(program, config, directory, 1, "heldout", execute)
-        case DecoderCommand() as command:
-            directory = configuration.working_directory
-            return CommandProcess(command, config, directory, 1, "heldout", execute)
-        case NamedDecoder() as named:
-            return PluginBatches(named, open_plugin(named), 1)
-        case OutsideDecoder():
-            raise UsageError(
-                "a run by ask and tell has no decoder for a held-out set: leave out --heldout"
-            )
+    description = held_out.decoder or configuration.decoding.decoder
+    directory = configuration.working_directory
+    if description.stored_graphs is None:
+        return description.open_batches(
+            config,
+            directory,
+            1,
+            "heldout",
+            executing=lambda command: watch(CommandStarted(command)),
+        )
+    return open_forest(
+        description.stored_graphs,
+        directory / _CACHE,
+        configuration.config,
+        text,
+        nbest=1,
+        threads=configuration.optimization.threads,
+        watch=watch,
+    ).decoder
 
 
 def find_best(evaluations: Sequence[Evaluation]) -> Evaluation | None:

@@ -10,16 +10,15 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from formats.graphs.any_graph import read_graph
 from formats.graphs.hypergraph import Edge, GraphColumns, write_hypergraph
 from formats.nbest.block import NBestList
-from formats.weights.files import ShowWeights
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights, parse_lists
-from mosesplug.decoders.protocol import DecodedInput
+from mosesplug.decoders.protocol import DecodedInput, Decoder
 from mosesplug.features import FeatureSpace
 from mosesplug.forest.scanner import scan_graph
 from mosesplug.optimizers import Optimizer
@@ -29,6 +28,7 @@ from mosesplug.tuning.context import Context, RunData, RunFiles
 from mosesplug.tuning.graphs.features import read_configured_features
 from mosesplug.tuning.graphs.forest import use_own_graphs
 from mosesplug.tuning.heldout import HeldOutScorer
+from mosesplug.tuning.setup import make_task
 from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = ["LINES", "RunLoop", "tune_invented_sentences", "write_invented_graphs"]
@@ -74,10 +74,11 @@ def tune_invented_sentences(
         domains=None,
     )
     workspace = Workspace(directory, own.configuration.decoding.nbest)
-    decoder = _InventedDecoder(own, config, workspace)
+    decoder = _InventedDecoder(own.show, own.space, config, workspace)
+    task = make_task(own.configuration, workspace, config, _SENTENCES, lambda event: check())
     with NBestStore.open(workspace.store, writable=True, map_size=_MAP_BYTES) as store:
-        files = RunFiles(workspace, config, store, lambda event: check())
-        graphs = use_own_graphs(decoder, own.configuration, workspace, store, files.watch)
+        files = RunFiles(workspace, config, store, task.watch)
+        graphs = use_own_graphs(decoder, task, own.configuration, store, workspace.store)
         run(Context(own, files, graphs, _with_few_restarts(optimizer)), None)
 
 
@@ -107,24 +108,18 @@ def _with_few_restarts(optimizer: Optimizer) -> Optimizer:
 
 
 @dataclass(frozen=True)
-class _InventedDecoder(BatchDecoder):
+class _InventedDecoder(Decoder, BatchDecoder):
     """A ``Decoder``, also of mini-batches, that translates nothing.
 
     Attributes:
-        data: the data of the run.
+        space: the dense features of the run.
         config: the real decoder's configuration.
         workspace: files of the run.
     """
 
-    data: RunData
+    space: FeatureSpace
     config: Path
     workspace: Workspace
-    version: None = None
-
-    @property
-    def features(self) -> ShowWeights:
-        """The real decoder's features."""
-        return self.data.show
 
     def nbest_lists(self, iteration: int, weights: ModelWeights) -> DecodedInput:
         """Write n-best lists with random values; see ``Decoder.nbest_lists``."""
@@ -136,7 +131,7 @@ class _InventedDecoder(BatchDecoder):
         """Write search graphs with random values; see ``Decoder.search_graphs``."""
         directory = self.workspace.graphs
         fixed = read_configured_features(self.config).fixed_weights
-        names = (*GraphColumns(self._space.groups, fixed=fixed).names, *fixed)
+        names = (*GraphColumns(self.space.groups, fixed=fixed).names, *fixed)
         write_invented_graphs(directory, names, self.features.sparse, seed=iteration)
         return self._decoded(iteration, self.workspace.packed_nbest(iteration), directory)
 
@@ -155,16 +150,8 @@ class _InventedDecoder(BatchDecoder):
         """Return this decoder."""
         return nullcontext(self)
 
-    def recipe(self, served: BatchDecoder, workers: int) -> NoReturn:
-        """Raise ``NotImplementedError``: there are no shards."""
-        raise NotImplementedError
-
     def close(self) -> None:
         """Do nothing."""
-
-    @property
-    def _space(self) -> FeatureSpace:
-        return self.data.space
 
     def _decoded(self, iteration: int, path: Path, graphs: Path | None = None) -> DecodedInput:
         out = self.workspace.run(iteration, "out")
@@ -176,7 +163,7 @@ class _InventedDecoder(BatchDecoder):
         for text in _TEXTS:
             fields = [
                 f"{name}= {' '.join(f'{value:.3f}' for value in values.normal(size=width))}"
-                for name, width in self._space.groups
+                for name, width in self.space.groups
             ]
             fields += [f"{name}_x= {values.normal():.3f}" for name in self.features.sparse]
             lines.append(f"{sentence} ||| {text} ||| {' '.join(fields)} ||| -1\n")

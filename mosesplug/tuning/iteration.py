@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.errors import FormatError
-from mosesplug.decoders.description import WEIGHT_FILE_DECODERS
 from mosesplug.decoders.layout import arrange_groups
+from mosesplug.decoders.lists import check_blocks, read_decoded, reuse_decoding
 from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.errors import OptimizerError
 from mosesplug.events import Clock, IterationFinished, Note, OptimizerProgress, PhaseStarted
@@ -26,7 +26,6 @@ from mosesplug.optimizers import Problem, Progress, Solution, corpus_score
 from mosesplug.optimizers.online.learner import LearnerState
 from mosesplug.store import IterationRecord
 from mosesplug.tuning.context import Context
-from mosesplug.tuning.decoding.lists import check_blocks, read_decoded, reuse_decoding
 from mosesplug.tuning.graphs.learning import use_graphs
 from mosesplug.tuning.graphs.storing import store_graphs
 from mosesplug.tuning.guarding import guard_decoded, guard_weights
@@ -162,7 +161,7 @@ def store_lists(context: Context, iteration: int, weights: Weights, lists: Decod
         model = decoded_weights(context, iteration, weights)
         store_graphs(context, iteration, model, lists)
     parsed = read_decoded(lists.path, groups) if lists.lists is None else lists.lists
-    if isinstance(context.data.configuration.decoding.decoder, WEIGHT_FILE_DECODERS):
+    if context.data.configuration.decoding.decoder.reads_weight_file:
         # Moses announces its features in the order of its lists; other decoders announce nothing.
         parsed = (arrange_groups(block, groups) for block in parsed)
     blocks = check_blocks(

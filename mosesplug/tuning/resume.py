@@ -10,14 +10,13 @@ import secrets
 from typing import Literal
 
 from formats.weights.any_format import WeightFile
-from mosesplug.decoders.description import OutsideDecoder
+from mosesplug.decoders.lists import reuse_decoding
 from mosesplug.errors import DataError, StoreError, UsageError
 from mosesplug.events import Note, Watcher
 from mosesplug.optimizers import corpus_score
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
 from mosesplug.tuning.context import PREDICTABLE_SEED, Context
-from mosesplug.tuning.decoding.lists import reuse_decoding
 from mosesplug.tuning.iteration import build_problem, store_lists
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.iteration_files import (
@@ -124,7 +123,7 @@ def report_changed_settings(context: Context) -> None:
                 f"continuing with other settings than before: {'; '.join(changed)}", is_warning=True
             )
         )
-    if not isinstance(context.data.configuration.decoding.decoder, OutsideDecoder):
+    if "decoding" in context.data.configuration.decoding.decoder.capabilities:
         # A run by ask and tell is continued for every request.
         context.files.watch(Note(f"continuing after iteration {len(iterations)}"))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,14 +14,12 @@ from formats.text import read_lines, require_regular_file
 from formats.weights.any_format import read_weights
 from formats.weights.files import ShowWeights, read_sparse
 from formats.weights.named import read_named_weights
-from mosesplug.decoders.command import DecoderCommand
-from mosesplug.decoders.description import DecodedGraphs, NamedDecoder, OutsideDecoder
-from mosesplug.decoders.moses import MosesDecoder
-from mosesplug.decoders.protocol import Decoder
+from mosesplug.decoders.prepare import prepare_config
+from mosesplug.decoders.protocol import Decoder, DecodingTask
 from mosesplug.errors import UsageError, suggest
 from mosesplug.events import Note, Watcher
 from mosesplug.features import FeatureSpace
-from mosesplug.metrics import PreparedReferences
+from mosesplug.learning.lengths import require_undivided
 from mosesplug.optimizers import Algorithm, Optimizer, algorithms
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.optimizers.recommended import ONLINE
@@ -29,21 +27,12 @@ from mosesplug.settings.algorithm_options import find_idle_options, make_options
 from mosesplug.settings.build import collect_values
 from mosesplug.settings.configuration import Configuration
 from mosesplug.settings.domains import read_domains
+from mosesplug.settings.online import OnlineSettings
 from mosesplug.settings.optimizer import OptimizerSettings
 from mosesplug.settings.toml import write_settings
 from mosesplug.store import NBestStore, fingerprint_files
 from mosesplug.tuning.context import Context, RunData, RunFiles, learns_from_graphs
-from mosesplug.tuning.decoding.command import CommandDecoder
-from mosesplug.tuning.decoding.outside import AbsentDecoder
-from mosesplug.tuning.decoding.plugin import open_run_decoder
-from mosesplug.tuning.decoding.prepare import (
-    announce_features,
-    prepare_config,
-    read_features,
-    require_constraints,
-)
-from mosesplug.tuning.decoding.program import ProgramDecoder
-from mosesplug.tuning.domains import DomainLearning, open_domain_decoder
+from mosesplug.tuning.domains import DomainDecoder, DomainLearning
 from mosesplug.tuning.graphs.forest import open_graph_decoder, use_own_graphs
 from mosesplug.tuning.graphs.learning import check_graphs, read_fixed_weights
 from mosesplug.tuning.guarding import guard_input
@@ -62,7 +51,7 @@ from mosesplug.tuning.weights import Weights, parse_ranges
 from mosesplug.tuning.workdir.iteration_files import result_path, writes_moses_ini
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["check_names", "check_outputs", "prepare_run"]
+__all__ = ["check_names", "check_outputs", "make_task", "prepare_run"]
 
 _CONFUSION_NETWORK = 1
 """The input type that takes many lines a sentence."""
@@ -189,13 +178,28 @@ def prepare_run(
         optimizer.learner()
     if optimization.sharding is not None and not optimization.sharding.asynchronous:
         split_into_shards(np.arange(references.n_sentences), optimization.sharding.shards, 0)
-    config = prepare_config(configuration, workspace, watch)
-    decoder = _open_decoder(configuration, workspace, config, references, watch)
+    decoding, description = configuration.decoding, configuration.decoding.decoder
+    config = prepare_config(
+        configuration.config,
+        workspace,
+        watch,
+        filtering=decoding.filtering,
+        cache=decoding.cache,
+        queue=description.work_queue,
+    )
+    task = make_task(configuration, workspace, config, references.n_sentences, watch, lines)
+    decoder: Decoder
+    if description.stored_graphs is not None:
+        decoder = open_graph_decoder(description.stored_graphs, task, configuration, references)
+    else:
+        if description.reads_weight_file:
+            require_undivided(read_weights(config), "a decoder")
+        decoder = description.open(task)
     domains = None
     if configuration.domains is not None:
         labels = read_domains(configuration.domains)
         labels.check_count(references.n_sentences)
-        decoder = open_domain_decoder(decoder, labels)
+        decoder = DomainDecoder(decoder.features, task, decoder, labels)
         domains = DomainLearning(labels, algorithm.tunes_sparse)
     show = decoder.features
     check_names(optimization, show)
@@ -233,7 +237,7 @@ def prepare_run(
                 fixed_weights=read_fixed_weights(configuration, config, algorithm),
             ),
             RunFiles(workspace, config, store, watch),
-            use_own_graphs(decoder, configuration, workspace, store, watch),
+            use_own_graphs(decoder, task, configuration, store, workspace.store),
             optimizer,
         )
         if unstored := find_unstored_iterations(workspace, store):
@@ -246,37 +250,38 @@ def prepare_run(
             context.decoder.close()
 
 
-def _open_decoder(
+def make_task(
     configuration: Configuration,
     workspace: Workspace,
     config: Path,
-    references: PreparedReferences,
+    n_sentences: int,
     watch: Watcher,
-) -> Decoder:
-    """Return what decodes the tuning set: stored search graphs, or a program."""
-    match configuration.decoding.decoder:
-        case DecodedGraphs(place):
-            return open_graph_decoder(configuration, place, workspace, references, watch)
-        case MosesDecoder() as program:
-            features = announce_features(program, workspace, config, watch)
-            if configuration.decoding.forced:
-                n_sentences = references.n_sentences
-                require_constraints(program, configuration, workspace, config, n_sentences, watch)
-            return ProgramDecoder(
-                program, configuration, workspace, config, features, references.n_sentences, watch
-            )
-        case DecoderCommand() as command:
-            features = read_features(configuration, workspace)
-            return CommandDecoder(
-                command, configuration, workspace, features, references.n_sentences, watch
-            )
-        case NamedDecoder() as named:
-            features = read_features(configuration, workspace)
-            return open_run_decoder(
-                named, configuration, workspace, features, references.n_sentences, watch
-            )
-        case OutsideDecoder():
-            return AbsentDecoder(read_features(configuration, workspace))
+    references: Sequence[Sequence[bytes]] | None = None,
+) -> DecodingTask:
+    """Return what a decoder must know of a run.
+
+    Args:
+        configuration: the configuration of the run.
+        workspace: its files.
+        config: the ``moses.ini``, or file of weights, to decode with.
+        n_sentences: sentences of the input.
+        watch: receives commands and progress.
+        references: for forced decoding.
+    """
+    decoding = configuration.decoding
+    return DecodingTask(
+        configuration.input,
+        config,
+        workspace,
+        decoding.nbest,
+        n_sentences,
+        watch,
+        configuration.online or OnlineSettings(),
+        transform=decoding.transform,
+        samples=decoding.lattice_samples,
+        references=references if decoding.forced else None,
+        keeps_first_weights=decoding.config_weights_first,
+    )
 
 
 def _check_regime(configuration: Configuration, algorithm: Algorithm) -> None:
@@ -285,8 +290,14 @@ def _check_regime(configuration: Configuration, algorithm: Algorithm) -> None:
         raise UsageError("the best weights on held-out text need such text: give --heldout, too")
     check_graphs(configuration, algorithm)
     decoding = configuration.decoding
-    if decoding.forced and not isinstance(decoding.decoder, MosesDecoder):
+    capabilities = decoding.decoder.capabilities
+    if decoding.forced and "forced decoding" not in capabilities:
         raise UsageError("--forced-decoding requires a decoder that is called as Moses is")
+    if configuration.domains is not None:
+        if "domains" not in capabilities:
+            raise UsageError("--domains requires a decoder that is called as Moses is")
+        if decoding.decoder.input_type == _CONFUSION_NETWORK:
+            raise UsageError("--domains cannot split confusion networks: leave one of the two out")
     if configuration.online is None:
         return
     if algorithm.learner is None:

@@ -20,9 +20,6 @@ from mosesplug.metrics.plain import kernels_only
 from mosesplug.optimizers.registry import built_in_algorithms
 from mosesplug.scratch import ScratchDirectory
 from mosesplug.tuning.context import Context
-from mosesplug.tuning.decoding.command import CommandDecoder
-from mosesplug.tuning.decoding.program import ProgramDecoder
-from mosesplug.tuning.graphs.forest import GraphDecoder
 from mosesplug.tuning.invented_run import RunLoop, tune_invented_sentences
 
 __all__ = ["compile_while_decoding"]
@@ -91,10 +88,7 @@ def _stop_now(thread: threading.Thread) -> None:
 
 def _is_ours(context: Context) -> bool:
     """Return whether a program decodes and nothing of another package is called."""
-    decoder = context.decoder
-    if isinstance(decoder, GraphDecoder):
-        decoder = decoder.maker or decoder
-    if not isinstance(decoder, ProgramDecoder | CommandDecoder):
+    if not context.decoder.is_program:
         return False
     is_metric_ours = type(context.data.configuration.metric).__module__.startswith("mosesplug.")
     return is_metric_ours and context.optimizer.name in built_in_algorithms()

@@ -14,12 +14,12 @@ from formats.weights.files import read_show_weights
 from mosesplug.cli.run.mert_options import read_command_line
 from mosesplug.cli.run.mert_settings import make_script_plan
 from mosesplug.decoders import process, server_process
+from mosesplug.decoders.lists import check_blocks
 from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.errors import DecoderError
 from mosesplug.events import ignore_event
 from mosesplug.features import FeatureSpace
 from mosesplug.store import NBestStore
-from mosesplug.tuning.decoding.lists import check_blocks
 from tests.long_running.decoder_faults import (
     FAULTS,
     Fault,

@@ -149,7 +149,7 @@ def test_a_shell_is_started_nowhere_but_where_it_is_documented() -> None:
     assert {name: len(found) for name, found in _matches(SHELLS).items()} == {
         "mosesplug/decoders/line_filter.py": 1,
         "mosesplug/moses_tools/scoring.py": 1,
-        "mosesplug/tuning/decoding/lists.py": 1,
+        "mosesplug/decoders/lists.py": 1,
     }
 
 

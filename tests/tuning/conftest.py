@@ -18,13 +18,12 @@ from typing import Any
 
 import pytest
 
-from mosesplug.decoders import batch_process
+from mosesplug.decoders import batch_process, prepare, program
 from mosesplug.decoders.moses import MosesDecoder, parse_flags
 from mosesplug.decoders.process import FinishedProcess, LineCounter, run_command
 from mosesplug.events import Event
 from mosesplug.metrics import metric
 from mosesplug.tuning import Configuration, DecodingSettings, OptimizerSettings, warming
-from mosesplug.tuning.decoding import prepare, program
 from mosesplug.tuning.parallel import executors
 from tests.tuning import forests
 from tests.tuning.bundled import BUNDLED_PROGRAM, call_bundled_decoder

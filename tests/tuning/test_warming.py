@@ -15,12 +15,12 @@ import pytest
 
 from mosesplug.api.installation import warm_up
 from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.decoders.program import ProgramDecoder
 from mosesplug.forest import scanner
 from mosesplug.metrics.plain import kernels_only
 from mosesplug.settings.decoding import GraphSettings
 from mosesplug.settings.online import OnlineSettings
 from mosesplug.tuning import Configuration, tune, warming
-from mosesplug.tuning.decoding.program import ProgramDecoder
 from tests.kernel_sets import forget_kernels, loaded_kernels
 from tests.tuning.forests import graph_decoder
 from tests.waiting import LIMIT

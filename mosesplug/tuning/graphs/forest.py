@@ -8,19 +8,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from formats.nbest.files import format_list
-from formats.text import atomic_write, read_lines, write_atomic
-from formats.weights.files import ShowWeights, format_show_weights
-from mosesplug.decoders import caches
+from formats.text import atomic_write, read_lines
+from formats.weights.files import ShowWeights
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
-from mosesplug.decoders.description import DecodedGraphs
-from mosesplug.decoders.protocol import DecodedInput, Decoder
+from mosesplug.decoders.lists import finish_list
+from mosesplug.decoders.prepare import write_features
+from mosesplug.decoders.protocol import DecodedInput, Decoder, DecodingTask
 from mosesplug.errors import DataError, DecoderError, UsageError
 from mosesplug.events import Clock, DecodingProgress, PhaseStarted, Watcher
 from mosesplug.metrics import PreparedReferences
 from mosesplug.settings.checks import reject_combinations
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
-from mosesplug.tuning.decoding.lists import finish_list
 from mosesplug.tuning.graphs.decoder import (
     ForestDecoder,
     GrowingGraphs,
@@ -151,13 +150,15 @@ def check_forest(configuration: Configuration) -> None:
     decoding, held_out = configuration.decoding, configuration.held_out
     workspace = Workspace(configuration.working_directory, decoding.nbest)
     own = {path.resolve() for path in (workspace.directory, workspace.store, workspace.graphs)}
-    for graphs in (decoding.decoder, None if held_out is None else held_out.decoder):
-        if isinstance(graphs, DecodedGraphs) and graphs.place.resolve() in own:
+    for decoder in (decoding.decoder, None if held_out is None else held_out.decoder):
+        graphs = None if decoder is None else decoder.stored_graphs
+        if graphs is not None and graphs.resolve() in own:
             raise UsageError(
-                f"the search graphs of {graphs.place} belong to the run in the working directory"
+                f"the search graphs of {graphs} belong to the run in the working directory"
                 " itself, which would replace them: name another --working-dir"
             )
-    if not isinstance(decoding.decoder, DecodedGraphs):
+    graphs = decoding.decoder.stored_graphs
+    if graphs is None:
         return
     rejected = {
         "lattice samples": decoding.lattice_samples > 0,
@@ -167,17 +168,13 @@ def check_forest(configuration: Configuration) -> None:
     reject_combinations("a decoder that is search graphs (forest:)", rejected)
     if held_out is not None and held_out.decoder is None:
         raise UsageError(
-            f"the search graphs of {decoding.decoder.place} are of the tuning set, not of the"
+            f"the search graphs of {graphs} are of the tuning set, not of the"
             " held-out text: name a decoder of that by --heldout-decoder, or leave out --heldout"
         )
 
 
 def open_graph_decoder(
-    configuration: Configuration,
-    place: Path,
-    workspace: Workspace,
-    references: PreparedReferences,
-    watch: Watcher,
+    place: Path, task: DecodingTask, configuration: Configuration, references: PreparedReferences
 ) -> GraphDecoder:
     """Open the search graphs that replace the decoder; write ``features.list``.
 
@@ -186,30 +183,27 @@ def open_graph_decoder(
         StoreMismatch: they belong to another text.
         FormatError: a file cannot be read.
     """
-    watch(PhaseStarted(0, "features"))
-    text = DecodedText(
-        configuration.source, read_lines(configuration.source), configuration.metric, references
-    )
+    task.watch(PhaseStarted(0, "features"))
+    text = DecodedText(task.source, read_lines(task.source), configuration.metric, references)
     forest = open_forest(
         place,
-        workspace.directory / _CACHE,
+        task.files.directory / _CACHE,
         configuration.config,
         text,
-        nbest=configuration.decoding.nbest,
+        nbest=task.nbest,
         threads=configuration.optimization.threads,
-        watch=watch,
+        watch=task.watch,
     )
-    caches.forget(workspace.features_list)
-    write_atomic(workspace.features_list, format_show_weights(forest.show))
-    return GraphDecoder(forest, configuration, workspace, watch)
+    write_features(task.files, forest.show)
+    return GraphDecoder(forest.show, task, forest)
 
 
 def use_own_graphs(
     decoder: Decoder,
+    task: DecodingTask,
     configuration: Configuration,
-    workspace: Workspace,
     store: NBestStore,
-    watch: Watcher,
+    path: Path,
 ) -> Decoder:
     """Return a decoder of the run's own search graphs, if it uses them.
 
@@ -217,55 +211,51 @@ def use_own_graphs(
 
     Args:
         decoder: makes the search graphs.
+        task: what it decodes.
         configuration: the configuration of the run.
-        workspace: its files.
         store: its store, open for writing.
-        watch: receives progress.
+        path: where the store is.
     """
     graphs = configuration.decoding.graphs
     if graphs is None or (graphs.every == 1 and configuration.online is None):
         return decoder
-    share_store(store, workspace.store)
+    share_store(store, path)
     recipe = ForestRecipe(
-        workspace.store,
+        path,
         read_configured_features(configuration.config).fixed_weights,
-        configuration.decoding.nbest,
-        str(workspace.store),
+        task.nbest,
+        str(path),
         configuration.optimization.threads,
         is_growing=True,
     )
     batches = recipe.make("", lambda text: None)
     forest = Forest(recipe, batches, decoder.features, "the run's own")
-    return GraphDecoder(forest, configuration, workspace, watch, decoder)
+    return GraphDecoder(decoder.features, task, forest, decoder)
 
 
 @dataclass(frozen=True)
-class GraphDecoder:
+class GraphDecoder(Decoder):
     """A ``Decoder`` that takes n-best lists from stored search graphs.
 
     Attributes:
+        task: what it decodes.
         forest: the search graphs.
-        configuration: the configuration of the run.
-        workspace: its files.
-        watch: receives progress.
         maker: decoder that makes new search graphs, or None.
     """
 
+    task: DecodingTask
     forest: Forest
-    configuration: Configuration
-    workspace: Workspace
-    watch: Watcher
     maker: Decoder | None = None
-
-    @property
-    def features(self) -> ShowWeights:
-        """The features of the graphs, with their weights in the configuration."""
-        return self.forest.show
 
     @property
     def version(self) -> str:
         """Where the graphs are, and what tells them from others there."""
         return self.forest.version
+
+    @property
+    def is_program(self) -> bool:
+        """Whether a program makes the search graphs."""
+        return self.maker is not None and self.maker.is_program
 
     def nbest_lists(self, iteration: int, weights: ModelWeights) -> DecodedInput:
         """List the best hypotheses of the input, and keep them as ``runN.bestK.out.gz``.
@@ -273,8 +263,8 @@ class GraphDecoder:
         Raises:
             DecoderError: the graphs have no hypotheses.
         """
-        clock, texts = Clock(), read_lines(self.configuration.source)
-        nbest, out = self.workspace.nbest(iteration), self.workspace.run(iteration, "out")
+        clock, texts, files = Clock(), read_lines(self.task.source), self.task.files
+        nbest, out = files.nbest(iteration), files.run(iteration, "out")
         n_hypotheses = 0
         with atomic_write(nbest) as lists, atomic_write(out) as translations:
             for begin in range(0, len(texts), _AT_ONCE):
@@ -288,11 +278,11 @@ class GraphDecoder:
                         lists.writelines(format_list(each, digits=_DIGITS))
                         n_hypotheses += len(each)
                 done = begin + len(sentences)
-                self.watch(DecodingProgress(iteration, done, len(texts), clock.seconds()))
+                self.task.watch(DecodingProgress(iteration, done, len(texts), clock.seconds()))
         if not n_hypotheses:
             raise DecoderError("the search graphs hold no hypotheses")
-        packed = finish_list(self.configuration, self.workspace, iteration, self.watch)
-        errors = self.workspace.run(iteration, "decoder.err")
+        packed = finish_list(self.task, iteration)
+        errors = files.run(iteration, "decoder.err")
         return DecodedInput(packed, (), out, errors, clock.seconds())
 
     def search_graphs(self, iteration: int, weights: ModelWeights) -> DecodedInput:

@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 
 from formats.moses.ini_features import UNKNOWN_WORD
-from mosesplug.decoders.description import DecodedGraphs
 from mosesplug.errors import UsageError
 from mosesplug.optimizers import Algorithm, Problem
 from mosesplug.settings.checks import reject_combinations
@@ -35,13 +34,13 @@ def check_graphs(configuration: Configuration, algorithm: Algorithm) -> None:
     decoding = configuration.decoding
     if decoding.graphs is None:
         return
-    program = decoding.program
+    wrappers = decoding.decoder.wrappers
     rejected = {
         "--lattice-samples": decoding.lattice_samples > 0,
         "rewriting the lists": decoding.transform is not None,
-        "--jobs": program is not None and program.queue is not None,
-        "--multi-moses": program is not None and program.several is not None,
-        "a decoder that is search graphs (forest:)": isinstance(decoding.decoder, DecodedGraphs),
+        "--jobs": "--jobs" in wrappers,
+        "--multi-moses": "--multi-moses" in wrappers,
+        "a decoder that is search graphs (forest:)": decoding.decoder.stored_graphs is not None,
     }
     reject_combinations("--forest", rejected)
     metric = configuration.metric

@@ -1,18 +1,7 @@
-"""Settings that contradict an online run, and how to start more of its decoders."""
+"""Settings that contradict an online run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-
-from mosesplug.decoders.batch import BatchDecoder
-from mosesplug.decoders.batch_process import ProcessDecoder
-from mosesplug.decoders.command import DecoderCommand
-from mosesplug.decoders.description import DecodedGraphs, NamedDecoder, ServerNetwork
-from mosesplug.decoders.moses import MosesDecoder
-from mosesplug.decoders.sentence_tables import SentenceTables
-from mosesplug.decoders.server import ServerDecoder
 from mosesplug.errors import UsageError
 from mosesplug.settings.checks import reject_combinations
 from mosesplug.settings.configuration import Configuration
@@ -38,20 +27,15 @@ def check_online(configuration: Configuration, online: OnlineSettings) -> None:
         "the best weights on the tuning set": configuration.select == "best-dev",
     }
     reject_combinations("--online", rejected)
-    by_graphs = isinstance(decoding.decoder, DecodedGraphs) or decoding.graphs is not None
+    by_graphs = decoding.decoder.stored_graphs is not None or decoding.graphs is not None
     if by_graphs and online != OnlineSettings():
         raise UsageError(
             "--online-decoder, --online-servers, --online-network and --strict-online require a"
             " decoder program, but search graphs decode the mini-batches here. Leave these options"
             " out."
         )
-    if isinstance(decoding.decoder, DecoderCommand) and online.decoder == "server":
-        raise UsageError(
-            "--decode-command is run for each mini-batch and cannot be a server: leave out"
-            " --online-decoder"
-        )
-    if isinstance(decoding.decoder, NamedDecoder) and online.decoder == "server":
-        raise UsageError("a plug-in decodes in this process: leave out --online-decoder")
+    if online.decoder == "server" and (reason := decoding.decoder.no_server) is not None:
+        raise UsageError(reason)
     if (sharding := optimization.sharding) is None:
         return
     if sharding.directory is not None:
@@ -75,53 +59,4 @@ def check_online(configuration: Configuration, online: OnlineSettings) -> None:
         raise UsageError(
             "shards have no common weights to evaluate before the end of an epoch. Leave out"
             " --heldout-every."
-        )
-
-
-@dataclass(frozen=True)
-class ProgramRecipe:
-    """A ``DecoderRecipe`` for a program.
-
-    Attributes:
-        decoder: the program and how to call it.
-        config: the ``moses.ini`` to decode with.
-        directory: the decoder's current directory, where its files go.
-        nbest: length of the lists.
-        servers: the number of servers that are kept running; 0 for a process per batch.
-        restart_each_batch: whether servers must restart for other weights.
-        tables: phrase tables that servers get one sentence at a time, or None.
-        network: where servers listen.
-    """
-
-    decoder: MosesDecoder
-    config: Path
-    directory: Path
-    nbest: int
-    servers: int
-    restart_each_batch: bool
-    tables: SentenceTables | None = None
-    network: ServerNetwork = "host"
-
-    def make(
-        self,
-        prefix: str,
-        note: Callable[[str], None],
-        beat: Callable[[int], None] | None = None,
-    ) -> BatchDecoder:
-        """See ``DecoderRecipe.make``."""
-        if not self.servers:
-            return ProcessDecoder(
-                self.decoder, self.config, self.directory, self.nbest, prefix, beat=beat
-            )
-        return ServerDecoder(
-            self.decoder,
-            self.config,
-            self.directory,
-            self.nbest,
-            workers=self.servers,
-            restart_each_batch=self.restart_each_batch,
-            tables=self.tables,
-            network=self.network,
-            prefix=f"{prefix}.server",
-            note=note,
         )

@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.decoders.protocol import DecoderRecipe
+from mosesplug.decoders.batch import DecoderRecipe
 from mosesplug.errors import DataError
 from mosesplug.events import Clock, Note, PhaseStarted
 from mosesplug.features import FeatureSpace

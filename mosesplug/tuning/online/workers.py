@@ -28,8 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.nbest.block import NBestList
-from mosesplug.decoders.batch import BatchDecoder, ModelWeights
-from mosesplug.decoders.protocol import DecoderRecipe
+from mosesplug.decoders.batch import BatchDecoder, DecoderRecipe, ModelWeights
 from mosesplug.events import Note, Watcher
 from mosesplug.optimizers.online.learner import Learner
 from mosesplug.settings.sharding import AsyncOrder, Sharding

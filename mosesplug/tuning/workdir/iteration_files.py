@@ -33,8 +33,8 @@ from formats.weights.files import (
     read_sparse,
 )
 from formats.weights.weight_format import Format
-from mosesplug.decoders.command import WEIGHT_FILES, WeightsFormat, format_decoder_weights
-from mosesplug.decoders.description import WEIGHT_FILE_DECODERS
+from mosesplug.decoders.command import format_decoder_weights
+from mosesplug.decoders.protocol import WEIGHT_FILES
 from mosesplug.errors import DataError
 from mosesplug.settings.configuration import Configuration
 from mosesplug.tuning.weights import Weights, to_model_weights
@@ -164,7 +164,7 @@ def write_decoding_config(
         decoded: the weights for the decoder, also for decoders that read a file of weights.
         score: the score of the weights, or None if it is unknown.
     """
-    reads_file = isinstance(configuration.decoding.decoder, WEIGHT_FILE_DECODERS)
+    reads_file = configuration.decoding.decoder.reads_weight_file
     sparse = None
     if weights.sparse and (iteration > 1 or reads_file):
         sparse = workspace.run(iteration, "sparse-weights")
@@ -176,25 +176,19 @@ def write_decoding_config(
     write_atomic(workspace.run(iteration, "dense"), dense)
 
 
-def _weights_format(configuration: Configuration) -> WeightsFormat:
-    """Return the format of the files of weights that the run writes for its decoder."""
-    decoder = configuration.decoding.decoder
-    return decoder.weights_format if isinstance(decoder, WEIGHT_FILE_DECODERS) else "moses"
-
-
 def writes_moses_ini(configuration: Configuration) -> bool:
     """Return whether the run writes its weights into copies of a ``moses.ini``."""
-    return _weights_format(configuration) == "moses"
+    return configuration.decoding.decoder.weights_format == "moses"
 
 
 def weights_path(configuration: Configuration, workspace: Workspace, iteration: int) -> Path:
     """Return ``runN.moses.ini``, or the file in another format that the decoder reads."""
-    return workspace.run(iteration, WEIGHT_FILES[_weights_format(configuration)])
+    return workspace.run(iteration, WEIGHT_FILES[configuration.decoding.decoder.weights_format])
 
 
 def result_path(configuration: Configuration, workspace: Workspace) -> Path:
     """Return the file of the result: ``moses.ini``, or one in another format."""
-    return workspace.directory / WEIGHT_FILES[_weights_format(configuration)]
+    return workspace.directory / WEIGHT_FILES[configuration.decoding.decoder.weights_format]
 
 
 def write_config(
@@ -216,7 +210,7 @@ def write_config(
     decoder = configuration.decoding.decoder
     if not writes_moses_ini(configuration):
         model = to_model_weights(show, weights)
-        write_atomic(target, format_decoder_weights(model, _weights_format(configuration)))
+        write_atomic(target, format_decoder_weights(model, decoder.weights_format))
         return
     data = with_weights(
         read_moses_ini(source),

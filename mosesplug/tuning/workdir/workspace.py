@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from mosesplug.decoders.command import WEIGHT_FILES
+from mosesplug.decoders.protocol import WEIGHT_FILES
+from mosesplug.decoders.run_files import GRAPH_FILE, RunFiles
 from mosesplug.errors import DataError, DecoderError, UsageError
 from mosesplug.settings.toml import SETTINGS_FILE
 from mosesplug.store.files.replacement import remove_discarded, remove_store
@@ -36,64 +36,10 @@ _BEFORE = re.compile(
 )
 _SEVERAL = re.compile(r"runs\.json")
 _SHARD = re.compile(r"shard\.\d+")
-# What decoders write into a directory of search graphs, finished or not.
-_GRAPH_FILE = re.compile(r"\d+(\.(txt|gz|bz2))?|weights|\.(\d+\.|weights\.).+")
 
 
-@dataclass(frozen=True)
-class Workspace:
-    """Paths in a working directory.
-
-    Attributes:
-        directory: absolute path.
-        nbest_size: length of the n-best lists, part of their file names.
-    """
-
-    directory: Path
-    nbest_size: int
-
-    def run(self, iteration: int, what: str) -> Path:
-        """Return a file of one iteration, as ``run3.dense``."""
-        return self.directory / f"run{iteration}.{what}"
-
-    def nbest(self, iteration: int) -> Path:
-        """Return the n-best list as the decoder writes it."""
-        return self.run(iteration, f"best{self.nbest_size}.out")
-
-    def packed_nbest(self, iteration: int) -> Path:
-        """Return the compressed n-best list."""
-        return self.run(iteration, f"best{self.nbest_size}.out.gz")
-
-    @property
-    def graphs(self) -> Path:
-        """Directory of the newest search graphs, as in ``mert-moses.pl``."""
-        return self.directory / "hypergraph"
-
-    def remove_graphs(self) -> None:
-        """Remove the search graphs, but no other files beside them and no link target."""
-        if self.graphs.is_symlink():
-            self.graphs.unlink()
-        if not self.graphs.is_dir():
-            return
-        for path in self.graphs.iterdir():
-            if _GRAPH_FILE.fullmatch(path.name):
-                path.unlink()
-        with contextlib.suppress(OSError):
-            self.graphs.rmdir()
-
-    def samples(self, iteration: int, size: int) -> Path:
-        """Return the samples of the search lattice, in n-best format."""
-        return self.run(iteration, f"lsamp{size}.out")
-
-    @property
-    def features_list(self) -> Path:
-        """The decoder's answer to ``-show-weights``."""
-        return self.directory / "features.list"
-
-    @property
-    def filtered_model(self) -> Path:
-        """Directory of the filtered model."""
-        return self.directory / "filtered"
+class Workspace(RunFiles):
+    """Paths in a working directory; decoders know those of ``RunFiles``."""
 
     @property
     def store(self) -> Path:
@@ -149,7 +95,7 @@ class Workspace:
         results = {self.features_list.name, *(result.name for result in self._results)}
         graphs = self.graphs.resolve()
         return any(
-            (place.parent == graphs and _GRAPH_FILE.fullmatch(place.name) is not None)
+            (place.parent == graphs and GRAPH_FILE.fullmatch(place.name) is not None)
             or (
                 place.parent == self.directory.resolve()
                 and (

@@ -84,10 +84,10 @@ def test_search_graphs_for_a_decoder(system: Path) -> None:
     (system / "graphs").mkdir()
     found = read("--rootdir", "scripts", files=files)
     assert found.configuration.decoding.decoder == DecodedGraphs(system / "graphs")
-    assert found.configuration.decoding.program is None
+    assert not found.configuration.decoding.decoder.wrappers
     assert found.configuration.decoding.filtering is None
     assert not any("unfiltered" in note for note in found.notes)
-    assert configuration().decoding.program is not None
+    assert configuration().decoding.decoder.weights_format == "moses"
     heldout = ("--heldout=input", "--heldout-refs=ref0", "--decoder-flags=-v 0")
     found = read(*heldout, f"--heldout-decoder={FILES[2]}", files=files)
     judged = found.configuration.held_out

@@ -23,6 +23,7 @@ import pytest
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.batch_process import ProcessDecoder
 from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.decoders.protocol import BatchRecipe
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.events import EpochLearned, EpochProgress, Event, HeldOutScored, Note
 from mosesplug.features import FeatureSpace
@@ -41,7 +42,6 @@ from mosesplug.settings.online import HeldOutSet, OnlineSettings
 from mosesplug.settings.sharding import AsyncOrder, Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
-from mosesplug.tuning.online.decoder import ProgramRecipe
 from mosesplug.tuning.online.numbering import FeatureNumbering
 from mosesplug.tuning.online.workers import open_decoding_workers
 from tests.tuning.bundled import write_bundled_decoder, write_demo_config, write_demo_sentences
@@ -497,7 +497,7 @@ def test_decoding_is_abandoned_when_the_block_ends(tmp_path: Path) -> None:
     )
     decoder.chmod(0o755)
     (tmp_path / "moses.ini").write_text("[weight]\nLM0= 1\n")
-    recipe = ProgramRecipe(MosesDecoder(decoder, ()), tmp_path / "moses.ini", tmp_path, 5, 0, False)
+    recipe = BatchRecipe(MosesDecoder(decoder, ()), tmp_path / "moses.ini", tmp_path, 5)
     notes: list[Event] = []
     threads = set(threading.enumerate())
     futures: list[Future[Any]] = []

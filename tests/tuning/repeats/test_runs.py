@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from formats.moses.ini import read_moses_ini
+from mosesplug.decoders.prepare import prepare_config
 from mosesplug.errors import DataError, UsageError
 from mosesplug.events import Note, PhaseStarted
 from mosesplug.settings.decoding import GraphSettings, ModelFilter
 from mosesplug.settings.online import HeldOutSet
 from mosesplug.tuning import Configuration, tune
 from mosesplug.tuning.conclude import has_free_scale
-from mosesplug.tuning.decoding.prepare import prepare_config
 from mosesplug.tuning.repeats import runs as several_runs
 from mosesplug.tuning.repeats.files import check_single, find_run_directories, share_filtered
 from mosesplug.tuning.repeats.result import note_idle_runs
@@ -276,7 +276,10 @@ def test_the_model_is_filtered_once(toy: Toy, log: Log) -> None:
     def filtered(name: str) -> Path:
         one = toy.configuration(name, decoding={"filtering": filtering})
         one.working_directory.mkdir(exist_ok=True)
-        return prepare_config(one, Workspace(one.working_directory, 15), log)
+        files = Workspace(one.working_directory, 15)
+        return prepare_config(
+            one.config, files, log, filtering=one.decoding.filtering, cache=None, queue=None
+        )
 
     config, first, other = (toy.directory / name for name in ("moses.ini", "first", "other"))
     filtered("first")

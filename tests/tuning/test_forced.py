@@ -11,10 +11,10 @@ from formats.errors import FormatError
 from formats.moses.ini import parse_moses_ini
 from formats.nbest.files import read_nbest
 from mosesplug.cli.main import main
+from mosesplug.decoders.forced import constrain_config, format_constraints
 from mosesplug.errors import DecoderError
 from mosesplug.events import CommandStarted, Note
 from mosesplug.tuning import tune
-from mosesplug.tuning.decoding.forced import constrain_config, format_constraints
 
 pytestmark = pytest.mark.usefixtures("decoder_in_process")
 

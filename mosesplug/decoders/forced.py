@@ -13,14 +13,12 @@ from pathlib import Path
 from formats.errors import FormatError
 from formats.moses.ini import MosesIni, read_moses_ini
 from formats.text import atomic_write, open_text, write_atomic
+from mosesplug.decoders.lists import merge_samples, pack
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.process import FinishedProcess, make_error
+from mosesplug.decoders.protocol import DecodingTask
 from mosesplug.errors import DecoderError
-from mosesplug.events import Note, Watcher
-from mosesplug.settings.configuration import Configuration
-from mosesplug.tuning.decoding.lists import merge_samples, pack
-from mosesplug.tuning.references import read_run_references
-from mosesplug.tuning.workdir.workspace import Workspace
+from mosesplug.events import Note
 
 __all__ = [
     "CONSTRAINTS",
@@ -40,69 +38,61 @@ _UNREACHABLE = b"</s>"
 def add_forced_derivations(
     run: Callable[[tuple[str, ...], str], FinishedProcess],
     program: MosesDecoder,
-    configuration: Configuration,
-    workspace: Workspace,
-    config: Path,
+    task: DecodingTask,
     iteration: int,
     *,
     weights: str | None,
     sparse_weights: str | None,
-    n_sentences: int,
-    watch: Watcher,
 ) -> None:
     """Decode once more with constraints, and append what is found to the n-best lists.
 
     Args:
         run: runs a command whose files are called ``runN.NAME...``.
         program: the decoder.
-        configuration: the configuration of the run.
-        workspace: its files.
-        config: the ``moses.ini`` of the decoding without constraints.
+        task: of the decoding without constraints, with the references.
         iteration: from 1.
         weights, sparse_weights: as for ``MosesDecoder.nbest``.
-        n_sentences: the number of sentences of the input.
-        watch: called with a note that counts the derived references.
 
     Raises:
         DecoderError: the decoder failed, or does not know Moses' constraints.
     """
-    found = workspace.run(iteration, "forced.best.out")
-    found.unlink(missing_ok=True)
+    derivations = task.files.run(iteration, "forced.best.out")
+    derivations.unlink(missing_ok=True)
     command = program.nbest(
-        prepare_forced(configuration, workspace, config, n_sentences),
-        configuration.source,
+        prepare_forced(task),
+        task.source,
         run=iteration,
-        nbest_file=found.name,
+        nbest_file=derivations.name,
         nbest=1,
         weights=weights,
         sparse_weights=sparse_weights,
     )
     finished = run(command, "forced.")
-    if not found.is_file():
+    if not derivations.is_file():
         raise DecoderError(
-            f"{workspace.run(iteration, 'forced.err')}: forced decoding wrote no n-best list. The"
+            f"{task.files.run(iteration, 'forced.err')}: forced decoding wrote no n-best list. The"
             " decoder must be Moses, which knows ConstrainedDecoding; or leave out"
             " --forced-decoding"
         )
-    references = read_run_references(configuration, n_sentences)
     try:
-        derived = _keep_references(found, references)
+        derived = _keep_references(derivations, task.references or ())
     except ValueError as error:
         problem = f"forced decoding wrote a list with invalid sentence ids ({error})"
         raise make_error(problem, finished.command, finished.stderr) from error
-    nbest = workspace.nbest(iteration)
-    merge_samples(nbest, found, finished)
-    pack(found)
-    watch(Note(f"forced decoding: {derived} of {n_sentences} sentences can yield a reference"))
+    merge_samples(task.files.nbest(iteration), derivations, finished)
+    pack(derivations)
+    task.watch(
+        Note(f"forced decoding: {derived} of {task.n_sentences} sentences can yield a reference")
+    )
 
 
-def _keep_references(found: Path, references: Sequence[Sequence[bytes]]) -> int:
+def _keep_references(path: Path, references: Sequence[Sequence[bytes]]) -> int:
     """Drop derivations of other texts from a list; return how many remain.
 
     Moses lets a word that it does not know stand for any word of a reference.
     """
     wanted = [{tuple(text.split()) for text in texts} for texts in zip(*references, strict=True)]
-    with open_text(found) as source, atomic_write(found) as target:
+    with open_text(path) as source, atomic_write(path) as target:
         kept = 0
         for line in source:
             if not line.strip():
@@ -117,23 +107,20 @@ def _keep_references(found: Path, references: Sequence[Sequence[bytes]]) -> int:
     return kept
 
 
-def prepare_forced(
-    configuration: Configuration, workspace: Workspace, config: Path, n_sentences: int
-) -> Path:
+def prepare_forced(task: DecodingTask) -> Path:
     """Write references and a configuration constrained by them; return the latter.
 
     Raises:
         FormatError: the configuration cannot be constrained.
     """
-    lines = read_run_references(configuration, n_sentences)
     names = []
-    for number, reference in enumerate(lines):
-        path = workspace.directory / f"forced.references{number}"
+    for number, reference in enumerate(task.references or ()):
+        path = task.files.directory / f"forced.references{number}"
         write_atomic(path, format_constraints(reference))
         names.append(path.name)
-    made = workspace.directory / "forced.moses.ini"
-    write_atomic(made, constrain_config(read_moses_ini(config), names))
-    return made
+    constrained = task.files.directory / "forced.moses.ini"
+    write_atomic(constrained, constrain_config(read_moses_ini(task.config), names))
+    return constrained
 
 
 def constrain_config(ini: MosesIni, references: Sequence[str]) -> bytes:

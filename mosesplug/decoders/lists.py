@@ -18,16 +18,16 @@ from formats.nbest.files import read_nbest_blocks
 from formats.text import atomic_write, open_text, read_lines
 from formats.weights.files import ShowWeights
 from mosesplug.decoders.following import ListFollower, follow_list
-from mosesplug.decoders.layout import choose_layout
+from mosesplug.decoders.layout import arrange_groups, choose_layout
 from mosesplug.decoders.process import FinishedProcess, make_error, run_command
-from mosesplug.decoders.protocol import DecodedInput
-from mosesplug.errors import DecoderError
-from mosesplug.events import CommandStarted, Note, Watcher
+from mosesplug.decoders.protocol import DecodedInput, DecodingTask
+from mosesplug.decoders.run_files import RunFiles
+from mosesplug.errors import DataError, DecoderError
+from mosesplug.events import Note, Watcher
 from mosesplug.features import FeatureSpace, spelled_groups
-from mosesplug.settings.configuration import Configuration
-from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = [
+    "check_answer",
     "check_blocks",
     "check_written",
     "count_listed",
@@ -45,28 +45,23 @@ _TAIL = 1 << 16
 """Bytes at the end of a list that are searched for its last line."""
 _ARCHIVES = (b"\x1f\x8b", b"BZ", b"\xfd7")
 """How compressed files begin."""
+_NAMED = 5
+"""Missing sentences that a message names."""
 
 
-def finish_list(
-    configuration: Configuration, workspace: Workspace, iteration: int, watch: Watcher
-) -> Path:
+def finish_list(task: DecodingTask, iteration: int) -> Path:
     """Rewrite the n-best list if the settings ask for it, and compress it.
 
     Raises:
         DecoderError: the command that rewrites it failed.
     """
-    nbest = workspace.nbest(iteration)
-    if configuration.decoding.transform is not None:
-        _transform(nbest, configuration.decoding.transform, workspace, iteration, watch)
-    return pack(nbest)
+    if task.transform is not None:
+        _transform(task, task.transform, iteration)
+    return pack(task.files.nbest(iteration))
 
 
 def keep_list(
-    configuration: Configuration,
-    workspace: Workspace,
-    iteration: int,
-    watch: Watcher,
-    follower: ListFollower | None,
+    task: DecodingTask, iteration: int, follower: ListFollower | None
 ) -> tuple[Path, Iterator[NBestList] | None]:
     """Compress a list as ``finish_list``, unless that was done while it was written.
 
@@ -77,22 +72,21 @@ def keep_list(
         DecoderError: as ``finish_list``.
     """
     if follower is None or not follower.finish():
-        return finish_list(configuration, workspace, iteration, watch), None
-    workspace.nbest(iteration).unlink()
-    return workspace.packed_nbest(iteration), follower.take_lists()
+        return finish_list(task, iteration), None
+    task.files.nbest(iteration).unlink()
+    return task.files.packed_nbest(iteration), follower.take_lists()
 
 
 @contextmanager
 def follow_decoder(
-    configuration: Configuration, workspace: Workspace, iteration: int, features: ShowWeights
+    task: DecodingTask, iteration: int, features: ShowWeights
 ) -> Iterator[ListFollower | None]:
     """Follow the list that a decoder writes; None if it is rewritten before storing."""
-    decoding = configuration.decoding
-    if decoding.transform is not None or decoding.lattice_samples or decoding.forced:
+    if task.transform is not None or task.samples or task.references is not None:
         yield None
         return
     groups = FeatureSpace.of_names(features.names).groups
-    path, packed = workspace.nbest(iteration), workspace.packed_nbest(iteration)
+    path, packed = task.files.nbest(iteration), task.files.packed_nbest(iteration)
     with follow_list(path, packed, groups) as follower:
         yield follower
 
@@ -150,21 +144,21 @@ def read_decoded(path: Path, groups: tuple[tuple[str, int], ...]) -> Iterator[NB
     return read_nbest_blocks(path, names=names, dense=dense)
 
 
-def reuse_decoding(workspace: Workspace, iteration: int, *, graphs: bool = False) -> DecodedInput:
+def reuse_decoding(files: RunFiles, iteration: int, *, graphs: bool = False) -> DecodedInput:
     """Return the n-best list, or search graphs, of an earlier decoding.
 
     Raises:
         DecoderError: they are missing.
     """
-    path = workspace.packed_nbest(iteration)
-    there = workspace.graphs if graphs else path
-    if not there.exists():
+    path = files.packed_nbest(iteration)
+    source = files.graphs if graphs else path
+    if not source.exists():
         raise DecoderError(
-            f"the decoder was to be skipped, but there is no {there}: decode, or put the"
+            f"the decoder was to be skipped, but there is no {source}: decode, or put the"
             f" {'search graphs' if graphs else 'list'} there"
         )
-    out, err = workspace.run(iteration, "out"), workspace.run(iteration, "decoder.err")
-    return DecodedInput(path, (), out, err, 0.0, workspace.graphs if graphs else None)
+    out, err = files.run(iteration, "out"), files.run(iteration, "decoder.err")
+    return DecodedInput(path, (), out, err, 0.0, files.graphs if graphs else None)
 
 
 def pack(path: Path) -> Path:
@@ -200,30 +194,26 @@ def _sentence(line: bytes) -> int:
     return int(line.partition(b"|||")[0])
 
 
-def _transform(
-    nbest: Path, transform: str, workspace: Workspace, iteration: int, watch: Watcher
-) -> None:
+def _transform(task: DecodingTask, transform: str, iteration: int) -> None:
     """Rewrite an n-best list by a shell command, or join subwords."""
+    nbest = task.files.nbest(iteration)
     if transform == "bpe":
         with open_text(nbest) as source, atomic_write(nbest) as target:
             target.writelines(line.replace(b"@@ ", b"") for line in source)
         return
     # The command may be a pipeline, which needs a shell.
     command = ("/bin/sh", "-c", transform)
-    watch(CommandStarted((*command, "<", nbest.name)))
+    task.report_command((*command, "<", nbest.name))
     changed = nbest.with_name(nbest.name + ".transformed")
     run_command(
         command,
-        directory=workspace.directory,
+        directory=task.files.directory,
         stdin=nbest,
         stdout=changed,
-        stderr=workspace.run(iteration, "transform.err"),
+        stderr=task.files.run(iteration, "transform.err"),
         what=f"transformation {shlex.quote(transform)}",
     )
     changed.replace(nbest)
-
-
-_NAMED = 5
 
 
 def check_blocks(
@@ -275,7 +265,7 @@ def _check_missing_lists(
     missing: NDArray[np.int64], lists: DecodedInput, n_sentences: int, watch: Watcher
 ) -> None:
     """Let sentences without a list pass if their translations are empty, else refuse."""
-    named = ", ".join(map(str, missing[:_NAMED])) + (", ..." if len(missing) > _NAMED else "")
+    named = _name_sentences(missing)
     translations = read_lines(lists.stdout) if lists.stdout.is_file() else []
     complete = len(translations) == n_sentences
     if lists.command and not (complete and not any(translations[i].strip() for i in missing)):
@@ -290,3 +280,46 @@ def _check_missing_lists(
             is_warning=True,
         )
     )
+
+
+def _name_sentences(missing: NDArray[np.int64]) -> str:
+    return ", ".join(map(str, missing[:_NAMED])) + (", ..." if len(missing) > _NAMED else "")
+
+
+def check_answer(
+    blocks: Iterable[NBestList], groups: tuple[tuple[str, int], ...], n_sentences: int, what: str
+) -> Iterator[NBestList]:
+    """Yield blocks with the features in order; require lists of all sentences.
+
+    Args:
+        blocks: the lists, sentences in ascending order.
+        groups: the dense features of the run; the lists may have them in another order.
+        n_sentences: sentences of the references.
+        what: the lists, for messages.
+
+    Raises:
+        DataError: they have other features, a sentence that there is not, or lack sentences.
+    """
+    seen = np.zeros(n_sentences, dtype=np.bool_)
+    for block in (arrange_groups(block, groups) for block in blocks):
+        if block.groups != groups:
+            raise DataError(
+                f"{what}: the dense features are {spelled_groups(block.groups)}, but the run tunes"
+                f" {spelled_groups(groups)}. Nothing is stored"
+            )
+        ids = block.sentence_ids
+        if len(ids) and (ids[0] < 0 or ids[-1] >= n_sentences):
+            wrong = ids[0] if ids[0] < 0 else ids[-1]
+            raise DataError(
+                f"{what}: there is no sentence {wrong}: the references have {n_sentences},"
+                " counted from 0. Nothing is stored"
+            )
+        seen[ids] = True
+        yield block
+    missing = np.flatnonzero(~seen)
+    if len(missing):
+        raise DataError(
+            f"{what}: {len(missing)} of {n_sentences} sentences have no hypotheses:"
+            f" {_name_sentences(missing)} (counted from 0). Tell the lists of all sentences."
+            " Nothing is stored"
+        )

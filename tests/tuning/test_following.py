@@ -13,9 +13,9 @@ from formats.nbest.block import NBestList
 from formats.nbest.files import read_nbest
 from mosesplug.decoders import following
 from mosesplug.decoders.following import ListFollower, follow_list
+from mosesplug.decoders.lists import pack, read_decoded
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
-from mosesplug.tuning.decoding.lists import pack, read_decoded
 
 Toy = Any
 

@@ -22,7 +22,7 @@ from mosesplug.tuning.repeats.runs import tune_several
 
 Toy = Any
 Log = Any
-COMMAND = Path(__file__).parents[2] / "data" / "toy" / "command.py"
+COMMAND = Path(__file__).parents[1] / "data" / "toy" / "command.py"
 PLACES = "{weights} {input} {nbest} {nbest-size}"
 PROGRAM = f"{shlex.quote(sys.executable)} -IS {shlex.quote(str(COMMAND))} "
 WEIGHTS = "Distortion0= 0.3\nLM0= 0.5\nWordPenalty0= -1\nTranslationModel0= 0.2 0.2 0.2\n"

@@ -1,0 +1,384 @@
+"""Programs as the decoder of a run: Moses and what is called as it is, and any command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from formats.weights.files import ShowWeights, weight_overwrite
+from mosesplug.decoders.batch import BatchDecoder, DecoderRecipe, ModelWeights
+from mosesplug.decoders.batch_process import ProcessDecoder
+from mosesplug.decoders.command import DecoderCommand
+from mosesplug.decoders.exactness import InexactServerError, require_exact
+from mosesplug.decoders.following import ListFollower
+from mosesplug.decoders.forced import add_forced_derivations
+from mosesplug.decoders.lists import (
+    check_written,
+    count_listed,
+    follow_decoder,
+    keep_list,
+    merge_samples,
+    pack,
+)
+from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.decoders.prepare import (
+    announce_features,
+    explain_lost_models,
+    require_constraints,
+)
+from mosesplug.decoders.process import FinishedProcess, run_command
+from mosesplug.decoders.protocol import (
+    WEIGHT_FILES,
+    BatchRecipe,
+    DecodedInput,
+    Decoder,
+    DecodingTask,
+)
+from mosesplug.decoders.server import ServerDecoder, to_request_text
+from mosesplug.errors import DecoderError, UsageError
+from mosesplug.events import Clock, DecodingProgress, Note, PhaseStarted
+
+__all__ = ["CommandDecoder", "ProgramDecoder", "open_program"]
+
+_COMPARED = 10
+"""Sentences that are decoded both ways before a server is trusted."""
+_COMPARING = "compared"
+
+
+def open_program(program: MosesDecoder, task: DecodingTask) -> ProgramDecoder:
+    """Ask a program for its features, and return the decoder of a run.
+
+    Raises:
+        DecoderError: it failed, or announced nothing to tune; or it has not what forced decoding
+            needs.
+        UsageError: sparse weights cannot lie in this working directory.
+    """
+    features = announce_features(program, task)
+    if task.references is not None:
+        require_constraints(program, task)
+    return ProgramDecoder(features, task, program)
+
+
+@dataclass(frozen=True)
+class ProgramDecoder(Decoder):
+    """A ``Decoder`` that runs Moses, one of its wrappers, or the bundled decoder.
+
+    Attributes:
+        task: what it decodes; the working directory is the program's current directory.
+        program: how to call it.
+    """
+
+    task: DecodingTask
+    program: MosesDecoder
+
+    @property
+    def is_program(self) -> bool:
+        """It is."""
+        return True
+
+    def with_task(self, task: DecodingTask) -> ProgramDecoder:
+        """Return a decoder of another input with the same features."""
+        return replace(self, task=task)
+
+    def nbest_lists(self, iteration: int, weights: ModelWeights) -> DecodedInput:
+        """Decode the input, and keep the lists as ``runN.bestK.out.gz``.
+
+        Raises:
+            DecoderError: the program failed, or wrote no list.
+        """
+        task, files = self.task, self.task.files
+        nbest, samples = files.nbest(iteration), files.samples(iteration, task.samples)
+        for leftover in (nbest, samples, files.packed_nbest(iteration)):
+            leftover.unlink(missing_ok=True)
+        overwrite, sparse_weights = self._overwrite(iteration, weights), self._sparse(iteration)
+        command = self.program.nbest(
+            task.config,
+            task.source,
+            run=iteration,
+            nbest_file=nbest.name,
+            nbest=task.nbest,
+            weights=overwrite,
+            sparse_weights=sparse_weights,
+            samples_file=samples.name,
+            samples=task.samples,
+        )
+        with follow_decoder(task, iteration, self.features) as follower:
+            finished = self._run(command, iteration=iteration, follower=follower)
+            check_written(nbest, finished)
+            if task.samples:
+                merge_samples(nbest, samples, finished)
+                pack(samples)
+            if task.references is not None:
+                add_forced_derivations(
+                    partial(self._run, iteration=iteration),
+                    self.program,
+                    task,
+                    iteration,
+                    weights=overwrite,
+                    sparse_weights=sparse_weights,
+                )
+            packed, lists = keep_list(task, iteration, follower)
+        return DecodedInput(
+            packed, command, finished.stdout, finished.stderr, finished.seconds, lists=lists
+        )
+
+    def search_graphs(self, iteration: int, weights: ModelWeights) -> DecodedInput:
+        """Decode the input into search graphs.
+
+        They replace those of the iteration before.
+
+        Raises:
+            DecoderError: the program failed.
+        """
+        files = self.task.files
+        packed = files.packed_nbest(iteration)
+        packed.unlink(missing_ok=True)
+        files.remove_graphs()
+        files.graphs.mkdir(exist_ok=True)
+        command = self.program.graphs(
+            self.task.config,
+            self.task.source,
+            directory=files.graphs.name,
+            weights=self._overwrite(iteration, weights),
+            sparse_weights=self._sparse(iteration),
+        )
+        done = self._run(command, iteration=iteration)
+        return DecodedInput(packed, command, done.stdout, done.stderr, done.seconds, files.graphs)
+
+    @contextmanager
+    def serve(self, sentences: Sequence[bytes], weights: ModelWeights) -> Iterator[BatchDecoder]:
+        """Keep the program running as a server, or start it for each mini-batch.
+
+        A server is used if the program can be one.
+
+        Raises:
+            UsageError: a server is required, and the program cannot be one.
+            DecoderError: a required server does not start or is not exact.
+        """
+        task, settings = self.task, self.task.servers
+        if settings.decoder == "process":
+            yield self._process("batch")
+            return
+        try:
+            server = ServerDecoder(
+                self.program,
+                task.config,
+                task.files.directory,
+                task.nbest,
+                workers=settings.servers,
+                network=settings.network,
+                note=lambda text: task.watch(Note(text)),
+                executing=task.report_command,
+            )
+        except UsageError as error:
+            if settings.decoder == "server" or settings.network == "own":
+                raise
+            task.watch(Note(f"{error}; one is started for each batch"))
+            yield self._process("batch")
+            return
+        with server:
+            usable = self._is_usable(server, sentences, weights)
+            yield server if usable else self._process("batch")
+
+    def recipe(self, served: BatchDecoder, workers: int) -> DecoderRecipe:
+        """Return how to make more decoders of mini-batches. Each loads the model."""
+        del workers
+        task = self.task
+        return served.own_recipe() or BatchRecipe(
+            self.program, task.config, task.files.directory, task.nbest
+        )
+
+    def _overwrite(self, iteration: int, weights: ModelWeights) -> str | None:
+        if iteration == 1 and self.task.keeps_first_weights:
+            return None
+        # More decimals than mert-moses.pl's six: a small weight would lose most of its digits.
+        return weight_overwrite(ShowWeights(weights.groups), decimals=12)
+
+    def _sparse(self, iteration: int) -> str | None:
+        path = self.task.files.run(iteration, "sparse-weights")
+        return path.name if path.is_file() else None
+
+    def _run(
+        self,
+        command: tuple[str, ...],
+        prefix: str = "",
+        *,
+        iteration: int,
+        follower: ListFollower | None = None,
+    ) -> FinishedProcess:
+        files = self.task.files
+        with explain_lost_models(self.task.config, files.directory):
+            return _run_decoder(
+                self.task,
+                command,
+                iteration,
+                follower,
+                files.directory,
+                self.program.timeout,
+                prefix=prefix,
+                signs=(files.nbest(iteration), files.graphs),
+            )
+
+    def _process(self, prefix: str) -> ProcessDecoder:
+        task = self.task
+        return ProcessDecoder(
+            self.program, task.config, task.files.directory, task.nbest, prefix, task.report_command
+        )
+
+    def _is_usable(
+        self, server: ServerDecoder, sentences: Sequence[bytes], weights: ModelWeights
+    ) -> bool:
+        """Start the server, and compare it with fresh decoders; let it restart if it must."""
+        task, settings = self.task, self.task.servers
+        task.watch(PhaseStarted(0, "compare"))
+        numbered = [(number, text) for number, text in enumerate(sentences) if text.strip()]
+        compared = numbered[:_COMPARED]
+        try:
+            for number, text in enumerate(sentences):  # or an odd one ends the run in the middle
+                to_request_text(number, text)
+            exactness = require_exact(
+                server,
+                self._process(_COMPARING),
+                compared,
+                weights,
+                config=task.config,
+                flags=self.program.flags,
+                strict=settings.strict,
+            )
+        except InexactServerError:
+            raise
+        except DecoderError as error:
+            if settings.decoder == "server":
+                raise
+            server.close()
+            reason = str(error).partition("\n")[0]
+            task.watch(
+                Note(
+                    f"this decoder does not run as a server ({reason}); one is started for each"
+                    " batch"
+                )
+            )
+            return False
+        for path in task.files.directory.glob(f"{_COMPARING}.*"):
+            path.unlink()
+        if exactness.note is not None:
+            task.watch(Note(exactness.note, is_warning=exactness.is_warning))
+        server.expect(sentences)
+        return True
+
+
+@dataclass(frozen=True)
+class CommandDecoder(Decoder):
+    """A ``Decoder`` that runs a command with files.
+
+    Attributes:
+        task: what it decodes.
+        command: how to call it.
+    """
+
+    task: DecodingTask
+    command: DecoderCommand
+
+    no_graphs = "--decode-command writes n-best lists, no search graphs"
+
+    @property
+    def is_program(self) -> bool:
+        """It is."""
+        return True
+
+    def nbest_lists(self, iteration: int, weights: ModelWeights) -> DecodedInput:
+        """Decode the input, and keep the lists as ``runN.bestK.out.gz``.
+
+        The weights are in the file that was written for this iteration.
+
+        Raises:
+            DecoderError: the command failed, or wrote no list.
+        """
+        del weights
+        task, nbest = self.task, self.task.files.nbest(iteration)
+        for leftover in (nbest, task.files.packed_nbest(iteration)):
+            leftover.unlink(missing_ok=True)
+        command = self.command.call(
+            weights=task.files.run(iteration, WEIGHT_FILES[self.command.weights_format]),
+            input_file=task.source,
+            nbest_file=nbest,
+            nbest=task.nbest,
+            iteration=iteration,
+        )
+        with follow_decoder(task, iteration, self.features) as follower:
+            finished = _run_decoder(
+                task,
+                command,
+                iteration,
+                follower,
+                self.command.directory,
+                self.command.timeout,
+                count=lambda lines: lines or count_listed(nbest),
+                signs=(nbest,),
+            )
+            check_written(nbest, finished)
+            packed, lists = keep_list(task, iteration, follower)
+        return DecodedInput(
+            packed, command, finished.stdout, finished.stderr, finished.seconds, lists=lists
+        )
+
+    def serve(
+        self, sentences: Sequence[bytes], weights: ModelWeights
+    ) -> AbstractContextManager[BatchDecoder]:
+        """Return a decoder that runs the command for each mini-batch."""
+        del sentences, weights
+        return nullcontext(self._batches.make("batch", lambda text: None))
+
+    def recipe(self, served: BatchDecoder, workers: int) -> BatchRecipe:
+        """Return how to make more decoders of mini-batches."""
+        del served, workers
+        return self._batches
+
+    @property
+    def _batches(self) -> BatchRecipe:
+        task = self.task
+        return BatchRecipe(self.command, task.config, task.files.directory, task.nbest)
+
+
+def _run_decoder(
+    task: DecodingTask,
+    command: tuple[str, ...],
+    iteration: int,
+    follower: ListFollower | None,
+    directory: Path,
+    timeout: float | None,
+    *,
+    prefix: str = "",
+    count: Callable[[int], int] = lambda lines: lines,
+    signs: Sequence[Path],
+) -> FinishedProcess:
+    """Run a decoder, and report its progress.
+
+    Args:
+        task: what it decodes.
+        command, directory, timeout, signs: as for ``run_command``.
+        iteration: from 1.
+        follower: reads the list as it grows, or None.
+        prefix: of the files with its output.
+        count: the number of sentences that are done, from the lines of its standard output.
+    """
+    clock, total = Clock(), task.n_sentences
+
+    def report(lines: int) -> None:
+        if follower is not None:
+            follower.advance()
+        task.watch(DecodingProgress(iteration, min(count(lines), total), total, clock.seconds()))
+
+    task.report_command(command)
+    return run_command(
+        command,
+        directory=directory,
+        stdout=task.files.run(iteration, f"{prefix}out"),
+        stderr=task.files.run(iteration, f"{prefix}decoder.err"),
+        on_lines=report,
+        timeout=timeout,
+        signs=signs,
+    )
