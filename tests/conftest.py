@@ -17,19 +17,24 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 
-def pytest_configure() -> None:
-    """Time no drawn examples, collect cycles seldom, and take signals that tests send to programs.
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose how many examples are drawn, collect cycles seldom, and take signals of tests.
 
-    Signals arrive even where the suite runs in the background: a shell has background jobs ignore
-    interrupts, and what is ignored stays so in all children.
+    ``--hypothesis-profile=thorough`` draws twenty times as many examples. Signals arrive even where
+    the suite runs in the background: a shell has background jobs ignore interrupts, and what is
+    ignored stays so in all children.
     """
     # No test reads or writes the files that a developer's own commands keep.
     os.environ["MOSESPLUG_CACHE_DIR"] = ""
     # A first call compiles, and machines are shared: time tells nothing about an example.
-    settings.register_profile(
-        "untimed", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
-    )
-    settings.load_profile("untimed")
+    for profile, examples in (("few", 25), ("thorough", 500)):
+        settings.register_profile(
+            profile,
+            deadline=None,
+            max_examples=examples,
+            suppress_health_check=[HealthCheck.too_slow],
+        )
+    settings.load_profile(config.getoption("--hypothesis-profile", default=None) or "few")
     # Most of the suite's time is compiling, which makes objects by the million: look seldom for
     # cycles among them.
     gc.set_threshold(50_000, 20, 20)

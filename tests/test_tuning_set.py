@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -93,7 +93,6 @@ CASES = {
 }
 
 
-@settings(deadline=None)
 @given(**CASES)
 def test_scores_are_dot_products(sizes: list[int], seed: int, n_dense: int, n_sparse: int) -> None:
     rng = np.random.default_rng(seed)
@@ -104,7 +103,6 @@ def test_scores_are_dot_products(sizes: list[int], seed: int, n_dense: int, n_sp
     assert scores.tolist() == [score(each, row, weights.tolist()) for row in range(sum(sizes))]
 
 
-@settings(deadline=None)
 @given(**CASES)
 def test_first_best_is_the_first_of_the_highest(
     sizes: list[int], seed: int, n_dense: int, n_sparse: int
@@ -167,7 +165,6 @@ def test_scores_do_not_depend_on_the_block_size(
     np.testing.assert_array_equal(each.model_scores(weights), expected)
 
 
-@settings(deadline=None)
 @given(**CASES, positions=st.lists(st.integers(0, 5), max_size=8))
 def test_sentences_are_taken_in_the_requested_order(
     sizes: list[int], seed: int, n_dense: int, n_sparse: int, positions: list[int]
@@ -194,7 +191,6 @@ def test_sentences_are_taken_in_the_requested_order(
             assert not np.shares_memory(before, after)
 
 
-@settings(deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), rows=st.lists(st.integers(0, 8), max_size=12))
 def test_sparse_rows_are_taken_in_the_requested_order(seed: int, rows: list[int]) -> None:
     each = made(np.random.default_rng(seed), [9])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from formats.graphs.hypergraph import Edge
@@ -49,7 +49,6 @@ def texts(graph: Hypergraph, found: Derivations) -> list[Words]:
     ]
 
 
-@settings(deadline=None)
 @given(worded_graphs(), st.integers(0, 99), st.integers(1, 3), st.sampled_from([0.25, 1.0, 4.0]))
 def test_each_is_the_best_of_all_derivations(
     nodes: list[list[Edge]], seed: int, order: int, penalty: float
@@ -82,7 +81,6 @@ def test_each_is_the_best_of_all_derivations(
     assert found.scores.tolist() == [best[said] for said in texts(graph, found)]
 
 
-@settings(deadline=None)
 @given(worded_graphs(), st.integers(1, 3), st.sampled_from([0.25, 1.0, 4.0]))
 def test_choices_from_a_list(nodes: list[list[Edge]], order: int, penalty: float) -> None:
     graph = made(nodes)

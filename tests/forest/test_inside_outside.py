@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -40,7 +40,6 @@ def feature_sums(graph: Hypergraph, times: NDArray[np.float64]) -> NDArray[np.fl
     return totals
 
 
-@settings(max_examples=60, deadline=None)
 @given(wordy_graphs())
 def test_posteriors(nodes: list[list[Edge]]) -> None:
     graph = made(nodes)
@@ -61,7 +60,6 @@ def test_posteriors(nodes: list[list[Edge]]) -> None:
         assert found.shares[own].sum() == pytest.approx(1.0)
 
 
-@settings(max_examples=60, deadline=None)
 @given(wordy_graphs())
 def test_outside_scores(nodes: list[list[Edge]]) -> None:
     """Inside and outside score of a node together are the best derivation that uses it."""
@@ -114,7 +112,6 @@ def test_large_scores_do_not_overflow(tmp_path: Path) -> None:
     assert found.edges.tolist() == [2.0, 0.0, 1.0]
 
 
-@settings(max_examples=60, deadline=None)
 @given(wordy_graphs())
 def test_number_of_derivations(nodes: list[list[Edge]]) -> None:
     graph = made(nodes)
@@ -133,7 +130,6 @@ def test_numbers_of_derivations_beyond_floating_point(tmp_path: Path) -> None:
     assert log_count(empty) == -math.inf
 
 
-@settings(max_examples=60, deadline=None)
 @given(wordy_graphs(), st.integers(0, 2**32 - 1))
 def test_expectations_and_covariances(nodes: list[list[Edge]], seed: int) -> None:
     graph = made(nodes)

@@ -9,7 +9,7 @@ from itertools import chain
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formats.graphs.hypergraph import Edge
@@ -60,7 +60,6 @@ def test_against_all_derivations_of_random_graphs(seed: int, phrase_based: bool)
     check(graph, [(*chosen[0], b"unknown"), chosen[0][:-1]])
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     nodes=wordy_graphs(),
     more=st.lists(st.lists(st.sampled_from(WORDS), max_size=4).map(tuple), max_size=2),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from formats.graphs.hypergraph import Edge
 from formats.graphs.hypergraph_reader import read_hypergraph
@@ -16,7 +16,6 @@ from mosesplug.forest import Hypergraph, k_best, viterbi
 from tests.forest.graphs import derivations, graph_of, graphs
 
 
-@settings(max_examples=100, deadline=None)
 @given(nodes=graphs())
 def test_against_all_derivations(
     nodes: list[list[Edge]], tmp_path_factory: pytest.TempPathFactory
@@ -51,7 +50,6 @@ def test_many_tails_of_which_some_are_the_same(tmp_path: Path) -> None:
         assert len({tuple(found.derivation(number)) for number in range(len(found))}) == len(found)
 
 
-@settings(max_examples=60, deadline=None)
 @given(nodes=graphs())
 def test_distinct_words(nodes: list[list[Edge]], tmp_path_factory: pytest.TempPathFactory) -> None:
     # Half of the words are the same.

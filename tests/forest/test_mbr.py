@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -54,7 +54,6 @@ def test_probabilities_of_large_scores() -> None:
     np.testing.assert_allclose(found, [0.25, 0.75, 0.0])
 
 
-@settings(max_examples=60, deadline=None)
 @given(TRANSLATIONS)
 def test_counts_of_lists(translations: list[list[bytes]]) -> None:
     probabilities = likely(len(translations))
@@ -81,7 +80,6 @@ def test_counts_of_lists(translations: list[list[bytes]]) -> None:
         )
 
 
-@settings(max_examples=60, deadline=None)
 @given(TRANSLATIONS)
 def test_gains_over_lists(translations: list[list[bytes]]) -> None:
     probabilities = likely(len(translations))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formats.graphs.hypergraph import Edge, hypergraph_names, write_hypergraph
@@ -40,7 +40,6 @@ def rows(found: NBestList) -> list[tuple[bytes, list[float], dict[str, float], f
     ]
 
 
-@settings(max_examples=60, deadline=None)
 @given(several=st.lists(graphs(features=2), min_size=1, max_size=3), k=st.integers(1, 12))
 def test_against_all_derivations_of_all_graphs(
     several: list[list[list[Edge]]], k: int, tmp_path_factory: pytest.TempPathFactory

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -58,7 +58,6 @@ def best_with_each(graph: Hypergraph) -> NDArray[np.float64]:
     return best
 
 
-@settings(deadline=None)
 @given(graphs(features=2))
 def test_the_score_through_an_edge_is_that_of_its_best_derivation(nodes: list[list[Edge]]) -> None:
     graph = made(nodes)
@@ -72,7 +71,6 @@ def test_the_score_through_an_edge_is_that_of_its_best_derivation(nodes: list[li
     np.testing.assert_array_equal(through, best_with_each(graph))
 
 
-@settings(deadline=None)
 @given(graphs(features=2), st.integers(0, 8))
 def test_keeps_the_derivations_of_the_best_edges(nodes: list[list[Edge]], edges: int) -> None:
     graph = made(nodes)
@@ -121,7 +119,6 @@ def test_rounding_does_not_break_the_best_derivation(tmp_path: Path) -> None:
         assert smaller.n_edges == len(nodes)
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from([(), (2, 0, 1), (0, 1, 2), (1, 0, 2), (3, 1), (1, 3)])))
 def test_features_of_each_edge_are_sorted(rows: list[tuple[int, ...]]) -> None:
     indices = np.array([column for row in rows for column in row], dtype=np.int32)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from scipy.stats import chisquare
 
 from formats.graphs.hypergraph import Edge
@@ -60,7 +60,6 @@ def test_draws_of_one_seed_are_the_same() -> None:
     assert one == two != other
 
 
-@settings(max_examples=50, deadline=None)
 @given(graphs())
 def test_draws_are_derivations(nodes: list[list[Edge]]) -> None:
     graph = made(nodes)
@@ -73,7 +72,6 @@ def test_draws_are_derivations(nodes: list[list[Edge]]) -> None:
         assert drawn.scores[number] == every[tuple(drawn.derivation(number))]
 
 
-@settings(max_examples=50, deadline=None)
 @given(worded_graphs())
 def test_counts_of_translations(nodes: list[list[Edge]]) -> None:
     graph = made(nodes)

@@ -8,7 +8,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formats.errors import FormatError
@@ -131,7 +131,6 @@ def test_wrong_numbers_are_refused(number: str, path: Path) -> None:
     assert not assert_alike(DENSE.replace(b"3.141593", number.encode()), path)
 
 
-@settings(max_examples=500, deadline=None)
 @given(value=st.floats(-1e9, 1e9), digits=st.integers(0, 12))
 def test_decimals_are_rounded_correctly(value: float, digits: int) -> None:
     spelled = f"{value:.{digits}f}"
@@ -176,7 +175,6 @@ def graphs() -> st.SearchStrategy[bytes]:
     return st.integers(0, 2**32 - 1).map(make_graph)
 
 
-@settings(max_examples=300, deadline=None)
 @given(text=graphs())
 def test_scanned_graphs_are_those_of_the_reader(text: bytes, path: Path) -> None:
     accepted = assert_alike(text, path)
@@ -185,7 +183,6 @@ def test_scanned_graphs_are_those_of_the_reader(text: bytes, path: Path) -> None
         assert accepted
 
 
-@settings(max_examples=500, deadline=None)
 @given(
     text=st.sampled_from([DENSE, SPARSE]) | graphs(),
     at=st.floats(0, 1, exclude_max=True),

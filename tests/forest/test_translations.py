@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from formats.graphs.hypergraph import Edge
 from mosesplug.forest import viterbi
@@ -18,7 +18,6 @@ WER = metric("WER", "")
 WORDS = (b"a", b"b", b"c")
 
 
-@settings(max_examples=40, deadline=None)
 @given(nodes=graphs())
 def test_words_are_those_of_the_derivation(
     nodes: list[list[Edge]], tmp_path_factory: pytest.TempPathFactory

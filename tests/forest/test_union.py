@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formats.graphs.hypergraph import Edge
@@ -43,14 +43,12 @@ def everything(graph: Hypergraph) -> list[tuple[float, tuple[bytes, ...], tuple[
     ]
 
 
-@settings(max_examples=50, deadline=None)
 @given(graphs=several)
 def test_all_derivations_of_all_graphs(graphs: list[Hypergraph]) -> None:
     apart = [derivation for graph in graphs for derivation in everything(graph)]
     assert sorted(everything(unite_graphs(graphs))) == sorted(apart)
 
 
-@settings(max_examples=50, deadline=None)
 @given(graphs=several, references=references())
 def test_the_best_derivation_of_a_union_is_the_best_of_its_graphs(
     graphs: list[Hypergraph], references: list[list[bytes]]

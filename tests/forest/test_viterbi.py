@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from numpy.typing import NDArray
 
 from formats.graphs.hypergraph import Edge, hypergraph_names, write_hypergraph
@@ -17,7 +17,6 @@ from mosesplug.forest import Hypergraph, viterbi
 from tests.forest.graphs import derivations, graph_of, graphs
 
 
-@settings(max_examples=60, deadline=None)
 @given(nodes=graphs())
 def test_best_of_all_derivations(
     nodes: list[list[Edge]], tmp_path_factory: pytest.TempPathFactory

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from formats.graphs.hypergraph import Edge
@@ -35,7 +35,6 @@ def derivations(graph: Hypergraph) -> set[tuple[bytes, ...]]:
     return {tuple(graph.translation(np.array(edges))) for edges in every(graph).edges}
 
 
-@settings(max_examples=100, deadline=None)
 @given(wordy_graphs(), st.sampled_from([0.0, 0.3, 1.0, 3.0]))
 def test_edges_within_the_beam_are_kept(nodes: list[list[Edge]], beam: float) -> None:
     graph = numbered(made(nodes))

@@ -7,7 +7,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
@@ -126,7 +126,6 @@ TIES = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None)
 @given(
     arrays(
         np.float32,
@@ -138,7 +137,6 @@ def test_floats(values: NDArray[np.float32]) -> None:
     assert spell_rows(values) == expected(values)
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     arrays(
         np.int32,

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sacrebleu
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -79,7 +79,6 @@ LINES = st.one_of(
 METRICS = st.builds(Bleu, st.sampled_from(REFERENCE_LENGTHS), st.booleans())
 
 
-@settings(deadline=None)
 @given(metric=METRICS, data=st.data())
 def test_statistics_equal_naive_counts(metric: Bleu, data: st.DataObject) -> None:
     n_sentences = data.draw(st.integers(1, 4))
@@ -193,7 +192,6 @@ def test_references_without_lines_serve_no_hypothesis() -> None:
 # Scores.
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(st.integers(0, 10**9), st.integers(0, 10**9)).map(sorted), min_size=4, max_size=4
@@ -255,7 +253,6 @@ TEXT_LINES = st.lists(st.sampled_from(["a", "b", "C", "ä", "."]), min_size=1, m
 )
 
 
-@settings(max_examples=50, deadline=None)
 @given(data=st.data())
 def test_corpus_equals_sacrebleu(data: st.DataObject) -> None:
     n = data.draw(st.integers(1, 5))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sacrebleu.metrics.chrf import CHRF
@@ -92,7 +92,6 @@ def as_sacrebleu_sees(line: bytes) -> list[bytes]:
     return [c.encode("utf-8", "surrogateescape") for c in "".join(text.split())]
 
 
-@settings(deadline=None)
 @given(st.lists(st.one_of(st.binary(), st.text().map(str.encode))))
 @example([SPACES.encode(), b"a" + SPACES.encode() + b"b"])
 @example([b"\xed\xa0\x80", b"\xc0\x80", b"\xe0\x80\x80", b"\xf4\x90\x80\x80", b"\xf0\x9f\x98"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mosesplug.metrics import metric
@@ -15,7 +15,6 @@ from mosesplug.metrics.ter.moses import Ter
 COUNTS = st.lists(st.tuples(st.integers(1, 30), st.integers(0, 30)), min_size=4, max_size=4)
 
 
-@settings(deadline=None)
 @given(counts=COUNTS, reference=st.integers(1, 60))
 def test_is_the_metric_where_all_orders_match(
     counts: list[tuple[int, int]], reference: int

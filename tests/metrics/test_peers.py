@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sacrebleu
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -74,14 +74,12 @@ def score(scorer: Metric, corpus: Corpus) -> float:
     return float(scorer.score(count(scorer, *corpus).sum(axis=0)))
 
 
-@settings(deadline=None)
 @given(corpora())
 def test_ter_is_that_of_sacrebleu(corpus: Corpus) -> None:
     theirs = sacrebleu.TER(case_sensitive=True).corpus_score(*corpus).score
     assert 1.0 - score(metric("TER-SACREBLEU"), corpus) == pytest.approx(theirs / 100, rel=1e-12)
 
 
-@settings(deadline=None)
 @given(corpora(), st.sampled_from([1, 2, 3]))
 def test_chrf_is_that_of_sacrebleu(corpus: Corpus, beta: int) -> None:
     theirs = sacrebleu.CHRF(beta=beta).corpus_score(*corpus).score
@@ -89,7 +87,6 @@ def test_chrf_is_that_of_sacrebleu(corpus: Corpus, beta: int) -> None:
     assert ours == pytest.approx(theirs / 100, rel=1e-12)
 
 
-@settings(deadline=None)
 @given(corpora(), st.sampled_from(["13a", "intl", "zh", "char"]))
 def test_tokenized_bleu_is_that_of_sacrebleu(corpus: Corpus, tokenizer: str) -> None:
     theirs = sacrebleu.BLEU(tokenize=tokenizer, smooth_method="none", force=True)
@@ -97,7 +94,6 @@ def test_tokenized_bleu_is_that_of_sacrebleu(corpus: Corpus, tokenizer: str) -> 
     assert ours == pytest.approx(theirs.corpus_score(*corpus).score / 100, rel=1e-12)
 
 
-@settings(deadline=None)
 @given(corpora())
 def test_bleu_is_that_of_sacrebleu_where_words_are_between_ascii_blanks(corpus: Corpus) -> None:
     hypotheses, references = corpus
@@ -114,7 +110,6 @@ def words_of_jiwer(text: str) -> list[str]:
     return [word for word in re.sub(r"\s\s+", " ", text).strip().split(" ") if word]
 
 
-@settings(deadline=None)
 @given(corpora(most=1))
 def test_mer_and_cer_are_those_of_jiwer(corpus: Corpus) -> None:
     hypotheses, (references,) = corpus

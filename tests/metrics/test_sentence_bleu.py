@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sacrebleu
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -112,7 +112,6 @@ def statistics_rows(draw: st.DrawFn) -> list[int]:
     return [*row, draw(LENGTHS)]
 
 
-@settings(deadline=None)
 @given(st.lists(statistics_rows(), min_size=1, max_size=20))
 def test_scores_are_in_range_and_ordered(rows: list[list[int]]) -> None:
     array = np.array(rows, dtype=np.int32)
@@ -135,7 +134,6 @@ def test_rows_are_scored_in_parts(variant: Variant, monkeypatch: pytest.MonkeyPa
     assert scores(variant, *rows[:8]) == each[:8]
 
 
-@settings(deadline=None)
 @given(statistics_rows())
 def test_lin_och_equals_sacrebleu_add_one(row: list[int]) -> None:
     theirs = sacrebleu.BLEU.compute_bleu(

@@ -6,7 +6,7 @@ import unicodedata
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mosesplug.metrics import Cer, Mer, Metric, Wer, metric
@@ -28,7 +28,6 @@ words = st.lists(st.sampled_from("abcd"), max_size=9)
 characters = st.text(st.sampled_from("ab cäß漢🙂\u00a0\u0301 "), max_size=40)
 
 
-@settings(deadline=None)
 @given(words, words)
 def test_mer_counts_the_edits_of_an_alignment(hypothesis: list[str], reference: list[str]) -> None:
     found = count(Mer(), " ".join(hypothesis), " ".join(reference))
@@ -59,7 +58,6 @@ def test_words_for_an_empty_reference_are_errors(name: str, hypothesis: str, rat
     assert (float(scorer.score(totals)) < 1.0) == (rate > 0.0)
 
 
-@settings(deadline=None)
 @given(characters, characters, st.booleans())
 def test_cer_is_edit_distance_of_characters(hypothesis: str, reference: str, keep: bool) -> None:
     texts = [text.strip() if keep else "".join(text.split()) for text in (reference, hypothesis)]

@@ -12,7 +12,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 import sacrebleu
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -61,7 +61,6 @@ def encoded(lines: Sequence[str]) -> list[bytes]:
     return [line.encode() for line in lines]
 
 
-@settings(deadline=None)
 @given(texts=texts(), tokenizer=st.sampled_from(BUILT_IN), lowercase=st.booleans())
 def test_bleu_statistics_equal_sacrebleu(
     texts: tuple[list[str], list[list[str]]], tokenizer: str, lowercase: bool
@@ -77,7 +76,6 @@ def test_bleu_statistics_equal_sacrebleu(
     assert found.tolist() == expected
 
 
-@settings(deadline=None)
 @given(texts=texts(), asian=st.booleans(), lowercase=st.booleans())
 def test_ter_statistics_equal_sacrebleu(
     texts: tuple[list[str], list[list[str]]], asian: bool, lowercase: bool

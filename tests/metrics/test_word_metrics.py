@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -63,7 +63,6 @@ def jumping_distance(hypothesis: Sentence, reference: Sentence) -> int:
     return cost[len(hypothesis), len(reference)]
 
 
-@settings(deadline=None)
 @given(sentences, sentences)
 def test_wer_is_edit_distance(hypothesis: Sentence, reference: Sentence) -> None:
     expected = [edit_distance(hypothesis, reference), len(reference)]
@@ -73,14 +72,12 @@ def test_wer_is_edit_distance(hypothesis: Sentence, reference: Sentence) -> None
 short = st.lists(st.sampled_from("abc"), max_size=5).map(tuple)
 
 
-@settings(deadline=None)
 @given(short, short)
 def test_cder_is_edit_distance_with_jumps(hypothesis: Sentence, reference: Sentence) -> None:
     expected = [jumping_distance(hypothesis, reference), len(reference)]
     assert count(Cder(), hypothesis, reference).tolist() == expected
 
 
-@settings(deadline=None)
 @given(sentences, sentences)
 def test_per_is_the_size_of_the_common_bag(hypothesis: Sentence, reference: Sentence) -> None:
     common = (Counter(hypothesis) & Counter(reference)).total()

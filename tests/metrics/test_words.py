@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -21,7 +21,6 @@ def as_buffer(text: bytes) -> NDArray[np.uint8]:
     return np.frombuffer(text, dtype=np.uint8)
 
 
-@settings(deadline=None)
 @given(st.lists(st.text(alphabet="ab \t\u00a0", max_size=10).map(str.encode)))
 def test_blanks_separate_tokens(lines: list[bytes]) -> None:
     ends = np.cumsum([len(line) for line in lines], dtype=np.int64)

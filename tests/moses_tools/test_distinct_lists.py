@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formats.errors import FormatError
@@ -135,7 +135,6 @@ LINES = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(lists=st.lists(LINES, min_size=2, max_size=4), compress=st.booleans())
 def test_any_lists(
     tmp_path_factory: pytest.TempPathFactory,

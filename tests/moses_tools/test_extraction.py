@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formats.errors import FormatError
@@ -57,7 +57,6 @@ def moses_order(rows: list[tuple[int, int]]) -> list[int]:
 ROWS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), min_size=1, max_size=9)
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 3), ROWS), min_size=1, max_size=5))
 def test_duplicates_leave_in_moses_order(blocks: list[tuple[int, list[tuple[int, int]]]]) -> None:
     n_rows = sum(len(block) for _, block in blocks)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formats.errors import FormatError
@@ -85,7 +85,6 @@ def read(files: list[tuple[Path, Path]], distinct_by: DistinctBy) -> dict[int, l
     return found
 
 
-@settings(max_examples=60, deadline=None)
 @given(ITERATIONS, st.sampled_from(["features and statistics", "features", "nothing"]))
 def test_merged_by_sentence(
     tmp_path_factory: pytest.TempPathFactory,

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -141,7 +141,6 @@ def reaches(ray: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np
     return bool(max(least, 1e-9) <= most)
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.integers(0, 10_000))
 def test_room_on_a_line_is_what_the_box_allows(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgpack
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formats.graphs.hypergraph import Edge, HypergraphFile
@@ -111,7 +111,6 @@ def take(store: NBestStore, number: int, step: Step) -> None:
         finish_iteration(store, number, *lines)
 
 
-@settings(max_examples=40, deadline=None)
 @given(run=st.lists(steps, max_size=4))
 def test_stored_graphs_are_returned_unchanged(run: list[Step]) -> None:
     model: list[Step] = []

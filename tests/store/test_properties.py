@@ -35,7 +35,6 @@ hypothesis = st.builds(
 runs = st.lists(st.lists(hypothesis, max_size=14), max_size=4)
 
 
-@settings(max_examples=40, deadline=None)
 @given(runs=runs, n_blocks=st.integers(1, 3), threads=st.integers(1, 2))
 def test_a_store_matches_the_model(
     runs: list[list[Hypothesis]], n_blocks: int, threads: int
@@ -75,7 +74,6 @@ def test_a_store_matches_the_model(
         assert metric.scored == sum(record.new_hypotheses for record in store.iterations())
 
 
-@settings(max_examples=40, deadline=None)
 @given(runs=runs, data=st.data())
 def test_parts_in_any_order_make_the_same_iteration(
     runs: list[list[Hypothesis]], data: st.DataObject
@@ -115,7 +113,7 @@ def test_parts_in_any_order_make_the_same_iteration(
         assert columns[0].keys() == columns[1].keys()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     runs=runs,
     batches=st.lists(st.lists(st.integers(0, N_SENTENCES - 1), max_size=6), max_size=6),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -80,7 +80,6 @@ def test_escapes_count_in_the_width() -> None:
 _cells = st.text(st.characters(categories=["L", "N", "P", "S"]), max_size=30)
 
 
-@settings(max_examples=40)
 @given(
     st.integers(1, 9).flatmap(
         lambda n: st.tuples(

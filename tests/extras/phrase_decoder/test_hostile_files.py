@@ -17,11 +17,7 @@ from mosesplug.extras.phrase_decoder.language_model import read_arpa
 from mosesplug.extras.phrase_decoder.model_file import read_features
 from mosesplug.extras.phrase_decoder.phrase_table import read_phrase_table, read_reordering
 
-MODEST = settings(
-    max_examples=150,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+MODEST = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 PIECES = [b"\n", b"\t", b" ", b"|||", b"-", b"1", b"nan", b"inf", b"\\2-grams:", b"<s>", b"\xff\0"]
 CUTS = st.tuples(st.floats(0, 1), st.integers(0, 12), st.sampled_from([b"", *PIECES]))
 

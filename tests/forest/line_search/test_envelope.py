@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from numpy.typing import NDArray
 
 from formats.graphs.hypergraph import Edge
@@ -26,7 +26,6 @@ def middles(line: Envelope) -> NDArray[np.float64]:
     return 0.5 * (ends[:-1] + ends[1:])
 
 
-@settings(max_examples=60, deadline=None)
 @given(nodes=graphs(features=2))
 def test_against_all_derivations(
     nodes: list[list[Edge]], tmp_path_factory: pytest.TempPathFactory
@@ -63,7 +62,6 @@ def check_against_the_semiring(
     return len(lines)
 
 
-@settings(max_examples=100, deadline=None)
 @given(nodes=graphs(features=2))
 def test_against_the_semiring(
     nodes: list[list[Edge]], tmp_path_factory: pytest.TempPathFactory

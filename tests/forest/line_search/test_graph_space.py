@@ -96,7 +96,6 @@ texts = st.lists(st.lists(graphs(features=2), min_size=1, max_size=2), min_size=
 vectors = st.tuples(st.integers(-4, 4), st.integers(-4, 4)).map(lambda pair: np.array(pair) / 4)
 
 
-@settings(max_examples=60, deadline=None)
 @given(text=texts, origin=vectors, direction=vectors)
 def test_the_score_along_a_line_is_that_of_all_derivations(
     text: Text,
@@ -130,7 +129,7 @@ def test_the_score_along_a_line_is_that_of_all_derivations(
                 assert min(abs(score - each) for each in expected) < 1e-12
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(text=texts, weights=vectors)
 def test_decoding_is_that_of_all_derivations(
     text: Text, weights: NDArray[np.float64], tmp_path_factory: pytest.TempPathFactory
@@ -140,7 +139,7 @@ def test_decoding_is_that_of_all_derivations(
     assert min(abs(source.score(weights) - each) for each in expected) < 1e-12
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(text=texts)
 def test_spread_is_that_of_all_derivations(
     text: Text, tmp_path_factory: pytest.TempPathFactory
@@ -159,7 +158,7 @@ def problem_of(source: GraphSource, threads: int = 1, **more: object) -> Problem
     return Problem(made, PER, source=source, threads=threads, **more)  # type: ignore[arg-type]
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(text=texts, start=vectors, other=vectors, seed=st.integers(0, 99))
 def test_mert_is_never_worse_than_where_it_starts(
     text: Text,

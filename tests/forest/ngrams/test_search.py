@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formats.graphs.hypergraph import Edge
@@ -47,7 +47,6 @@ def worth(said: list[bytes], values: dict[tuple[bytes, ...], float], order: int)
     )
 
 
-@settings(deadline=None)
 @given(worded_graphs(), references(), st.integers(1, 4), st.integers(0, 99))
 def test_finds_the_best_of_all_derivations(
     nodes: list[list[Edge]], texts: Texts, order: int, seed: int

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from formats.graphs.hypergraph import Edge
@@ -56,7 +56,6 @@ def as_graph(found: SplitGraph, graph: Hypergraph) -> Hypergraph:
     return Hypergraph(**{**vars(graph), **arrays, "tail_offsets": found.tail_offsets})
 
 
-@settings(max_examples=100, deadline=None)
 @given(wordy_graphs(), st.integers(1, 4), st.integers(1, 4))
 def test_every_derivation_makes_its_ngrams(nodes: list[list[Edge]], order: int, room: int) -> None:
     graph = made(nodes)
@@ -77,7 +76,6 @@ def test_every_derivation_makes_its_ngrams(nodes: list[list[Edge]], order: int, 
     assert set(remaining.values()) == {0}
 
 
-@settings(max_examples=100, deadline=None)
 @given(wordy_graphs(), REFERENCES, st.integers(1, 4))
 def test_every_derivation_makes_its_ngrams_of_the_references(
     nodes: list[list[Edge]], references: list[list[bytes]], room: int

@@ -75,7 +75,6 @@ def bleu(statistics: NDArray[np.float64]) -> float:
     return precision * math.exp(min(0.0, 1.0 - statistics[8] / statistics[1]))
 
 
-@settings(deadline=None)
 @given(worded_graphs(), references(), st.sampled_from([BLEU_PLUS_ONE, BACKGROUND]))
 def test_finds_the_highest_bleu_of_all_derivations(
     nodes: list[list[Edge]], texts: References, background: tuple[float, ...]
@@ -110,7 +109,6 @@ def test_the_model_decides_among_equals() -> None:
     assert found.derivation.score == 3.0
 
 
-@settings(deadline=None)
 @given(worded_graphs(), references(), st.sampled_from([1.0, -1.0]))
 def test_finds_the_highest_linear_bleu_of_all_derivations(
     nodes: list[list[Edge]], texts: References, sign: float
@@ -155,7 +153,7 @@ def test_linear_bleu_is_the_slope_of_log_bleu() -> None:
         linear_bleu(totals)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.lists(st.tuples(worded_graphs(), references()), min_size=1, max_size=3))
 def test_no_change_of_one_sentence_makes_the_corpus_better(
     cases: list[tuple[list[list[Edge]], References]],

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -130,7 +130,6 @@ def search(
     return kept[-1]
 
 
-@settings(deadline=None)
 @given(cases(), st.sampled_from([1.0, -1.0]))
 def test_keeps_the_best_of_each_node(
     case: tuple[list[list[Edge]], References], sign: float
@@ -143,7 +142,6 @@ def test_keeps_the_best_of_each_node(
     np.testing.assert_array_equal(found.statistics, whole_statistics(expected.words, references))
 
 
-@settings(deadline=None)
 @given(cases(), st.sampled_from([1.0, -1.0]))
 def test_finds_the_best_derivation_where_only_the_goal_has_a_choice(
     case: tuple[list[list[Edge]], References], sign: float
@@ -160,7 +158,6 @@ def test_finds_the_best_derivation_where_only_the_goal_has_a_choice(
     }
 
 
-@settings(deadline=None)
 @given(cases())
 def test_model_alone_finds_the_best_of_all_derivations(
     case: tuple[list[list[Edge]], References],
@@ -180,7 +177,6 @@ def test_model_alone_finds_the_best_of_all_derivations(
     }
 
 
-@settings(deadline=None)
 @given(cases(), st.booleans())
 def test_gains_of_hope_and_fear(case: tuple[list[list[Edge]], References], safe_hope: bool) -> None:
     """BLEU in double precision, times the reference length, of both with the background."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formats.errors import FormatError
@@ -41,7 +41,6 @@ def read(path: Path, text: bytes, *, with_values: bool = True) -> Examples:
     return read_examples(path, with_values=with_values)
 
 
-@settings(deadline=None, max_examples=100)
 @given(rows=ROWS)
 def test_write_and_read_round_trip(
     rows: list[tuple[float, dict[str, float]]], tmp_path_factory: pytest.TempPathFactory

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formats.errors import FormatError
@@ -127,7 +127,6 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(ROWS, min_size=1, max_size=4), st.integers(1, 2))
 def test_write_and_read_round_trip(
     tmp_path_factory: pytest.TempPathFactory,
@@ -170,7 +169,6 @@ def test_write_and_read_round_trip(
     assert np.array_equal(read_scores(path).stats, dense)
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.integers(0, len(TEXT) - 1), st.binary(max_size=3), st.integers(0, 5))
 def test_damage_is_rejected_or_read(
     tmp_path_factory: pytest.TempPathFactory, at: int, inserted: bytes, removed: int

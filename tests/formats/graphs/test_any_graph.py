@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formats.errors import FormatError
@@ -176,7 +176,6 @@ def without_recombination(nodes: list[list[Edge]]) -> list[tuple[str, float, flo
     return sorted(found)
 
 
-@settings(max_examples=60, deadline=None)
 @given(nodes=phrase_graphs())
 def test_phrase_based_graphs_are_the_same_in_all_formats(
     nodes: list[list[Edge]], tmp_path_factory: pytest.TempPathFactory
@@ -259,7 +258,6 @@ PIECES += [
 ]
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     text=st.sampled_from(TEXTS),
     cuts=st.lists(

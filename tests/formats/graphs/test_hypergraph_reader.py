@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formats.errors import FormatError
@@ -61,7 +61,6 @@ def graphs(draw: st.DrawFn) -> list[list[Edge]]:
     return nodes
 
 
-@settings(max_examples=50, deadline=None)
 @given(nodes=graphs())
 def test_write_and_read_round_trip(
     nodes: list[list[Edge]], tmp_path_factory: pytest.TempPathFactory

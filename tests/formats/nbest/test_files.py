@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formats.errors import FormatError
@@ -286,7 +286,6 @@ def lines(draw: st.DrawFn) -> bytes:
     return (blank + b"|||" + blank).join(fields) + draw(st.sampled_from([b"\n", b"\n", b"\r\n"]))
 
 
-@settings(deadline=None)
 @given(st.lists(lines(), min_size=1, max_size=6), st.integers(1, 400))
 def test_all_readers_agree(
     tmp_path_factory: pytest.TempPathFactory, some: list[bytes], block_bytes: int
@@ -305,7 +304,6 @@ def test_all_readers_agree(
     assert_same(concatenate(list(read_nbest_blocks(path, block_bytes=block_bytes))), entries)
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_write_and_read_round_trip(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formats.errors import FormatError
@@ -168,7 +168,6 @@ names = st.sampled_from(["a", "b_0", "R:1", "é", "x=y", "_", "a|b"])
 values = st.floats(-1e6, 1e6).map(lambda value: f"{value:.6g}")
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.dictionaries(names, values, max_size=6), min_size=1, max_size=6),
     st.sets(names),

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -66,7 +66,6 @@ def run(
     return search(offsets, slopes, intercepts, nothing_known(len(sizes)))
 
 
-@settings(deadline=None, max_examples=200)
 @given(
     seed=st.integers(0, 2**32 - 1),
     grid=st.sampled_from([0, 2, 9]),
@@ -93,7 +92,6 @@ def test_rows_of_the_last_hull_change_nothing(
         assert [array.tobytes() for array in remembered] == [array.tobytes() for array in fresh]
 
 
-@settings(deadline=None, max_examples=200)
 @given(seed=st.integers(0, 2**32 - 1), narrow=st.booleans())
 def test_hulls_equal_exact_ones_after_any_other(seed: int, narrow: bool) -> None:
     """Hulls in exact fractions, while the weights move: what the marks leave out matters not."""
@@ -138,7 +136,6 @@ def winners(
     return chosen
 
 
-@settings(deadline=None, max_examples=200)
 @given(
     sizes=st.lists(st.integers(1, 12), min_size=1, max_size=4),
     seed=st.integers(0, 2**32 - 1),

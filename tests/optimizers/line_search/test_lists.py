@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mosesplug.optimizers.line_search.lists import LineScratch, error_surfaces, line_space
@@ -20,7 +20,6 @@ from tests.optimizers.problems import Accuracy, planted, tuning_set
 BEST = IntervalChoice()
 
 
-@settings(deadline=None, max_examples=60)
 @given(seed=st.integers(0, 2**32 - 1), integral=st.booleans())
 def test_the_score_of_every_interval_matches_decoding(seed: int, integral: bool) -> None:
     rng = np.random.default_rng(seed)
@@ -136,7 +135,6 @@ def test_a_distant_threshold_hides_no_interval() -> None:
         assert best_point(thresholds, np.array(scores), BEST, 1e3) == LinePoint(step, 0.9)
 
 
-@settings(deadline=None, max_examples=60)
 @given(seed=st.integers(0, 2**32 - 1), quarters=st.booleans())
 def test_no_point_of_a_line_beats_the_chosen_one(seed: int, quarters: bool) -> None:
     """Between neighboring crossings of any two hypotheses, decoding is tried in the middle."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -33,7 +33,6 @@ def features(rows: list[dict[int, int]], active: NDArray[np.bool_]) -> CompactAr
     )
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     rows=st.lists(
         st.dictionaries(st.integers(0, N - 1), st.integers(-2, 2)), min_size=4, max_size=4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mosesplug.features import FeatureSpace
@@ -47,7 +47,6 @@ def matrix(batch: TuningSet) -> np.ndarray:
     return full
 
 
-@settings(max_examples=200, deadline=None)
 @given(batch=batches(), data=st.data())
 def test_against_a_matrix(batch: TuningSet, data: st.DataObject) -> None:
     chosen = np.array(

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -55,7 +55,6 @@ def scripted(values_at: Callable[[int], NDArray[np.float64]]) -> Learner:
     )
 
 
-@settings(max_examples=50, deadline=None)
 @given(
     sizes=st.lists(st.integers(0, 3), max_size=12),
     batch=st.integers(1, 5),

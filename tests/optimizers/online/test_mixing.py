@@ -24,7 +24,7 @@ def test_average_by_hand() -> None:
     np.testing.assert_array_equal(a, [1.0, 2.0, 0.0])
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(seed=seeds, shards=st.integers(1, 7))
 def test_average_is_the_weighted_mean_and_exact_where_all_agree(seed: int, shards: int) -> None:
     rng = np.random.default_rng(seed)
@@ -70,7 +70,7 @@ def score_at(problem: Problem, old: np.ndarray, mixed: np.ndarray, rho: float) -
     return corpus_score(problem, (1.0 - rho) * old + rho * mixed)
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(seed=seeds)
 def test_line_search_against_brute_force(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import minimize
@@ -65,7 +65,6 @@ def test_equals_scipy(seed: int) -> None:
     np.testing.assert_allclose(gram @ found, gram @ wanted.x, atol=1e-4)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n=st.integers(0, 12),

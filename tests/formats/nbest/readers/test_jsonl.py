@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formats.errors import FormatError
@@ -53,7 +53,6 @@ def lists(draw: st.DrawFn) -> list[dict[str, Any]]:
 FORMS = ("nested", "flat", "sentences")
 
 
-@settings(max_examples=150, deadline=None)
 @given(lists(), st.sampled_from(FORMS), st.booleans())
 def test_all_forms_say_the_same(
     tmp_path_factory: pytest.TempPathFactory,

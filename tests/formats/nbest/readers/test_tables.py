@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formats.nbest import tables
@@ -35,7 +35,6 @@ def _try(*arguments: object) -> NBestList | str:
         return str(error)
 
 
-@settings(max_examples=400, deadline=None)
 @given(
     st.sampled_from(FORMS),
     st.lists(st.lists(FIELDS, min_size=1, max_size=4), min_size=1, max_size=4),

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -291,7 +291,6 @@ def test_random_directions_use_the_interval_setting(interval: str) -> None:
     assert solution.score > 0.95
 
 
-@settings(deadline=None, max_examples=60)
 @example(seed=552, n_features=1, scale=1.0, method="powell", interval="average", integral=False)
 @given(
     seed=st.integers(0, 2**32 - 1),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -59,7 +59,6 @@ def by_definition(
     return chosen
 
 
-@settings(deadline=None, max_examples=100)
 @given(
     sizes=st.lists(st.integers(0, 12), min_size=1, max_size=4),
     seed=st.integers(0, 2**32 - 1),
