@@ -15,7 +15,8 @@ from formats.nbest.block import NBestList
 from formats.nbest.list_format import SentenceIds
 from mosesplug.api.arrays import check_column, convert_numbers
 from mosesplug.errors import DataError, UsageError
-from mosesplug.learning.lists.outside import ScoreStep, make_outside_metrics
+from mosesplug.learning.lists.outside import make_outside_metrics
+from mosesplug.learning.lists.steps import ScoreStep
 from mosesplug.metrics.outside import OutsideMetric, divide_sums
 from mosesplug.metrics.protocol import PreparedReferences, UnsmoothedMetric
 from mosesplug.results.scores.comparison import System

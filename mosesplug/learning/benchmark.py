@@ -111,7 +111,6 @@ class BenchmarkResult:
     """The measurements of one algorithm, one value for each seed.
 
     Attributes:
-        algorithm: its name.
         scores: on the sentences learned from.
         held_out: on the held-out sentences; empty without any.
         cpu_seconds: the CPU seconds of all threads, without loading and compiling.
@@ -159,11 +158,9 @@ def make_tasks(
     Starting weights are divided by their L1 norm, as before each decoding of a run.
 
     Args:
-        data: n-best lists with starting weights.
         earlier: those of earlier decodings, merged, oldest first.
         held_out_share: share of the sentences to hold out; 0 for none.
         folds: number of folds; 0 for none. It excludes ``held_out_share``.
-        seed: seed of the choice of held-out sentences.
 
     Raises:
         UsageError: no sentence would be left to learn from, or there are fewer sentences than
@@ -188,7 +185,6 @@ def read_earlier(
 
     Args:
         settings: n-best lists, one file for each decoding, or a store of several iterations.
-        progress: called with the work done.
         given: lists in the place of those that settings name.
 
     Raises:
@@ -222,7 +218,6 @@ def bind_settings(
     """Return each algorithm with its defaults, changed by the settings that it has.
 
     Args:
-        algorithms: from the registry.
         settings: option name (``-`` counts as ``_``) to value.
 
     Raises:
@@ -259,9 +254,6 @@ def measure_optimizer(
         tasks: what to learn from and to score on: one task, or one for each fold. Scores on the
             sentences learned from and CPU seconds are means over the folds; the sentences held out
             have one score together.
-        optimizer: the algorithm with its settings.
-        seeds: number of runs.
-        progress: called with the number of runs done.
     """
     scores, held_out, seconds, active = [], [], [], []
     try:
@@ -292,7 +284,6 @@ def score_tasks(
     The held-out score is one score of all held-out sentences, or None without any.
 
     Args:
-        tasks: one task, or one for each fold.
         found: weights for each, float64 ``[n_features]``; None: the starting weights.
     """
     weights = [task.start for task in tasks] if found is None else found

@@ -28,7 +28,6 @@ def parse_bounds(
         texts: ``NAME:INTERVAL``, of a feature, such as ``TM0_1``, or a group. Several intervals
             with commas are those of the group's values in order. Bounds of one weight are
             intersected.
-        space: the features.
         active: bool ``[n_features]``, features that the user has named to be tuned.
 
     Returns:

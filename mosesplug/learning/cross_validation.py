@@ -49,7 +49,6 @@ class Fold:
     """The scores of one fold.
 
     Attributes:
-        sentences: number of its sentences.
         learning: score of the weights on the other folds, which they were learned from.
         held_out: score of the same weights on this fold.
         positions: int64, the positions of its sentences, ascending.
@@ -68,7 +67,6 @@ class CrossValidation:
     """The result of a cross-validation.
 
     Attributes:
-        folds: the scores of each fold.
         start: score of the starting weights on all sentences.
         held_out: score of all sentences together, each decided with weights that were learned
             without its fold.
@@ -112,7 +110,6 @@ def cross_validate(
         learn: finds weights; each fold has a random generator of its own.
         count: number of folds, at least 2.
         seed: seed of the assignment and of all random choices.
-        progress: called with the number of folds done.
         rescore: returns a problem with the features of a solution's length exponent.
         start_exponent: that of ``start``.
 
@@ -148,9 +145,7 @@ def split_folds(sentences: NDArray[np.int64], count: int, seed: int) -> list[NDA
     Each fold is ascending.
 
     Args:
-        sentences: int64, distinct.
         count: number of folds, at least 2.
-        seed: seed of the assignment.
 
     Raises:
         UsageError: there are fewer than 2 folds, or more folds than sentences.
@@ -170,9 +165,7 @@ def split_sentences(
     """Split sentences at random into a part to learn from and a part to hold out.
 
     Args:
-        sentences: int64, distinct.
         share: size of the second part, more than 0 and less than 1; it has at least one sentence.
-        seed: seed of the random choice.
 
     Returns:
         The two parts, ascending.

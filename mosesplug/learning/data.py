@@ -55,15 +55,11 @@ def read_data(
 
     Args:
         settings: see ``LearningSettings``.
-        progress: called with the work done.
         given: data in the place of those that settings name.
 
     Raises:
         UsageError: settings that cannot be used with this data: an unknown feature, iterations that
             a run does not have, a metric that a store or an algorithm does not support.
-        FormatError: a file has another format.
-        DataError: files that do not belong together.
-        StoreError: a store cannot be read.
     """
     _check_start(settings)
     if given.learning_data is not None:
@@ -148,16 +144,10 @@ def read_held_out_lists(
 
     Args:
         settings: see ``LearningSettings``.
-        data: what weights are learned from.
-        progress: called with the work done.
         given: data in the place of those that settings name.
 
     Returns:
         The lists, or None without any.
-
-    Raises:
-        FormatError: a file has another format.
-        DataError: the lists have other dense features than the data.
     """
     problem = data.problem
     watched = [each.metric for each in data.watched_metrics]

@@ -55,7 +55,6 @@ class DomainScore:
     """The scores of one domain's sentences, decided with its weights.
 
     Attributes:
-        name: the name of the domain.
         is_held_out: whether the sentences were held out.
         sentences: number of sentences of the domain.
         start: score of the starting weights.
@@ -77,13 +76,8 @@ def add_domains(
     """Return the problem of lists with copies of its features for each domain.
 
     Args:
-        problem: all lists.
         domains: which domain each source sentence belongs to.
         sparse: whether the algorithm tunes sparse features.
-
-    Raises:
-        DataError: a sentence has no label.
-        UsageError: a copy would have the name of another feature.
     """
     numbers = domains.take(problem.tuning_set.sentence_ids)
     made, copies = add_copies(problem, domains.names, numbers, sparse=sparse)
@@ -101,10 +95,7 @@ def score_domains(
     """Return the scores of each domain that has sentences.
 
     Args:
-        domains: the domains of the problem.
-        problem: lists with copies of features.
         start, weights: float64 ``[n_features]``, with the weights of the copies.
-        held_out: whether the problem was held out.
     """
     found = []
     shared = weights.copy()

@@ -112,7 +112,6 @@ def load_graphs(
             those of the best derivations at the starting weights, with ties. 0 keeps all.
         names: one for each dense value, for graphs without names (Moses' extended search graphs).
         ids: whether references begin with sentence ids; see ``begins_with_ids``.
-        threads: number of threads or processes that read.
         loaded: called with the number of places that have been read.
 
     Raises:
@@ -169,13 +168,7 @@ def make_graph_problem(
     """Return the problem that an algorithm solves on search graphs.
 
     Args:
-        graphs: the graphs to learn from.
-        metric: the metric that they were read for.
         algorithm: one that ``check_graph_learner`` accepts with this metric.
-        threads: number of threads.
-
-    Raises:
-        DataError: there is no graph.
     """
     problem = Problem(
         _empty_tuning_set(graphs.space, metric),
@@ -195,8 +188,6 @@ def select_sentences(
     """Return the graphs of some sentences, in the given order.
 
     Args:
-        graphs: those of all sentences.
-        positions: int64, sentence ids.
         metric: the metric that the references are compiled for.
     """
     places = positions.tolist()

@@ -32,7 +32,6 @@ class LearningData:
 
     Attributes:
         problem: all sentences; every dense feature is active unless features were selected.
-        start: the starting weights.
         description: the size of the data, for people.
         signature: the metric with its settings and the number of references.
         sentences: int64, positions of the sentences that have hypotheses, ascending.
@@ -89,9 +88,6 @@ class LearningData:
             ranges: ``NAME:MIN..MAX`` texts of random starts; none: the box of the starting weights.
             bounds: texts for ``parse_bounds``.
             lengths: exponents of the length that scores are divided by; None: they are not.
-
-        Raises:
-            UsageError: an unknown feature, or a text that cannot be read.
         """
         space = self.space
         mask = None
@@ -145,7 +141,6 @@ class GivenData:
             then.
         references: their lines, ``[reference][line]``.
         has_bare_references: whether these have the order of the sentences, and no ids.
-        metric: scores the hypotheses.
         start: returns the starting weights of the features; of search graphs, ``graph_start``.
         graph_start: starting weights of search graphs.
         graph_names: names of features that search graphs must have.
@@ -187,14 +182,9 @@ def make_list_data(
     """Return merged lists to learn from.
 
     Args:
-        lists: the lists with their statistics.
-        metric: scores the statistics.
-        start: the starting weights.
         signature: the metric with its settings and the number of references.
         hypotheses: number of hypotheses before duplicates were removed.
-        threads: maximum number of threads.
         watched: metrics that are reported and not optimized.
-        notes: what a user should know about the lists.
     """
     sentences = np.flatnonzero(np.diff(lists.offsets)).astype(np.int64)
     return LearningData(

@@ -48,7 +48,6 @@ class _Search:
 
     Attributes:
         problem: whose features are divided.
-        scale: the exponents.
         seed: of the random choices of each learning.
     """
 
@@ -107,10 +106,6 @@ def learn_exponent(learn: ExponentLearner, scale: LengthScale) -> LearnFunction:
     The result has the best score of all exponents that were tried, the smallest one in a tie. An
     algorithm with restarts has them at the first exponent, at the best one of the grid and at the
     result. At others, it searches near the weights of the nearest exponent.
-
-    Args:
-        learn: finds the weights of an exponent.
-        scale: the exponents.
     """
 
     def search(problem: Problem, rng: np.random.Generator, progress: Progress) -> Solution:

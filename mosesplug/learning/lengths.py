@@ -147,12 +147,7 @@ def divide_block(
 ) -> tuple[NDArray[np.float32], SparseRows | None]:
     """Return the features of a list with some divided, as ``divide_features``.
 
-    Args:
-        block: the list.
-        wanted: an exponent, and what it divides.
-
     Raises:
-        UsageError: an unknown feature.
         DataError: a length is not above 0, or the list has no texts.
     """
     space = FeatureSpace(block.groups, block.sparse_names)
@@ -185,7 +180,6 @@ def find_length_range(weights: WeightFile, text: str | None, by: str = WORDS) ->
         by: the length, with ``text``.
 
     Raises:
-        UsageError: the text cannot be read, or is a range.
         FormatError: a recorded exponent cannot be read, or there are two.
     """
     if text is None:
@@ -227,12 +221,10 @@ def require_undivided(weights: WeightFile, what: str) -> None:
     """Reject weights of divided scores where scores are not divided.
 
     Args:
-        weights: the weights.
         what: what computes the scores, as a message names it.
 
     Raises:
         UsageError: the weights record a length exponent other than 0.
-        FormatError: as for ``find_recorded_length``.
     """
     found = find_recorded_length(weights)
     if found is not None and found.low != 0.0:
@@ -244,11 +236,7 @@ def require_undivided(weights: WeightFile, what: str) -> None:
 
 
 def with_recorded_length(weights: WeightFile) -> WeightFile:
-    """Return weights that record the exponent of ``WEIGHTS.length``, too.
-
-    Raises:
-        FormatError: as for ``find_recorded_length``.
-    """
+    """Return weights that record the exponent of ``WEIGHTS.length``, too."""
     return replace(weights, changes=record_length(weights.changes, find_recorded_length(weights)))
 
 

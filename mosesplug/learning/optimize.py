@@ -77,7 +77,6 @@ class SeedResult:
     """What the optimizer found with one seed.
 
     Attributes:
-        seed: the seed.
         solution: the weights, with their score on the data that they were learned from.
         held_out: score on the held-out data; None without any.
     """
@@ -101,7 +100,6 @@ class LearningResult:
         held_out: their score on the held-out data; None without any.
         start, start_held_out: the same scores of the starting weights.
         sentences: number of sentences learned from, and held out.
-        runs: every run.
         learned_sentences, held_out_sentences: int64, positions of the sentences learned from, and
             of those that were held out of them; the second is empty if no share was held out.
         chosen_run: the run whose weights were chosen; None for the average.
@@ -146,15 +144,7 @@ def optimize(
     """Learn weights from existing n-best lists or search graphs.
 
     Args:
-        settings: what to learn from, and how.
-        progress: called with the work done.
         given: data in the place of those that settings name.
-
-    Raises:
-        UsageError: settings that cannot be used with this data.
-        FormatError: a file has another format.
-        DataError: the data do not belong together.
-        OptimizerError: no usable weights were found.
     """
     began = time.perf_counter()
     optimizer = bind_optimizer(settings)
@@ -255,7 +245,6 @@ def make_learner(
     """Return a function that finds the weights of a problem.
 
     Args:
-        optimizer: the algorithm with its settings.
         start: float64 ``[n_features]``, the starting weights.
         sharding: how to learn in parallel; None: as the algorithm does without shards.
     """
@@ -288,19 +277,12 @@ def learn_weights(
         data: the data to learn from, with the starting weights that the result is compared with.
         learn: see ``make_learner``.
         seed: seed of all random choices; run K has ``seed + K - 1``.
-        held_out: a held-out set to score.
         held_out_share: share of the sentences to hold out; it excludes ``held_out``.
         folds: number of folds of a cross-validation before the learning.
-        runs: number of runs, with successive seeds.
         select: which weights of several runs are the result: those of the ``median`` run (of an
             even number, the lower of the two in the middle), of the ``best-heldout`` run, or their
             ``average``. Runs are compared on held-out data if there is any. If scores are equal,
             the earlier run counts as the lower one.
-        progress: called with the work done.
-
-    Raises:
-        UsageError: too few sentences for the folds or the share.
-        OptimizerError: no usable weights were found.
     """
     start, problem, n_held_out = data.start.weights, data.problem, 0
     kept, away = data.sentences, data.sentences[:0]
@@ -359,9 +341,6 @@ def find_warnings(
     """Return what to check about n-best lists and the weights learned from them.
 
     Args:
-        lists: the lists.
-        metric: scores them.
-        result: the weights.
         notes: what is known to be wrong with the data, which may explain the rest.
     """
     weights, score = result.solution.weights, result.solution.score

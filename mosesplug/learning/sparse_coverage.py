@@ -17,7 +17,6 @@ class SparseCoverage:
 
     Args:
         find_known: returns the features that have weights, when it is needed: it may read files.
-        weights: what messages call the weights.
     """
 
     def __init__(self, find_known: Callable[[], Collection[str]], weights: str) -> None:

@@ -28,7 +28,6 @@ class WatchedMetric:
     """A metric that is reported, with the statistics of each hypothesis.
 
     Attributes:
-        metric: the metric.
         statistics: ``[n_hyps, n_statistics]``, rows as in the tuning set.
     """
 
@@ -46,7 +45,6 @@ def find_watched(
         settings: the settings of the objective; others use those that they know.
         outside: the metrics of scores from outside. Those that the objective does not use are
             reported without being asked for.
-        objective: the metric that is optimized.
 
     Raises:
         UsageError: an unknown metric, or one that is optimized or named twice.

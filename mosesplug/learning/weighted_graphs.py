@@ -61,9 +61,6 @@ class WeightedGraph:
     """The search graph of one sentence, or the union of several.
 
     Attributes:
-        sentence: sentence id.
-        source: path of the first file.
-        graph: the graph.
         names: names of its features in the files.
         features: the features of its columns.
         weights: float64 ``[n_columns]``.
@@ -86,7 +83,6 @@ def read_graph_weights(file: WeightFile | None, places: Sequence[Path]) -> Graph
         file: weights with names; None: those of the file that ``find_graph_weights`` finds. Sparse
             weights of a second file replace those of a ``moses.ini`` and are added to those of
             other files.
-        places: directories or files of the graphs.
 
     Returns:
         The weights, or None if there is no file. ``UnknownWordPenalty0`` has weight 1, as in Moses,
@@ -140,11 +136,9 @@ def read_weighted_graphs(
     without a weight gets 0.
 
     Args:
-        places: directories or files.
         weights: None: weights of 0 for all features.
 
     Raises:
-        FormatError: a file is not a search graph.
         DataError: a dense feature without a weight, or sentence ids that do not ascend in a place.
     """
     core = None if weights is None else weights.core

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from os import fspath
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,16 +26,12 @@ from mosesplug.settings.lengths import LengthRange
 from mosesplug.tuning.workdir.workspace import Workspace
 from mosesplug.tuning_set import SparseRows, linear_scores
 
-if TYPE_CHECKING:
-    pass
-
 
 @dataclass(frozen=True)
 class StartingWeights:
     """The weights that an optimizer starts from.
 
     Attributes:
-        weights: float64 ``[n_features]``.
         minima, maxima: float64 ``[n_features]``, the box of random starts; None if the file has
             none.
     """
@@ -52,8 +47,6 @@ def arrange_weights(
     """Return a file's weights in the order of ``space``; missing sparse ones are 0.
 
     Args:
-        file: the weights.
-        space: the features.
         lists: what messages call the lists or graphs that have these features.
 
     Raises:
@@ -86,7 +79,6 @@ def read_initial_weights(name: str, sparse: StrPath | None = None) -> WeightFile
         sparse: as for ``read_named_weights``.
 
     Raises:
-        FormatError: a file cannot be read.
         UsageError: the run in a directory has no result, or none of several runs is the result.
     """
     directory = Path(name)
@@ -108,7 +100,6 @@ def read_starting_weights(
     """Read the starting weights of a feature space.
 
     Args:
-        space: the features.
         path: a file, or a pipe, of any format that ``formats.weights.any_format`` knows; the
             weights themselves, ``lm=0.5 tm=0.3``; or a file that has been read; None: the default.
         sparse: a file of sparse weights, ``name value`` a line, which replace those that the first
@@ -118,7 +109,6 @@ def read_starting_weights(
 
     Raises:
         FormatError: a file has another format, or lacks the weight of a dense feature.
-        UsageError: see ``arrange_weights``.
     """
     if path is not None:
         if isinstance(path, WeightFile):
@@ -149,14 +139,10 @@ def score_hypotheses(
     """Return model scores of a list's hypotheses, float64 ``[n]``, as in a tuning set.
 
     Args:
-        block: the list.
-        weights: the weights of all dense features.
         lengths: an exponent of the length that scores are divided by; None: they are not.
 
     Raises:
-        FormatError: the weights lack that of a dense feature.
         UsageError: they were learned with features that the list lacks; or see ``divide_block``.
-        DataError: see ``divide_block``.
     """
     space = FeatureSpace(block.groups, block.sparse_names)
     vector = arrange_weights(weights, space, str(block.path)).weights
@@ -208,8 +194,6 @@ def format_weights(
     Numbers have full precision. Sparse weights of 0 and those of fixed features are left out.
 
     Args:
-        space: the features.
-        weights: float64 ``[n_features]``.
         fixed: bool ``[n_features]``, features that are not tuned; None: none.
 
     Raises:
@@ -235,8 +219,6 @@ def write_weights(path: Path, text: bytes, sparse: bytes | None, changes: ListCh
     exponent. Those of earlier weights are removed.
 
     Args:
-        path: the file.
-        text: its content.
         sparse: the content of ``PATH.sparse``; None or empty without one.
         changes: the changes of lists, with the length exponent.
     """

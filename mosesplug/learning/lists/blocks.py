@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import fspath
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -26,9 +25,15 @@ from formats.nbest.list_format import (
     read_whole,
 )
 from formats.text import StrPath
-from mosesplug.learning.lists.feature_steps import AddFeatures, DeriveFeatures
-from mosesplug.learning.lists.names import DropFeatures, RenameFeatures, original_names
-from mosesplug.learning.lists.outside import ScoreStep
+from mosesplug.learning.lists.steps import (
+    AddFeatures,
+    DeriveFeatures,
+    DropFeatures,
+    RenameFeatures,
+    ScoreStep,
+    Step,
+    original_names,
+)
 from mosesplug.learning.lists.transforming import Transform
 from mosesplug.settings.arguments import check_transform
 from mosesplug.settings.features import parse_added_features, parse_derived_features
@@ -41,45 +46,14 @@ from mosesplug.settings.lists import (
 from mosesplug.settings.scores import parse_score_sources
 
 
-class BlockStep(Protocol):
-    """A change of blocks, which come in the order of the files, first file first."""
-
-    def apply(self, block: NBestList) -> NBestList:
-        """Return the changed block."""
-
-    def finish(self) -> None:
-        """Check, after the last block of the last file, that nothing is left over.
-
-        Raises:
-            FormatError, DataError, UsageError: what the step reads does not fit the lists.
-        """
-
-
-@runtime_checkable
-class StreamStep(Protocol):
-    """A change of blocks that needs those of a whole file at once, in bounded memory."""
-
-    def stream(self, blocks: Iterator[NBestList]) -> Iterator[NBestList]:
-        """Yield the changed blocks of a file."""
-
-    def finish(self) -> None:
-        """As for ``BlockStep``."""
-
-
-Step = BlockStep | StreamStep
-
-
 def make_steps(
     settings: ListSettings, ids: SentenceIds, *, is_held_out: bool = False
 ) -> list[Step]:
     """Return the steps that settings ask for, in the order in which blocks pass them.
 
-    Args:
-        settings: how lists are read.
-        ids: those of the reader.
-        is_held_out: whether the lists are those of a held-out set, which may lack features.
+    Lists of a held-out set may lack features that settings name.
     """
-    steps: list[Step] = [*_make_name_steps(settings, is_strict=not is_held_out)]
+    steps = _make_name_steps(settings, is_strict=not is_held_out)
     if added := parse_added_features(settings.add_feature):
         steps.append(AddFeatures(added, ids))
     if derived := parse_derived_features(settings.derive):
@@ -92,8 +66,8 @@ def make_steps(
     return steps
 
 
-def _make_name_steps(settings: ListSettings, *, is_strict: bool) -> list[BlockStep]:
-    steps: list[BlockStep] = []
+def _make_name_steps(settings: ListSettings, *, is_strict: bool) -> list[Step]:
+    steps: list[Step] = []
     if settings.drop_feature:
         steps.append(DropFeatures(settings.drop_feature, is_strict=is_strict))
     if settings.rename:
@@ -104,13 +78,8 @@ def _make_name_steps(settings: ListSettings, *, is_strict: bool) -> list[BlockSt
 def make_list_options(settings: ListSettings, dense: Sequence[str] | None = None) -> ListOptions:
     """Return the options of the reader.
 
-    Args:
-        settings: how lists are read.
-        dense: names of the dense features of lists that name every value, after renaming; those
-            that steps add do not count. None: those of the settings, if they name some.
-
-    Raises:
-        UsageError: names that cannot be used.
+    ``dense`` are the dense features of lists that name every value, after renaming; those that
+    steps add do not count. None: those of the settings, if they name some.
     """
     names = parse_column_names(settings.names)
     dense = parse_dense_names(settings.dense) if dense is None else dense
@@ -139,14 +108,9 @@ def read_list_blocks(
 
     Args:
         files: n-best lists: files, or lists that have been read, which are one block each.
-        settings: how they are read.
-        dense: names of the dense features of lists that name every value, after renaming.
+        dense: as for ``make_list_options``.
         ids: numbers sentence ids that are texts, in all files alike.
         steps: what blocks pass; None: the steps of the settings.
-
-    Raises:
-        FormatError: a file does not have its format.
-        DataError, UsageError: what a step reads does not fit the lists.
     """
     options = make_list_options(settings, dense)
     ids = SentenceIds() if ids is None else ids
@@ -216,39 +180,23 @@ def read_list(
     ids: SentenceIds | None = None,
     threads: int = 2,
 ) -> NBestList:
-    """Read one list as a whole, after all steps.
-
-    Args:
-        file: the list.
-        settings, dense, ids: as for ``read_list_blocks``.
-        threads: number of threads that parse.
-
-    Raises:
-        FormatError, DataError, UsageError: as for ``read_list_blocks``.
-    """
+    """Read one list as a whole; see ``read_list_blocks``."""
     ids = SentenceIds() if ids is None else ids
     options = make_list_options(settings, dense)
     block = read_whole(file, settings.format, options, ids, threads=threads)
-    steps = make_steps(settings, ids)
-    [block] = _apply_steps(iter([block]), steps)
-    for step in steps:
-        step.finish()
+    [block] = read_file_blocks(block, settings, ids=ids)
     return block
 
 
 def _apply_steps(blocks: Iterator[NBestList], steps: Sequence[Step]) -> Iterator[NBestList]:
     """Yield the blocks of a file after all steps."""
     for step in steps:
-        blocks = step.stream(blocks) if isinstance(step, StreamStep) else map(step.apply, blocks)
+        blocks = step.stream(blocks)
     return blocks
 
 
 def describe_formats(files: Sequence[StrPath | NBestList], settings: ListSettings) -> Iterator[str]:
-    """Yield which formats other than Moses' were found, once for each format.
-
-    Raises:
-        FormatError: a file cannot be read, or has no known format.
-    """
+    """Yield which formats other than Moses' were found, once for each format."""
     known = set()
     columns = split_names(settings.columns, "columns")
     for file in files:
@@ -263,11 +211,7 @@ def describe_formats(files: Sequence[StrPath | NBestList], settings: ListSetting
 
 
 def names_values(file: StrPath | NBestList, settings: ListSettings) -> bool:
-    """Return whether the format of a list leaves open which features are dense.
-
-    Raises:
-        FormatError: the file cannot be read, or has no known format.
-    """
+    """Return whether the format of a list leaves open which features are dense."""
     if isinstance(file, NBestList):
         return False
     columns = split_names(settings.columns, "columns")
@@ -282,7 +226,6 @@ class ListScan:
         ids: the sentence ids that are texts, by their numbers.
         sentences: the numbers of the sentences that have hypotheses, ascending.
         counts: number of hypotheses that have each feature, after renaming.
-        hypotheses: number of hypotheses.
     """
 
     ids: tuple[str, ...]
@@ -296,16 +239,8 @@ def scan_lists(
 ) -> ListScan:
     """Read lists once and return what they hold.
 
-    Features of lists without names are not counted.
-
-    Args:
-        files: the lists.
-        settings: how they are read.
-        ids: known ids; those of the lists are added.
-
-    Raises:
-        FormatError: a file does not have its format.
-        UsageError: names that cannot be used.
+    Features of lists without names are not counted. ``ids`` are known ids; those of the lists are
+    added.
     """
     ids = SentenceIds() if ids is None else ids
     sentences, counts, hypotheses = set[int](), dict[str, int](), 0
@@ -327,13 +262,8 @@ def find_dense_features(
 ) -> tuple[str, ...] | None:
     """Return the dense features of lists; None for lists whose format tells them.
 
-    Args:
-        files: the lists; those that have been read have their dense features.
-        settings: how they are read. Without names of dense features, the lists are counted.
-
-    Raises:
-        FormatError: a file does not have its format.
-        UsageError: names that cannot be used.
+    Lists that have been read have their dense features. If settings do not name those of files,
+    the files are counted.
     """
     if settings.dense is not None:
         return parse_dense_names(settings.dense)

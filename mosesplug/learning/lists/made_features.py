@@ -18,11 +18,7 @@ _CONFIGURATIONS = ("moses.ini", "show-weights", "overwrite")
 
 
 def check_derived_features(weights: WeightFile, settings: ListSettings) -> None:
-    """Check that settings derive features as a file of weights records.
-
-    Raises:
-        UsageError: an expression differs.
-    """
+    """Check that settings derive features as a file of weights records."""
     recorded = {
         each.name: each for each in parse_derived_features(weights.changes.derived_features)
     }
@@ -39,12 +35,7 @@ def check_made_features(weights: WeightFile, known: Collection[str], lists: str)
     """Check that lists have the features that weights record as added or derived.
 
     Args:
-        weights: the file.
         known: names of the dense features of the lists, after all steps.
-        lists: what messages call them.
-
-    Raises:
-        UsageError: the lists lack a feature.
     """
     if options := spell_made_features(weights.changes, known):
         raise UsageError(
@@ -53,12 +44,7 @@ def check_made_features(weights: WeightFile, known: Collection[str], lists: str)
 
 
 def spell_made_features(changes: ListChanges, known: Collection[str] = ()) -> list[str]:
-    """Return the options that add and derive features as weights record them.
-
-    Args:
-        changes: the record.
-        known: names of features that need no option.
-    """
+    """Return the options that add and derive features as weights record them."""
     options = [f"--add-feature {name}=FILE" for name in changes.added_features if name not in known]
     return options + [
         f"--derive {shlex.quote(f'{name}={text}')}"
@@ -76,13 +62,7 @@ def check_unused_weights(
     tell dense from sparse features if the lists have sparse ones.
 
     Args:
-        weights: the file.
         groups: names and widths of the dense features of the lists, after all steps.
-        sparse: names of the sparse features.
-        lists: what messages call them.
-
-    Raises:
-        FormatError: the lists lack a feature.
     """
     if weights.format in _CONFIGURATIONS:
         return

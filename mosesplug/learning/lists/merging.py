@@ -69,7 +69,6 @@ class StoredLists:
     """n-best lists of several files in a store, one iteration for each file.
 
     Attributes:
-        store: open for reading.
         references: ``[reference][line]``, a line for each sentence.
         prepared_references: the references as the metric compiled them.
         hypotheses: number of hypotheses read, duplicates included.
@@ -103,19 +102,10 @@ def load_lists(
             that have been read.
         references: the reference, the prefix of several, or their lines; ``NO_REFERENCES`` for
             metrics that use none.
-        metric: scores the hypotheses.
-        settings: how the lists are read.
-        watched: metrics that score them beside it.
         dense: names of the dense features of lists that name every value.
-        is_held_out: whether these are lists of a held-out set.
-        threads: number of threads for reading and scoring.
         loaded: called with the number of files that have been read.
         check: called with the dense features of the lists when the first hypotheses are read; it
             raises for what does not fit, before anything else is read or compiled.
-
-    Raises:
-        FormatError: a file is not an n-best list, or not a reference.
-        DataError: the lists have different sentences or features.
     """
     with store_lists(
         files,
@@ -231,9 +221,6 @@ def _reject_misspelled(path: StrPath, listed: Sequence[str], weights: WeightFile
     """Check that no weight of a list that names every value looks misspelled.
 
     Names that differ by their numbers only are of different features.
-
-    Raises:
-        FormatError: there is such a weight.
     """
     from difflib import get_close_matches  # few lists name every value
 

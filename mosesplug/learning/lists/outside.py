@@ -1,23 +1,11 @@
-"""Attach scores from outside to hypotheses, and make the metrics of these scores.
-
-The scores of all lists of a command are one sequence: those of the first list in the order of its
-lines, then those of the second. ``ScoreStep`` takes as many as each block has hypotheses, checks
-ids and texts that the files repeat, and at the end that none is left.
-"""
+"""The metrics of scores from outside, whose columns ``steps.ScoreStep`` attaches to lists."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-import numpy as np
-
-from formats.errors import FormatError
-from formats.nbest.block import NBestList
-from formats.nbest.list_format import SentenceIds
-from formats.scores import ScoreRows, read_score_width
+from formats.scores import read_score_width
 from mosesplug.errors import UsageError
-from mosesplug.learning.lists.value_columns import ValueColumn
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
 from mosesplug.metrics.outside import WIDTHS, Formula, OutsideMetric, combine_fingerprints
@@ -32,14 +20,8 @@ def make_outside_metrics(
 ) -> tuple[OutsideMetric, ...]:
     """Return the metric of each source; its columns are those of ``ScoreStep``.
 
-    Args:
-        sources: the scores, in the order of their columns.
-        fingerprints: whether to read the files for their fingerprints, which a store needs that is
-            kept.
-
-    Raises:
-        UsageError: a formula does not take that number of columns.
-        FormatError: a file cannot be read.
+    ``fingerprints`` says whether to read the files for their fingerprints, which a store needs that
+    is kept.
     """
     metrics = []
     first = 0
@@ -73,18 +55,9 @@ def make_outside_metrics(
 def find_metric_of(
     name: str | None, settings: str, sources: Sequence[ScoreSource], *, fingerprints: bool = False
 ) -> Metric:
-    """Return the metric of a name, which may be that of scores from outside.
+    """Return the metric of a name or weighted sum, which may be that of scores from outside.
 
-    Args:
-        name: a name or weighted sum, as for ``mosesplug.metrics.metric``; None for the first of the
-            scores, and without any for BLEU.
-        settings: the metric's settings.
-        sources: the scores, in the order of their columns.
-        fingerprints: see ``make_outside_metrics``.
-
-    Raises:
-        UsageError: an unknown metric or setting.
-        FormatError: a file of scores cannot be read.
+    None stands for the first of the scores, and without any for BLEU.
     """
     outside = make_outside_metrics(sources, fingerprints=fingerprints)
     return find_metric(name or (outside[0].name if outside else "BLEU"), settings, outside)
@@ -93,14 +66,9 @@ def find_metric_of(
 def arrange_held_out(
     sources: Sequence[ScoreSource], held_out: Sequence[ScoreSource]
 ) -> tuple[ScoreSource, ...]:
-    """Return the scores of held-out lists in the order of those to learn from.
-
-    Raises:
-        UsageError: the names or the numbers of columns differ.
-        FormatError: a file cannot be read.
-    """
-    known = {each.name: each for each in held_out}
-    names = [each.name for each in sources]
+    """Return the scores of held-out lists in the order of those to learn from."""
+    known = {source.name: source for source in held_out}
+    names = [source.name for source in sources]
     if unknown := [name for name in known if name not in names]:
         raise UsageError(
             f"--heldout-scores names {unknown[0]}, which --scores does not: give the scores of "
@@ -123,63 +91,8 @@ def arrange_held_out(
 
 
 def _find_widths(sources: Sequence[ScoreSource]) -> list[int]:
-    """Return the number of columns of each source.
-
-    Raises:
-        FormatError: a file cannot be read.
-    """
+    """Return the number of columns of each source."""
     return [
         read_score_width(source.paths[0]) if source.values is None else source.values.shape[1]
         for source in sources
     ]
-
-
-class ScoreStep:
-    """Attaches the columns of several sources to blocks, in their order."""
-
-    def __init__(
-        self, sources: Sequence[ScoreSource], ids: SentenceIds, option: str = "--scores"
-    ) -> None:
-        self._columns = [
-            ValueColumn(
-                source.paths,
-                source.values,
-                ids,
-                place=source.place,
-                what="score",
-                option=f"{option} {source.name}",
-                check=_check_divisors,
-            )
-            for source in sources
-        ]
-
-    def apply(self, block: NBestList) -> NBestList:
-        """Return the block with its scores, after those that it has.
-
-        Raises:
-            FormatError: there are too few scores, or they belong to another list.
-        """
-        parts = [] if block.outside is None else [block.outside]
-        parts += [column.take(block) for column in self._columns]
-        return replace(block, outside=np.concatenate(parts, axis=1))
-
-    def finish(self) -> None:
-        """Check that no score is left.
-
-        Raises:
-            FormatError: there are more scores than hypotheses.
-        """
-        for column in self._columns:
-            column.finish()
-
-
-def _check_divisors(rows: ScoreRows) -> None:
-    """Check that the second of two numbers can divide the first."""
-    if rows.values.shape[1] == 2 and (rows.values[:, 1] < 0).any():
-        place = int(np.argmax(rows.values[:, 1] < 0))
-        raise FormatError(
-            f"the second number is {rows.values[place, 1]:g}, but it divides the first",
-            path=rows.path,
-            line=rows.first + place,
-            remedy="Give numbers from 0, such as numbers of words",
-        )

@@ -36,17 +36,14 @@ def match_references(
     """Arrange references by the sentence ids of lists; ``begins_with_ids`` decides.
 
     Args:
-        files: the lists.
         settings: how they are read, and whether references begin with ids.
         lines: the references, ``[reference][line]``.
-        what: how messages call the references.
 
     Returns:
         The references in the order of the ids, and the numbers of the ids. For lists whose ids are
         integers, and references without ids, they have the order of the lines.
 
     Raises:
-        FormatError: a list does not have its format.
         DataError: an id has no reference, or two; or it cannot be decided whether references begin
             with ids; or lists in memory have different ids.
     """
@@ -64,11 +61,7 @@ def match_references(
 
 
 def check_reference_count(ids: SentenceIds, lines: _Lines, what: str) -> None:
-    """Check that there is one reference for each id, where line numbers match them.
-
-    Raises:
-        DataError: there are more.
-    """
+    """Check that there is one reference for each id, where line numbers match them."""
     if len(ids) and lines and len(ids) != len(lines[0]):
         raise DataError(
             f"{what}: {len(lines[0])} references for {len(ids)} sentence ids. Give one line for "
@@ -77,11 +70,7 @@ def check_reference_count(ids: SentenceIds, lines: _Lines, what: str) -> None:
 
 
 def _find_held_ids(files: Sequence[StrPath | NBestList]) -> tuple[str, ...]:
-    """Return the sentence ids of lists in memory, which number them alike.
-
-    Raises:
-        DataError: they do not, or some lists are files.
-    """
+    """Return the sentence ids of lists in memory, which number them alike."""
     held = {each.ids if isinstance(each, NBestList) else () for each in files}
     if len(held) > 1:
         raise DataError(

@@ -30,13 +30,10 @@ def find_scores(
     Args:
         sources: files of ``ID ||| TEXT ||| NUMBERS`` lines.
         owners: int64 ``[n]``, the sentence of each hypothesis.
-        texts: its text.
         ids: sentence ids that are texts, by their numbers; empty if ids are numbers.
 
     Raises:
-        UsageError: a source is an array.
         FormatError: a file cannot be read or names no texts, or has two scores of one text.
-        DataError: a hypothesis has no score.
     """
     columns = []
     for source in sources:

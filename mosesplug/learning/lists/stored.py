@@ -50,7 +50,6 @@ def select_iterations(text: str | None, count: int) -> list[int]:
 
     Args:
         text: ``2:5``, ``2:``, ``:5``, ``3``, or ``-5`` for the newest five; None: all.
-        count: number of iterations of the run.
 
     Raises:
         UsageError: another text, or iterations that the run does not have.

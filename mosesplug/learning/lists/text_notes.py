@@ -15,9 +15,7 @@ def note_text_signs(
     """Return what to check about the first hypotheses and the references.
 
     Args:
-        store: the lists.
         references: ``[reference][line]``, a line for each sentence of the store.
-        signature: that of the metric.
     """
     views = views_of_signatures([signature])
     if not views or not references:

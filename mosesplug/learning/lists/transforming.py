@@ -14,13 +14,14 @@ from formats.nbest.block import NBestList
 from formats.nbest.entry import BLANKS
 from mosesplug.decoders.line_filter import LineFilter
 from mosesplug.errors import UsageError
+from mosesplug.learning.lists.steps import Step
 from mosesplug.settings.arguments import check_transform
 
 BPE = "bpe"
 """The command that joins subwords at ``@@``."""
 
 
-class Transform:
+class Transform(Step):
     """Replaces the texts of lists by what a command makes of them.
 
     The command gets the texts of a list, one a line, and writes a line for each. It runs once for
@@ -37,8 +38,6 @@ class Transform:
         """Yield blocks with changed texts.
 
         Raises:
-            UsageError: a list has no texts.
-            FormatError: a text has a line break.
             DecoderError: the command failed, or wrote another number of lines than it got.
         """
         if self._command == BPE:
@@ -67,9 +66,6 @@ class Transform:
         for changed in self.stream(note()):
             yield waiting.popleft(), changed
 
-    def finish(self) -> None:
-        """Do nothing: the commands have ended with their lists."""
-
 
 def pair_transformed(
     blocks: Iterator[NBestList], command: str | None
@@ -77,12 +73,7 @@ def pair_transformed(
     """Yield each block with its copy that has the texts that a command makes of it.
 
     Args:
-        blocks: the blocks of one list.
         command: the value of ``--transform``; None: the texts stay.
-
-    Raises:
-        UsageError: it is no command.
-        DecoderError, FormatError: as for ``Transform.stream``.
     """
     checked = check_transform(command, "--transform")
     if checked is None:

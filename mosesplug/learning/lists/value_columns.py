@@ -28,9 +28,6 @@ class ValueColumn:
         paths: files, one after the other as one sequence.
         values: ``[n]`` or ``[n, k]`` in the place of files.
         ids: numbers of sentence ids that are texts, as the reader of the lists has them.
-        place: where the values are, for messages.
-        what: one value, for messages.
-        option: the option that names them, for messages.
         check: called with rows before they are used, to reject some.
     """
 
@@ -106,11 +103,7 @@ class ValueColumn:
         )
 
     def finish(self) -> None:
-        """Check that no value is left.
-
-        Raises:
-            FormatError: there are more values than hypotheses.
-        """
+        """Check that no value is left."""
         rows = self._next(1)
         if rows is not None:
             raise FormatError(

@@ -39,11 +39,7 @@ _SHARED = _Shared()
 
 
 def open_shared_store(path: Path) -> NBestStore:
-    """Open a store for reading, or return the one that this process has open.
-
-    Raises:
-        StoreError: it cannot be read.
-    """
+    """Open a store for reading, or return the one that this process has open."""
     place = path.resolve()
     with _SHARED.lock:
         store = _SHARED.stores.get(place)
@@ -78,11 +74,7 @@ class KeptGraphs:
         self._graphs: StoredGraphs | None = None
 
     def __call__(self) -> AbstractContextManager[StoredGraphs]:
-        """Return the graphs, which stay open.
-
-        Raises:
-            StoreError: the store cannot be read.
-        """
+        """Return the graphs, which stay open."""
         if self._graphs is None:
             self._store = open_shared_store(self._path)  # shared while it is referenced
             self._graphs = self._store.graphs()
@@ -105,11 +97,7 @@ class GrowingGraphs:
         self._store: NBestStore | None = None
 
     def __call__(self) -> AbstractContextManager[StoredGraphs]:
-        """Return the current graphs.
-
-        Raises:
-            StoreError: the store cannot be read.
-        """
+        """Return the current graphs."""
         if self._store is None:
             self._store = open_shared_store(self._path)
         return self._store.graphs(unfinished=True)
@@ -128,12 +116,7 @@ def find_graph_store(path: Path) -> Path | None:
 
 
 def check_input(store: NBestStore, path: Path, text: Path) -> None:
-    """Check that a store has search graphs of a text.
-
-    Raises:
-        StoreMismatch: they belong to another text.
-        DataError: the run has no search graphs.
-    """
+    """Check that a store has search graphs of a text."""
     if not any(record.n_graphs for record in store.iterations()):
         raise DataError(f"the run in {path} has no search graphs: make some by a run with --forest")
     made_from = store.fingerprints.get("input")
@@ -164,9 +147,6 @@ class ForestDecoder(BatchDecoder):
         Args:
             graphs: gives them for the time of a batch; it is closed with the decoder.
             fixed: weights of features that are not tuned, by their names in the graphs.
-            nbest: length of the lists.
-            source: the place of the graphs, for messages.
-            threads: for sentences of a batch.
         """
         self._graphs = graphs
         self._fixed = fixed

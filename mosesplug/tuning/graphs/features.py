@@ -30,7 +30,6 @@ class ConfiguredFeatures:
     """The features in a ``moses.ini``.
 
     Attributes:
-        path: the file.
         groups: feature functions with weights, in the order of the file, which is the order in
             search graphs; a component that is not tuned is None.
         fixed_weights: weights of features that are not tuned, by their names in search graphs.
@@ -63,10 +62,6 @@ class ConfiguredFeatures:
 
         Args:
             groups: dense groups of the graphs, in the order of n-best lists.
-            source: the place of the graphs, for messages.
-
-        Raises:
-            DataError: the graphs have other features.
         """
         known = {group.name: group for group in self.groups}
         for name, width in groups:
@@ -94,19 +89,12 @@ def read_configured_features(path: Path) -> ConfiguredFeatures:
     """Read the features and weights of a configuration.
 
     Sparse weights in ``[weight]`` are ignored: they are not feature functions.
-
-    Raises:
-        FormatError: it cannot be read.
     """
     return parse_configured_features(read_moses_ini(path))
 
 
 def parse_configured_features(ini: MosesIni) -> ConfiguredFeatures:
-    """Return the features and weights of a parsed configuration.
-
-    Raises:
-        FormatError: a line of a feature or a weight cannot be read.
-    """
+    """Return the features and weights of a parsed configuration."""
     show = list_features(ini)
     return ConfiguredFeatures(
         ini.path, show.groups, fixed_weights(ini), show.untuneable, show.sparse, core_names(ini)

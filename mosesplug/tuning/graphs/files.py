@@ -32,10 +32,7 @@ class DecodedText:
     """The source sentences that search graphs belong to.
 
     Attributes:
-        path: the path of their file.
-        sentences: one a line.
         metric: that scores their translations.
-        references: compiled for the metric.
     """
 
     path: Path
@@ -57,15 +54,10 @@ def import_graphs(
     Args:
         place: a directory with one file per sentence, or one file with all graphs, in any format
             that ``formats.graphs.any_graph`` reads. An empty sentence may lack a graph.
-        store: path of the store.
         features: the features of the configuration; the graphs must have the same.
-        text: that was decoded.
-        threads: how many threads or processes read files.
-        watch: receives progress.
 
     Raises:
         DataError: there are no graphs, or not those of these sentences and features.
-        FormatError: a file cannot be read.
     """
     files = _files(place)
     made_from = {

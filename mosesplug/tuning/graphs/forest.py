@@ -39,7 +39,6 @@ class ForestRecipe:
     """How to make a decoder from search graphs, in any process that can read them.
 
     Attributes:
-        store: that has the graphs.
         fixed_weights: weights of features that are not tuned, by their names in the graphs.
         nbest: length of the n-best lists.
         source: the place of the graphs, for messages.
@@ -104,17 +103,10 @@ def open_forest(
     Args:
         place: the working directory of a run that stored them, its store, or files of a decoder:
             a directory with one file per sentence, or one file with all graphs.
-        cache: store into which files are imported.
         config: the ``moses.ini`` of the system that made them.
-        text: that was decoded.
-        nbest: length of the n-best lists.
-        threads: for sentences, or files.
-        watch: receives progress.
 
     Raises:
         DataError: there are no graphs, or they have other features than the configuration.
-        StoreMismatch: they belong to another text.
-        FormatError: a file cannot be read.
     """
     features = read_configured_features(config)
     store = find_graph_store(place)
@@ -180,8 +172,6 @@ def open_graph_decoder(
 
     Raises:
         DataError: there are no graphs, or their features differ from those of the configuration.
-        StoreMismatch: they belong to another text.
-        FormatError: a file cannot be read.
     """
     task.watch(PhaseStarted(0, "features"))
     text = DecodedText(task.source, read_lines(task.source), configuration.metric, references)
@@ -208,13 +198,6 @@ def use_own_graphs(
     """Return a decoder of the run's own search graphs, if it uses them.
 
     The decoder takes n-best lists from them.
-
-    Args:
-        decoder: makes the search graphs.
-        task: what it decodes.
-        configuration: the configuration of the run.
-        store: its store, open for writing.
-        path: where the store is.
     """
     graphs = configuration.decoding.graphs
     if graphs is None or (graphs.every == 1 and configuration.online is None):
@@ -238,8 +221,6 @@ class GraphDecoder(Decoder):
     """A ``Decoder`` that takes n-best lists from stored search graphs.
 
     Attributes:
-        task: what it decodes.
-        forest: the search graphs.
         maker: decoder that makes new search graphs, or None.
     """
 
@@ -258,11 +239,7 @@ class GraphDecoder(Decoder):
         return self.maker is not None and self.maker.is_program
 
     def nbest_lists(self, iteration: int, weights: ModelWeights) -> DecodedInput:
-        """List the best hypotheses of the input, and keep them as ``runN.bestK.out.gz``.
-
-        Raises:
-            DecoderError: the graphs have no hypotheses.
-        """
+        """List the best hypotheses of the input, and keep them as ``runN.bestK.out.gz``."""
         clock, texts, files = Clock(), read_lines(self.task.source), self.task.files
         nbest, out = files.nbest(iteration), files.run(iteration, "out")
         n_hypotheses = 0
@@ -286,11 +263,7 @@ class GraphDecoder(Decoder):
         return DecodedInput(packed, (), out, errors, clock.seconds())
 
     def search_graphs(self, iteration: int, weights: ModelWeights) -> DecodedInput:
-        """Let ``maker`` decode the input into search graphs.
-
-        Raises:
-            DecoderError: the decoder failed or does not exist.
-        """
+        """Let ``maker`` decode the input into search graphs."""
         if self.maker is None:
             raise DecoderError(f"stored search graphs ({self.version}) make no new ones")
         return self.maker.search_graphs(iteration, weights)

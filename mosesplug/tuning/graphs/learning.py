@@ -26,11 +26,7 @@ from mosesplug.tuning.graphs.storing import read_sentence_references
 
 
 def check_graphs(configuration: Configuration, algorithm: Algorithm) -> None:
-    """Reject settings that exclude search graphs from the decoder.
-
-    Raises:
-        UsageError: there is such a setting.
-    """
+    """Reject settings that exclude search graphs from the decoder."""
     decoding = configuration.decoding
     if decoding.graphs is None:
         return
@@ -74,10 +70,6 @@ def use_graphs(
     """Return the problem with the search graphs of some iterations instead of lists.
 
     Args:
-        problem: without hypotheses.
-        data: the data of the run.
-        algorithm: can learn from graphs.
-        store: the store of the run.
         iterations: whose graphs are used; at least one has some.
     """
     with store.graphs(iterations) as graphs:

@@ -29,14 +29,9 @@ def add_graphs(
     """Return the problem with search graphs instead of lists.
 
     Args:
-        problem: without hypotheses.
         algorithm: one that learns from graphs with the problem's metric.
         graphs: the graphs of each sentence; some may have none.
         references: ``[sentence][reference][word]``.
-        prepared: the references, compiled for the metric.
-
-    Raises:
-        DataError: there is no graph.
     """
     if algorithm.graphs == "search":
         filled = zip(graphs, references, strict=True)

@@ -35,12 +35,6 @@ def start_reading(
 
     Args:
         read: reads one file with a scanner for hypergraphs or, if that is None, without one.
-        paths: the files, all of the same kind.
-        threads: number of threads or processes.
-
-    Raises:
-        FormatError: the first file cannot be read.
-        Whatever ``read`` raises; DecoderError if a process dies.
     """
     scan = choose_scan(paths)
     if scan is None or detect_graph_kind(paths[0]) != "hypergraph":

@@ -57,7 +57,6 @@ class GraphFiles:
 
     Attributes:
         sentences: ids of those that have a graph, ascending.
-        paths: their files.
         groups: dense groups that the decoder announced.
         fixed_weights: weights of features that are not tuned, by their names in graphs.
         weights: that they were decoded with.
@@ -79,7 +78,6 @@ class GraphFiles:
         """Read a file.
 
         Raises:
-            FormatError: it cannot be read.
             DataError: it has a feature that the decoder did not announce, or no derivation.
         """
         path = self.paths[place]
@@ -126,18 +124,7 @@ def _as_file(path: str, graph: Hypergraph, names: tuple[str, ...]) -> Hypergraph
 
 
 def store_graphs(context: Context, iteration: int, weights: Weights, lists: DecodedInput) -> None:
-    """Store an iteration's search graphs, and write its list to ``lists.path``.
-
-    Args:
-        context: the context of the run.
-        iteration: the next one of the store.
-        weights: that the graphs were decoded with.
-        lists: with the directory of the graphs.
-
-    Raises:
-        DecoderError: the decoder did not write the requested graphs.
-        StoreError: the store cannot be written.
-    """
+    """Store an iteration's search graphs, and write its list to ``lists.path``."""
     configuration, files = context.data.configuration, context.files
     n_sentences, groups = context.data.references.n_sentences, context.data.space.groups
     try:

@@ -63,11 +63,7 @@ class StopSignal:
             thread.join()
 
     def check(self, *_: object) -> None:
-        """Raise if the threads are to stop at once.
-
-        Raises:
-            CancelledError: they are.
-        """
+        """Raise if the threads are to stop at once."""
         if self._now.is_set():
             raise CancelledError
 
@@ -77,7 +73,6 @@ def open_executor(kind: WorkerKind, count: int, scheduler: str | None = None) ->
     """Open an executor until the block ends.
 
     Args:
-        kind: threads or processes of this machine.
         count: the number of workers; a cluster brings its own.
         scheduler: address of a Dask scheduler, whose workers are used instead.
 
@@ -111,9 +106,6 @@ def open_processes(count: int) -> Iterator[Executor]:
     """Open spawned processes: a fork would copy Numba's locks and the store's map.
 
     They end with this process, however it ends, and at once if the block raises.
-
-    Raises:
-        DataError: one of them died.
     """
     context = multiprocessing.get_context("spawn")
     others = set(multiprocessing.active_children())

@@ -21,11 +21,7 @@ _SPARSE = ("indptr", "indices", "data")
 
 
 def write_lists(tuning_set: TuningSet, directory: str | PathLike[str]) -> None:
-    """Write a tuning set to an empty directory for workers to map, one file per array.
-
-    Raises:
-        OSError: the disk is full, or the directory is not writable.
-    """
+    """Write a tuning set to an empty directory for workers to map, one file per array."""
     folder = Path(directory)
     for name in _ARRAYS:
         np.save(folder / f"{name}.npy", getattr(tuning_set, name))
@@ -41,9 +37,6 @@ def read_lists(directory: str | PathLike[str]) -> TuningSet:
 
     Sparse features have columns but empty names: learners need none, and reading a million names
     would take longer than learning from a batch.
-
-    Raises:
-        DataError: this process sees no lists there.
     """
     folder = Path(directory)
     try:

@@ -41,13 +41,9 @@ def open_list_shards(problem: Problem, sharding: Sharding) -> Iterator[ListShard
 
     Args:
         problem: lists, and how many threads or processes may work at once.
-        sharding: the number of shards, and where they are.
 
     Raises:
         UsageError: more shards than sentences, or no lists; or see ``open_places``.
-        OptimizerError: there are no hypotheses.
-        DataError: see ``open_places``.
-        OSError: the lists cannot be written for the workers.
     """
     if problem.source is not None or problem.search is not None or problem.derivations is not None:
         raise UsageError("search graphs have no shards: learn from n-best lists, or without shards")
@@ -106,13 +102,7 @@ def _bounds(parts: Sequence[ShardPart]) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class ThreadShards:
-    """Shards in the memory of this process; implements ``ListShards``.
-
-    Attributes:
-        lists: the lists of all shards.
-        parts: their sentences.
-        places: threads.
-    """
+    """Shards in the memory of this process; implements ``ListShards``."""
 
     lists: TuningSet
     parts: Sequence[ShardPart]
@@ -164,8 +154,6 @@ class FiledShards:
 
     Attributes:
         offsets: int64 ``[n_sentences + 1]``, of the lists of all shards.
-        parts: their sentences.
-        places: processes or workers.
         directory: the directory of the lists, as ``write_lists`` has written them; all workers see
             it.
     """

@@ -56,11 +56,7 @@ class Corpus(Protocol):
 
 @dataclass(frozen=True)
 class StoredCorpus:
-    """A ``Corpus`` of lists that exist before the epoch.
-
-    Attributes:
-        problem: the lists and the metric.
-    """
+    """A ``Corpus`` of lists that exist before the epoch."""
 
     problem: Problem
 
@@ -95,9 +91,6 @@ def mix_weights(
     """Make one weight vector of those of the shards.
 
     Args:
-        sharding: says how.
-        corpus: the lists of all shards.
-        space: the features after the epoch.
         old: float64 ``[len(space)]``, before the epoch.
         vectors: float64 ``[len(space)]``, of each shard after it.
         updates: the number of updates of each shard in the epoch.
@@ -126,7 +119,6 @@ def merge_reports(
     """Merge the reports of all shards, and the features that they met.
 
     Args:
-        reports: in the order of the shards.
         space: the features that all shards knew before the epoch.
         fills: values of the states' vectors at features that a shard never met.
 
@@ -208,8 +200,6 @@ def search_line(
     """Find the best point on the line from the old to the mixed weights.
 
     Args:
-        shards: the line scores of all shards' lists.
-        metric: to be maximized.
         old: float64 ``[n_features]``, not all 0.
         mixed: float64 ``[n_features]``, not all 0.
     """

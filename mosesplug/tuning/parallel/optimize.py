@@ -84,7 +84,6 @@ class SharedShard:
 
     Attributes:
         source: several threads may call it at once; not closed here.
-        sentences: int64, of this shard.
     """
 
     source: BatchSource
@@ -102,7 +101,6 @@ class FiledShard:
 
     Attributes:
         directory: every worker sees it under this name.
-        sentences: int64, of this shard.
     """
 
     directory: str
@@ -160,10 +158,7 @@ def optimize_sharded(
         optimizer: a batch optimizer that maps shards, or an online learner. The latter's
             ``averaging`` ``all`` is the mean of the mixed weights of all epochs (Neubig & Watanabe
             2016, Figure 11), or, asynchronously, of those after every update.
-        sharding: how to split, mix and run.
-        initial: float64 ``[n_features]``.
         rng: assigns sentences to shards and seeds all steps.
-        progress: called after every epoch.
 
     Returns:
         Weights, score and history, one mapping per epoch, as without shards; with shards it also
@@ -172,8 +167,6 @@ def optimize_sharded(
     Raises:
         UsageError: the algorithm cannot be sharded, there are too many shards, or the problem has
             bounds of weights that it cannot keep.
-        DataError: workers died, or a cluster does not answer.
-        OptimizerError: no epoch ended with usable weights.
     """
     if optimizer.algorithm.maps_shards:
         with open_list_shards(problem, sharding) as list_shards:

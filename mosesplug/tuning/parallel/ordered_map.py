@@ -37,9 +37,6 @@ def start_in_order(
     Process ``i % processes`` computes item ``i``, so the results do not depend on timing. With one
     process, or one item, the caller computes each result when it asks for it. The processes end
     with the block, and soon after the caller is killed.
-
-    Raises:
-        Whatever ``work`` raises; DecoderError if a process dies.
     """
     processes = min(processes, n_items)
     if processes <= 1:

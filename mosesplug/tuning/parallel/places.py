@@ -33,11 +33,6 @@ class Places(Protocol):
 def open_places(sharding: Sharding, n_places: int, at_once: int) -> Iterator[Places]:
     """Open places in threads, processes or on a cluster, until the block ends.
 
-    Args:
-        sharding: says which.
-        n_places: the number of places.
-        at_once: maximum number of threads or processes.
-
     Raises:
         UsageError: a cluster is requested and the package ``distributed`` is not installed.
         DataError: no scheduler answers, or it has no workers; or workers died.
@@ -89,7 +84,6 @@ def assign_places(earlier: Sequence[str | None], workers: Sequence[str]) -> list
 
     Args:
         earlier: the worker of each place so far; None: it has none.
-        workers: those that live.
 
     Returns:
         A worker for each place, as evenly as possible; None without workers.

@@ -27,7 +27,6 @@ class ShardRecipe:
     Attributes:
         directory: the directory of the lists, as ``write_lists`` has written them.
         preparation: its number in the directory; a worker keeps the last one of each shard.
-        number: the number of the shard.
         sentences: the first position, and one past the last one.
         blocks: see ``ListShard``.
         make: see ``ListShards.prepare``.
@@ -45,11 +44,7 @@ class ShardRecipe:
     rows: tuple[str, ...]
 
     def prepare(self) -> Any:
-        """Map the files and prepare the shard.
-
-        Raises:
-            DataError: this process sees no lists there.
-        """
+        """Map the files and prepare the shard."""
         lists = read_lists(self.directory)
         first, last = (int(lists.offsets[position]) for position in self.sentences)
         rows = {

@@ -26,11 +26,7 @@ _SECONDS_BETWEEN_READS = 0.5
 
 @dataclass(frozen=True)
 class ProgressFile:
-    """An ``on_batch`` callback that writes a shard's progress to a file.
-
-    Attributes:
-        path: the path of the file.
-    """
+    """An ``on_batch`` callback that writes a shard's progress to a file."""
 
     path: Path
 
@@ -49,11 +45,7 @@ class ProgressFile:
 
 
 class ShardProgress:
-    """Adds up the progress of shards in an epoch and sends ``EpochProgress`` events.
-
-    Attributes:
-        total: batches of all shards.
-    """
+    """Adds up the progress of shards in an epoch and sends ``EpochProgress`` events."""
 
     def __init__(
         self, watch: Watcher, metric: Metric, epoch: int, files: Sequence[Path] = ()
@@ -61,8 +53,6 @@ class ShardProgress:
         """Start an epoch.
 
         Args:
-            watch: receives the events.
-            metric: the metric of the score so far.
             epoch: from 1.
             files: the files of the shards, where these learn in other processes. Files of an
                 earlier, killed run are removed.

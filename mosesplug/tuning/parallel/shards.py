@@ -74,16 +74,8 @@ def split_into_shards(
 ) -> list[NDArray[np.int64]]:
     """Assign sentences to shards at random, as evenly as possible.
 
-    Args:
-        sentences: int64, each once.
-        shards: the number of shards.
-        seed: the same seed gives the same shards.
-
     Returns:
         int64 each, ascending.
-
-    Raises:
-        UsageError: there are more shards than sentences.
     """
     if shards > len(sentences):
         raise UsageError(f"{shards} shards for {len(sentences)} sentences. Lower --shards.")
@@ -119,25 +111,15 @@ def run_sharded_epoch(
     """Let each shard learn from its own sentences, then mix their weights.
 
     Args:
-        executor: runs the shards.
-        optimizer: an online learner.
         states: one per shard, over ``corpus.space``; only read.
-        shards: as many.
         plan: seed, batches, metric; each shard derives a seed of its own.
         epoch: from 1.
         sharding: how to mix; whether workers are other processes.
-        corpus: scores weights on the lists of all shards.
         old: float64 ``[len(corpus.space)]``, the weights before the epoch.
-        progress: called after every batch.
 
     Returns:
         The report of all shards, whose states continue from the mixed weights and cover the
         features of all; and these weights.
-
-    Raises:
-        DecoderError: a decoder failed.
-        OptimizerError: the weights are no longer finite.
-        DataError: workers died.
     """
     learner = optimizer.learner()
     stop = None if sharding.elsewhere else StopSignal()

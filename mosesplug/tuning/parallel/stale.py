@@ -46,13 +46,10 @@ class BatchJob:
     """A batch for a worker.
 
     Attributes:
-        sentences: int64; those of the batch.
         place: the place of the batch in its epoch, from 0.
         state: on which the change is computed; read-only.
         version: how many changes of the epoch the state includes.
-        plan: seed, batches, metric.
         epoch: from 1.
-        per_epoch: batches of an epoch.
     """
 
     sentences: NDArray[np.int64]
@@ -99,13 +96,7 @@ class StaleSource(Protocol):
         """Let a worker do its part of a batch."""
 
     def change(self, job: BatchJob, result: Any, seconds: float) -> BatchChange:
-        """Return the batch's change; called in the writer, in the order of application.
-
-        Args:
-            job: the job of the batch.
-            result: the result of the worker.
-            seconds: that the writer waited for it.
-        """
+        """Return the batch's change; called in the writer, in the order of application."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +106,6 @@ class StoredBatches:
     Attributes:
         executor: the executor of the workers. Threads get states through memory, others by message:
             24 MB for AdaGrad on 1,000,000 features.
-        optimizer: an online learner.
         shard: all sentences of the epoch; a worker opens it for each batch.
     """
 
@@ -163,20 +153,13 @@ def run_stale_epoch(
 
     Args:
         learner: applies the changes; ``averaged``, if the state is.
-        state: before the epoch; it is spent.
-        source: the source of the batches.
-        plan: seed, batches, metric.
         epoch: from 1.
-        workers: batches under way at once.
         order: ``arrival`` or ``fixed``.
         replay: to resume an epoch in order of arrival: place and version of the batches that were
             applied, in order. They are applied again, then the others follow. The fixed order
             needs none.
         on_batch: called after every batch, in the order of application; if it returns True, the
             epoch ends.
-
-    Raises:
-        OptimizerError: the weights are no longer finite.
     """
     batches = split_into_batches(source.sentences, plan, epoch)
     writer = _StateWriter(learner, state, plan, epoch, len(batches))

@@ -45,11 +45,9 @@ class WatchedExecutor(Executor):
         """Watch an executor.
 
         Args:
-            executor: runs the tasks. The caller shuts it down.
             list_workers: returns the names of the workers; an exception means that they are
                 unknown.
             patience: seconds without workers after which all tasks fail.
-            make_error: returns the exception of these tasks.
             executor_of: returns the executor that prefers a worker; None: ``executor``.
         """
         self._executor = executor

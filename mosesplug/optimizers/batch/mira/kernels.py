@@ -33,7 +33,7 @@ def score_rows(
     weights: NDArray[np.float32],
     scores: NDArray[np.float32],
 ) -> None:
-    """Write ``weights . h`` of the sentence whose first row is ``start``, in feature order."""
+    """Write ``weights . h`` of the rows from ``start`` on, summed in feature order."""
     for row in range(len(scores)):
         scores[row] = 0.0
     add_scores(dense, start, weights, n_dense, scores)

@@ -17,7 +17,7 @@ from formats.nbest.files import read_nbest
 from formats.nbest.list_format import SentenceIds
 from mosesplug.errors import UsageError
 from mosesplug.learning.lists.blocks import read_list_blocks
-from mosesplug.learning.lists.feature_steps import (
+from mosesplug.learning.lists.steps import (
     AddFeatures,
     DeriveFeatures,
     count_chars,
