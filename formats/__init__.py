@@ -1,6 +1,7 @@
 """File formats of Moses and others.
 
-Every error names its line. A file is written completely or not at all.
+Readers raise ``FormatError``, which names the file, the line and what to do about it. A file is
+written completely or not at all.
 
 ::
 

@@ -270,7 +270,6 @@ def _with_point(text: Words, kept: NDArray[np.int64], before: NDArray[np.int64])
     """Return the digits with a decimal point where one is needed, followed by a blank.
 
     Args:
-        text: six digits each.
         kept: digits up to the last that is not 0.
         before: digits before the point; 0 or less if the point stands before them all.
     """

@@ -31,7 +31,6 @@ def load_array(
     NumPy's own reader would allocate whatever the header says, and its errors are of many kinds.
 
     Args:
-        path: the file.
         text: the same, open and uncompressed, at its beginning.
         dimensions: the numbers of dimensions that the array may have.
         remedy: what to do about an array of another shape.

@@ -27,9 +27,6 @@ class PipeCopy(PathLike[str]):
     """A pipe that can be opened several times, by several threads.
 
     ``formats.text.open_text`` opens it as it opens a file.
-
-    Args:
-        path: the pipe.
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:

@@ -40,7 +40,6 @@ class ScoreRows:
     """Scores of successive hypotheses.
 
     Attributes:
-        path: the file.
         first: line of the first, from 1; rows of arrays count as lines.
         values: float64 ``[n, k]``, finite.
         ids: the sentence id of each, as it is spelled; None if the file has none.
@@ -58,11 +57,7 @@ class ScoreRows:
 
 
 def read_score_width(path: StrPath) -> int:
-    """Return the number of columns of a file of scores, 1 or more.
-
-    Raises:
-        FormatError: as ``read_score_blocks``.
-    """
+    """Return the number of columns of a file of scores, 1 or more."""
     for rows in read_score_blocks(path, _chunk_bytes=1):
         return int(rows.values.shape[1])
     raise FormatError(

@@ -123,9 +123,7 @@ def read_bytes(path: StrPath, *, most: int | None = None, what: str = "such a fi
     """Return the whole text of a file, uncompressed.
 
     Args:
-        path: the file.
         most: largest number of bytes; None: no limit.
-        what: kind of file, for the message.
 
     Raises:
         FormatError: as ``open_text``, or the file is longer than ``most``.
@@ -155,9 +153,6 @@ def iter_chunks(path: StrPath, chunk_bytes: int = CHUNK_BYTES) -> Iterator[bytes
     """Yield the uncompressed text of a file in pieces of about ``chunk_bytes``.
 
     No piece is empty.
-
-    Raises:
-        FormatError: as ``open_text``.
     """
     with open_text(path) as file:
         while chunk := file.read(chunk_bytes):

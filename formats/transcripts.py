@@ -47,9 +47,6 @@ def move_ids_to_front(lines: list[bytes], path: StrPath) -> list[bytes]:
 
     A file is a transcript if its name ends in ``.trn``, or if all its lines, at least two, end in
     different ids.
-
-    Raises:
-        FormatError: a line of a file named so has no id.
     """
     is_named = _NAME.search(fspath(path)) is not None
     # Most files are decided by their first line.

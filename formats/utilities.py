@@ -61,11 +61,7 @@ class UtilityReader:
         return values
 
     def finish(self) -> None:
-        """Check that nothing is left.
-
-        Raises:
-            FormatError: there are more lines than hypotheses.
-        """
+        """Check that nothing is left."""
         taken = self._line if self._array is None or self._array.ndim < 3 else self._sentence
         left = self._array is not None and taken < len(self._array)
         if left or next(self._lines, None) is not None:

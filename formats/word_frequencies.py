@@ -24,7 +24,6 @@ def read_word_frequencies(path: StrPath, words: Collection[bytes]) -> dict[bytes
 
     Args:
         path: the file, plain or compressed. It is read line by line.
-        words: the words to look up.
 
     Raises:
         FormatError: the file cannot be read or has no words, or a line of a file of frequencies

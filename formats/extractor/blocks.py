@@ -38,7 +38,6 @@ class Block:
 
     Attributes:
         header, start, end: first byte of the header, first byte of the rows, end of the rows.
-        sentence, count, width: the numbers in the header.
         title: the words after these numbers.
         is_binary: whether the rows are float32.
     """

@@ -132,18 +132,13 @@ def write_features(
     """Write the feature values of some hypotheses.
 
     Args:
-        path: the output file, replaced atomically.
         names: names of the dense columns, such as ``LM0_0``.
         sentence_ids: int64 ``[n_sentences]``.
         offsets: int64 ``[n_sentences + 1]``; hypotheses of sentence ``i`` are rows
             ``offsets[i]:offsets[i + 1]``. A sentence without hypotheses is not written.
         dense: float32 ``[n_hyps, n_dense]``.
-        sparse: the sparse features, if any.
         binary: write rows as float32 instead of text.
         compress: ``gz``, or None for plain text.
-
-    Raises:
-        ValueError: ``binary`` with sparse features.
     """
     title = f"{len(names)} {''.join(f'{name} ' for name in names)}"
     if binary:

@@ -63,7 +63,6 @@ def read_examples(path: str | PathLike[str], *, with_values: bool = True) -> Exa
     """Read examples; blank lines are ignored.
 
     Args:
-        path: the file, plain or compressed.
         with_values: whether values follow the names; otherwise all are 1.
 
     Raises:

@@ -34,10 +34,6 @@ _TOKEN = re.compile(rb"[^\x00-\x20]+")
 def read_features(path: StrPath, *, threads: int = 2) -> FeatureData:
     """Read feature values, from text or binary, plain or compressed.
 
-    Args:
-        path: the file.
-        threads: number of pieces parsed in parallel.
-
     Raises:
         FormatError: the file contradicts its headers, has no block, or holds a value that is not a
             finite float32.

@@ -57,8 +57,6 @@ def _subtract_sums(
 
     Args:
         lattice: the lattice, with links in the order of the search.
-        tails: tail node of each link.
-        heads: head node of each link.
         first: the node where all sums are 0.
         totals: float64 ``[n_links, n_features]``; the sums in the file.
 
@@ -211,10 +209,6 @@ class _Links:
 
     Attributes:
         nodes: the record of each node; None if the file omits it.
-        heads: head node of each link.
-        tails: tail node of each link.
-        first: first node of the lattice.
-        last: last node of the lattice.
     """
 
     nodes: Sequence[Record]

@@ -46,11 +46,9 @@ class Lattice:
     """A lattice file.
 
     Attributes:
-        path: the file.
         header: fields before the first node or link, by short name.
         header_lines: the line of each header field.
         nodes: nodes in file order; empty if the file omits them.
-        links: links in file order.
         names: Moses' names of ``x1``, ``x2`` and so on. Moses writes phrase tables twice; the
             second occurrence has no name here. Empty if Moses did not write the file.
     """

@@ -47,7 +47,6 @@ class GraphFormat:
         name: its name, as ``slf``.
         summary: what writes it, in a few words.
         recognizes: returns whether a file that begins like this has the format.
-        read: reads a file.
     """
 
     name: str
@@ -115,7 +114,6 @@ def read_graph(
     """Read the graph in a file with one graph.
 
     Args:
-        path: the file.
         kind: its kind; ``auto`` detects it.
         scan: tried before the readers, which explain errors.
 
@@ -151,11 +149,7 @@ def find_graph_format(name: str) -> GraphFormat:
 
 
 def detect_graph_kind(path: str | PathLike[str]) -> GraphKind:
-    """Detect the kind of a file.
-
-    Raises:
-        FormatError: the file cannot be read, or its format is unknown.
-    """
+    """Detect the kind of a file."""
     with open_text(path) as file:
         beginning = file.read(_BEGINNING)
     for kind, sign in _SIGNS:

@@ -44,7 +44,6 @@ class HypergraphFile:
     """The graph of one sentence; tails come before heads.
 
     Attributes:
-        path: the file.
         names: the features, in the order of their first appearance.
         words: distinct words of the translations, in the order of their first appearance.
         edge_offsets: int64 ``[n_nodes + 1]``; the edges that lead to node ``v`` are
@@ -112,7 +111,6 @@ def write_hypergraph(
     """Write the graph of one sentence.
 
     Args:
-        path: the file, which is written atomically.
         names: names of the dense columns, from ``hypergraph_names``.
         nodes: the edges that lead to each node, tails before heads; the last node is the goal.
         compress: ``gz`` or None.
@@ -159,7 +157,6 @@ class GraphColumns:
     """Columns of the features of search graphs, by their names in the graphs.
 
     Attributes:
-        groups: the dense groups.
         fixed: features that belong to no group, whatever their names.
         sparse: columns of all features outside the groups, counted from the first; it grows.
     """
@@ -173,7 +170,6 @@ class GraphColumns:
         """Set up the columns.
 
         Args:
-            groups: the dense groups, as in n-best lists.
             sparse: features that get the first columns after the groups.
             fixed: features that are not tuned; they get columns like sparse ones.
         """

@@ -31,7 +31,6 @@ class LooseEdges:
         targets: int32; positions in the words, and ``TAIL`` for each tail.
         feature_indptr: int64 ``[n_edges + 1]``, into ``feature_indices`` and ``feature_values``.
         feature_indices: int32; positions in the names.
-        feature_values: float64; finite.
         covered: int32 ``[n_nodes]``; number of source words that a node covers.
         lines: the line of each edge in the file, or None if lines are not useful.
     """
@@ -54,11 +53,7 @@ def sort_edges(
     """Return the derivations of ``goal`` as a graph with nodes in topological order.
 
     Args:
-        path: the file, for messages.
-        names: names of the features.
         words: the words that ``targets`` index.
-        edges: the edges, without cycles.
-        goal: the node that becomes the last one.
 
     Raises:
         FormatError: there is a cycle, the goal has no derivation, or a value exceeds single

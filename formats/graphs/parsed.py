@@ -60,7 +60,6 @@ class ParsedGraphs:
     Attributes:
         directory: the directory of the folders; created when it is needed. None: nothing is kept.
         since: time of the first use, in seconds. What was used since then is not removed.
-        limit: most bytes of all files.
     """
 
     directory: Path | None
@@ -75,12 +74,7 @@ class ParsedGraphs:
     def read(
         self, path: str | PathLike[str], parse: Callable[[], HypergraphFile]
     ) -> HypergraphFile:
-        """Return the graph of a file, parsed only if its arrays are not there.
-
-        Args:
-            path: the file.
-            parse: reads it; its errors are raised.
-        """
+        """Return the graph of a file, parsed only if its arrays are not there."""
         if self.directory is None:
             return parse()
         try:

@@ -64,7 +64,6 @@ def read_search_graphs(
     sentence and also if the search failed.
 
     Args:
-        path: the file, plain or compressed.
         core: names of the dense features of an extended graph (``core_names``); by default
             ``core1``, ``core2`` and so on.
 

@@ -51,7 +51,6 @@ class FeatureLine:
         kind: the feature function, ``PhraseDictionaryMemory``.
         name: the name of its weights; by default the kind and a number from 0.
         arguments: all other ``key=value`` pairs, such as ``num-features`` and ``path``.
-        line: line number in the file.
     """
 
     kind: str
@@ -70,7 +69,6 @@ class MosesIni:
     """A configuration.
 
     Attributes:
-        path: the file.
         lines: all of its bytes, line by line.
         values: the values of all sections, in file order.
         sections: line of each section's header, in the order of their first appearance.
@@ -104,11 +102,7 @@ class MosesIni:
 
     @cached_property
     def weights(self) -> Mapping[str, tuple[float, ...]]:
-        """The weights by feature in ``[weight]``; a later line replaces an earlier one.
-
-        Raises:
-            FormatError: a line does not have the form ``Name= value value``.
-        """
+        """The weights by feature in ``[weight]``; a later line replaces an earlier one."""
         weights: dict[str, tuple[float, ...]] = {}
         for value in self.section("weight"):
             name, *tokens = _WORD.findall(value.text)
@@ -150,10 +144,6 @@ def read_moses_ini(path: str | PathLike[str]) -> MosesIni:
 
 def parse_moses_ini(data: bytes, path: str | PathLike[str]) -> MosesIni:
     """Parse the sections and values of a configuration.
-
-    Args:
-        data: the text.
-        path: the file, for error messages.
 
     Raises:
         FormatError: a value precedes the first section, there is no section, or the file has the
@@ -206,7 +196,6 @@ def with_weights(
     ``[weight]`` gets one.
 
     Args:
-        ini: the configuration.
         weights: features and weights, as the decoder lists them.
         sections: values to set, such as those of ``decoder_flags``: they replace the section of
             that name or form a new section at the end.

@@ -44,9 +44,6 @@ def feature_weights(ini: MosesIni) -> tuple[FeatureWeights, ...]:
     """Return the dense features that have weights, in the order of ``[feature]``.
 
     A name in ``[weight]`` without a line there counts, too, unless it looks like a sparse feature.
-
-    Raises:
-        FormatError: a line of either section is invalid.
     """
     lines = {line.name: line for line in ini.features}
     given = {name: values for name, values in ini.weights.items() if not _is_sparse(name, lines)}
@@ -61,11 +58,7 @@ def feature_weights(ini: MosesIni) -> tuple[FeatureWeights, ...]:
 
 
 def list_features(ini: MosesIni) -> ShowWeights:
-    """Return the features as ``-show-weights`` does, in the order of ``[feature]``.
-
-    Raises:
-        FormatError: as ``feature_weights``.
-    """
+    """Return the features as ``-show-weights`` does, in the order of ``[feature]``."""
     features = feature_weights(ini)
     names = {feature.name for feature in features}
     return ShowWeights(
@@ -76,11 +69,7 @@ def list_features(ini: MosesIni) -> ShowWeights:
 
 
 def fixed_weights(ini: MosesIni) -> dict[str, float]:
-    """Return the weights that are not tuned, by their names in search graphs.
-
-    Raises:
-        FormatError: as ``feature_weights``.
-    """
+    """Return the weights that are not tuned, by their names in search graphs."""
     fixed: dict[str, float] = {}
     for feature in feature_weights(ini):
         names = hypergraph_names([(feature.name, len(feature.values))])
@@ -115,11 +104,7 @@ def sparse_weights(ini: MosesIni) -> dict[str, float]:
 
 
 def find_sparse_files(ini: MosesIni) -> list[Path]:
-    """Return the files of ``[weight-file]``; see ``sparse_weights``.
-
-    Raises:
-        FormatError: a file is missing, or is no regular file.
-    """
+    """Return the files of ``[weight-file]``; see ``sparse_weights``."""
     paths: list[Path] = []
     for value in ini.section("weight-file"):
         places = dict.fromkeys((Path(ini.path).parent / value.text, Path(value.text)))

@@ -15,11 +15,7 @@ _Found = TypeVar("_Found")
 
 
 def search_directory(find: Callable[[Path], _Found], path: Path) -> _Found:
-    """Return what ``find`` finds at a path.
-
-    Raises:
-        FormatError: a directory cannot be read; the message names it.
-    """
+    """Return what ``find`` finds at a path."""
     try:
         return find(path)
     except OSError as error:

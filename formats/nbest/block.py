@@ -45,7 +45,6 @@ class NBestList:
     """Hypotheses as flat arrays, one row each, in file order.
 
     Attributes:
-        path: the file.
         sentence_ids: int64 ``[n]``, never decreasing.
         buffer: uint8, the text that the positions below point into.
         text_starts: int64 ``[n]``; first byte of the hypothesis without surrounding blanks.
@@ -210,7 +209,6 @@ def parse_named(
         padded: the text with ``PAD`` bytes before and after it.
         begins: int64 ``[n]``; first byte of each field, ascending.
         ends: int64 ``[n]``; one past its last byte.
-        layout: the dense features, one value each.
 
     Returns:
         The features, or None if a line is not a sequence of names with one value each.
@@ -254,12 +252,6 @@ def parse_block(text: bytes, layout: Layout, path: str, first_line: int) -> NBes
 
     Args:
         text: lines, each with its ``\\n``.
-        layout: what the first line of the file set.
-        path: the file, for error messages.
-        first_line: number of the first line.
-
-    Raises:
-        FormatError: with file and line.
     """
     block = parse_block_fast(text, layout, path, first_line)
     return _parse_block_slowly(text, layout, path, first_line) if block is None else block

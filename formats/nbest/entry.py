@@ -96,9 +96,7 @@ class Layout:
         """Determine the layout from the first line of a list.
 
         Args:
-            line: the first line.
             names: one name a dense column, for a list without labels.
-            place: the place of the line.
             dense: names of the dense features of a list that names every value.
             score_first: whether the score precedes the features; ``dense`` must be given then.
             skipped: number of fields between text and features; None: count them in the line.
@@ -154,11 +152,7 @@ class Place:
 
 
 def parse_entry(line: bytes, layout: Layout, place: Place) -> NBestEntry:
-    """Parse one line of a list with this layout.
-
-    Raises:
-        FormatError: the line does not have this layout.
-    """
+    """Parse one line of a list with this layout."""
     try:
         return _parse_fields(line, layout, place)
     except FormatError as error:
@@ -392,17 +386,7 @@ def _name(label: bytes, place: Place) -> str:
 
 
 def parse_value(token: bytes, what: str, place: Place, remedy: str = _REMEDY) -> float:
-    """Parse a finite number within the range of float32.
-
-    Args:
-        token: the number, without blanks.
-        what: how the error calls it.
-        place: the place of the line.
-        remedy: how to mend it.
-
-    Raises:
-        FormatError: the token is not a number, not finite, or too large.
-    """
+    """Parse a finite number within the range of float32."""
     value = parse_number(token)
     if abs(value) < FLOAT32_LIMIT:
         return value

@@ -23,7 +23,6 @@ def collect_blocks(
     """Yield blocks of whole sentences.
 
     Args:
-        path: the list, for messages.
         entries: the number of the line of each hypothesis, and the hypothesis. All have the same
             dense features in the same order. Sentence ids never decrease.
         size: least number of hypotheses of a block but the last.

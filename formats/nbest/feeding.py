@@ -25,9 +25,7 @@ class NBestFeed:
         """Start before the first byte of a list.
 
         Args:
-            path: names the list in errors.
             names, dense: as for ``read_nbest``.
-            block_bytes: bytes of text that make a block.
         """
         self._path = fspath(path)
         self._names, self._dense = names, dense
@@ -39,11 +37,7 @@ class NBestFeed:
         self._layout: Layout | None = None
 
     def feed(self, data: bytes) -> list[NBestList]:
-        """Add a piece of the list, and return the blocks that are complete.
-
-        Raises:
-            FormatError: a block is invalid.
-        """
+        """Add a piece of the list, and return the blocks that are complete."""
         self._waiting.append(data)
         self._held += len(data)
         if self._held < self._block_bytes:
@@ -54,11 +48,7 @@ class NBestFeed:
         return self._parse(text[:cut])
 
     def finish(self) -> list[NBestList]:
-        """Return the rest of the list, which has ended.
-
-        Raises:
-            FormatError: the rest is invalid.
-        """
+        """Return the rest of the list, which has ended."""
         text = b"".join(self._waiting)
         self._waiting, self._held = [], 0
         return self._parse(text if text.endswith(b"\n") else text + b"\n")

@@ -48,7 +48,6 @@ def parse_columns(
         padded: the text with ``PAD`` bytes before and after it.
         starts: int64 ``[n]``; the blank at the start of each field.
         ends: int64 ``[n]``; one past the blank at the end of each field.
-        layout: labels and widths.
         glued: whether a value follows its label without a blank, as in search graphs.
 
     Returns:
@@ -142,8 +141,6 @@ class Tokens:
     """Tokens of the features fields of a block.
 
     Attributes:
-        starts, ends: their ranges in the text.
-        is_label: whether each is a label.
         is_sparse: whether each is a label with an underscore.
         offsets: tokens of line ``i`` are ``offsets[i]:offsets[i + 1]``.
     """
@@ -164,7 +161,6 @@ def parse_tokens(
         padded: the text with ``PAD`` bytes before and after it.
         begins: int64 ``[n]``; first byte of each field, ascending.
         ends: int64 ``[n]``; one past its last byte.
-        layout: labels and widths.
 
     Returns:
         The features, or None if a line differs from the layout or has an invalid number.

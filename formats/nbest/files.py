@@ -52,7 +52,6 @@ def read_nbest(
     """Read a whole list into flat arrays.
 
     Args:
-        path: the list, plain or compressed.
         names: one name per dense column (equal neighbors form one group), for a list without
             labels.
         dense: names of the dense features, for a list that names every value (Joshua, cdec); its
@@ -101,7 +100,6 @@ def read_nbest_blocks(
             every value.
         skipped: number of fields between text and features; None: find it in the first line.
         rewrite: returns other lines, as many, in the place of whole lines from a line number on.
-        block_bytes: bytes of text per block.
 
     Raises:
         FormatError: as ``read_nbest``, when the invalid block is reached.
@@ -131,9 +129,6 @@ def iter_nbest(
     Args:
         path: as for ``read_nbest``.
         names, dense: as for ``read_nbest``.
-
-    Raises:
-        FormatError: as ``read_nbest``, when the invalid line is reached.
     """
     layout: Layout | None = None
     previous = -1
@@ -170,7 +165,6 @@ def format_list(
     """Yield the lines of a list as Moses writes them.
 
     Args:
-        found: the list.
         digits, named: as for ``format_entry``.
         ids: sentence ids that are texts, by their numbers.
     """
@@ -283,9 +277,6 @@ def is_named(path: StrPath) -> bool:
     """Return whether the first line of a list has only ``name=value`` features.
 
     Not asked of what can be read once only, a pipe: that counts as Moses' format.
-
-    Raises:
-        FormatError: the file cannot be read.
     """
     if is_read_once(path) or Path(path).is_dir():
         return False
@@ -296,9 +287,6 @@ def is_named(path: StrPath) -> bool:
 
 def dense_features(paths: Sequence[StrPath]) -> tuple[str, ...] | None:
     """Return the names of the dense features of lists, by first appearance.
-
-    Args:
-        paths: the lists, at least one.
 
     Returns:
         The names, or None if the first list does not name every value.
@@ -320,12 +308,7 @@ def dense_features(paths: Sequence[StrPath]) -> tuple[str, ...] | None:
 
 
 def frequent_features(counts: Mapping[str, int], n_lines: int) -> tuple[str, ...]:
-    """Return the names of the dense features.
-
-    Args:
-        counts: number of lines that have each feature.
-        n_lines: number of all lines.
-    """
+    """Return the names of the dense features."""
     if len(counts) <= FEW:
         return tuple(counts)
     return tuple(name for name, count in counts.items() if 2 * count >= n_lines)

@@ -60,8 +60,6 @@ class JsonHypothesis:
         sentence: its id; the number of the line if sentences have none.
         text: without surrounding blanks; line breaks are blanks.
         dense: values of the features of the form.
-        sparse: all other features.
-        score: the model score, or NaN.
     """
 
     sentence: str | int
@@ -77,11 +75,9 @@ class ListForm:
 
     Attributes:
         id_key: the key of the sentence id; None: sentences are numbered.
-        is_named: whether ids are texts.
         list_key: the key of the hypotheses of a sentence; None: one hypothesis a line.
         text_key: the key of the text; None: there are no texts.
         is_nested: whether the features are in ``scores``.
-        names: the dense features.
         is_open: whether a hypothesis may have other features, which are sparse, and lack some.
         selects: whether other features are ignored.
         sums_words: whether scores of words are summed, instead of ignored.
@@ -103,11 +99,7 @@ class ListForm:
 
     @classmethod
     def of_object(cls, found: Any, options: ListOptions, place: Place) -> ListForm:
-        """Determine the form from the object of the first line.
-
-        Raises:
-            FormatError: it is no object with hypotheses.
-        """
+        """Determine the form from the object of the first line."""
         _require_object(found, place)
         if is_sockeye := is_sentence_of_sockeye(found):
             found = _convert_sockeye(found, place)
@@ -147,17 +139,7 @@ class ListForm:
 def iter_hypotheses(
     found: Any, form: ListForm, number: int, place: Place
 ) -> Iterator[JsonHypothesis]:
-    """Yield the hypotheses of the object of a line.
-
-    Args:
-        found: what the line holds.
-        form: that of the first line.
-        number: number of objects before this one.
-        place: the place of the line.
-
-    Raises:
-        FormatError: the line does not have this form.
-    """
+    """Yield the hypotheses of the object of a line."""
     _require_object(found, place)
     if form.is_sockeye:
         found = _convert_sockeye(found, place)

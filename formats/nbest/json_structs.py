@@ -40,8 +40,6 @@ class StructParser:
 
         Args:
             text: lines, each with its ``\\n``.
-            first_line: number of the first line.
-            ids: numbers ids that are texts.
         """
         n_lines = text.count(b"\n")
         if text.count(b"}\n{") + text.count(b"}\r\n{") != n_lines - 1:
@@ -98,8 +96,6 @@ def make_parser(first: Any, form: ListForm, path: str) -> StructParser | None:
 
     Args:
         first: the object of the first line, which ``ListForm.of_object`` has accepted.
-        form: its form.
-        path: the file.
     """
     try:
         return _make_parser(first, form, path)

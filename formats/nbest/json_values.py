@@ -23,11 +23,7 @@ _CUT = 100
 
 
 class JsonReader:
-    """The text of a file and a position in it.
-
-    Attributes:
-        path: the file.
-    """
+    """The text of a file and a position in it."""
 
     def __init__(self, path: StrPath) -> None:
         self.path = fspath(path)
@@ -65,9 +61,6 @@ class JsonReader:
         """Return the next value, and go behind it.
 
         Bytes that are no UTF-8 become surrogates.
-
-        Raises:
-            FormatError: the text is not JSON.
         """
         self.peek()
         while True:
@@ -93,11 +86,7 @@ class JsonReader:
         return found
 
     def items(self) -> Iterator[tuple[Any, Place]]:
-        """Yield the elements of the next value, an array, each with its place.
-
-        Raises:
-            FormatError: the text is not JSON.
-        """
+        """Yield the elements of the next value, an array, each with its place."""
         self.take()
         while self.peek() != "]":
             place = self.place

@@ -139,11 +139,7 @@ _REGISTERED: dict[str, ListFormat] = {}
 
 
 def register_format(found: ListFormat) -> None:
-    """Add a format; ``auto`` asks it after the others.
-
-    Raises:
-        ValueError: another format has this name.
-    """
+    """Add a format; ``auto`` asks it after the others."""
     if list_formats().get(found.name, found) is not found:
         raise ValueError(f"there is a list format {found.name} already: choose another name")
     _REGISTERED[found.name] = found
@@ -183,13 +179,10 @@ def find_format(
     """Return the format with this name; ``auto`` detects it by the first lines.
 
     Args:
-        path: the file.
-        format: the name.
         columns: the meaning of each column, if a caller says so; see ``detect_format``.
 
     Raises:
         ValueError: there is no such format, or the plug-in of this name cannot be used.
-        FormatError: the file cannot be read, or no format recognizes it.
     """
     name, _ = split_format_name(format)
     return detect_format(path, columns) if name == AUTO else _find_name(name)
@@ -214,9 +207,6 @@ def read_first_lines(path: StrPath) -> list[bytes]:
     """Return the first lines of a file with their line ends, without empty ones.
 
     The last may be cut. What can be read once only has none: give a pipe as ``PipeCopy``.
-
-    Raises:
-        FormatError: the file cannot be read.
     """
     if is_read_once(path) or Path(path).is_dir():
         return []
@@ -232,9 +222,6 @@ def detect_format(path: StrPath, columns: Sequence[str] | None = None) -> ListFo
     of Kaldi's archives. A file with as many columns as the caller names, one of them the id, is a
     table. So is a file that no format recognizes with tabs, or with as many commas as columns, if
     the caller names the id: its reader tells what is wrong.
-
-    Raises:
-        FormatError: the file cannot be read, or no format recognizes it.
     """
     formats = list_formats()
     if Path(path).is_dir():
@@ -297,13 +284,11 @@ def open_blocks(
     """Yield a list of any format in blocks of whole sentences, in bounded memory.
 
     Args:
-        path: the file, plain or compressed.
         format: a name, as ``jsonl`` or ``flat:8``; ``auto``: decide by the first lines.
         options: see ``ListOptions``.
         ids: numbers ids that are texts; None: a numbering of this file's own.
 
     Raises:
-        ValueError: there is no such format.
         FormatError: the file does not have this format; the error names file and line.
     """
     found, options = _choose(path, format, options)
@@ -336,9 +321,6 @@ def read_whole(
     Args:
         path, format, options, ids: as for ``open_blocks``.
         threads: number of threads that parse, for formats that use several.
-
-    Raises:
-        ValueError, FormatError: as for ``open_blocks``.
     """
     found, options = _choose(path, format, options)
     ids = SentenceIds() if ids is None else ids

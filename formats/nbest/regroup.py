@@ -21,11 +21,7 @@ BLOCK_BYTES = 1 << 21
 
 
 def iter_line_blocks(path: StrPath) -> Iterator[tuple[bytes, int]]:
-    """Yield whole lines, each with its ``\\n``, and the number of the first one.
-
-    Raises:
-        FormatError: as ``formats.text.open_text``.
-    """
+    """Yield whole lines, each with its ``\\n``, and the number of the first one."""
     first_line = 1
     for text in join_lines(iter_chunks(path, BLOCK_BYTES)):
         yield text, first_line
@@ -122,10 +118,8 @@ def make_block(
     """Return a block from its columns.
 
     Args:
-        path: the file.
         sentence_ids: int64 ``[n]``.
         texts: a buffer with the beginning and the end of each text; None: there are no texts.
-        names: the dense features, one value each.
         dense: float64 ``[n, n_dense]``, within the range of float32.
         lines: int64 ``[n]``.
         scores: model scores; None if the format has none.

@@ -46,9 +46,7 @@ def find_columns(
     """Return the names of the columns, and whether the first line is a header.
 
     Args:
-        fields: those of the first line.
         options: see ``ListOptions``.
-        place: the place of the line.
         separator: what separates columns, as messages show it.
 
     Raises:
@@ -85,11 +83,7 @@ def find_form(
     """Return the form of a table whose first line of data has these fields.
 
     Args:
-        fields: those of the line.
-        columns: the names of the columns.
         options: see ``ListOptions``.
-        place: the place of the line.
-        separator: what separates columns, in words.
 
     Raises:
         FormatError: no column is the sentence id, or the line seems to be one of names.
@@ -118,12 +112,7 @@ def check_columns(columns: Sequence[str], place: Place, example: str = "") -> No
     """Reject names that no feature may have, and columns with one name.
 
     Args:
-        columns: the names.
-        place: the place of the first line.
         example: what to do about an empty name; empty: give each a name.
-
-    Raises:
-        FormatError: with the place of the first line.
     """
     for kinds in (ID_NAMES, TEXT_NAMES):
         if len(found := [name for name in columns if name in kinds]) > 1:

@@ -91,14 +91,6 @@ def parse_table(
 
     Args:
         text: lines, each with its ``\\n``.
-        form: what the columns hold.
-        path: the file, for error messages.
-        first_line: number of the first line.
-        ids: numbers ids that are texts.
-        n_before: number of hypotheses before these.
-
-    Raises:
-        FormatError: with file and line.
     """
     block = parse_at_once(text, form, path, first_line, ids, n_before)
     if block is None:

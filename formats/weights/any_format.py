@@ -41,8 +41,6 @@ class WeightFile:
     """The content of a file of weights.
 
     Attributes:
-        path: the file.
-        format: its format.
         show: dense features by name; empty if the file has only numbers or only sparse weights.
         sparse: sparse weights by name; for a ``moses.ini`` see ``all_sparse``.
         fixed_weights: weights of features that are not tuned, by their names in search graphs.
@@ -104,30 +102,18 @@ class WeightFile:
 
     @cached_property
     def all_sparse(self) -> Mapping[str, float]:
-        """The sparse weights, including those in files that a ``moses.ini`` names.
-
-        Raises:
-            FormatError: one of these files cannot be read.
-        """
+        """The sparse weights, including those in files that a ``moses.ini`` names."""
         if self.second is not None:
             return self.second
         return self.sparse if self.ini is None else sparse_weights(self.ini)
 
     @property
     def sparse_by_name(self) -> Mapping[str, float]:
-        """The weights of sparse features, of which a flat file may have any name.
-
-        Raises:
-            FormatError: as for ``all_sparse``.
-        """
+        """The weights of sparse features, of which a flat file may have any name."""
         return {**self.single_values, **self.all_sparse} if self.is_flat else self.all_sparse
 
     def with_sparse(self, path: str | PathLike[str] | None) -> WeightFile:
-        """Return these weights with the sparse ones of a second file, if it is given.
-
-        Raises:
-            FormatError: the second file is not ``name value`` a line.
-        """
+        """Return these weights with the sparse ones of a second file, if it is given."""
         return self if path is None else replace(self, second=read_sparse(path))
 
 
@@ -140,11 +126,6 @@ def parse_weights(
     text: bytes, path: str | PathLike[str], formats: Sequence[Format] = FORMATS
 ) -> WeightFile:
     """Parse the weights in the text of a file of any format.
-
-    Args:
-        text: the content.
-        path: the file, for error messages.
-        formats: accepted formats.
 
     Raises:
         FormatError: the format is unknown or not accepted, or a line is invalid.
@@ -175,9 +156,7 @@ def name_as_in_graphs(show: ShowWeights, fixed: Mapping[str, float], path: str) 
     """Dense weights, tuned or not, by the names that search graphs have.
 
     Args:
-        show: the dense features.
         fixed: weights of those that are not tuned, as far as they are known.
-        path: where they came from, for errors.
 
     Raises:
         FormatError: a component is not tuned, and its weight is not known.

@@ -117,9 +117,6 @@ def format_weight(value: float, digits: int | None = None) -> str:
     """Format a weight with ``digits`` significant digits as C++ streams do.
 
     ``digits=None`` writes the fewest digits that give the same float64.
-
-    Raises:
-        ValueError: the weight is not finite.
     """
     if not math.isfinite(value):
         raise ValueError(f"a weight is {value}")
@@ -130,10 +127,6 @@ def read_show_weights(
     source: str | PathLike[str] | bytes, path: str | PathLike[str] | None = None
 ) -> ShowWeights:
     """Parse the output of ``-show-weights``; lines of any other form are ignored.
-
-    Args:
-        source: the file, or its text.
-        path: the file of a text, for error messages.
 
     Raises:
         FormatError: a weight is not a finite number, or a feature appears twice.
@@ -308,11 +301,7 @@ def weight_overwrite(show: ShowWeights, *, decimals: int | None = 6) -> str:
     omitted.
 
     Args:
-        show: features and their weights.
         decimals: digits after the point; ``mert-moses.pl`` writes 6. None: as many as needed.
-
-    Raises:
-        ValueError: a weight is not finite.
     """
     groups = []
     for group in show.groups:

@@ -43,7 +43,6 @@ class JsonWeights:
     Attributes:
         dense: the values of each dense feature, None for components that are not tuned; of a flat
             file, all features.
-        sparse: the sparse weights.
         changes: how the lists were changed that the weights were learned from.
         is_flat: whether the file does not tell dense from sparse features.
     """
@@ -62,10 +61,6 @@ def is_json(text: bytes) -> bool:
 
 def parse_json_weights(path: StrPath, text: bytes) -> JsonWeights:
     """Parse weights.
-
-    Args:
-        path: the file, for error messages.
-        text: its content.
 
     Raises:
         FormatError: the text is not JSON of this form, or has no weights.

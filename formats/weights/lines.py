@@ -21,8 +21,6 @@ def read_content_lines(
     """Return the lines that are not empty, stripped, with their numbers from 1.
 
     Args:
-        path: the file.
-        text: its content, if it has been read already.
         comments: whether lines that begin with ``#`` are omitted.
     """
     text = read_weight_file(path) if text is None else text
@@ -41,11 +39,7 @@ def read_weight_file(path: StrPath) -> bytes:
 
 
 def parse_weight(token: bytes, name: str | None, path: StrPath | None, line: int | None) -> float:
-    """Parse a weight.
-
-    Raises:
-        FormatError: the token is not a finite number.
-    """
+    """Parse a weight."""
     value = parse_number(token)
     if math.isnan(value):
         of = f" of {name}" if name else ""
@@ -59,22 +53,14 @@ def parse_weight(token: bytes, name: str | None, path: StrPath | None, line: int
 
 
 def parse_numbers(line: bytes, path: StrPath, number: int) -> tuple[float, ...]:
-    """Return all words of a line as finite numbers.
-
-    Raises:
-        FormatError: a word is not a finite number.
-    """
+    """Return all words of a line as finite numbers."""
     return tuple(parse_weight(token, None, path, number) for token in line.split())
 
 
 def merge_groups(
     groups: Iterable[tuple[str, list[Value], int]], path: StrPath | None
 ) -> list[tuple[str, list[Value]]]:
-    """Join neighboring lines of one name.
-
-    Raises:
-        FormatError: a name appears in two places.
-    """
+    """Join neighboring lines of one name."""
     joined: list[tuple[str, list[Value]]] = []
     for name, values, number in groups:
         if joined and joined[-1][0] == name:

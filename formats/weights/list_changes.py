@@ -119,10 +119,6 @@ def parse_change_records(
 
     Args:
         records: the values of ``RECORD_KEYS``, as ``json`` reads them.
-        make_error: makes an error of what is wrong.
-
-    Raises:
-        FormatError: a value has another type.
     """
     added = records.get("added", [])
     if not _is_list_of_names(added):

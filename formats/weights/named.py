@@ -34,7 +34,6 @@ def read_named_weights(
     The first file may have any format.
 
     Args:
-        name: a name as described in this module.
         sparse: a file of sparse weights, which replace all others; None: those of ``FILE+SPARSE``
             or else of the companion ``FILE.sparse``, if there is one.
 

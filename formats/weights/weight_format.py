@@ -68,10 +68,6 @@ def find_weight_format(name: str | None, path: str | PathLike[str] = "") -> Form
     Args:
         name: a format, or ``lines`` for ``graph``; None: the format of the name of the file, which
             is ``dense`` unless it ends in ``.json``, ``.yaml``, ``.yml``, ``.tsv`` or ``.ini``.
-        path: the file.
-
-    Raises:
-        ValueError: there is no such format.
     """
     if name is None:
         return find_named_format(path) or "dense"
@@ -91,7 +87,6 @@ def recognize_format(text: bytes, lines: Sequence[bytes]) -> Format | None:
     """Return the format of a file by its content; None if it is unknown.
 
     Args:
-        text: the content.
         lines: its lines that are not empty, without comments; at least one.
     """
     if is_json(text):

@@ -79,10 +79,6 @@ def is_yaml(lines: Sequence[bytes]) -> bool:
 def parse_yaml(path: StrPath, text: bytes) -> YamlWeights:
     """Parse weights.
 
-    Args:
-        path: the file, for error messages.
-        text: its content.
-
     Raises:
         FormatError: a line is not ``name: number`` or ``name: [number, number]``, a number is not
             finite, a name is repeated, or there are no weights.

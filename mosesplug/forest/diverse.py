@@ -48,18 +48,14 @@ def find_diverse(
     searches.
 
     Args:
-        graph: a graph whose goal can be built.
         scores: float64 ``[n_edges]``; edges whose score is -inf or NaN are ignored.
-        k: number of translations.
         penalty: cost of each pair of equal n-grams, positive, in units of the model score.
-        order: length of the n-grams in words.
         most_alike: run at most ``k`` times this many searches.
 
     Returns:
         The derivations with their model scores, without the penalties.
 
     Raises:
-        ValueError: ``k``, ``penalty`` or ``order`` is not positive.
         DataError: no derivation builds the goal, or the best one has more than ten million edges.
     """
     _check(k, penalty, order)
@@ -84,14 +80,8 @@ def choose_diverse(
     """Choose up to ``k`` distinct derivations by the criterion of ``find_diverse``.
 
     Args:
-        graph: the graph of the derivations.
         pool: the derivations to choose from, such as a list of the best distinct ones.
-        k: number of derivations.
         penalty: cost of each pair of equal n-grams, positive.
-        order: length of the n-grams in words.
-
-    Raises:
-        ValueError: ``k``, ``penalty`` or ``order`` is not positive.
     """
     _check(k, penalty, order)
     said = [[w for w in words if w not in BOUNDARIES] for words in translations(graph, pool)]

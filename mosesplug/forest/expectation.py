@@ -48,8 +48,6 @@ def expectation_and_gradient(
     """Return an expectation and its derivatives with respect to the edge scores.
 
     Args:
-        graph: the graph.
-        posterior: the distribution over its derivations.
         values: float64 ``[n_edges]``; the contribution of each edge, independent of the scores.
 
     Returns:

@@ -47,8 +47,6 @@ def count_edge(
     """Add the statistics of n-grams that an edge creates, not those inside its tails.
 
     Args:
-        graph: the graph of the sentence.
-        edge: index of the edge.
         left, right: int32 ``[n_nodes, 3]``; first and last words of each node.
         n_left, n_right: int64 ``[n_nodes]``; number of these words.
         counts: int32 ``[n_ngrams]``, zeros; scratch space, reset to zeros on return.
@@ -101,14 +99,10 @@ def _extend(
     """Extend the open n-grams by a word, and count those of at least ``least`` words.
 
     Args:
-        tree: the n-grams of the references.
         ngrams: output, int32 ``[3]``; tree indices of the open n-grams, the shortest first.
-        size: number of open n-grams.
-        word: the next word.
         least: length of the shortest n-gram that is counted.
         counts: output, int32 ``[n_ngrams]``; occurrences so far.
         touched: output, int32; ``touched[:n_touched]`` are the n-grams that occurred.
-        n_touched: number of n-grams that occurred.
         statistics: output, float32 ``[9]``.
 
     Returns:
@@ -146,12 +140,9 @@ def edge_context(
     """Write the first or last words of an edge's translation; return their number.
 
     Args:
-        graph: the graph of the sentence.
-        edge: index of the edge.
         contexts: int32 ``[n_nodes, 3]``; the first or last words of each node.
         sizes: int64 ``[n_nodes]``; number of these words.
         context: output, int32 ``[3]``, in the order of the translation.
-        backwards: write the last words instead of the first.
     """
     first, last = graph.target_offsets[edge], graph.target_offsets[edge + 1]
     tail = graph.tail_offsets[edge + 1] - 1 if backwards else graph.tail_offsets[edge]
@@ -185,7 +176,6 @@ def translation_statistics(tree: NgramTree, words: NDArray[np.int32]) -> NDArray
     The reference length is that of the shortest reference.
 
     Args:
-        tree: the n-grams of the references.
         words: int32; word numbers.
 
     Returns:

@@ -25,8 +25,6 @@ def sift_down(heap: NDArray[Any], place: int, size: int) -> None:
 
     Args:
         heap: input and output; its first ``size`` values are the heap.
-        place: index of the value.
-        size: number of values.
     """
     value = heap[place]
     while 2 * place + 1 < size:

@@ -67,11 +67,7 @@ def posterior(graph: GraphEdges, scores: NDArray[np.float64]) -> Posterior:
     The probability of a derivation is proportional to ``exp`` of its score.
 
     Args:
-        graph: a graph whose goal can be built.
         scores: float64 ``[n_edges]``; -inf excludes an edge.
-
-    Raises:
-        DataError: no derivation builds the goal with a finite score.
     """
     arrays = graph.edge_offsets, graph.tail_offsets, graph.tails
     inside, shares = log_inside(*arrays, scores)
@@ -157,7 +153,6 @@ def best_outside(
     """Find the best derivation of the goal through each node, without its own part.
 
     Args:
-        edge_offsets, tail_offsets, tails: arrays of the graph.
         scores: float64 ``[n_edges]``.
         inside: float64 ``[n_nodes]``; scores of the best derivations (``viterbi.inside_best``).
 

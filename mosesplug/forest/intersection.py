@@ -48,14 +48,8 @@ class ReferenceGraph:
     def best(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return the derivation with the highest score, as edges of the original graph.
 
-        Args:
-            scores: float64; those of the original edges.
-
         Returns:
             int64; each edge before those of its tails.
-
-        Raises:
-            DataError: it has more than ten million edges.
         """
         return self.origins[viterbi(self, scores[self.origins]).edges]
 
@@ -67,7 +61,6 @@ def intersect_references(
 
     Args:
         graph: the graph of the sentence. ``<s>`` and ``</s>`` do not count as words.
-        references: the words of each reference.
         split: a split of this graph, whose derivations are returned instead of those of the graph.
     """
     numbers: dict[bytes, int] = {}
@@ -242,7 +235,6 @@ def _keep_needed(
     """Return the product without items that are not used; all goals become one item.
 
     Args:
-        tail_offsets: array of the original graph.
         is_goal: bool ``[n_items]``; these items are the last ones.
         heads, origins, tails: see ``_Product``, in the order in which edges were built: the tails
             of an edge are heads of earlier ones.

@@ -68,14 +68,11 @@ def k_best(
     """Return the ``k`` derivations with the highest scores, or all if there are fewer.
 
     Args:
-        graph: a graph whose goal can be built.
         scores: float64 ``[n_edges]``; edges whose score is -inf or NaN are ignored.
-        k: number of derivations.
         distinct: skip derivations with the same words as an earlier one.
         most_alike: with ``distinct``, examine at most ``k`` times this many derivations.
 
     Raises:
-        ValueError: ``k`` is not positive.
         DataError: no derivation builds the goal, or one has more than ten million edges.
     """
     if k < 1:

@@ -70,7 +70,6 @@ def expected_bleu(candidates: Bags, probabilities: NDArray[np.float64]) -> NDArr
     (``metrics.sentence_bleu_lin_och``). The time is quadratic in the length of the list.
 
     Args:
-        candidates: the translations.
         probabilities: float64 ``[n]``; probability of each translation.
 
     Returns:
@@ -96,9 +95,7 @@ def consensus_bleu(
     n-grams of some order, its mean omits that order.
 
     Args:
-        candidates: the translations.
         expected: float64 ``[n_ngrams]``; expected count of each n-gram.
-        expected_length: expected number of words.
 
     Returns:
         float64 ``[n]``, at most 0; -inf for a translation that is empty or has no match.
@@ -120,9 +117,7 @@ def linear_gain(
     """Return the expected linear BLEU of each translation (Tromble et al. 2008).
 
     Args:
-        candidates: the translations.
         occurs: float64 ``[n_ngrams]``; probability that each n-gram occurs in a reference.
-        gains: gains of words and n-grams.
 
     Returns:
         float64 ``[n]``.
@@ -143,13 +138,9 @@ def best_linear_gain(
     Args:
         graph: a graph split by ``split``, in which all n-grams have numbers.
         occurs: float64 ``[n_ngrams]``; probability that each n-gram occurs.
-        gains: gains of words and n-grams.
 
     Returns:
         int64; edges of the original graph, each before those of its tails.
-
-    Raises:
-        DataError: the derivation has more than ten million edges.
     """
     values = ngram_values(graph, _ngram_gains(graph.orders, occurs, gains))
     values += gains.word * graph.totals[:, 0]
@@ -267,9 +258,7 @@ def decide_in_graph(
     """Choose a translation of a graph.
 
     Args:
-        graph: the graph of the sentence.
         weights: float64 ``[n_columns]``.
-        criterion: the criterion of the choice.
 
     Raises:
         DataError: no derivation has a finite score, or the graph is too large to be split.

@@ -42,7 +42,6 @@ class GraphFeatures:
         """Return the weights of all columns, float64 ``[len(space)]``; missing ones are 0.
 
         Args:
-            dense: one weight per dense column.
             sparse: weights by feature name; names that are in no graph are ignored.
         """
         weights = np.zeros(len(self.space))
@@ -80,18 +79,11 @@ def make_nbest_list(
     earlier graphs come first.
 
     Args:
-        sentence: the sentence id to write into the list.
-        graphs: the graphs of this sentence.
-        features: the features of the graphs.
         weights: float64 ``[len(features.space)]``, from ``features.vector``.
-        k: length of the list.
         source: where the graphs come from, for error messages.
 
     Returns:
         The list, without ``<s>`` and ``</s>``; None if there is no graph.
-
-    Raises:
-        DataError: as ``k_best``.
     """
     found = [
         _found(graph, k_best(graph, graph.edge_scores(weights), k, distinct=True), features)

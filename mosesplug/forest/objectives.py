@@ -47,7 +47,6 @@ class ScoredGraph:
     """A search graph with the n-grams that it shares with its references.
 
     Attributes:
-        graph: the graph of the sentence.
         split: the same graph, split by these n-grams.
         limits: float64 ``[n_ngrams]``; maximum count of each n-gram in one reference.
         reference_length: length of the shortest reference in words.
@@ -92,16 +91,12 @@ def softmax_margin(
     Costs are added to model scores (Gimpel & Smith 2010). Oracles have no cost.
 
     Args:
-        graphs: the graphs of the sentences.
         oracles: for each sentence bool ``[n_split_edges]``, if the derivations of these edges of
             the split graph are oracles; or those derivations of the split graph that are.
         costs: for each sentence float64 ``[n_split_edges]``, whose sum over a derivation is its
             cost, 0 or more; None: without costs.
         weights: float64 ``[n_columns]``.
         threads: number of threads; the result does not depend on it.
-
-    Raises:
-        DataError: a sentence has no derivation, or no oracle.
     """
 
     def part(sentence: int) -> _Slope:
@@ -144,14 +139,10 @@ def risk(
     The error is that of the survey's equations 24 and 52. The gradient is float64 ``[n_columns]``.
 
     Args:
-        graphs: the graphs of the sentences.
         weights: float64 ``[n_columns]``.
         gains: gains of words and matching n-grams; the error is minus their sum.
         temperature: factor of the entropy (survey, equation 45).
         threads: number of threads; the result does not depend on it.
-
-    Raises:
-        DataError: a sentence has no derivation.
     """
 
     def part(sentence: int) -> _Slope:
@@ -183,7 +174,6 @@ def xbleu(
     references.
 
     Args:
-        graphs: the graphs of the sentences.
         weights: float64 ``[n_columns]``.
         temperature: factor of the mean entropy (survey, equation 45).
         threads: number of threads; the result does not depend on it.
@@ -191,9 +181,6 @@ def xbleu(
     Returns:
         The value, without entropy from 0 to 1. If some n-gram order has no match, value and
         gradient are 0.
-
-    Raises:
-        DataError: a sentence has no derivation.
     """
 
     def statistics(sentence: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:

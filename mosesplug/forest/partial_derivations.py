@@ -78,7 +78,6 @@ def select_best_rows(values: NDArray[np.float64], beam: int) -> NDArray[np.int64
 
     Args:
         values: float64, at least ``beam``, not NaN.
-        beam: positive.
     """
     # A heap of the negated highest values; the lowest of them is on top.
     heap = np.empty(beam)
@@ -130,10 +129,7 @@ def extract_derivation(
     """Return the derivation of a row of the table.
 
     Args:
-        tail_offsets: array of the graph.
-        partials: the table.
         row: the row; -1 if there is no derivation.
-        score: the score of the derivation.
 
     Raises:
         DataError: there is no derivation, or it has more than ten million edges.

@@ -30,7 +30,6 @@ def prune_to_edges(graph: Hypergraph, weights: NDArray[np.float32], edges: int) 
     summed in the order of their columns.
 
     Args:
-        graph: a graph whose goal can be built.
         weights: float32, one per column.
         edges: number of edges to keep. Edges tied with the last of them, and the edges of the
             best derivation, are always kept too.
@@ -64,7 +63,6 @@ def prune_to_beam(
     The log-probability of an edge is that of the best derivation that uses it (max-marginal).
 
     Args:
-        graph: a graph whose goal can be built.
         scores: float64 ``[n_edges]``; the log-probability of a derivation is its sum of scores up
             to a constant.
         beam: keep an edge if its log-probability is at most this much (0 or more) below that of
@@ -72,7 +70,6 @@ def prune_to_beam(
             derivation, and the best derivation of the graph, are always kept too.
 
     Raises:
-        ValueError: the beam is negative or not a number.
         DataError: no derivation builds the goal with a finite score, or the best one has more
             than ten million edges.
     """
@@ -104,7 +101,6 @@ def take_subgraph(graph: Hypergraph, kept: NDArray[np.bool_]) -> Hypergraph:
     """Return the graph of the kept edges, in the same order, and of their head nodes.
 
     Args:
-        graph: the graph.
         kept: bool ``[n_edges]``; the goal, and every tail of a kept edge, is the head of at least
             one kept edge.
     """
@@ -214,7 +210,6 @@ def score_best_through_edges(
     """Return the best derivation's score through each edge, and nodes' inside scores.
 
     Args:
-        edge_offsets, tail_offsets, tails: arrays of the graph.
         scores: float32 ``[n_edges]``.
 
     Returns:
@@ -315,7 +310,6 @@ def _connect(
     An edge can have a high posterior because many improbable derivations use it.
 
     Args:
-        edge_offsets, tail_offsets, tails: arrays of the graph.
         above: int64 ``[n_nodes]``; the best edge that has each node as a tail.
         kept: bool ``[n_edges]``.
     """

@@ -45,10 +45,7 @@ def sample_derivations(
     """Draw independent derivations and return them in the order of the draws.
 
     Args:
-        graph: a graph whose goal can be built.
         scores: float64 ``[n_edges]``; edges whose score is -inf or NaN are ignored.
-        n: number of draws.
-        rng: random generator of the draws.
         scale: positive factor of the scores; a larger one draws the best derivations more often.
 
     Returns:

@@ -108,10 +108,6 @@ def scan_graph(path: str, text: bytes) -> HypergraphFile | None:
 
     None can mean an error, or only a spelling that Moses does not use: give the text to
     ``formats.graphs.hypergraph_reader`` then.
-
-    Args:
-        path: the file, for the result.
-        text: its text.
     """
     header = _HEADER.match(text)
     if header is None:
@@ -165,9 +161,7 @@ def _scan(text: Bytes, chunks: Words, at: int, arrays: _Arrays, words: Names, na
 
     Args:
         text: the text of the graph, which ends with a newline.
-        chunks: its eight bytes from each position on.
         at: the end of the line with the numbers of nodes and edges.
-        arrays, words, names: outputs.
     """
     n_nodes, n_edges = len(arrays.edge_offsets) - 1, len(arrays.tail_offsets) - 1
     edge, n_odd = 0, 0

@@ -32,9 +32,7 @@ class Translations:
         """Create an empty cache.
 
         Args:
-            sentence: the sentence id.
             words: the words that the numbers in translations stand for.
-            metric: the metric of the statistics.
             references: the references as prepared by ``metric.prepare``.
             most: number of translations that the cache always keeps; beyond it, the cache is
                 cleared.
@@ -98,10 +96,7 @@ def append_words(
     """Append the translation of a derivation to ``words[:top]``.
 
     Args:
-        target_offsets, targets: arrays of the graph.
         edges: int64; the derivation, each edge before those of its tails.
-        words: int64; the array to append to.
-        top: number of words in it.
 
     Returns:
         The array, or a larger copy, and the new number of words.

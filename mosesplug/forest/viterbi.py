@@ -36,7 +36,6 @@ def viterbi(graph: GraphEdges, scores: NDArray[np.float64]) -> Derivation:
     """Return the best derivation; of tied edges, the later one wins, as in Moses.
 
     Args:
-        graph: a graph whose goal can be built.
         scores: float64 ``[n_edges]``, finite.
 
     Raises:
@@ -93,9 +92,7 @@ def derivation_edges(
     """Return the edges of the goal's best derivation, depth first.
 
     Args:
-        tail_offsets, tails: arrays of the graph.
         best: int64 ``[n_nodes]``; the best edge of each node.
-        size: number of edges of the derivation.
 
     Returns:
         int64 ``[size]``.

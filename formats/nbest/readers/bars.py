@@ -48,12 +48,7 @@ def read_bar_blocks(
     Args:
         path, options, ids: as for ``ListFormat.read_blocks``.
         names_values: whether every value has its name, so that lines may differ.
-        score_first: whether the score precedes the features.
         skipped: number of fields between text and features; None: found in the first line.
-        rewrite: changes each line before it is parsed.
-
-    Raises:
-        FormatError: the list is invalid; the error names file and line.
     """
     numbered = _has_text_ids(path)
     name = fspath(path)

@@ -100,11 +100,7 @@ def _parse_block(
 
 
 class _Lines:
-    """The lines of a file as texts.
-
-    Attributes:
-        number: that of the last one.
-    """
+    """The lines of a file as texts."""
 
     def __init__(self, path: StrPath) -> None:
         self.number = 0

@@ -96,12 +96,8 @@ def parse_values(
     """Return the lists of values in memory, which are the elements of an array.
 
     Args:
-        values: sentences, of JSON's types.
         name: what errors call them; the line is the number of the sentence, from 1.
         options, ids: as for ``ListFormat.read_blocks``.
-
-    Raises:
-        FormatError: a sentence has another form than the first one.
     """
     places = ((value, Place(name, number)) for number, value in enumerate(values, start=1))
     objects = _sentences(places, options.group_size)
@@ -173,7 +169,6 @@ def _sentences(
     """Yield the sentences of an array.
 
     Args:
-        elements: its elements with their places.
         group_size: number of hypotheses of each sentence, if elements are hypotheses.
         own: takes hypotheses that name no sentence; None: they are errors.
     """
@@ -274,11 +269,7 @@ def _object(found: dict[str, Any], place: Place, group_size: int | None) -> Iter
 
 
 def _refuse_other_layouts(found: Mapping[str, Any], place: Place) -> None:
-    """Reject documents of other programs, with what makes a list of them.
-
-    Raises:
-        FormatError: it is such a document.
-    """
+    """Reject documents of other programs, with what makes a list of them."""
     if "segments" in found:
         raise place.error(
             "this is a transcript of Whisper: one hypothesis without alternatives",

@@ -150,12 +150,7 @@ def _files(directory: Path, names: Sequence[str]) -> _Rank:
 
 
 class _Hypotheses:
-    """The hypotheses of one rank, one after the other.
-
-    Args:
-        files: their files.
-        stack: closes the files.
-    """
+    """The hypotheses of one rank, one after the other."""
 
     def __init__(self, files: _Rank, stack: ExitStack) -> None:
         self.path = files.texts

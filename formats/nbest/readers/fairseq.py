@@ -53,7 +53,6 @@ class _Sentences:
     """The places of each sentence's lines, in the order of the file.
 
     Attributes:
-        ids: the sentences.
         offsets: the first byte of each in the text, and the end of the text.
         lines: the number of its first line.
         counts: the number of its ``H-`` lines and of its ``D-`` lines.
@@ -70,9 +69,7 @@ class _Hypothesis:
     """The lines of one hypothesis.
 
     Attributes:
-        line: number of the first one.
         kind: its letter, ``H`` or ``D``.
-        sentence, score, text: what it holds.
         detokenized: the text of a ``D-`` line after it.
         words: the sum of the scores of words.
     """
@@ -91,7 +88,6 @@ class _Form:
     """The lines that all hypotheses of a file have.
 
     Attributes:
-        kind: the kind of the first one.
         is_detokenized: whether there is a ``D-`` line.
         sums_words: whether there is a ``P-`` line, whose scores are summed.
     """
@@ -231,11 +227,7 @@ def _hypotheses(text: bytes, first_line: int, sums_words: bool, path: str) -> li
 
 
 def _block(found: Sequence[_Hypothesis], form: _Form, path: str) -> NBestList:
-    """Return hypotheses as arrays.
-
-    Raises:
-        FormatError: one lacks a line that the first one has.
-    """
+    """Return hypotheses as arrays."""
     for each in found:
         missing = b"P" if form.sums_words and each.words is None else b""
         missing = b"D" if form.is_detokenized and each.detokenized is None else missing

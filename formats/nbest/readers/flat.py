@@ -28,10 +28,8 @@ def read_groups(
     Each block has whole sentences.
 
     Args:
-        path: the file.
         columns: the names of the columns; None: those of the first line.
         options: see ``ListOptions``.
-        name: the format, for messages.
 
     Raises:
         FormatError: a line does not have these columns, or the last sentence lacks hypotheses.

@@ -87,11 +87,7 @@ def _parse(path: Path, options: ListOptions, ids: SentenceIds) -> Iterator[NBest
 
 
 def _text_archives(path: Path) -> list[Path]:
-    """Return the archives of texts that a path stands for.
-
-    Raises:
-        FormatError: the directory has no archive of texts.
-    """
+    """Return the archives of texts that a path stands for."""
     if not path.is_dir():
         return [path]
     parts = sorted(

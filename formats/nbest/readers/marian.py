@@ -91,9 +91,7 @@ def _join_fields(line: bytes, place: Place, *, is_mixed: bool, sums: bool) -> by
     """Drop the fields between text and features.
 
     Args:
-        line, place: the line and its place.
         is_mixed: whether the scores of words are among the features.
-        sums: add their sum to the features.
     """
     fields = line.split(b"|||")
     at = _find_features(fields, place)

@@ -70,7 +70,6 @@ class _Utterances:
     """Numbers utterances by the ids of transcripts.
 
     Args:
-        ids: numbers the ids of utterances.
         is_numbered: whether ids end in the number of the hypothesis.
     """
 

@@ -16,7 +16,6 @@ class Boundary:
     """A table of phrase scores by language model state, filled on demand.
 
     Args:
-        model: the model with the language model.
         pairs: int64 ``[n_options]``; the phrase pairs of a sentence.
     """
 

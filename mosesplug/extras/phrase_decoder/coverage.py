@@ -30,7 +30,6 @@ class Options:
         start, end, width: int64 ``[n_spans]``; source words ``start .. end``.
         first: int64 ``[n_spans + 1]``; a span's pairs are ``pairs[first[i]:first[i + 1]]``.
         counts: int64 ``[n_spans]``; number of phrase pairs of each span.
-        pairs: int64; rows of the model.
     """
 
     start: NDArray[np.int64]
@@ -85,7 +84,6 @@ class Coverages:
         gap: the first untranslated word of each coverage.
         bits: bit ``k`` is set if word ``gap + k`` is translated.
         rest: the best estimate for all untranslated words.
-        reach: the longest jump.
 
     Args:
         distortion_limit: -1 for none.

@@ -38,7 +38,6 @@ class LanguageModel:
 
     Attributes:
         order: length of the longest n-grams.
-        vocabulary: id of each word.
         log_probability: float64 ``[n_nodes]``; probability of the last word given the others.
         backoff: float64 ``[n_nodes]``; 0 if missing.
         suffix: int32 ``[n_nodes]``; the longest proper suffix of the n-gram in the model.

@@ -40,8 +40,6 @@ class Model:
     """Model data shared by all sentences. Arrays have one row per phrase pair.
 
     Attributes:
-        features: names, columns, weights.
-        language_model: the n-gram model.
         options: the pairs of each source phrase within the table limit, best estimate first.
         longest: number of words of the longest source phrase.
         surface: the target words in the output.
@@ -91,7 +89,6 @@ class Tables:
         pairs: the phrase pairs, in the order of the file.
         rows: the positions of each source phrase's pairs in ``pairs``.
         reordering: returns the available reordering scores of the given phrase pairs.
-        language_model: the n-gram model.
     """
 
     pairs: Sequence[PhrasePair]
@@ -107,9 +104,6 @@ def read_tables(features: ModelFeatures, wanted: set[bytes] | None) -> Tables:
         features: the model of the configuration; its weights are ignored.
         wanted: the source phrases of the input, None for all. With source phrases, reordering
             scores are read when they are first used; with None, at once.
-
-    Raises:
-        FormatError, DataError: a file is missing or faulty.
     """
     table = _feature(features, "PhraseDictionaryMemory")
     pairs = read_phrase_table(find_file(features, table), len(table.columns), wanted)
@@ -140,11 +134,7 @@ def load_model(
     """Read the parts of a model's files that the sentences need, and build the model.
 
     Args:
-        features: the model of the configuration.
         sentences, longest_phrase, table_limit: see ``build_model``.
-
-    Raises:
-        FormatError, DataError: a file is missing or faulty.
     """
     tables = read_tables(features, source_phrases(sentences, longest_phrase))
     return build_model(
@@ -166,8 +156,6 @@ def build_model(
 
     Args:
         tables: the tables of the same model, with all source phrases of the sentences.
-        features: the model of the configuration.
-        sentences: the words of each sentence of the input.
         longest_phrase: maximum number of words in a source phrase.
         table_limit: maximum number of translations of a source phrase, 0 for all; None for the
             limit in the configuration.

@@ -115,7 +115,6 @@ def read_features(ini: MosesIni, overwrite: str = "") -> ModelFeatures:
 
     Raises:
         FormatError: an unsupported feature, an unknown argument, or a missing or surplus weight.
-        UsageError: ``overwrite`` is invalid.
     """
     features: list[Feature] = []
     start = 0
@@ -265,9 +264,6 @@ def find_file(features: ModelFeatures, feature: Feature) -> str:
     """Find a feature's file, relative to the current directory, then to ``moses.ini``.
 
     Moses searches only the current directory. The name may lack ``.gz``.
-
-    Raises:
-        DataError: there is no such file.
     """
     path = Path(feature.arguments["path"])
     for directory in (Path(), Path(features.path).parent):

@@ -25,9 +25,7 @@ class PhraseDerivation:
     """A translation and its derivation.
 
     Attributes:
-        words: the translation.
         values: float64 ``[n_values]``; its features.
-        score: its model score.
         edges: edges of the search graph, in the order of the translation.
     """
 

@@ -47,8 +47,6 @@ def read_phrase_table(
     """Read ``source ||| target ||| score score ... [||| alignment ||| counts ...]``.
 
     Args:
-        path: plain or compressed text.
-        n_scores: number of scores on each line.
         wanted: source phrases to keep, None for all.
 
     Returns:
@@ -79,11 +77,7 @@ def read_phrase_table(
 def read_reordering(
     path: str | PathLike[str], n_scores: int, wanted: set[tuple[bytes, bytes]] | None
 ) -> ReorderingTable:
-    """Read ``source ||| target ||| score ...`` for the wanted pairs (None: all).
-
-    Raises:
-        FormatError: see ``read_phrase_table``.
-    """
+    """Read ``source ||| target ||| score ...`` for the wanted pairs (None: all)."""
     path = fspath(path)
     sources = None if wanted is None else {source for source, _ in wanted}
     table: ReorderingTable = {}

@@ -89,11 +89,6 @@ def search(model: Model, words: Sequence[bytes], limits: Limits) -> PhraseGraph:
 
     Args:
         model: a model loaded for an input with this sentence.
-        words: the sentence; may be empty.
-        limits: limits of the search.
-
-    Raises:
-        DataError: the sentence is too long; see ``Coverages``.
     """
     return _Search(model, words, limits).run()
 

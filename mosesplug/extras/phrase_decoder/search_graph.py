@@ -86,11 +86,7 @@ class PhraseGraph:
 
 
 def write_graph(directory: str, suffix: str, sentence_id: int, graph: PhraseGraph) -> None:
-    """Write ``DIRECTORY/ID.txt`` or ``ID.gz``; the directory must exist.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
+    """Write ``DIRECTORY/ID.txt`` or ``ID.gz``; the directory must exist."""
     compress: Literal["gz"] | None = "gz" if suffix == "gz" else None
     path = Path(directory) / f"{sentence_id}.{suffix}"
     names = _names(graph.model.features)

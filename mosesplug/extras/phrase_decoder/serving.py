@@ -37,12 +37,7 @@ class TranslationService:
     """Answers requests; keeps the weights of the last request that had weights."""
 
     def __init__(self, ini: MosesIni, settings: Settings) -> None:
-        """Read the model.
-
-        Raises:
-            FormatError, DataError: a file is missing or malformed.
-            UsageError: the weights are invalid.
-        """
+        """Read the model."""
         self._ini = ini
         self._settings = settings
         self._features = read_features(ini, settings.weight_overwrite)
@@ -115,9 +110,6 @@ def make_server(port: int, service: TranslationService) -> SimpleXMLRPCServer:
     """Return a server that listens on a local port but answers nothing yet.
 
     Port 0 means any free one.
-
-    Raises:
-        OSError: the port is in use or not permitted.
     """
     try:
         server = _Server((LOOPBACK, port), _Handler, logRequests=False)

@@ -129,7 +129,6 @@ def read_settings(given: Mapping[str, Sequence[str]], ini: MosesIni) -> Settings
     """Combine the command line and the configuration.
 
     Raises:
-        UsageError: a value is out of range or unsupported.
         FormatError: the same in the configuration, or an unknown section.
     """
     values = {name: list(words) for name, words in given.items()}

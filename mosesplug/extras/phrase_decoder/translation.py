@@ -19,7 +19,6 @@ class Translation:
     """The output for one sentence.
 
     Attributes:
-        best: the line for stdout.
         n_best: the lines for the n-best list; empty if none was requested.
     """
 
@@ -45,12 +44,7 @@ def split_sentences(lines: Sequence[bytes]) -> list[list[bytes]]:
 def translate(
     model: Model, settings: Settings, sentence_id: int, words: Sequence[bytes]
 ) -> Translation:
-    """Decode one sentence, and write its search graph if requested.
-
-    Raises:
-        DataError: the sentence is too long for the distortion limit.
-        OSError: the search graph cannot be written.
-    """
+    """Decode one sentence, and write its search graph if requested."""
     graph = search_sentence(model, settings, words)
     if settings.hypergraph_directory is not None:
         write_graph(settings.hypergraph_directory, settings.hypergraph_suffix, sentence_id, graph)
@@ -63,11 +57,7 @@ def translate(
 
 
 def search_sentence(model: Model, settings: Settings, words: Sequence[bytes]) -> PhraseGraph:
-    """Search for translations of a sentence and return the search graph.
-
-    Raises:
-        DataError: the sentence is too long for the distortion limit.
-    """
+    """Search for translations of a sentence and return the search graph."""
     limits = Limits(settings.stack, settings.beam_threshold, settings.distortion_limit)
     return search(model, words, limits)
 

@@ -83,7 +83,6 @@ class SrilmHypothesis:
 
     Attributes:
         scores: acoustic score, LM score, and number of words as the recognizer counts them.
-        words: its words.
     """
 
     scores: tuple[float, float, float]
@@ -110,11 +109,7 @@ def read_nbest_file(path: StrPath, most: int = 0) -> list[SrilmHypothesis]:
     """Read the hypotheses of one utterance.
 
     Args:
-        path: the file, plain or compressed.
         most: number of hypotheses to read; 0: all.
-
-    Raises:
-        FormatError: a line is malformed, or there is none.
     """
     name = fspath(path)
     lines = list(enumerate(read_lines(path), start=1))
@@ -189,11 +184,7 @@ def _malformed(text: bytes, form: str, path: str, line: int) -> FormatError:
 
 
 def read_references(path: StrPath) -> dict[str, tuple[bytes, ...]]:
-    """Read references by utterance: ``id word word``.
-
-    Raises:
-        FormatError: an utterance is there twice.
-    """
+    """Read references by utterance: ``id word word``."""
     found: dict[str, tuple[bytes, ...]] = {}
     for number, line in enumerate(read_lines(path), start=1):
         if words := line.split():
@@ -211,11 +202,6 @@ def read_references(path: StrPath) -> dict[str, tuple[bytes, ...]]:
 
 def read_scores(path: StrPath, count: int, *, may_have_more: bool) -> NDArray[np.float64]:
     """Read one score for each hypothesis: the first word of each line, or bytelogs.
-
-    Args:
-        path: the file.
-        count: number of hypotheses.
-        may_have_more: whether further lines are ignored.
 
     Raises:
         FormatError: a line has no score, or there are too few or too many lines.
@@ -248,11 +234,6 @@ def read_errors(path: StrPath, count: int, *, may_have_more: bool) -> NDArray[np
 
     A line has seven numbers: two rates, the numbers of substitutions, deletions, insertions and
     errors in this order or (older versions) errors first, and the number of reference words.
-
-    Args:
-        path: the file.
-        count: number of hypotheses.
-        may_have_more: whether further lines are ignored.
 
     Raises:
         FormatError: a line has another form, or there are too few or too many lines.

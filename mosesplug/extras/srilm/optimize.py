@@ -78,7 +78,6 @@ class SearchSettings:
         low: float64 ``[n_scores]``, lower ends of the box of random starts; None: around the start.
         high: float64 ``[n_scores]``, its upper ends.
         non_negative: whether all weights must be at least 0.
-        threads: maximum number of threads.
     """
 
     restarts: int = 20
@@ -99,7 +98,6 @@ def read_utterances(
     """Read n-best lists with their further scores, and count errors.
 
     Args:
-        file_list: a file with the names of the n-best lists.
         score_directories: each has a file of scores for each utterance.
         references: the references by utterance; None requires ``errors``.
         errors: a directory with a file of error counts for each utterance, used instead of the
@@ -108,7 +106,6 @@ def read_utterances(
         most: number of hypotheses of a list to read; 0: all.
 
     Raises:
-        FormatError: a file cannot be read.
         DataError: no list is named, an utterance is there twice, or has no reference.
     """
     names = [line.strip().decode("utf-8", "surrogateescape") for line in read_lines(file_list)]
@@ -176,11 +173,8 @@ def optimize_weights(
     """Find the weights with the fewest errors of the 1-best hypotheses, by MERT.
 
     Args:
-        utterances: the hypotheses.
         initial: float64 ``[n_scores]``, starting weights.
         fixed: bool ``[n_scores]``, weights that keep their values.
-        settings: the settings of the search.
-        seed: the seed of all random choices.
 
     Raises:
         OptimizerError: all weights are fixed, or only weights of 0 were found.

@@ -47,7 +47,6 @@ class CorpusBleu(Measure):
         arithmetic: whether orders are averaged by the arithmetic mean.
         inverse: whether n-grams that do not match count.
         brevity: whether short output is penalized.
-        factor: the factor of the texts.
     """
 
     settings: str = ""
@@ -130,11 +129,7 @@ class CorpusBleu(Measure):
 
 
 def bleu(settings: str) -> Measure:
-    """Return BLEU with settings such as ``order=4,smooth=1,scope=sentence``.
-
-    Raises:
-        UsageError: an unknown setting or value.
-    """
+    """Return BLEU with settings such as ``order=4,smooth=1,scope=sentence``."""
     parsed = parse_settings("bleu", settings)
     refuse_settings("bleu", parsed, _SETTINGS)
     corpus = CorpusBleu(

@@ -31,7 +31,6 @@ class CombinedMeasure(Measure):
     Attributes:
         kind: ``interp`` or ``ainterp``.
         settings: as in ``-eval``, after the colon.
-        measures: the measures.
         combine: takes the score of each, float64 ``[n_measures, ...]``, and returns ``[...]``.
         raises_score: whether each measure surely raises the score; empty: unknown.
     """
@@ -84,11 +83,7 @@ class CombinedMeasure(Measure):
         return np.where(np.isfinite(found), found, 0.0)
 
     def parse(self, line: bytes, path: str, number: int) -> list[float]:
-        """Parse one line: the statistics of each measure, separated by tabs.
-
-        Raises:
-            FormatError: other statistics.
-        """
+        """Parse one line: the statistics of each measure, separated by tabs."""
         columns = line.rstrip(b"\r\n").split(b"\t")
         if len(columns) != len(self.measures):
             raise FormatError(
@@ -116,7 +111,6 @@ def interp(settings: str, find: Callable[[str], Measure]) -> Measure:
 
     Args:
         settings: ``weight|measure|weight|measure``.
-        find: returns the measure with this spelling.
 
     Raises:
         UsageError: another form, or weights that add up to 0.
@@ -148,10 +142,6 @@ def ainterp(settings: str, find: Callable[[str], Measure]) -> Measure:
 
     Args:
         settings: ``A|measure|B|measure|formula``.
-        find: returns the measure with this spelling.
-
-    Raises:
-        UsageError: another form.
     """
     *pieces, formula = settings.split("|")
     variables = pieces[::2]
@@ -177,10 +167,6 @@ def parse_formula(text: str, variables: Sequence[str]) -> Formula:
 
     Args:
         text: such as ``2*A*B/(A+B)``.
-        variables: the letters that may occur.
-
-    Raises:
-        UsageError: no such formula.
     """
     tokens: list[str] = []
     place = 0

@@ -27,11 +27,7 @@ MEASURES: Mapping[str, Callable[[str], Measure]] = MappingProxyType(
 
 
 def find_measure(text: str) -> Measure:
-    """Return the measure of ``-eval``, such as ``bleu:order=4,smooth=1``.
-
-    Raises:
-        UsageError: an unknown measure, setting or value.
-    """
+    """Return the measure of ``-eval``, such as ``bleu:order=4,smooth=1``."""
     name, _, settings = text.partition(":")
     known = f"the measures are {', '.join(MEASURES)}"
     if name == "nist":

@@ -67,9 +67,6 @@ def read_list(path: StrPath) -> NBestList | None:
 
     Returns:
         The list, or None if the file is empty: an iteration may find no new hypothesis.
-
-    Raises:
-        FormatError: as for ``open_list``.
     """
     if Path(path).is_file() and not read_first_lines(path):
         return None
@@ -77,11 +74,7 @@ def read_list(path: StrPath) -> NBestList | None:
 
 
 def _read_statistics(path: StrPath, measure: Measure) -> Floats:
-    """Read the statistics of each hypothesis, float64 ``[n, n_statistics]``.
-
-    Raises:
-        FormatError: a line holds other statistics.
-    """
+    """Read the statistics of each hypothesis, float64 ``[n, n_statistics]``."""
     name = fspath(path)
     with open_text(path) as file:
         rows = [measure.parse(line, name, number) for number, line in enumerate(file, start=1)]
@@ -91,11 +84,7 @@ def _read_statistics(path: StrPath, measure: Measure) -> Floats:
 def score_list(
     block: NBestList, measure: Measure, references: Sequence[bytes], threads: int = 1
 ) -> Floats:
-    """Return the statistics of a list, float64 ``[n_hyps, n_statistics]``.
-
-    Raises:
-        DataError: a sentence has no reference.
-    """
+    """Return the statistics of a list, float64 ``[n_hyps, n_statistics]``."""
     hypotheses = [block.text(row) for row in range(len(block))]
     return measure.count(Texts(block.sentence_ids, hypotheses, references), threads)
 
@@ -110,15 +99,11 @@ def read_tuning_set(
     """Read lists with their statistics, merged by sentence.
 
     Args:
-        lists: n-best lists, at least one.
         statistics: a file for each list; none: compute the statistics from the references.
         references: one sentence a line; only opened if there are statistics.
-        measure: whose statistics they are.
-        threads: maximum number of threads.
 
     Raises:
         FormatError: a file is malformed, or statistics and list have different numbers of lines.
-        DataError: a sentence has no reference.
     """
     with open_text(references):  # a wrong name is an error even if the file is not used
         pass

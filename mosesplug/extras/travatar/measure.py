@@ -32,7 +32,6 @@ class Texts:
 
     Attributes:
         sentence_ids: int64 ``[n]``; the line of the reference of each hypothesis.
-        hypotheses: the words of each.
         references: one for each line of the file of references.
     """
 
@@ -55,11 +54,7 @@ class Texts:
         return np.frombuffer(b"".join(self.hypotheses), dtype=np.uint8), ends[:-1], ends[1:]
 
     def factor(self, number: int) -> Texts:
-        """Return the texts of one factor.
-
-        Raises:
-            DataError: a sentence has fewer factors.
-        """
+        """Return the texts of one factor."""
         if number == 0 and not any(_COLUMN_SEPARATOR in text for text in self.references):
             return self
 
@@ -124,11 +119,7 @@ class Measure(UnsmoothedMetric):
         return self, stats
 
     def parse(self, line: bytes, path: str, number: int) -> list[float]:
-        """Parse one line of a file of statistics.
-
-        Raises:
-            FormatError: other statistics.
-        """
+        """Parse one line of a file of statistics."""
         values = [parse_number(word) for word in line.split()]
         if len(values) == self.n_statistics and np.isfinite(values).all():
             return values
@@ -235,11 +226,7 @@ class Average(Measure):
 
 
 def parse_settings(measure: str, text: str) -> dict[str, str]:
-    """Parse ``order=4,smooth=1``.
-
-    Raises:
-        UsageError: a piece is not ``name=value``.
-    """
+    """Parse ``order=4,smooth=1``."""
     parsed = {}
     for piece in text.split(",") if text else ():
         fields = piece.split("=")
@@ -257,11 +244,7 @@ def refuse_settings(measure: str, settings: Mapping[str, str], known: Sequence[s
 
 
 def parse_choice(settings: Mapping[str, str], name: str, values: Sequence[str]) -> str:
-    """Return the value of a setting, by default the first.
-
-    Raises:
-        UsageError: another value.
-    """
+    """Return the value of a setting, by default the first."""
     value = settings.get(name, values[0])
     if value not in values:
         raise UsageError(f"-eval: {name}={value} must be one of {', '.join(values)}")
@@ -269,11 +252,7 @@ def parse_choice(settings: Mapping[str, str], name: str, values: Sequence[str]) 
 
 
 def parse_integer(settings: Mapping[str, str], name: str, default: int, least: int) -> int:
-    """Return an integer setting.
-
-    Raises:
-        UsageError: no integer, or too small.
-    """
+    """Return an integer setting."""
     value = settings.get(name, str(default))
     if not (value.isascii() and value.isdigit() and int(value) >= least):
         raise UsageError(f"-eval: {name}={value} must be an integer, at least {least}")
@@ -281,11 +260,7 @@ def parse_integer(settings: Mapping[str, str], name: str, default: int, least: i
 
 
 def parse_real(settings: Mapping[str, str], name: str, default: float) -> float:
-    """Return a setting that is a number.
-
-    Raises:
-        UsageError: not a finite number.
-    """
+    """Return a setting that is a number."""
     value = parse_number(settings.get(name, repr(default)).encode())
     if not np.isfinite(value):
         raise UsageError(f"-eval: {name}={settings[name]} must be a number")

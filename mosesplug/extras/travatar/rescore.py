@@ -51,12 +51,7 @@ def rescore(path: StrPath, weights: Mapping[str, float] | None) -> Iterator[Resc
     """Yield the sentences of a list, sorted.
 
     Args:
-        path: the list.
         weights: weight of each feature, 0 if missing; None: keep the scores of the list.
-
-    Raises:
-        FormatError: the list is malformed.
-        DataError: a hypothesis has no score, and there are no weights.
     """
     number = 0
     for block in open_list(path):

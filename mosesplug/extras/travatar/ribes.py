@@ -131,8 +131,6 @@ def _ribes_scores(
         hypotheses: int32; words of all hypotheses, with the same numbers.
         hypothesis_offsets: int64 ``[n + 1]``.
         sentence_ids: int64 ``[n]``; the reference of each hypothesis.
-        alpha: exponent of the share of aligned words.
-        beta: exponent of the brevity penalty.
         scores: float64 ``[n]``; written.
     """
     for row in range(len(sentence_ids)):
@@ -146,11 +144,7 @@ def _ribes_scores(
 
 
 def ribes(settings: str) -> Measure:
-    """Return RIBES with settings such as ``alpha=0.25,beta=0.1``.
-
-    Raises:
-        UsageError: an unknown setting or value.
-    """
+    """Return RIBES with settings such as ``alpha=0.25,beta=0.1``."""
     parsed = parse_settings("ribes", settings)
     refuse_settings("ribes", parsed, ("alpha", "beta", "factor"))
     alpha = parse_real(parsed, "alpha", 0.25)

@@ -48,7 +48,6 @@ class TuneSettings:
         restarts: random starting points of mert.
         directions: ``coord``, ``rand=NUM``, or both.
         threshold: smallest gain that continues a search.
-        ranges: limits of the weights.
         update: perceptron, avgperceptron or adagrad.
         rate: learning rate of online learning.
         l1, l2, ent: coefficients of the regularizers of lbfgs.
@@ -68,11 +67,7 @@ class TuneSettings:
     threads: int = 1
 
     def choose(self, measure: Measure) -> tuple[str, Mapping[str, object]]:
-        """Return the algorithm of mosesplug and its options.
-
-        Raises:
-            UsageError: settings without counterpart.
-        """
+        """Return the algorithm of mosesplug and its options."""
         if self.algorithm == "onlinepro":
             raise UsageError(
                 "-algorithm onlinepro: single updates for sampled pairs, the best of several runs, "
@@ -183,15 +178,11 @@ def tune(
 
     Args:
         tuning_set: hypotheses, with statistics of the measure.
-        measure: what is maximized.
         weights: starting weights by name; 0 if missing. Without any, all are 1.
-        settings: the algorithm.
-        seed: the seed of all random choices.
 
     Raises:
         UsageError: settings without counterpart, or an algorithm that cannot keep the ranges.
         DataError: there are too many features for mert, or a range is of no feature.
-        OptimizerError: no usable weights were found.
     """
     name, options = settings.choose(measure)
     space = tuning_set.space

@@ -34,11 +34,7 @@ class WeightRanges:
     others: Range = (-np.inf, np.inf)
 
     def bounds(self, space: FeatureSpace) -> Bounds | None:
-        """Return the bounds of all features; None without any limit.
-
-        Raises:
-            DataError: a name is that of no feature.
-        """
+        """Return the bounds of all features; None without any limit."""
         unknown = [name for name in self.by_name if name not in space.labels]
         if unknown:
             raise DataError(
@@ -94,11 +90,6 @@ def printed_weights(
 
     Travatar leaves out weights that became 0. Here, only sparse features with a weight of 0 are
     left out, and only if they had no starting weight: programs look up the weight of each feature.
-
-    Args:
-        space: the features.
-        weights: float64 ``[n_features]``.
-        given: features with a starting weight.
     """
     pairs = zip(space.labels, weights.tolist(), strict=True)
     return {

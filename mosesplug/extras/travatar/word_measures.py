@@ -35,11 +35,7 @@ def zeroone(settings: str) -> Measure:
 
 
 def wer(settings: str) -> Measure:
-    """Return the word error rate: Levenshtein distance by words of the reference.
-
-    Raises:
-        UsageError: an unknown setting.
-    """
+    """Return the word error rate: Levenshtein distance by words of the reference."""
 
     def count(texts: Texts, threads: int) -> Floats:
         metric = Wer()
@@ -59,9 +55,6 @@ def ter(settings: str) -> Measure:
 
     Travatar's counts are the same, except in long sentences where much is moved: it moves blocks of
     up to 50 words and tries any number of shifts. Its tercpp is not the one in Moses.
-
-    Raises:
-        UsageError: an unknown setting.
     """
 
     def count(texts: Texts, threads: int) -> Floats:

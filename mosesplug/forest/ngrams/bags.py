@@ -74,7 +74,6 @@ def count_bags_in(
 
     Args:
         table, lengths: ``table`` and ``orders`` of the graph; other n-grams are ignored.
-        translations: word numbers of each translation.
     """
     return Bags(*_make_bags(translations, table, np.ones(1, dtype=np.int64), False), lengths)
 

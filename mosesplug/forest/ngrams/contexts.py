@@ -46,12 +46,8 @@ def write_context(
     """Write the first or last words of an edge's translation; return their number.
 
     Args:
-        graph: the graph of the sentence.
-        edge: index of the edge.
         states: int64; for each tail of the edge, the row of its context.
         contexts: int32 ``[n_states, 3]``; words in order, then ``NOTHING``.
-        width: maximum number of words to write.
-        backwards: write the last words instead of the first.
         context: output, int32 ``[3]``.
     """
     first, last = graph.target_offsets[edge], graph.target_offsets[edge + 1]
@@ -100,9 +96,7 @@ def forget_unused(
     A first word is kept if the words from the start of the context to it are one.
 
     Args:
-        table: the n-grams and all n-grams within them.
         context: output, int32 ``[3]``.
-        size: number of words of the context.
         backwards: the context has the last words of a translation instead of the first.
     """
     for number in range(size):

@@ -30,10 +30,6 @@ _BLOCK = 16
 def expected_counts(graph: SplitGraph, posterior: Posterior) -> NDArray[np.float64]:
     """Return the expected count of each n-gram in a derivation.
 
-    Args:
-        graph: the split graph of the sentence.
-        posterior: the distribution over its derivations.
-
     Returns:
         float64 ``[n_ngrams]``; 0 for number 0, the empty n-gram.
     """
@@ -44,7 +40,6 @@ def ngram_values(graph: SplitGraph, values: NDArray[np.float64]) -> NDArray[np.f
     """Return the sum of the values of each edge's n-grams.
 
     Args:
-        graph: the split graph of the sentence.
         values: float64 ``[n_ngrams]``; value of each n-gram.
 
     Returns:
@@ -55,10 +50,6 @@ def ngram_values(graph: SplitGraph, values: NDArray[np.float64]) -> NDArray[np.f
 
 def occurrence_probabilities(graph: SplitGraph, posterior: Posterior) -> NDArray[np.float64]:
     """Return the probability that a derivation has each n-gram.
-
-    Args:
-        graph: the split graph of the sentence.
-        posterior: the distribution over its derivations.
 
     Returns:
         float64 ``[n_ngrams]``; 0 for number 0, the empty n-gram.
@@ -146,10 +137,8 @@ def _possible_twice(
     The derivation may use only edges whose posterior is not 0.
 
     Args:
-        edge_offsets, tail_offsets, tails: arrays of the split graph.
         times: float64 ``[n_edges]``; edge posteriors.
         starts, makers: offsets and edges from ``_makers``.
-        n_chosen: number of n-grams.
     """
     n_nodes = len(edge_offsets) - 1
     twice = np.zeros(n_chosen, dtype=np.bool_)
@@ -203,10 +192,8 @@ def _some(
     """Return the probability that a derivation of the goal has each n-gram.
 
     Args:
-        edge_offsets, tail_offsets, tails: arrays of the split graph.
         shares: float64 ``[n_edges]``; see ``Posterior``.
         starts, makers: offsets and edges from ``_makers``.
-        n_chosen: number of n-grams.
     """
     n_nodes = len(edge_offsets) - 1
     some = np.empty(n_chosen)

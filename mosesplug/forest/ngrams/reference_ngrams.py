@@ -88,8 +88,6 @@ def ngram_tree(
     Args:
         words: int32; word numbers from 0. Text ``i`` is ``words[offsets[i]:offsets[i + 1]]``.
         offsets: int64 ``[n_texts + 1]``.
-        order: length of the longest n-grams in words.
-        n_words: exclusive upper bound of word numbers.
 
     Returns:
         As in ``NgramTree``: children, int32 ``[n_ngrams, n_words]``; total counts in all texts and

@@ -41,15 +41,12 @@ def find_best_with_ngrams(
     """Return the derivation with the highest sum of edge scores and n-gram values.
 
     Args:
-        graph: the graph of the sentence.
         scores: float64 ``[n_edges]``; edges whose score is -inf or NaN are ignored.
-        states: the automaton of the n-grams.
         values: float64 ``[n_states]``, finite; value of each occurrence of an n-gram.
         beam: number of best partial derivations to keep per node; None keeps all that can become
             the best, which makes the search exact.
 
     Raises:
-        ValueError: ``beam`` is not positive.
         DataError: no derivation builds the goal, or the best one has more than ten million edges.
     """
     if beam is not None and beam < 1:

@@ -106,11 +106,9 @@ def split(
     Args:
         graph: a graph whose goal can be built. ``<s>`` and ``</s>`` do not count as words.
         order: length of the longest n-grams in words, 1 to 4.
-        most_edges: maximum number of edges of the result.
         room: initial capacity in states and edges per node and edge of the graph; it grows.
 
     Raises:
-        ValueError: ``order`` is not supported.
         DataError: no derivation builds the goal, or the result has more edges.
     """
     if not 1 <= order <= ORDER:
@@ -134,10 +132,6 @@ def split_for(
 
     Args:
         graph, most_edges, room: see ``split``.
-        references: the references of the sentence.
-
-    Raises:
-        DataError: see ``split``.
     """
     table = make_table(references.tree)
     count = len(references.tree.total_counts)

@@ -101,11 +101,7 @@ def search_nodes(
     """Find the states of nodes from ``node`` on, and the edges into them.
 
     Args:
-        source: the graph.
-        states, edges, sizes: outputs.
         table: the n-grams; an output if ``grow``.
-        node: the first node to process.
-        most_ngrams: maximum number of n-grams of one edge.
         grow: number all n-grams; otherwise only those of the table have numbers.
 
     Returns:
@@ -236,7 +232,6 @@ def _write_ngrams(
     """Write the n-grams that an edge creates, without those within its tails.
 
     Args:
-        source, edge: the graph and its edge.
         states, chosen: all states, and the chosen state of each tail.
         table, sizes, grow: see ``search_nodes``.
         edges: output; ``ngrams`` and ``totals`` of the next edge.

@@ -65,7 +65,6 @@ def renumber_words(graph: Hypergraph, words: Mapping[bytes, int]) -> TextGraph:
     """Return a graph with its words renumbered.
 
     Args:
-        graph: the graph of the sentence.
         words: the numbers of words. ``<s>`` and ``</s>`` become ``BOUNDARY``, all other words
             ``OTHER``.
     """
@@ -87,7 +86,6 @@ def ngram_states(children: NDArray[np.int32], order: int) -> NgramStates:
 
     Args:
         children: int32 ``[n_ngrams, n_words]``; see ``reference_ngrams.ngram_tree``.
-        order: length of the longest n-grams in words.
     """
     n_states, n_words = children.shape
     step = np.zeros((n_states, n_words), dtype=np.int32)
@@ -167,12 +165,8 @@ def join_words(
     """Concatenate the words of an edge and the partial translations of its tails.
 
     Args:
-        graph: the graph of the sentence.
-        states: the automaton of the n-grams.
-        edge: index of the edge.
         lefts: int64; the left state of each tail: twice the n-gram at its beginning, plus 1 if
             that n-gram is the tail's whole translation.
-        rights: int64; the right state of each tail.
         hits: output, int64, ``order ** 2`` for each target of an edge; begins with the n-grams
             of the result that are not within a tail.
 

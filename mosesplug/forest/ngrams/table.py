@@ -67,9 +67,7 @@ def intern_ngram(table: NgramTable, count: NDArray[np.int64], parent: int, word:
     """Return the n-gram extended by a word; add it to the table if it is new.
 
     Args:
-        table: output, with room for one more n-gram.
         count: output, int64 ``[1]``; number of n-grams in the table.
-        parent, word: non-negative numbers.
     """
     slot = _slot(table, parent, word)
     ngram = int(table.slots[slot])

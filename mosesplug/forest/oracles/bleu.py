@@ -32,7 +32,6 @@ class OracleGraph:
     """A graph with the references of its sentence.
 
     Attributes:
-        graph: the graph of the sentence.
         words: the numbers of the references' words.
         text: the graph with these word numbers.
         scores: float64 ``[n_edges]``; model scores, which break ties.
@@ -81,10 +80,8 @@ def oracle_graph(
     """Prepare a graph for oracle searches.
 
     Args:
-        graph: the graph of the sentence.
         references: the words of each reference of the sentence, at least one reference.
         scores: float64 ``[n_edges]``; model scores. Edges with score -inf or NaN are ignored.
-        sentence: the sentence id, for messages.
     """
     known = ReferenceNgramTree.of(references)
     # Without source coverage, every node counts as the whole sentence.
@@ -121,7 +118,6 @@ def oracle(
             feasible only for small graphs.
 
     Raises:
-        ValueError: ``beam`` is not positive.
         DataError: no derivation builds the goal, or the best one has more than ten million edges.
     """
     if beam is not None and beam < 1:

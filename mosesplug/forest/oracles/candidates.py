@@ -59,16 +59,12 @@ def find_candidates(
 
     Args:
         graph: the graph of the sentence with its references.
-        weights: float64, one per column.
         k: number of derivations of each kind, with distinct translations.
         beam: number of partial derivations to keep per node; at least ``k`` are kept.
         references: the derivations that yield a reference; None: do not list one.
 
     Returns:
         The derivations, and the number of the one that yields the reference, or -1.
-
-    Raises:
-        DataError: no derivation builds the goal with a finite score.
     """
     scores = graph.graph.edge_scores(weights)
     best = k_best(graph.graph, scores, k, distinct=True)
@@ -109,7 +105,6 @@ def list_by_value(
         k: number of derivations; those of the same length and matches count as one.
         beam: number of partial derivations to keep per node; 0 keeps all, which is exact but
             feasible only for small graphs.
-        gain: factor of BLEU; negative for fears.
         model: factor of the model score, 0 or more.
         background: float64 ``[9]``; statistics of ``metrics.Bleu`` that are added.
         per_word: multiply BLEU by the reference length, with that of the background.

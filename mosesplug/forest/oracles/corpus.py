@@ -47,11 +47,7 @@ class CorpusOracle:
 
 
 def model_oracles(graphs: Sequence[OracleGraph]) -> CorpusOracle:
-    """Return the derivations with the highest model scores, a baseline for oracles.
-
-    Raises:
-        DataError: as ``viterbi``, with the sentence id.
-    """
+    """Return the derivations with the highest model scores, a baseline for oracles."""
     chosen = []
     for graph in graphs:
         with name_sentence(graph.sentence):
@@ -68,12 +64,7 @@ def sentence_oracles(
     """Return the derivations with the highest BLEU+1, sentence by sentence.
 
     Args:
-        graphs: at least one graph.
         beam: see ``oracles.bleu.oracle``.
-        on_progress: callback for progress.
-
-    Raises:
-        ValueError, DataError: as ``oracle``, with the sentence id.
     """
     chosen = []
     for graph in graphs:
@@ -97,13 +88,7 @@ def greedy_oracles(
     search ends when a whole pass changes nothing.
 
     Args:
-        graphs: at least one graph.
-        rng: random generator of the orders.
         beam: see ``oracles.bleu.oracle``.
-        on_progress: callback for progress.
-
-    Raises:
-        ValueError, DataError: as ``oracle``, with the sentence id.
     """
     chosen = [*sentence_oracles(graphs, beam=beam, on_progress=on_progress).oracles]
     totals = _sum_statistics(chosen)
@@ -135,12 +120,7 @@ def linear_oracles(
     model's choices. The search ends when corpus BLEU no longer rises.
 
     Args:
-        graphs: at least one graph.
         beam: see ``linear_bleu.linear_oracle``.
-        on_progress: callback for progress.
-
-    Raises:
-        ValueError, DataError: as ``linear_oracle``, with the sentence id.
     """
     best = model_oracles(graphs)
     for turn in range(1, PASSES + 1):

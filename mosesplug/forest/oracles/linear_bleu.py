@@ -22,11 +22,9 @@ def linear_oracle(graph: OracleGraph, gains: LinearBleu, *, beam: int | None = N
 
     Args:
         graph: the graph of the sentence with its references.
-        gains: gains of words and n-grams.
         beam: number of partial derivations to keep per node; None keeps all that are needed.
 
     Raises:
-        ValueError: ``beam`` is not positive.
         DataError: no derivation builds the goal, or the best one has more than ten million edges.
     """
     usable = graph.scores > -np.inf

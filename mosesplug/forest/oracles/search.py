@@ -88,10 +88,7 @@ def search_partials(
         The tables, and the first row of the goal and the one after its last.
 
     Args:
-        graph: the graph of the sentence.
         scores: float64 ``[n_edges]``; model scores, which break ties of values.
-        states: the automaton of the references' n-grams.
-        judge: the data that BLEU needs.
         beam: number of partial derivations to keep per node; 0 keeps all.
     """
     n_nodes = len(graph.edge_offsets) - 1
@@ -165,13 +162,9 @@ def _extend(
         graph, scores, states, judge: see ``search_partials``.
         partials, known: outputs; their first ``used`` rows are filled.
         first: the rows of node ``v`` are ``first[v]:first[v + 1]``.
-        table: output; the rows of the node by hash code.
         scratch: holds the tails' rows of the next partial derivation between calls.
-        node: the node.
         open_left, open_right: whether words can precede and follow its translation.
-        edge: the edge to begin with.
         begun: whether an earlier call stopped at this edge.
-        used: number of rows.
 
     Returns:
         The edge to continue with, and the new ``used``.
