@@ -7,24 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = [
-    "Clock",
-    "CommandStarted",
-    "DecodingProgress",
-    "EpochLearned",
-    "EpochProgress",
-    "Event",
-    "GraphsRead",
-    "HeldOutScored",
-    "IterationFinished",
-    "Note",
-    "OptimizerProgress",
-    "PhaseStarted",
-    "RunFinished",
-    "Watcher",
-    "ignore_event",
-]
-
 Phase = Literal["filter", "features", "decode", "score", "optimize", "judge", "compare"]
 
 

@@ -20,8 +20,6 @@ from formats.weights.files import WeightGroup, format_weight
 from mosesplug.decoders.layout import arrange_groups, choose_layout
 from mosesplug.errors import DecoderError
 
-__all__ = ["BatchDecoder", "DecoderRecipe", "ModelWeights", "parse_lists"]
-
 
 @dataclass(frozen=True)
 class ModelWeights:

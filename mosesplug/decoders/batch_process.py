@@ -19,8 +19,6 @@ from mosesplug.decoders.process import FinishedProcess, make_error, run_command
 from mosesplug.decoders.protocol import WEIGHT_FILES
 from mosesplug.errors import DecoderError
 
-__all__ = ["CommandProcess", "ProcessDecoder"]
-
 Program = TypeVar("Program", MosesDecoder, DecoderCommand)
 
 

@@ -16,17 +16,6 @@ from pathlib import Path
 
 from formats.text import write_atomic
 
-__all__ = [
-    "describe_content",
-    "describe_model_files",
-    "describe_size_and_time",
-    "find_lost_models",
-    "forget",
-    "is_fresh",
-    "remember",
-    "share",
-]
-
 _MODEL_PATH = re.compile(r"(?<!\S)path=(\S+)")
 
 

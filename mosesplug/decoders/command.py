@@ -19,13 +19,6 @@ from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.decoders.protocol import Decoder, DecodingTask, Description, WeightsFormat
 from mosesplug.errors import UsageError
 
-__all__ = [
-    "PLACEHOLDERS",
-    "DecoderCommand",
-    "format_decoder_weights",
-    "parse_command",
-]
-
 PLACEHOLDERS: Mapping[str, str] = {
     "weights": "file with the weights to decode with",
     "input": "file with the source sentences",

@@ -9,7 +9,7 @@ from pathlib import Path
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.decoders.command import DecoderCommand
 from mosesplug.decoders.moses import MosesDecoder
-from mosesplug.decoders.plugin import PLUGIN, NamedDecoder
+from mosesplug.decoders.plugin import NamedDecoder
 from mosesplug.decoders.protocol import (
     Capability,
     DecodedInput,
@@ -19,16 +19,6 @@ from mosesplug.decoders.protocol import (
     WeightsFormat,
 )
 from mosesplug.errors import UsageError
-
-__all__ = [
-    "ASK",
-    "PLUGIN",
-    "AbsentDecoder",
-    "DecodedGraphs",
-    "DecoderDescription",
-    "NamedDecoder",
-    "OutsideDecoder",
-]
 
 ASK = "ask:"
 """What the setting ``decoder`` calls an ``OutsideDecoder``."""

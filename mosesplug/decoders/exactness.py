@@ -23,14 +23,6 @@ from mosesplug.decoders.sentence_tables import SentenceTables, describe_tables
 from mosesplug.decoders.server import ServerDecoder
 from mosesplug.errors import DecoderError
 
-__all__ = [
-    "Exactness",
-    "InexactServerError",
-    "change_weights",
-    "count_differing_lists",
-    "require_exact",
-]
-
 _FACTORS = (0.5, 1.5)
 _INSTEAD_OF_ZERO = 0.1
 

@@ -15,8 +15,6 @@ from formats.nbest.feeding import NBestFeed
 from formats.text import atomic_write
 from mosesplug.decoders.layout import choose_layout
 
-__all__ = ["ListFollower", "follow_list"]
-
 _STEP_BYTES = 1 << 20
 _MOST_PARSED = 1 << 26
 """Bytes of a list that is kept in memory as it is parsed. Larger lists are read again."""

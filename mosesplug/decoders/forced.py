@@ -20,14 +20,6 @@ from mosesplug.decoders.protocol import DecodingTask
 from mosesplug.errors import DecoderError
 from mosesplug.events import Note
 
-__all__ = [
-    "CONSTRAINTS",
-    "add_forced_derivations",
-    "constrain_config",
-    "format_constraints",
-    "prepare_forced",
-]
-
 CONSTRAINTS = "ConstrainedDecoding"
 """Moses' feature function that lets derivations of references pass only."""
 

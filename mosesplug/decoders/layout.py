@@ -11,8 +11,6 @@ from formats.errors import FormatError
 from formats.nbest.block import NBestList
 from formats.nbest.entry import Layout, Place, names_every_value
 
-__all__ = ["arrange_groups", "choose_layout"]
-
 
 def choose_layout(
     line: bytes, groups: Sequence[tuple[str, int]]

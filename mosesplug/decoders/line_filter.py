@@ -14,8 +14,6 @@ from mosesplug.decoders.process import describe_exit, end_group, leash_command, 
 from mosesplug.errors import DecoderError
 from mosesplug.scratch import ScratchDirectory
 
-__all__ = ["LineFilter"]
-
 _CHUNK_BYTES = 1 << 16
 
 

@@ -26,21 +26,6 @@ from mosesplug.errors import DataError, DecoderError
 from mosesplug.events import Note, Watcher
 from mosesplug.features import FeatureSpace, spelled_groups
 
-__all__ = [
-    "check_answer",
-    "check_blocks",
-    "check_written",
-    "count_listed",
-    "finish_list",
-    "follow_decoder",
-    "keep_list",
-    "merge_samples",
-    "pack",
-    "read_decoded",
-    "reuse_decoding",
-]
-
-
 _TAIL = 1 << 16
 """Bytes at the end of a list that are searched for its last line."""
 _ARCHIVES = (b"\x1f\x8b", b"BZ", b"\xfd7")

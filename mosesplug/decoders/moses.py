@@ -22,8 +22,6 @@ from mosesplug.decoders.protocol import (
 )
 from mosesplug.errors import UsageError
 
-__all__ = ["MosesDecoder", "PostEditing", "Queue", "parse_flags"]
-
 _MODEL_FLAGS = (
     *("config", "ttable-file", "distortion-file", "generation-file", "lmodel-file"),
     "global-lexical-file",

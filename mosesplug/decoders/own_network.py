@@ -26,8 +26,6 @@ import threading
 from functools import cache
 from pathlib import Path
 
-__all__ = ["connect_there", "explain_unavailable", "wrap_command"]
-
 _NEW_USER, _NEW_NETWORK = 0x10000000, 0x40000000
 _GET_FLAGS, _SET_FLAGS, _UP = 0x8913, 0x8914, 1
 _AS_IN_A_SHELL = (signal.SIGTERM, signal.SIGPIPE, signal.SIGXFSZ)

@@ -32,19 +32,6 @@ from mosesplug.errors import DecoderError, MosesplugError, UsageError
 from mosesplug.events import Clock, DecodingProgress
 from mosesplug.plugins import DECODERS, load_plugin, plugin_names
 
-__all__ = [
-    "PLUGIN",
-    "DecoderPlugin",
-    "Hypothesis",
-    "NamedDecoder",
-    "PluginBatches",
-    "PluginDecoder",
-    "PluginRunDecoder",
-    "decode_entries",
-    "find_decoder_plugin",
-    "open_plugin",
-]
-
 PLUGIN = "plugin:"
 """What the setting ``decoder`` of a ``NamedDecoder`` begins with."""
 

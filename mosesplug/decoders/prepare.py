@@ -23,15 +23,6 @@ from mosesplug.decoders.run_files import RunFiles
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.events import CommandStarted, Note, PhaseStarted, Watcher
 
-__all__ = [
-    "announce_features",
-    "explain_lost_models",
-    "prepare_config",
-    "read_features",
-    "require_constraints",
-    "write_features",
-]
-
 
 def prepare_config(
     config: Path,

@@ -22,19 +22,6 @@ from pathlib import Path
 from mosesplug.decoders import leash
 from mosesplug.errors import DecoderError
 
-__all__ = [
-    "MESSAGES",
-    "FinishedProcess",
-    "LineCounter",
-    "describe_exit",
-    "end_group",
-    "find_executable",
-    "leash_command",
-    "make_error",
-    "read_tail",
-    "run_command",
-]
-
 _GRACE_SECONDS = 5.0
 _PROGRESS_SECONDS = 0.2
 _SHELLS_SIGNALS = 128

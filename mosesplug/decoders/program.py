@@ -41,8 +41,6 @@ from mosesplug.decoders.server import ServerDecoder, to_request_text
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.events import Clock, DecodingProgress, Note, PhaseStarted
 
-__all__ = ["CommandDecoder", "ProgramDecoder", "open_program"]
-
 _COMPARED = 10
 """Sentences that are decoded both ways before a server is trusted."""
 _COMPARING = "compared"

@@ -23,19 +23,6 @@ from mosesplug.events import CommandStarted, Watcher
 if TYPE_CHECKING:
     from mosesplug.decoders.moses import Queue
 
-__all__ = [
-    "WEIGHT_FILES",
-    "BatchRecipe",
-    "Capability",
-    "DecodedInput",
-    "Decoder",
-    "DecodingTask",
-    "Description",
-    "ModelFilter",
-    "ServerNetwork",
-    "ServerSettings",
-    "WeightsFormat",
-]
 
 WeightsFormat = Literal["moses", "dense", "json", "one-line"]
 """The format of the file of weights that a decoder reads."""

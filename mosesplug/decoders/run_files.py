@@ -7,8 +7,6 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["GRAPH_FILE", "RunFiles"]
-
 GRAPH_FILE = re.compile(r"\d+(\.(txt|gz|bz2))?|weights|\.(\d+\.|weights\.).+")
 """What decoders write into a directory of search graphs, finished or not."""
 

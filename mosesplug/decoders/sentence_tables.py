@@ -25,8 +25,6 @@ from pathlib import Path
 from formats.moses.ini import FeatureLine, MosesIni, read_moses_ini
 from formats.text import open_text, write_atomic
 
-__all__ = ["SentenceTables", "describe_tables", "remove_tables"]
-
 _TEXT_TABLE = "PhraseDictionaryMemory"
 _TABLE_OF_A_SENTENCE = "PhraseDictionaryALSuffixArray"
 _ON_DISK = "PhraseDictionaryOnDisk"

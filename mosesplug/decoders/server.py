@@ -40,8 +40,6 @@ from mosesplug.decoders.server_calls import (
 from mosesplug.decoders.server_process import ServerProcess
 from mosesplug.errors import DecoderError, UsageError
 
-__all__ = ["ServerDecoder", "to_request_text"]
-
 _CALL_SECONDS, _START_SECONDS = 600.0, 1800.0
 _NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

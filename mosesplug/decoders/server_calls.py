@@ -21,17 +21,6 @@ from formats.weights.files import format_weight
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.errors import DecoderError
 
-__all__ = [
-    "PROBE",
-    "ServerLost",
-    "format_nbest_lines",
-    "format_request_weights",
-    "largest_reply",
-    "parse_reply",
-    "post_request",
-    "translate_request",
-]
-
 HOST = "127.0.0.1"
 
 PROBE = xmlrpc.client.dumps((), "system.listMethods").encode()

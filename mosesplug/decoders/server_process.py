@@ -16,8 +16,6 @@ from mosesplug.decoders.process import describe_exit, end_group, leash_command, 
 from mosesplug.decoders.server_calls import HOST, PROBE, ServerLost, post_request
 from mosesplug.errors import DecoderError
 
-__all__ = ["ServerProcess", "reserve_port"]
-
 _PORTS_TO_TRY = 3
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
 _PROBE_SECONDS = 5.0

@@ -18,8 +18,6 @@ from mosesplug.features import FeatureSpace
 from mosesplug.store.merge import concatenate_sparse
 from mosesplug.tuning_set import Batch
 
-__all__ = ["MergedBatches"]
-
 _OBJECTS = 1024
 
 

@@ -38,17 +38,6 @@ from mosesplug.store.sums import (
     parse_place,
 )
 
-__all__ = [
-    "ChecksumReport",
-    "check_iteration",
-    "compare_record",
-    "delete_checksums",
-    "keep_checksums",
-    "load_checksums",
-    "note_written",
-    "put_checksums",
-]
-
 _NAMES = {
     "kbest": "the record of its list",
     "statistics": "the record of its statistics",

@@ -9,15 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = [
-    "MOST_SENTENCES",
-    "check_graphs",
-    "check_names",
-    "check_sums",
-    "read_groups",
-    "read_kinds",
-]
-
 MOST_SENTENCES = 10_000_000
 """Largest number of sentences of an input. Real inputs have thousands."""
 

@@ -12,8 +12,6 @@ from formats.nbest.block import NBestList
 from mosesplug.kernels import read_only
 from mosesplug.store.dedupe import Rows
 
-__all__ = ["Column", "Homes", "copy_texts", "count_tokens", "make_columns"]
-
 Column = tuple[NDArray[Any], list[int]]
 """One array of a block's records, concatenated, and the offsets of each sentence's part."""
 

@@ -16,16 +16,6 @@ from numpy.typing import NDArray
 from formats.words import are_equal_ranges
 from mosesplug.kernels import lean_kernel, read_only
 
-__all__ = [
-    "Rows",
-    "find_stored",
-    "first_occurrences",
-    "hash_rows",
-    "mix_scores",
-    "resolve",
-    "sort_sparse",
-]
-
 
 class Rows(NamedTuple):
     """Hypotheses as flat arrays, as the kernels read them.

@@ -13,8 +13,6 @@ from pathlib import Path
 
 from mosesplug.errors import StoreMismatch
 
-__all__ = ["check_fingerprints", "fingerprint_files"]
-
 _DIGEST_BYTES = 16
 
 

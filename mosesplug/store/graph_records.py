@@ -38,17 +38,10 @@ from mosesplug.errors import DataError, StoreError
 from mosesplug.features import FeatureSpace
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.store.checksums import compare_record
-from mosesplug.store.files.environment import Environment, PinnedTransaction
+from mosesplug.store.files.environment import Environment
+from mosesplug.store.files.handles import PinnedTransaction
 from mosesplug.store.records import align, corruption_error, encode_record, read_header
 from mosesplug.store.state import OpenGraphs, OpenLists, StoreState, kbest_key
-
-__all__ = [
-    "StoredGraphs",
-    "decode_graph",
-    "decode_sound_graph",
-    "encode_graph",
-    "list_graph_faults",
-]
 
 _LAYOUT = 1
 _TYPES = ("<i8", "<i8", "<i4", "<i8", "<i4", "<i8", "<i4", "<f4", "<i4", "<i8", "u1")

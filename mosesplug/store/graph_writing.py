@@ -34,8 +34,6 @@ from mosesplug.store.state import (
 from mosesplug.store.sums import OWN
 from mosesplug.store.views import GraphReport
 
-__all__ = ["add_graphs"]
-
 _TRANSACTION_BYTES = 32 << 20
 
 Groups = tuple[tuple[str, int], ...]

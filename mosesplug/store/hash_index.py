@@ -31,8 +31,6 @@ from mosesplug.store.merge import Reader
 from mosesplug.store.state import COMMIT, RECORD, iteration_key, put_sorted
 from mosesplug.store.writing import delete_prefix
 
-__all__ = ["HashIndex", "prepare_index"]
-
 INDEX = "homes"
 UNIT = 16
 """Iterations of the shortest runs."""

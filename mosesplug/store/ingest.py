@@ -32,8 +32,6 @@ from mosesplug.store.records import corruption_error, encode_record, report_dama
 from mosesplug.store.state import StatisticsKind, kbest_key, statistics_key
 from mosesplug.store.statistics import check_statistics
 
-__all__ = ["Ingest"]
-
 
 @dataclass
 class Ingest:

@@ -23,8 +23,6 @@ from mosesplug.store.merge import Reader
 from mosesplug.store.records import KbestRecord
 from mosesplug.store.state import StoreState, iteration_key, kbest_key, statistics_key
 
-__all__ = ["compact", "copy", "count_stored_bytes", "list_faults"]
-
 
 def count_stored_bytes(
     transaction: Any, environment: Environment, state: StoreState, iteration: int

@@ -36,18 +36,6 @@ from mosesplug.store.state import (
 )
 from mosesplug.tuning_set import SparseRows, TuningSet
 
-__all__ = [
-    "Reader",
-    "Selection",
-    "assemble",
-    "concatenate_sparse",
-    "first_best_statistics",
-    "list_scores",
-    "read_texts",
-    "select_list",
-    "select_merged",
-]
-
 
 class Reader:
     """Records of a read transaction; their arrays are valid until it ends.

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from mosesplug.metrics.protocol import Metric, PreparedReferences
     from mosesplug.store.ingest import Ingest
 
-__all__ = ["NBestStore"]
 
 _MAP_SIZE = 1 << 30
 

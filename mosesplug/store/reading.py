@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from mosesplug.metrics.protocol import Metric, PreparedReferences
     from mosesplug.store.graph_records import StoredGraphs
 
-__all__ = ["Iterations", "StoreReader"]
 
 Iterations = int | Iterable[int] | None
 """One iteration, several, or all in the store (None)."""

@@ -40,18 +40,6 @@ from numpy.typing import NDArray
 from mosesplug.errors import StoreError
 from mosesplug.tuning_set import SparseRows
 
-__all__ = [
-    "KbestRecord",
-    "align",
-    "corruption_error",
-    "decode_value",
-    "encode_record",
-    "encode_value",
-    "read_header",
-    "read_record",
-    "report_damage",
-]
-
 _HEADER_LENGTH = struct.Struct("<I")
 _PADDING = tuple(bytes(n) for n in range(8))
 _ARRAY, _INTEGER = 1, 2

@@ -6,11 +6,10 @@ from typing import Self
 
 from mosesplug.errors import StoreError
 from mosesplug.store.checksums import compare_record
-from mosesplug.store.files.environment import Environment, PinnedTransaction
+from mosesplug.store.files.environment import Environment
+from mosesplug.store.files.handles import PinnedTransaction
 from mosesplug.store.records import KbestRecord, read_record
 from mosesplug.store.state import COMMIT, iteration_key, kbest_key
-
-__all__ = ["Snapshot"]
 
 
 class Snapshot:

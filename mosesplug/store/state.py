@@ -47,31 +47,6 @@ from mosesplug.store.files.environment import Environment
 from mosesplug.store.records import decode_value, encode_value
 from mosesplug.store.sums import OWN, decode_sums, parse_place
 
-__all__ = [
-    "CHECKSUMS",
-    "COMMIT",
-    "GRAPHS",
-    "GROWING",
-    "NAMES",
-    "OWN_NAMES",
-    "PROGRESS",
-    "RECORD",
-    "RESULT",
-    "SPARSE",
-    "IterationRecord",
-    "OpenGraphs",
-    "OpenLists",
-    "StatisticsKind",
-    "StoreState",
-    "iteration_key",
-    "kbest_key",
-    "load_state",
-    "names_key",
-    "put_meta",
-    "put_sorted",
-    "statistics_key",
-]
-
 _SCHEMA = 4
 """Version of the format on disk; stores of newer versions are rejected.
 

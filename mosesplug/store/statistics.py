@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     # Loads Numba, which reading a store does not need.
     from mosesplug.metrics.protocol import Metric, PreparedReferences
 
-__all__ = ["check_statistics", "ensure_statistics", "find_newest_kind"]
-
 
 def find_newest_kind(state: StoreState, environment: Environment) -> StatisticsKind:
     """Return the kind of the newest iteration, which is complete for all iterations.

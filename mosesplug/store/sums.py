@@ -21,17 +21,6 @@ from numpy.typing import NDArray
 from mosesplug.store.claims import MOST_SENTENCES
 from mosesplug.store.records import decode_value, encode_value
 
-__all__ = [
-    "AREAS",
-    "OWN",
-    "ComparedSums",
-    "Known",
-    "decode_sums",
-    "encode_place",
-    "encode_sums",
-    "parse_place",
-]
-
 OWN = "iterations"
 AREAS = (OWN, "kbest", "statistics", "forest")
 _PLACE = struct.Struct(">BII")

@@ -11,14 +11,6 @@ from numpy.typing import NDArray
 
 from mosesplug.tuning_set import SparseRows, TuningSet
 
-__all__ = [
-    "GraphReport",
-    "IngestReport",
-    "IterationList",
-    "IterationLists",
-    "OpenIteration",
-]
-
 
 @dataclass(frozen=True)
 class IngestReport:

@@ -54,25 +54,6 @@ if TYPE_CHECKING:
     from mosesplug.metrics.protocol import Metric, PreparedReferences
     from mosesplug.store.ingest import Ingest
 
-__all__ = [
-    "AHEAD_BYTES",
-    "TRANSACTION_BYTES",
-    "check_next",
-    "collect_checksums",
-    "delete_iteration",
-    "delete_prefix",
-    "enlarge",
-    "ingest_blocks",
-    "put_finished",
-    "put_lists",
-    "put_names",
-    "put_part",
-    "put_result",
-    "read_kind_of_parts",
-    "reject_open_iteration",
-    "remove_interrupted_lists",
-    "remove_lists",
-]
 
 TRANSACTION_BYTES = 32 << 20
 """Bytes of records to hold in memory before they are stored."""

@@ -32,8 +32,6 @@ from mosesplug.tuning.workdir.records import (
 from mosesplug.tuning.workdir.summary import Result, ScoredOn, summarize_iterations
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["conclude", "has_free_scale"]
-
 _BEST = "best-heldout"
 
 

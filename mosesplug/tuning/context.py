@@ -27,8 +27,6 @@ from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import read_result
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["PREDICTABLE_SEED", "Context", "RunData", "RunFiles", "learns_from_graphs"]
-
 PREDICTABLE_SEED = 1000
 """With --predictable-seeds, mert-moses.pl seeds iteration N with N times this."""
 

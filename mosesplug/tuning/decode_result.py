@@ -15,9 +15,6 @@ from mosesplug.tuning.heldout import open_held_out_scorer
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["decode_tuning_set"]
-
-
 _OF_A_WHOLE_RUN = frozenset({"runs", "select", "select-run", "patience", "transform"})
 """Settings that change no decoding, and may exclude a decoding alone."""
 

@@ -27,8 +27,6 @@ from mosesplug.optimizers.domains import MARK, DomainSpace, add_copies, count_do
 from mosesplug.settings.domains import Domains
 from mosesplug.tuning.weights import Weights
 
-__all__ = ["DomainDecoder", "DomainLearning", "list_domain_weights"]
-
 
 def list_domain_weights(
     weights: Weights, space: FeatureSpace, names: Sequence[str]

@@ -37,8 +37,6 @@ from mosesplug.tuning.workdir.iteration_files import result_path
 from mosesplug.tuning.workdir.records import read_first_best_score, read_result
 from mosesplug.tuning_set import TuningSet
 
-__all__ = ["FirstLook", "guard_decoded", "guard_input", "guard_result", "guard_weights"]
-
 
 @dataclass
 class _FirstLists:

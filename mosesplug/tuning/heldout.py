@@ -28,8 +28,6 @@ from mosesplug.tuning.references import read_held_out_references
 from mosesplug.tuning.weights import Weights, to_model_weights
 from mosesplug.tuning.workdir.records import Evaluation
 
-__all__ = ["HeldOutScorer", "count_since_best", "find_best", "open_held_out_scorer"]
-
 _CACHE = "heldout-forest.lmdb"
 """The store, in the working directory, of search graphs that are imported from files."""
 

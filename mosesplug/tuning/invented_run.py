@@ -31,8 +31,6 @@ from mosesplug.tuning.heldout import HeldOutScorer
 from mosesplug.tuning.setup import make_task
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["LINES", "RunLoop", "tune_invented_sentences", "write_invented_graphs"]
-
 RunLoop = Callable[[Context, HeldOutScorer | None], object]
 """Runs all iterations."""
 

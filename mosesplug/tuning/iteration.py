@@ -56,18 +56,6 @@ from mosesplug.tuning.workdir.records import (
     read_start,
 )
 
-__all__ = [
-    "build_problem",
-    "decode_input",
-    "decoded_weights",
-    "finish_iteration",
-    "make_graphs",
-    "optimize_weights",
-    "store_lists",
-    "write_decoding_files",
-    "write_result_files",
-]
-
 _FIRST_INTERPOLATED = 3
 """mert-moses.pl interpolates after this iteration."""
 

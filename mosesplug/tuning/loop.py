@@ -35,8 +35,6 @@ from mosesplug.tuning.warming import compile_while_decoding
 from mosesplug.tuning.workdir.summary import Result
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["finish_run", "open_loop", "tune"]
-
 _HOW_TO_CONTINUE = (
     "Finished iterations are kept. Repair the decoder, then continue with the same command and "
     "--continue (in Python, resume=True)."

@@ -12,8 +12,6 @@ from mosesplug.errors import DataError
 from mosesplug.sentence_ids import ListedIds, TextLines, arrange_texts, begins_with_ids
 from mosesplug.settings.configuration import Configuration
 
-__all__ = ["read_held_out_references", "read_run_references"]
-
 
 def read_run_references(
     configuration: Configuration, n_lines: int | None = None

@@ -12,8 +12,6 @@ from mosesplug.errors import UsageError
 from mosesplug.store import NBestStore
 from mosesplug.store.views import IterationList
 
-__all__ = ["reject_repeated_lists"]
-
 
 def reject_repeated_lists(
     blocks: Iterable[NBestList], store: NBestStore, what: str

@@ -25,8 +25,6 @@ from mosesplug.tuning.stopping import find_reason_to_stop
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import read_result
 
-__all__ = ["DecodingRequest", "ask", "tell"]
-
 
 @dataclass(frozen=True)
 class DecodingRequest:

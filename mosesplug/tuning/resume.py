@@ -27,16 +27,6 @@ from mosesplug.tuning.workdir.iteration_files import (
 from mosesplug.tuning.workdir.records import IterationResult, read_start
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = [
-    "EarlierRun",
-    "adopt_files",
-    "check_earlier_run",
-    "choose_seed",
-    "find_unstored_iterations",
-    "has_earlier_run",
-    "report_changed_settings",
-]
-
 EarlierRun = Literal["none", "replaced", "continued"]
 """What becomes of an earlier run in the working directory."""
 

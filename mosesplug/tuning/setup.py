@@ -51,8 +51,6 @@ from mosesplug.tuning.weights import Weights, parse_ranges
 from mosesplug.tuning.workdir.iteration_files import result_path, writes_moses_ini
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["check_names", "check_outputs", "make_task", "prepare_run"]
-
 _CONFUSION_NETWORK = 1
 """The input type that takes many lines a sentence."""
 

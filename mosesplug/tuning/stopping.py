@@ -15,8 +15,6 @@ from mosesplug.tuning.context import Context
 from mosesplug.tuning.heldout import count_since_best
 from mosesplug.tuning.workdir.records import read_evaluations, read_result
 
-__all__ = ["estimate_noise", "find_last_gain", "find_reason_to_stop"]
-
 
 def find_reason_to_stop(context: Context) -> str:
     """Return why the newest iteration is the last, or an empty string.

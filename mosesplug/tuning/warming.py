@@ -22,8 +22,6 @@ from mosesplug.scratch import ScratchDirectory
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.invented_run import RunLoop, tune_invented_sentences
 
-__all__ = ["compile_while_decoding"]
-
 _PATIENCE = 0.5
 """Seconds of decoding before the thread starts. Shorter decodings leave no time to save."""
 

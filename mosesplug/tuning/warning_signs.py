@@ -17,13 +17,6 @@ from numpy.typing import NDArray
 from mosesplug.metrics.error_rates import display_score, is_error_rate
 from mosesplug.tuning_set import TuningSet
 
-__all__ = [
-    "WarningSign",
-    "find_list_signs",
-    "find_score_signs",
-    "find_weight_signs",
-]
-
 NOTHING = 1e-30
 """Smaller weights count as 0: decoders compute in float32, where their products vanish."""
 

@@ -16,9 +16,6 @@ from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.settings.spellings import spell_bounds
 
-__all__ = ["Weights", "average_weights", "parse_ranges", "to_model_weights"]
-
-
 NO_WEIGHTS: Mapping[str, float] = MappingProxyType({})
 
 

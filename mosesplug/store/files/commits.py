@@ -9,8 +9,6 @@ from pathlib import Path
 
 import lmdb
 
-__all__ = ["undo_failed_commit"]
-
 
 @contextmanager
 def undo_failed_commit(data: Path, page_size: int) -> Iterator[None]:

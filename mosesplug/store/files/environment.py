@@ -49,8 +49,6 @@ from mosesplug.store.files.pages import (
 from mosesplug.store.files.replacement import keep_files, remove_drafts, replace_data
 from mosesplug.store.sums import ComparedSums
 
-__all__ = ["Environment", "PinnedTransaction"]
-
 Result = TypeVar("Result")
 
 _TABLE_BYTES = 1 << 14

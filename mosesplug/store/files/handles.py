@@ -23,8 +23,6 @@ from numpy.typing import NDArray
 
 from mosesplug.store.files.locks import FileLock
 
-__all__ = ["Handle", "PinnedTransaction", "find_key", "guard_table", "share_handle"]
-
 _PATIENCE = 10.0
 """Seconds that a larger map waits for the transactions of other threads."""
 _PAUSE = 0.005

@@ -17,8 +17,6 @@ import struct
 import weakref
 from pathlib import Path
 
-__all__ = ["BUSY", "FileLock", "find_lock"]
-
 BUSY = (errno.EAGAIN, errno.EACCES)
 """Numbers of the error that another process has locked the file."""
 

@@ -15,19 +15,6 @@ from formats.text import sync_directory
 from mosesplug.errors import StoreError, StoreInUse
 from mosesplug.store.files.locks import find_lock
 
-__all__ = [
-    "DATABASES",
-    "MORE_FILES",
-    "create_data",
-    "explain_failure",
-    "has_room",
-    "in_use_error",
-    "no_locks_error",
-    "no_room_error",
-    "open_files",
-    "reject_links",
-]
-
 DATABASES = ("meta", "iterations", "kbest", "statistics", "forest")
 """The named databases of every store."""
 _MOST_DATABASES = 8

@@ -33,8 +33,6 @@ from operator import ge
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["HAS_KNOWN_LAYOUT", "DamagedPages", "Meta", "MissingPages", "check_pages", "read_meta"]
-
 _PAGE = struct.Struct("<Q2xHHH")
 _HEADER = 16
 _META = struct.Struct("<IIQQ48s48sQQ")

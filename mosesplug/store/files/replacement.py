@@ -26,16 +26,6 @@ from mosesplug.errors import StoreError, StoreInUse
 from mosesplug.scratch import ScratchDirectory
 from mosesplug.store.files.locks import BUSY, FileLock
 
-__all__ = [
-    "DRAFT",
-    "keep_files",
-    "make_store",
-    "remove_discarded",
-    "remove_drafts",
-    "remove_store",
-    "replace_data",
-]
-
 DRAFT = ".compact."
 """Prefix of directories with a copy that is being made."""
 

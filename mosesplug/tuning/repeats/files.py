@@ -12,8 +12,6 @@ from mosesplug.decoders import caches
 from mosesplug.errors import UsageError
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["PLAN", "check_single", "find_run_directories", "run_directory", "share_filtered"]
-
 PLAN = "runs.json"
 """The file, in the working directory of several runs, that lists the runs."""
 

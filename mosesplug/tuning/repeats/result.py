@@ -29,8 +29,6 @@ from mosesplug.tuning.weights import Weights, average_weights
 from mosesplug.tuning.workdir.iteration_files import format_date, result_path, write_config
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["SeveralResult", "conclude_several", "note_idle_runs"]
-
 
 @dataclass(frozen=True)
 class SeveralResult:

@@ -35,8 +35,6 @@ from mosesplug.tuning.repeats.scores import FinishedRun, read_finished_run
 from mosesplug.tuning.setup import check_outputs
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["tune_several"]
-
 
 @dataclass(frozen=True)
 class _Plan:

@@ -14,15 +14,6 @@ from mosesplug.tuning.workdir.records import read_start
 from mosesplug.tuning.workdir.summary import StoredSummary
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = [
-    "FinishedRun",
-    "Spread",
-    "find_median_run",
-    "measure_spread",
-    "read_finished_run",
-    "select_scores",
-]
-
 
 @dataclass(frozen=True)
 class FinishedRun:

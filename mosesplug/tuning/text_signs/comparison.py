@@ -20,14 +20,6 @@ from mosesplug.tuning.text_signs.words import (
 )
 from mosesplug.tuning.warning_signs import WarningSign
 
-__all__ = [
-    "Rewriting",
-    "choose_lines",
-    "compare_styles",
-    "find_source_signs",
-    "find_text_signs",
-]
-
 Rewriting = Literal["lists", "files"]
 """How a user changes translations: ``--transform`` of n-best lists, or another file."""
 

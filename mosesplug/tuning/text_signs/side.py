@@ -9,8 +9,6 @@ from functools import cached_property
 
 from mosesplug.tuning.text_signs.view import TextView
 
-__all__ = ["Side", "measure_overlap"]
-
 _FEW_TOKENS = 100
 
 

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 from mosesplug.tuning.text_signs.view import TextView
 
-__all__ = ["TRAITS", "Trait", "find_escapes", "has_raw_characters"]
-
 
 @dataclass(frozen=True)
 class Trait:

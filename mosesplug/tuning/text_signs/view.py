@@ -9,8 +9,6 @@ from typing import Literal
 from mosesplug.metrics.normalization import NORMALIZATIONS, Normalization
 from mosesplug.metrics.tokenizers import TOKENIZERS, tokenize_lines, tokenizer_of_signature
 
-__all__ = ["LITERAL", "Blanks", "TextView", "views_of_signatures"]
-
 Blanks = Literal["ascii", "unicode", "ignored"]
 """Characters that separate words: the ASCII blank, all blanks of Unicode, or no character."""
 

@@ -8,14 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from mosesplug.tuning.text_signs.side import Side, measure_overlap
 from mosesplug.tuning.warning_signs import WarningSign
 
-__all__ = [
-    "compare_case",
-    "compare_punctuation",
-    "compare_tokens",
-    "find_input",
-    "find_unknown_words",
-]
-
 _FEW_LINES = 5
 _UNSEGMENTED = "tokenize:zh, ja-mecab, ko-mecab or char"
 _MARKS = frozenset((b".", b",", b"?", b"!", b";", b":"))

@@ -41,26 +41,6 @@ from mosesplug.tuning.weights import Weights, to_model_weights
 from mosesplug.tuning.workdir.workspace import Workspace
 from mosesplug.tuning_set import TuningSet
 
-__all__ = [
-    "find_nbest_lists",
-    "format_date",
-    "read_decoding_weights",
-    "read_finished_step",
-    "read_resulting_weights",
-    "result_path",
-    "weights_path",
-    "write_config",
-    "write_decoding_config",
-    "write_extractor_files",
-    "write_finished_step",
-    "write_init_opt",
-    "write_optimizer_files",
-    "write_sparse_weights",
-    "write_weights",
-    "writes_moses_ini",
-]
-
-
 _NOT_USED = b"not used"
 _DENSE_NAME = re.compile(r"F[0-9]{1,4}")
 _NBEST_LIST = re.compile(r"run([0-9]+)\.best[0-9]+\.out(\.(gz|bz2|xz))?")

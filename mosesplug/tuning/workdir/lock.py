@@ -23,8 +23,6 @@ from typing import BinaryIO
 
 from mosesplug.errors import DataError
 
-__all__ = ["lock_directory"]
-
 _HOLDER = re.compile(r"process (\d+) on (\S+)")
 _PATIENCE = 30.0
 """Seconds to wait for processes that a killed run forked: each ends after its current sentence."""

@@ -15,17 +15,6 @@ from mosesplug.errors import StoreError
 from mosesplug.store import IterationRecord
 from mosesplug.tuning.weights import Weights
 
-__all__ = [
-    "Evaluation",
-    "IterationResult",
-    "IterationStart",
-    "ShardLists",
-    "read_evaluations",
-    "read_first_best_score",
-    "read_result",
-    "read_start",
-]
-
 
 @dataclass(frozen=True)
 class Evaluation:

@@ -13,8 +13,6 @@ from mosesplug.tuning.workdir.iteration_files import find_nbest_lists
 from mosesplug.tuning.workdir.summary import StoredSummary
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["find_run", "find_store", "open_run_store"]
-
 _DATABASE = "data.mdb"
 
 

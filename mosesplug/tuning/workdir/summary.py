@@ -14,8 +14,6 @@ from mosesplug.store import IterationRecord
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import ShardLists, read_result, read_start
 
-__all__ = ["IterationFigures", "Result", "ScoredOn", "StoredSummary", "summarize_iterations"]
-
 ScoredOn = Literal["decoded", "lists", "graphs", "learning", "heldout"]
 """Which data the score of a result was computed on; see ``Result``."""
 

@@ -14,8 +14,6 @@ from mosesplug.settings.toml import SETTINGS_FILE
 from mosesplug.store.files.replacement import remove_discarded, remove_store
 from mosesplug.tuning.workdir.lock import lock_directory
 
-__all__ = ["Workspace"]
-
 # Temporary files of ``formats.text.atomic_write``, left if its process is killed.
 _UNFINISHED = re.compile(
     r"\.(run\d+\..+|(forced|domain)\..+|((shard|worker)\d+\.)?server\d+\.moses\.ini"
