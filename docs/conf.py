@@ -31,6 +31,16 @@ smartquotes = False  # options begin with two hyphens
 
 napoleon_use_ivar = True
 napoleon_use_rtype = False
+napoleon_custom_sections = [
+    (name, "params_style")
+    for name in (
+        "Other data than lists",
+        "How data are read",
+        "What is learned",
+        "Several runs and validation",
+        "Parallel learning",
+    )
+]
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
 autodoc_member_order = "bysource"

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from mosesplug.api.checking import check
     from mosesplug.api.fit import Fit
     from mosesplug.api.installation import Plugin, WarmUpReport, list_plugins, warm_up
+    from mosesplug.api.keywords import ListKeywords
     from mosesplug.api.nbest import NBest, read_nbest, write_nbest
-    from mosesplug.api.optimize import algorithms, cross_validate, optimize
+    from mosesplug.api.optimize import HeldOut, algorithms, cross_validate, optimize
     from mosesplug.api.reranking import mbr, rerank
     from mosesplug.api.run import Run, open_run, report
     from mosesplug.api.scoring import compare, score
@@ -42,6 +43,8 @@ __all__ = [
     "DecoderError",
     "Fit",
     "FormatError",
+    "HeldOut",
+    "ListKeywords",
     "MosesplugError",
     "NBest",
     "OptimizerError",
@@ -75,48 +78,35 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Analysis": "mosesplug.api.analysis",
-    "DataError": "mosesplug.errors",
-    "DecoderError": "mosesplug.errors",
-    "Fit": "mosesplug.api.fit",
-    "FormatError": "formats.errors",
-    "MosesplugError": "mosesplug.errors",
-    "NBest": "mosesplug.api.nbest",
-    "OptimizerError": "mosesplug.errors",
-    "Plugin": "mosesplug.api.installation",
-    "Request": "mosesplug.api.tuner",
-    "Run": "mosesplug.api.run",
-    "StatisticsMetric": "mosesplug.api.statistics",
-    "StoreError": "mosesplug.errors",
-    "Table": "mosesplug.api.table",
-    "Tuner": "mosesplug.api.tuner",
-    "UsageError": "mosesplug.errors",
-    "WarmUpReport": "mosesplug.api.installation",
-    "WeightTable": "mosesplug.api.weights",
-    "algorithms": "mosesplug.api.optimize",
-    "analyze": "mosesplug.api.analysis",
-    "check": "mosesplug.api.checking",
-    "compare": "mosesplug.api.scoring",
-    "cross_validate": "mosesplug.api.optimize",
-    "list_plugins": "mosesplug.api.installation",
-    "mbr": "mosesplug.api.reranking",
-    "open_run": "mosesplug.api.run",
-    "optimize": "mosesplug.api.optimize",
-    "read_nbest": "mosesplug.api.nbest",
-    "report": "mosesplug.api.run",
-    "rerank": "mosesplug.api.reranking",
-    "score": "mosesplug.api.scoring",
-    "tune": "mosesplug.api.tune",
-    "warm_up": "mosesplug.api.installation",
-    "write_nbest": "mosesplug.api.nbest",
+    "formats.errors": "FormatError",
+    "mosesplug.api.analysis": "Analysis analyze",
+    "mosesplug.api.checking": "check",
+    "mosesplug.api.fit": "Fit",
+    "mosesplug.api.installation": "Plugin WarmUpReport list_plugins warm_up",
+    "mosesplug.api.keywords": "ListKeywords",
+    "mosesplug.api.nbest": "NBest read_nbest write_nbest",
+    "mosesplug.api.optimize": "HeldOut algorithms cross_validate optimize",
+    "mosesplug.api.reranking": "mbr rerank",
+    "mosesplug.api.run": "Run open_run report",
+    "mosesplug.api.scoring": "compare score",
+    "mosesplug.api.statistics": "StatisticsMetric",
+    "mosesplug.api.table": "Table",
+    "mosesplug.api.tune": "tune",
+    "mosesplug.api.tuner": "Request Tuner",
+    "mosesplug.api.weights": "WeightTable",
+    "mosesplug.errors": (
+        "DataError DecoderError MosesplugError OptimizerError StoreError UsageError"
+    ),
 }
-"""The module of each public name."""
+"""The public names of each module, except the version."""
+
+_HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
+    return getattr(import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -18,6 +18,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextvars import ContextVar
 
 __all__ = [
     "DataError",
@@ -29,9 +30,14 @@ __all__ = [
     "StoreInUse",
     "StoreMismatch",
     "UsageError",
+    "at_command_line",
     "count_noun",
     "suggest",
 ]
+
+
+at_command_line = ContextVar("at_command_line", default=False)
+"""Whether messages are for a person at the command line, who knows options and no keywords."""
 
 
 class MosesplugError(Exception):

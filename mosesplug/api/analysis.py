@@ -12,7 +12,7 @@ import numpy as np
 
 from formats.text import write_atomic
 from mosesplug.api.arrays import encode_texts, load_references, name_references
-from mosesplug.api.keywords import check_integer, name_keywords, spell_argument
+from mosesplug.api.keywords import LEARNING, check_integer
 from mosesplug.api.progress import Progress, open_progress
 from mosesplug.api.scoring import list_metrics, load_systems
 from mosesplug.api.table import Column, ColumnType, Table
@@ -36,7 +36,6 @@ from mosesplug.results.scores.comparison import System, SystemScore
 from mosesplug.results.scores.scoring import prepare_metrics
 from mosesplug.results.scores.sentence_ids import arrange_systems
 from mosesplug.results.views.texts import decode_text
-from mosesplug.settings.learning import LearningSettings
 
 StrPath = str | PathLike[str]
 
@@ -133,7 +132,7 @@ def _show(value: str | bytes | tuple[bytes, ...] | None) -> str | None:
     return decode_text(value) if isinstance(value, bytes) else value
 
 
-@name_keywords(LearningSettings, spell_argument)
+@LEARNING.in_messages()
 def analyze(
     systems: Mapping[str, Any],
     references: Any,

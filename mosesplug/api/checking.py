@@ -11,7 +11,7 @@ from typing import Any
 from formats.references import read_references
 from formats.text import StrPath, read_lines
 from mosesplug.api.arrays import encode_texts, load_references
-from mosesplug.api.keywords import name_keywords, spell_argument, spell_options
+from mosesplug.api.keywords import LEARNING
 from mosesplug.api.list_sources import ListSource, convert_lists
 from mosesplug.api.table import ColumnType, Table, Tabular
 from mosesplug.api.task import take_lists
@@ -20,7 +20,6 @@ from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
 from mosesplug.results.checking import NO_WARNINGS, DataCheck, check_data
 from mosesplug.results.render.tables import format_blocks, layout_table
-from mosesplug.settings.learning import LearningSettings
 
 Texts = StrPath | Sequence[str] | Sequence[bytes]
 
@@ -65,6 +64,7 @@ class DataReport(DataCheck, Tabular):
         return [] if self.signs else [NO_WARNINGS]
 
 
+@LEARNING.in_messages()
 def check(
     source: Texts,
     references: Any,
@@ -106,36 +106,6 @@ def check(
         >>> [sign.name for sign in report.signs][:1], report.warnings[0]
         (['few sentences'], '4 sentences: too few to learn weights that hold for other text...')
     """
-    with name_keywords(LearningSettings, spell_argument):
-        found = check_all(
-            source,
-            references,
-            nbest=nbest,
-            phrase_table=phrase_table,
-            train=train,
-            test=test,
-            metric=metric,
-        )
-    signs = [
-        replace(sign, message=spell_options(sign.message, spell_argument)) for sign in found.signs
-    ]
-    return replace(found, signs=tuple(signs))
-
-
-def check_all(
-    source: Texts,
-    references: Any,
-    *,
-    nbest: ListSource | Sequence[ListSource] | None,
-    phrase_table: StrPath | None,
-    train: Texts | None,
-    test: Texts | None,
-    metric: str | Metric,
-) -> DataReport:
-    """Return facts and warnings about data.
-
-    Arguments and errors are as for ``check``; messages have options.
-    """
     scorer = _find_metric(metric)
     lines = _load_texts(source, "source")
     found = check_data(
@@ -147,7 +117,8 @@ def check_all(
         train=None if train is None else _load_texts(train, "train"),
         test=None if test is None else _load_texts(test, "test"),
     )
-    return DataReport(found.texts, found.facts, found.signs)
+    signs = [replace(sign, message=LEARNING.rewrite(sign.message)) for sign in found.signs]
+    return DataReport(found.texts, found.facts, tuple(signs))
 
 
 def _find_metric(metric: str | Metric) -> Metric:

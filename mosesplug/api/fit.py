@@ -20,7 +20,7 @@ from formats.weights.list_changes import format_list_changes
 from formats.weights.named import sparse_companion
 from formats.weights.weight_format import Format
 from mosesplug.api.arrays import FeatureArrays, convert_features, number_sentences
-from mosesplug.api.keywords import name_keywords, spell_argument
+from mosesplug.api.keywords import LEARNING
 from mosesplug.api.nbest import NBest
 from mosesplug.api.table import ColumnType, Table, Tabular
 from mosesplug.api.weights import WeightTable, convert_table, find_format
@@ -347,7 +347,7 @@ class Fit:
         """The metric with its settings, the number of references and the version."""
         return self.result.data.signature
 
-    @name_keywords(LearningSettings, spell_argument)
+    @LEARNING.in_messages()
     def save(
         self,
         path: str | PathLike[str],
@@ -387,7 +387,7 @@ class Fit:
         write_atomic(path, mark_invalid_utf8(page).encode())
         return Path(path)
 
-    @name_keywords(LearningSettings, spell_argument)
+    @LEARNING.in_messages()
     def choose(self, features: Any, sentence_ids: Any = None) -> NDArray[np.int64]:
         """Return the row of the 1-best hypothesis of each sentence.
 
@@ -466,7 +466,7 @@ class Fit:
         dense = [name for name, _ in space.groups] if is_sparse else None
         return convert_features(features, names.tolist(), dense)
 
-    @name_keywords(LearningSettings, spell_argument)
+    @LEARNING.in_messages()
     def plot(self, figure: str = "weights") -> Figure:
         """Return a matplotlib figure; notebooks show it.
 

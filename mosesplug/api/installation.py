@@ -276,7 +276,8 @@ def _tune(directory: Path, **keywords: Any) -> None:
     """Tune on invented sentences, as with a decoder."""
     from formats.moses.ini import read_moses_ini
     from formats.moses.ini_features import list_features
-    from mosesplug.api.keywords import collect_keywords, fill_defaults
+    from mosesplug.api.keywords import collect_keywords
+    from mosesplug.api.tune import fill_defaults
     from mosesplug.optimizers import algorithm as find_algorithm
     from mosesplug.settings.algorithm_options import make_options
     from mosesplug.settings.build import make_plan

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from html import escape
-from os import PathLike, fspath
+from os import fspath
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from formats.nbest.block import NBestList
 from formats.nbest.files import format_list
 from formats.nbest.list_format import SentenceIds
 from formats.pipes import copy_pipes
-from formats.text import atomic_write
+from formats.text import StrPath, atomic_write
 from mosesplug.api.arrays import (
     FeatureArrays,
     check_column,
@@ -25,7 +25,7 @@ from mosesplug.api.arrays import (
     encode_texts,
     number_sentences,
 )
-from mosesplug.api.keywords import check_integer, make_list_keywords, name_keywords, spell_keyword
+from mosesplug.api.keywords import LEARNING, ListKeywords, check_integer, make_list_keywords
 from mosesplug.api.progress import log_formats
 from mosesplug.api.table import Column, ColumnType, NamedValues, Table, Tabular
 from mosesplug.errors import DataError, UsageError, count_noun
@@ -34,7 +34,6 @@ from mosesplug.features import FeatureSpace
 from mosesplug.kernels import read_only
 from mosesplug.learning.lists.blocks import find_dense_features, read_list
 from mosesplug.results.render.tables import format_table, render_table
-from mosesplug.settings.learning import LearningSettings
 from mosesplug.tuning_set import SparseRows
 
 _SHOWN = 10
@@ -292,40 +291,14 @@ def _find_free_name(label: str, columns: Mapping[str, Any]) -> str:
     return name
 
 
-def read_nbest(
-    path: str | PathLike[str],
-    *,
-    names: Sequence[str] | None = None,
-    dense: Sequence[str] | None = None,
-    add_features: Mapping[str, Any] | None = None,
-    derive: Mapping[str, str] | Sequence[str] = (),
-    transform: str | None = None,
-    format: str = "auto",
-    columns: Sequence[str] | None = None,
-    drop_feature: Sequence[str] = (),
-    rename: Mapping[str, str] | Sequence[str] = (),
-    word_scores: Literal["drop", "sum"] = "drop",
-    threads: int = 2,
-) -> NBest:
+@LEARNING.in_messages()
+def read_nbest(path: StrPath, *, threads: int = 2, **reading: Unpack[ListKeywords]) -> NBest:
     """Read n-best lists from a file, plain or compressed.
 
     Args:
         path: a file of any format of n-best lists.
-        names: one for each value of a list without labels; equal neighbors are values of one
-            feature.
-        dense: names of the dense features of a list that names every value (Joshua, cdec); None:
-            all if there are up to 50, else those that at least half of the lines have.
-        add_features: additional features by name: a value for each hypothesis, or several, in the
-            order of the file; or a file with a line for each.
-        derive: features that are computed from others, ``{"lm_norm": "lm/words"}``.
-        transform: a shell command that reads the hypotheses, one a line, and writes the texts in
-            their place; ``"bpe"`` joins subwords. Derived features are those of the file's texts.
-        format: the name of the format, as ``"jsonl"``; ``"auto"``: that of the first lines.
-        columns: the meaning of each column of a table: ``"id"``, ``"hyp"``, or a feature.
-        drop_feature: names of features to ignore; ``"WT_*"`` is all names that begin so.
-        rename: new names of features by the old ones.
-        word_scores: ``"drop"`` or ``"sum"`` scores of single words, whose number varies.
         threads: number of threads that parse.
+        reading: see ``ListKeywords``; ``add_features`` are in the order of the file.
 
     Returns:
         The lists as arrays.
@@ -341,29 +314,17 @@ def read_nbest(
         >>> lists.sentence(1).texts
         ['yes it', 'yes it is', 'no it is']
     """
-    with name_keywords(LearningSettings, spell_keyword):
-        settings = make_list_keywords(
-            names=names,
-            dense=dense,
-            add_features=add_features,
-            derive=derive,
-            transform=transform,
-            format=format,
-            columns=columns,
-            drop_feature=drop_feature,
-            rename=rename,
-            word_scores=word_scores,
-        )
-        ids = SentenceIds()
-        (file,) = copy_pipes([Path(path)])
-        log_formats([file], settings)
-        chosen = find_dense_features([file], settings)
-        block = read_list(file, settings, dense=chosen, ids=ids, threads=threads)
-        return NBest.of_block(block, ids.names)
+    settings = make_list_keywords(reading)
+    ids = SentenceIds()
+    (file,) = copy_pipes([Path(path)])
+    log_formats([file], settings)
+    chosen = find_dense_features([file], settings)
+    block = read_list(file, settings, dense=chosen, ids=ids, threads=threads)
+    return NBest.of_block(block, ids.names)
 
 
-@name_keywords(LearningSettings, spell_keyword)
-def write_nbest(path: str | PathLike[str], lists: NBest, *, digits: int = _EXACT_DIGITS) -> None:
+@LEARNING.in_messages()
+def write_nbest(path: StrPath, lists: NBest, *, digits: int = _EXACT_DIGITS) -> None:
     """Write n-best lists in the Moses format.
 
     A file whose name ends in ``.gz`` is compressed.

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formats.moses.ini import MosesIni
-from formats.text import StrPath
 from mosesplug.api.fit import Fit, Gains, ValidationTable
-from mosesplug.api.keywords import name_keywords, spell_argument, spell_options
+from mosesplug.api.keywords import LEARNING, LearningKeywords, check_names
 from mosesplug.api.list_sources import ListSource
 from mosesplug.api.progress import Progress, log_formats, log_lines, log_warnings, open_progress
 from mosesplug.api.task import make_task
@@ -29,55 +28,75 @@ from mosesplug.settings.algorithm_options import find_idle_options
 from mosesplug.settings.learning import LearningSettings
 
 
+class ValidationKeywords(LearningKeywords, total=False):
+    """Keywords of ``cross_validate``; ``optimize`` names them in its signature."""
+
+    references: Any
+    metric: str | Metric | None
+    algorithm: str
+    initial: InitialWeights | None
+    seed: int
+    threads: int | None
+
+
+class OptimizeKeywords(LearningKeywords, total=False):
+    """Keywords of ``optimize``, which describes them."""
+
+    heldout_lists: ListSource | Sequence[ListSource] | None
+    heldout_references: Any
+    heldout_add_features: Mapping[str, Any] | None
+    heldout_scores: Mapping[str, Any] | None
+    folds: int | None
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """A held-out set of its own, for ``optimize(..., held_out=HeldOut(...))``.
+
+    Attributes:
+        lists: its n-best lists, as ``lists`` of ``optimize``.
+        references: their references.
+        add_features: values of the added features for these lists.
+        scores: scores by name of these lists.
+
+    Example:
+        >>> import mosesplug
+        >>> fit = mosesplug.optimize(
+        ...     "run1.best100.out.gz", references="dev.en", initial="run1.dense",
+        ...     held_out=mosesplug.HeldOut("run1.best100.out.gz", "dev.en"),
+        ... )
+        >>> fit.held_out
+        1.0
+    """
+
+    lists: ListSource | Sequence[ListSource]
+    references: Any = None
+    add_features: Mapping[str, Any] | None = None
+    scores: Mapping[str, Any] | None = None
+
+    def as_keywords(self) -> OptimizeKeywords:
+        """Return the keywords of ``optimize`` that say the same."""
+        return {
+            "heldout_lists": self.lists,
+            "heldout_references": self.references,
+            "heldout_add_features": self.add_features,
+            "heldout_scores": self.scores,
+        }
+
+
+@LEARNING.in_messages()
 def optimize(
     lists: ListSource | Sequence[ListSource] | None = None,
     *,
-    features: Any = None,
-    sentence_ids: Any = None,
-    hypotheses: Sequence[str] | Sequence[bytes] | None = None,
     references: Any = None,
-    scores: Any = None,
-    statistics: Any = None,
-    names: Sequence[str] | None = None,
-    dense: Sequence[str] | None = None,
-    format: str | None = None,
-    columns: Sequence[str] | None = None,
-    drop_feature: Sequence[str] = (),
-    rename: Mapping[str, str] | Sequence[str] = (),
-    word_scores: Literal["drop", "sum"] | None = None,
-    ids: bool | None = None,
-    add_features: Mapping[str, Any] | None = None,
-    derive: Mapping[str, str] | Sequence[str] = (),
-    transform: str | None = None,
-    store: StrPath | None = None,
-    iterations: str | None = None,
-    graphs: StrPath | Sequence[StrPath] | None = None,
-    hg_prune: int | None = None,
     metric: str | Metric | None = None,
-    metric_settings: str | Mapping[str, object] = "",
-    report_metrics: Sequence[str] = (),
-    initial: InitialWeights | None = None,
-    sparse_initial: StrPath | None = None,
     algorithm: str = "mert",
-    options: Mapping[str, object] | None = None,
-    active: Sequence[str] | None = None,
-    ranges: Sequence[str] | Mapping[str, tuple[float, float]] = (),
-    bounds: Sequence[str] | Mapping[str, Any] = (),
-    domains: StrPath | Sequence[str] | None = None,
-    length_exponent: float | str | None = None,
-    length_by: str | None = None,
+    initial: InitialWeights | None = None,
+    held_out: float | HeldOut | None = None,
     seed: int = 1,
-    held_out: float | None = None,
-    heldout_lists: ListSource | Sequence[ListSource] | None = None,
-    heldout_references: Any = None,
-    heldout_add_features: Mapping[str, Any] | None = None,
-    heldout_scores: Mapping[str, Any] | None = None,
-    folds: int | None = None,
-    runs: int | None = None,
-    select: str = "median",
     threads: int | None = None,
-    sharding: Mapping[str, object] | None = None,
     progress: Progress = None,
+    **more: Unpack[OptimizeKeywords],
 ) -> Fit:
     """Learn weights from hypotheses, without a decoder.
 
@@ -92,6 +111,22 @@ def optimize(
             feature; ``columns`` chooses some; its rows are sorted by sentence. Nested lists are
             ``[sentence][hypothesis]``, or a mapping of sentence ids to lists; a hypothesis is a
             text, ``(text, score, ...)``, or a mapping as ``{"text": "a b", "lm": -3.5}``.
+        references: a file or the prefix of several; a text for each sentence; several sequences of
+            texts, ``[reference][sentence]``; or a mapping of sentence ids to one or several texts,
+            for features or lists in memory.
+        metric: the name of a metric, or several with commas; an object with the protocol
+            ``mosesplug.metrics.Metric``; with ``statistics``, a ``StatisticsMetric``. None: BLEU,
+            or that of the store.
+        algorithm: see ``algorithms``.
+        initial: starting weights: a mapping of names to weights, a vector, or a file of any format.
+            None: equal weights, or those that made the store or the graphs.
+        held_out: share of the sentences to hold out, as 0.2; or a held-out set, ``HeldOut``.
+        seed: seed of all random choices.
+        threads: maximum number of threads; None: one for each core that this process may use.
+        progress: None; True for a bar; or a function of (done, total, what).
+        more: keywords of five kinds, by name.
+
+    Other data than lists:
         features: feature values, ``[n_hyps, n_features]``: an array, a data frame, or a SciPy
             sparse matrix. They are converted to single precision, as in n-best lists.
         sentence_ids: ``[n_hyps]``, the sentence of each hypothesis; anything that can be a key, in
@@ -100,9 +135,6 @@ def optimize(
         hypotheses: ``[n_hyps]``, the texts, tokens separated by blanks. Those of a sentence with
             the same text and features count once. With ``scores`` or ``statistics``, texts are
             optional, and every hypothesis counts.
-        references: a file or the prefix of several; a text for each sentence; several sequences of
-            texts, ``[reference][sentence]``; or a mapping of sentence ids to one or several texts,
-            for features or lists in memory.
         scores: ``[n_hyps]``, a number for each hypothesis, larger for better ones. The corpus score
             is the mean of the chosen hypotheses. Or scores by name, ``{"COMET": numbers}``, as
             ``--scores``: numbers or a file for the hypotheses of all lists, in their order;
@@ -112,37 +144,24 @@ def optimize(
             scores then count once.
         statistics: ``[n_hyps, n_statistics]``, the statistics of each hypothesis; ``metric`` scores
             their sum.
-        names: name of each column of ``features``, or of each value of a file without labels;
-            equal neighbors are values of one feature.
-        dense: names of the dense columns of a sparse matrix, or of the dense features of lists that
-            name every value. None: all if there are up to 50, else those with a value in at
-            least half of the rows. MERT tunes dense features only, unless ``active`` names others.
-        format, columns, drop_feature, rename, word_scores: how lists are read, as for
-            ``read_nbest``.
-        ids: whether lines of references begin with sentence ids, by which they are matched. None:
-            the ids of the lists and the lines decide; what cannot be decided is an error. False:
-            lines have the order of the sentences, and first words are words.
-        add_features: additional features of ``lists`` by name: a value for each hypothesis, or
-            several, in the order of the lists; or a file, or several, with a line for each.
-        derive: features that are computed from dense ones, ``{"lm_norm": "lm/words"}``. They may
-            use those derived before, ``words`` and ``chars`` of the hypothesis, numbers,
-            ``+ - * / **``, ``log``, ``exp``, ``sqrt`` and ``abs``.
-        transform: a shell command that reads hypotheses, one a line, and writes those to score;
-            ``"bpe"`` joins subwords.
         store: the working directory of a tuning run, or the store in it.
         iterations: those of the store: ``"2:5"``, ``"3"``, or ``"-5"`` for the newest five.
         graphs: search graphs, a directory or file for each decoding.
         hg_prune: edges to keep of each search graph for each word of the reference; None: all.
-        metric: the name of a metric, or several with commas; an object with the protocol
-            ``mosesplug.metrics.Metric``; with ``statistics``, a ``StatisticsMetric``. None: BLEU,
-            or that of the store.
+
+    How data are read:
+        names, dense, add_features, derive, transform, format, columns, drop_feature, rename,
+            word_scores: see ``ListKeywords``. ``names`` and ``dense`` are also those of the columns
+            of ``features``. MERT tunes dense features only, unless ``active`` names others.
+        ids: whether lines of references begin with sentence ids, by which they are matched. None:
+            the ids of the lists and the lines decide; what cannot be decided is an error. False:
+            lines have the order of the sentences, and first words are words.
+
+    What is learned:
         metric_settings: settings of a named metric, as ``"case:false"`` or a mapping.
         report_metrics: names of metrics that are reported and never optimized; see ``Fit.gains``.
             ``scores`` by name that the metric does not use are reported, too.
-        initial: starting weights: a mapping of names to weights, a vector, or a file of any format.
-            None: equal weights, or those that made the store or the graphs.
         sparse_initial: a file of starting weights of sparse features.
-        algorithm: see ``algorithms``.
         options: settings of the algorithm by name.
         active: names of the features to tune; None: all dense ones (some algorithms: all).
         ranges: ranges of random starts, ``{"LM0": (-1, 1)}`` or ``["LM0:-1..1"]``.
@@ -155,19 +174,18 @@ def optimize(
         length_exponent: range of the exponent ``x`` of scores ``w . h / length**x``, as ``"0:2"``,
             or ``"LM0,TM0:0:2"`` to divide some features; one number is a known exponent.
         length_by: the length: ``words``, or the name of a dense feature.
-        seed: seed of all random choices.
-        held_out: share of the sentences to hold out, as 0.2.
-        heldout_lists, heldout_references: lists of a held-out set, and their references.
-        heldout_add_features: values of ``add_features`` for them.
-        heldout_scores: scores by name of ``heldout_lists``, as ``scores``.
+
+    Several runs and validation:
         folds: number of folds of a cross-validation before learning.
         runs: number of runs, with seeds ``seed``, ``seed + 1``, ...
         select: the weights of several runs: ``median``, ``best-heldout`` or ``average``.
-        threads: maximum number of threads; None: one for each core that this process may use.
-        sharding: parallel learning, as ``{"shards": 4}``; the other settings are ``workers``,
-            ``scheduler`` and ``directory``, and for online algorithms ``mixing``, ``keep``,
-            ``asynchronous`` and ``async_order``.
-        progress: None; True for a bar; or a function of (done, total, what).
+        heldout_lists, heldout_references, heldout_add_features, heldout_scores: a held-out set, one
+            by one; see ``HeldOut``.
+
+    Parallel learning:
+        sharding: as ``{"shards": 4}``; the other settings are ``workers``, ``scheduler`` and
+            ``directory``, and for online algorithms ``mixing``, ``keep``, ``asynchronous`` and
+            ``async_order``.
 
     Returns:
         The weights with their scores.
@@ -194,79 +212,55 @@ def optimize(
         >>> fit.score >= fit.start_score
         True
     """
-    keywords = dict(locals())
-    progressing = open_progress(keywords.pop("progress"))
-    with name_keywords(LearningSettings, spell_argument), progressing as report:
+    check_names(more, OptimizeKeywords.__annotations__)
+    keywords = {
+        "lists": lists,
+        "references": references,
+        "metric": metric,
+        "algorithm": algorithm,
+        "initial": initial,
+        "seed": seed,
+        "threads": threads,
+        **more,
+    }
+    if isinstance(held_out, HeldOut):
+        keywords |= held_out.as_keywords()
+    else:
+        keywords["held_out"] = held_out
+    with open_progress(progress) as report:
         task = make_task(**keywords)
         log_formats(task.data.lists, task.settings.lists)
         fit = fit_settings(
             task.settings, task.data, report, columns=task.columns, config=task.config
         )
-    warnings = tuple(spell_options(warning, spell_argument) for warning in fit.warnings)
+    warnings = tuple(map(LEARNING.rewrite, fit.warnings))
     log_warnings(warnings)
-    report_lines = list_result(fit.result, fit.settings, fit.gains)
     log_lines(
-        spell_options(block, spell_argument) if isinstance(block, str) else block
-        for block in report_lines
+        LEARNING.rewrite(block) if isinstance(block, str) else block
+        for block in list_result(fit.result, fit.settings, fit.gains)
     )
     return replace(fit, warnings=warnings)
 
 
+@LEARNING.in_messages()
 def cross_validate(
     lists: ListSource | Sequence[ListSource] | None = None,
     *,
-    features: Any = None,
-    sentence_ids: Any = None,
-    hypotheses: Sequence[str] | Sequence[bytes] | None = None,
-    references: Any = None,
-    scores: Any = None,
-    statistics: Any = None,
-    names: Sequence[str] | None = None,
-    dense: Sequence[str] | None = None,
-    format: str | None = None,
-    columns: Sequence[str] | None = None,
-    drop_feature: Sequence[str] = (),
-    rename: Mapping[str, str] | Sequence[str] = (),
-    word_scores: Literal["drop", "sum"] | None = None,
-    ids: bool | None = None,
-    add_features: Mapping[str, Any] | None = None,
-    derive: Mapping[str, str] | Sequence[str] = (),
-    transform: str | None = None,
-    store: StrPath | None = None,
-    iterations: str | None = None,
-    graphs: StrPath | Sequence[StrPath] | None = None,
-    hg_prune: int | None = None,
-    metric: str | Metric | None = None,
-    metric_settings: str | Mapping[str, object] = "",
-    report_metrics: Sequence[str] = (),
-    initial: InitialWeights | None = None,
-    sparse_initial: StrPath | None = None,
-    algorithm: str = "mert",
-    options: Mapping[str, object] | None = None,
-    active: Sequence[str] | None = None,
-    ranges: Sequence[str] | Mapping[str, tuple[float, float]] = (),
-    bounds: Sequence[str] | Mapping[str, Any] = (),
-    domains: StrPath | Sequence[str] | None = None,
-    length_exponent: float | str | None = None,
-    length_by: str | None = None,
-    seed: int = 1,
-    threads: int | None = None,
-    sharding: Mapping[str, object] | None = None,
     folds: int = 5,
-    runs: int | None = None,
-    select: str = "median",
     progress: Progress = None,
+    **more: Unpack[ValidationKeywords],
 ) -> ValidationTable:
     """Score weights on sentences that they were not learned from.
 
     Each fold of the sentences is decided with weights learned from the other folds.
 
     Args:
+        lists: as for ``optimize``.
         folds: number of folds.
-        runs, select: learn ``runs`` times from the other folds, and take the weights of the median
+        progress: as for ``optimize``.
+        more: the other keywords of ``optimize``, except those of held-out sets; ``runs`` and
+            ``select`` learn several times from the other folds, and take the weights of the median
             run or the average.
-
-    The other arguments are those of ``optimize``.
 
     Returns:
         The scores of each fold (``folds``), the score of all sentences together, each decided with
@@ -289,10 +283,9 @@ def cross_validate(
            1          2 ...
            2          2 ...
     """
-    keywords = dict(locals())
-    progressing = open_progress(keywords.pop("progress"))
-    with name_keywords(LearningSettings, spell_argument), progressing as report:
-        task = make_task(**keywords)
+    check_names(more, ValidationKeywords.__annotations__)
+    with open_progress(progress) as report:
+        task = make_task(lists=lists, folds=folds, **more)
         log_formats(task.data.lists, task.settings.lists)
         data, found = validate(task.settings, folds, report, task.data)
         return ValidationTable.of_result(found, measure_fold_gains(data, found))

@@ -20,7 +20,7 @@ from typing import Any
 from formats.errors import FormatError
 from formats.nbest.block import NBestList
 from formats.text import StrPath
-from mosesplug.errors import UsageError
+from mosesplug.errors import UsageError, at_command_line
 from mosesplug.escapes import escape_controls
 from mosesplug.learning.lists.blocks import describe_formats
 from mosesplug.results.render.run_lines import RunLines
@@ -157,9 +157,8 @@ class RunLog(RunLines):
 def log_lines(blocks: Iterable[Block]) -> None:
     """Log a report, a record for each line that is not empty."""
     if _LOGGER.isEnabledFor(logging.INFO):
-        for line in format_blocks(blocks).splitlines():
-            if line:
-                _log(logging.INFO, line)
+        for line in filter(None, format_blocks(blocks).splitlines()):
+            _log(logging.INFO, line)
 
 
 def log_warnings(warnings: Iterable[str]) -> None:
@@ -169,8 +168,12 @@ def log_warnings(warnings: Iterable[str]) -> None:
 
 
 def _log(level: int, text: str) -> None:
-    """Log a text without the control characters of what it quotes."""
-    _LOGGER.log(level, "%s", escape_controls(text, keeps_lines=True))
+    """Log a text without the control characters of what it quotes.
+
+    Commands print their lines themselves.
+    """
+    if not at_command_line.get():
+        _LOGGER.log(level, "%s", escape_controls(text, keeps_lines=True))
 
 
 def log_formats(lists: Iterable[StrPath | NBestList], settings: ListSettings) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import pairwise
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +20,11 @@ from formats.text import StrPath
 from formats.weights.any_format import WeightFile
 from mosesplug.api.arrays import convert_numbers
 from mosesplug.api.keywords import (
+    LEARNING,
+    ListKeywords,
     check_lengths,
     check_number,
     make_list_keywords,
-    name_keywords,
-    spell_keyword,
 )
 from mosesplug.api.list_sources import ListSource, convert_single
 from mosesplug.api.nbest import NBest
@@ -46,7 +46,6 @@ from mosesplug.metrics.linear_bleu import LinearBleu
 from mosesplug.results.choices.mbr import check_utility, pairwise_scores, rank_by_risk
 from mosesplug.results.choices.rerank import choose_least_risk, rank_sentences, score_again
 from mosesplug.results.weights.sources import read_weights_of
-from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.lengths import LengthRange
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
 
@@ -98,26 +97,17 @@ class RerankedLists(Tabular):
         return {sentence: self.lists.block.text(row) for sentence, row in rows}
 
 
-@name_keywords(LearningSettings, spell_keyword)
+@LEARNING.in_messages()
 def rerank(
     lists: ListSource,
     weights: InitialWeights,
     *,
     sparse_weights: str | PathLike[str] | None = None,
-    add_features: Mapping[str, Any] | None = None,
-    derive: Mapping[str, str] | Sequence[str] = (),
-    transform: str | None = None,
-    names: Sequence[str] | None = None,
-    dense: Sequence[str] | None = None,
-    format: str = "auto",
-    columns: Sequence[str] | None = None,
-    drop_feature: Sequence[str] = (),
-    rename: Mapping[str, str] | Sequence[str] = (),
-    word_scores: Literal["drop", "sum"] = "drop",
     mbr: bool = False,
     scale: float = 1.0,
     length_exponent: float | str | None = None,
     length_by: str = "words",
+    **reading: Unpack[ListKeywords],
 ) -> RerankedLists:
     """Rank n-best lists by other weights, and choose the best hypothesis of each.
 
@@ -128,14 +118,6 @@ def rerank(
             a text ``"lm=0.5 tm=0.3"``. Sparse
             weights that are missing count as 0.
         sparse_weights: a file of sparse weights, which replace those of ``weights``.
-        add_features: additional features by name: a value for each hypothesis, or several, in the
-            order of ``lists``; or a file with a line for each.
-        derive: features that are computed from others, ``{"lm_norm": "lm/words"}``; those that the
-            weights were learned with.
-        transform: with ``mbr``, a command that changes the hypotheses before they are compared.
-        names, dense, format, columns, drop_feature, rename, word_scores: as for ``read_nbest``;
-            without ``dense``, the dense features of a file that names every value are those of
-            ``weights``.
         mbr: choose the hypothesis with the highest expected BLEU+1 (minimum Bayes risk, Kumar &
             Byrne 2004) instead of the first.
         scale: with ``mbr``, scale of the model scores.
@@ -143,6 +125,9 @@ def rerank(
             divide some features. None: the one that the weights record, in their file or in
             ``WEIGHTS.length`` beside it, or none.
         length_by: with ``length_exponent``, the length: ``words``, or a dense feature.
+        reading: see ``ListKeywords``. ``derive`` are the features that the weights were learned
+            with. ``transform`` changes the hypotheses before they are compared (``mbr``). Without
+            ``dense``, the dense features of a file that names every value are those of ``weights``.
 
     Returns:
         The ranked lists, and the choice.
@@ -165,30 +150,12 @@ def rerank(
         >>> ranked.lists.names
         ('LM0', 'WordPenalty0', 'Length')
     """
-    lists = convert_single(lists, columns)
     scale = check_number(scale, "scale", 0.0)
     named = load_weights(weights, sparse_weights)
+    lengths = _find_lengths(named, length_exponent, length_by)
+    source, ids, settings = _open_lists(lists, reading)
     is_mapping = isinstance(weights, Mapping) and not isinstance(weights, WeightTable)
-    exponent = None if length_exponent is None else str(length_exponent)
-    source = lists.block if isinstance(lists, NBest) else Path(lists)
-    if isinstance(lists, NBest):
-        check_lengths(add_features, len(lists))
-    lengths = find_length_range(named, exponent, length_by)
     parts: list[RerankedLists] = []
-    ids = SentenceIds(lists.ids if isinstance(lists, NBest) else ())
-    settings = make_list_keywords(
-        names=names,
-        dense=dense,
-        add_features=add_features,
-        derive=derive,
-        transform=transform,
-        format=format,
-        columns=columns,
-        drop_feature=drop_feature,
-        rename=rename,
-        word_scores=word_scores,
-    )
-    log_formats([source], settings)
     for part in rerank_blocks(
         source,
         named,
@@ -205,6 +172,25 @@ def rerank(
     rows = [part.rows + begin for part, begin in zip(parts, begins, strict=False)]
     whole = concatenate([part.lists.block for part in parts])
     return RerankedLists(NBest.of_block(whole, ids.names), np.concatenate(rows))
+
+
+def _open_lists(
+    lists: ListSource, reading: ListKeywords
+) -> tuple[Path | NBestList, SentenceIds, ListSettings]:
+    """Return lists or their file, their sentence ids, and how they are read."""
+    source = convert_single(lists, reading.get("columns"))
+    settings = make_list_keywords(reading)
+    if isinstance(source, NBest):
+        check_lengths(reading.get("add_features"), len(source))
+        return source.block, SentenceIds(source.ids), settings
+    log_formats([source], settings)
+    return Path(source), SentenceIds(), settings
+
+
+def _find_lengths(
+    weights: WeightFile, exponent: float | str | None, length_by: str
+) -> LengthRange | None:
+    return find_length_range(weights, None if exponent is None else str(exponent), length_by)
 
 
 def load_weights(weights: InitialWeights, sparse_weights: str | PathLike[str] | None) -> WeightFile:
@@ -288,7 +274,7 @@ Utility = str | Metric | UtilityFunction | Sequence[Any] | NDArray[Any]
 _METHODS = ("consensus", "list", "lattice")
 
 
-@name_keywords(LearningSettings, spell_keyword)
+@LEARNING.in_messages()
 def mbr(
     lists: ListSource,
     weights: InitialWeights | None = None,
@@ -297,19 +283,10 @@ def mbr(
     method: Literal["consensus", "list", "lattice"] = "consensus",
     scale: float = 1.0,
     sparse_weights: str | PathLike[str] | None = None,
-    add_features: Mapping[str, Any] | None = None,
-    derive: Mapping[str, str] | Sequence[str] = (),
-    transform: str | None = None,
-    names: Sequence[str] | None = None,
-    dense: Sequence[str] | None = None,
-    format: str = "auto",
-    columns: Sequence[str] | None = None,
-    drop_feature: Sequence[str] = (),
-    rename: Mapping[str, str] | Sequence[str] = (),
-    word_scores: Literal["drop", "sum"] = "drop",
     length_exponent: float | str | None = None,
     length_by: str = "words",
     progress: Progress = None,
+    **reading: Unpack[ListKeywords],
 ) -> RerankedLists:
     """Choose the hypothesis of each n-best list with the highest expected utility.
 
@@ -332,10 +309,10 @@ def mbr(
             et al. 2008).
         scale: factor of the model scores; 0 counts all hypotheses alike. Learned weights are
             normalized, for which 1 is too flat.
-        sparse_weights, add_features, derive, length_exponent, length_by: as for ``rerank``.
-        transform: a command that changes the hypotheses before they are compared.
-        names, dense, format, columns, drop_feature, rename, word_scores: as for ``read_nbest``.
+        sparse_weights, length_exponent, length_by: as for ``rerank``.
         progress: as for ``optimize``; counts sentences.
+        reading: see ``ListKeywords``. ``transform`` changes the hypotheses before they are
+            compared.
 
     Returns:
         The chosen hypotheses (``texts``), and the lists by descending expected utility, which is
@@ -357,40 +334,23 @@ def mbr(
         >>> mosesplug.mbr(lists, utility=overlap).lists.scores.round(2).tolist()
         [2.33, 2.0, 1.67, 1.0, 1.0]
     """
-    lists = convert_single(lists, columns)
     if method not in _METHODS:
         raise UsageError(f"method is {method!r}: give one of {', '.join(_METHODS)}")
     scale = check_number(scale, "scale", 0.0)
-    source = lists.block if isinstance(lists, NBest) else Path(lists)
-    ids = SentenceIds(lists.ids if isinstance(lists, NBest) else ())
-    if isinstance(lists, NBest):
-        check_lengths(add_features, len(lists))
-    criterion = Criterion(method, scale, 1, None, LinearBleu.of_precisions(0.8, 0.6))
-    named = None if weights is None else load_weights(weights, sparse_weights)
     if weights is None and sparse_weights is not None:
         raise UsageError("sparse_weights requires weights")
+    criterion = Criterion(method, scale, 1, None, LinearBleu.of_precisions(0.8, 0.6))
+    source, ids, settings = _open_lists(lists, reading)
+    own = replace(settings, transform=None)
+    if weights is None:
+        dense = () if names_values(source, own) and own.dense is None else None
+        blocks = read_file_blocks(source, own, dense=dense, ids=ids)
+    else:
+        named = load_weights(weights, sparse_weights)
+        lengths = _find_lengths(named, length_exponent, length_by)
+        blocks = score_again(source, named, own, ids=ids, lengths=lengths)
     parts: list[NBestList] = []
     with open_progress(progress) as report:
-        settings = make_list_keywords(
-            names=names,
-            dense=dense,
-            add_features=add_features,
-            derive=derive,
-            transform=transform,
-            format=format,
-            columns=columns,
-            drop_feature=drop_feature,
-            rename=rename,
-            word_scores=word_scores,
-        )
-        log_formats([source], settings)
-        own = replace(settings, transform=None)
-        if named is None:
-            blocks = _read_blocks(source, own, ids)
-        else:
-            exponent = None if length_exponent is None else str(length_exponent)
-            lengths = find_length_range(named, exponent, length_by)
-            blocks = score_again(source, named, own, ids=ids, lengths=lengths)
         take = _find_utilities(utility)
         done = 0
         for block, compared in pair_transformed(blocks, settings.transform):
@@ -417,13 +377,6 @@ def mbr(
     whole = NBest.of_block(concatenate(parts), ids.names)
     starts = np.flatnonzero(np.diff(whole.sentence_ids, prepend=-1))
     return RerankedLists(whole, starts.astype(np.int64))
-
-
-def _read_blocks(
-    source: Path | NBestList, settings: ListSettings, ids: SentenceIds
-) -> Iterator[NBestList]:
-    dense = () if names_values(source, settings) and settings.dense is None else None
-    return read_file_blocks(source, settings, dense=dense, ids=ids)
 
 
 def _find_scores(block: NBestList, scale: float, *, has_utility: bool) -> NDArray[np.float64]:

@@ -6,16 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from html import escape
-from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from formats.moses.ini import read_moses_ini
-from formats.text import write_atomic
+from formats.text import StrPath, write_atomic
 from mosesplug.api.arrays import FeatureArrays
-from mosesplug.api.keywords import name_keywords, spell_argument, spell_keyword
+from mosesplug.api.keywords import LEARNING, RUN
 from mosesplug.api.nbest import NBest, make_block
 from mosesplug.api.progress import Progress, open_progress
 from mosesplug.api.table import Column, ColumnType, NamedValues, Table
@@ -40,8 +39,6 @@ from mosesplug.results.views.run import StoredRun
 from mosesplug.results.views.run import open_run as open_stored_run
 from mosesplug.results.views.texts import ParallelText
 from mosesplug.results.weights.sources import arrange_by_group
-from mosesplug.settings.configuration import RunPlan
-from mosesplug.settings.learning import LearningSettings
 from mosesplug.store import NBestStore
 from mosesplug.tuning.workdir.stores import find_run
 from mosesplug.tuning.workdir.summary import StoredSummary
@@ -87,7 +84,8 @@ _IMPORTANCE_TYPES: dict[str, ColumnType] = {
 }
 
 
-def open_run(working_dir: str | PathLike[str], run: int | None = None) -> Run:
+@RUN.in_messages()
+def open_run(working_dir: StrPath, run: int | None = None) -> Run:
     """Open a run for reading, also while another process is running it.
 
     The process that runs it can open it when it has ended; ``Tuner.run`` reads it before.
@@ -109,15 +107,6 @@ def open_run(working_dir: str | PathLike[str], run: int | None = None) -> Run:
         ('BLEU', 2, False)
         >>> run.nbest(sentence=1).texts
         ['she sees one dog', 'she sees a small dog', 'she sees a small dog today']
-    """
-    with name_keywords(RunPlan, spell_keyword):
-        return load_run(working_dir, run)
-
-
-def load_run(working_dir: str | PathLike[str], run: int | None = None) -> Run:
-    """Open a run for reading.
-
-    Arguments and errors are as for ``open_run``; messages have options.
     """
     path = find_run(Path(working_dir), run)
     try:
@@ -216,7 +205,7 @@ class Run:
         """The row of ``iterations`` with the highest score; of equal ones, the first."""
         return max(self.iterations, key=lambda row: row["score"])
 
-    @name_keywords(RunPlan, spell_keyword)
+    @RUN.in_messages()
     def weights(self, iteration: int | None = None) -> WeightTable:
         """Return weights, not normalized.
 
@@ -238,7 +227,7 @@ class Run:
             config = read_moses_ini(tuned)
         return WeightTable(space, weights.vector(space), config=config)
 
-    @name_keywords(RunPlan, spell_keyword)
+    @RUN.in_messages()
     def nbest(self, sentence: int | None = None, iteration: int | None = None) -> NBest:
         """Return n-best lists as arrays, in memory.
 
@@ -261,7 +250,7 @@ class Run:
             make_block(batch.sentences, batch.texts, features, batch.model_scores)
         )
 
-    @name_keywords(RunPlan, spell_keyword)
+    @RUN.in_messages()
     def scores(self, *, oracles: bool = True) -> Table:
         """Return the scores and times of the iterations, as the report shows them.
 
@@ -283,7 +272,7 @@ class Run:
             )
         return Table.of_records(rows, _SCORE_TYPES, iteration="number")
 
-    @name_keywords(RunPlan, spell_keyword)
+    @RUN.in_messages()
     def importance(self, *, top: int = 20, threads: int | None = None) -> Table:
         """Return how much each feature matters, the largest influence first.
 
@@ -335,7 +324,7 @@ class Run:
         read = _StoredHypotheses(self, tuple(parts), iteration, n_iterations, types)
         return Table(types, n_rows, read)
 
-    @name_keywords(RunPlan, spell_keyword)
+    @RUN.in_messages()
     def plot(self, figure: str = "scores", *, sentence: int | None = None) -> Figure:
         """Return a matplotlib figure of the report; notebooks show it.
 
@@ -360,28 +349,10 @@ class Run:
         return draw_figure(figure, data)
 
     def report(
-        self,
-        output: str | PathLike[str] = "report.html",
-        *,
-        references: str | PathLike[str] | None = None,
-        source: str | PathLike[str] | None = None,
-        sentences: int = 5,
-        sentence: int | None = None,
-        title: str | None = None,
-        progress: Progress = None,
+        self, output: StrPath = "report.html", *, progress: Progress = None, **keywords: Any
     ) -> Path:
-        """Write the run as one HTML page; see ``mosesplug.report``."""
-
-        return report(
-            self,
-            output,
-            references=references,
-            source=source,
-            sentences=sentences,
-            sentence=sentence,
-            title=title,
-            progress=progress,
-        )
+        """Write the run as one HTML page; see ``mosesplug.report``, whose keywords it takes."""
+        return report(self, output, progress=progress, **keywords)
 
     def _open(self, *, with_lists: bool = False) -> AbstractContextManager[StoredRun]:
         return open_stored_run(self.path, with_lists=with_lists, opened=self.store)
@@ -467,13 +438,14 @@ def _printable(name: str) -> str:
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
+@LEARNING.in_messages()
 def report(
-    run: Run | str | PathLike[str],
-    output: str | PathLike[str] | None = None,
+    run: Run | StrPath,
+    output: StrPath | None = None,
     *,
     figure: str | None = None,
-    references: str | PathLike[str] | None = None,
-    source: str | PathLike[str] | None = None,
+    references: StrPath | None = None,
+    source: StrPath | None = None,
     ids: bool | None = None,
     sentences: int = 5,
     sentence: int | None = None,
@@ -516,42 +488,6 @@ def report(
         >>> mosesplug.report("mert-work", "page.html", sentences=1).name
         'page.html'
     """
-    with name_keywords(LearningSettings, spell_argument):
-        return write_report(
-            run,
-            output,
-            figure=figure,
-            references=references,
-            source=source,
-            ids=ids,
-            sentences=sentences,
-            sentence=sentence,
-            dpi=dpi,
-            title=title,
-            report_metrics=report_metrics,
-            progress=progress,
-        )
-
-
-def write_report(
-    run: Run | str | PathLike[str],
-    output: str | PathLike[str] | None,
-    *,
-    figure: str | None,
-    references: str | PathLike[str] | None,
-    source: str | PathLike[str] | None,
-    ids: bool | None,
-    sentences: int,
-    sentence: int | None,
-    dpi: int,
-    title: str | None,
-    report_metrics: Sequence[str],
-    progress: Progress,
-) -> Path:
-    """Write one HTML page about a run.
-
-    Arguments and errors are as for ``report``; messages have options.
-    """
     if figure is not None:
         check_figure(figure)
     require_matplotlib()
@@ -563,8 +499,7 @@ def write_report(
         open_stored_run(place, opened=store) as stored,
         open_progress(progress) as show_progress,
     ):
-        with name_keywords(LearningSettings, spell_argument):
-            text = ParallelText.read(source_path, reference_path, stored.store, ids)
+        text = ParallelText.read(source_path, reference_path, stored.store, ids)
         steps = gather_report_steps(stored, text, sentences, sentence, report_metrics)
         for done, data in enumerate(steps, start=1):  # noqa: B007 - the last one is complete
             show_progress(done, len(STEPS), "parts of the report")

@@ -8,20 +8,14 @@ from dataclasses import fields, replace
 from html import escape
 from os import PathLike
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar, overload
+from typing import Any, Generic, Literal, TypeVar, Unpack, overload
 
 import numpy as np
 
 from formats.nbest.block import NBestList
 from formats.pipes import copy_pipes
 from mosesplug.api.arrays import encode_texts, load_references, name_references
-from mosesplug.api.keywords import (
-    check_integer,
-    make_list_keywords,
-    name_keywords,
-    spell_argument,
-    spell_options,
-)
+from mosesplug.api.keywords import LEARNING, ListKeywords, check_integer, make_list_keywords
 from mosesplug.api.nbest import NBest
 from mosesplug.api.progress import Progress, log_warnings, open_progress
 from mosesplug.api.statistics import (
@@ -51,7 +45,6 @@ from mosesplug.results.scores.scoring import (
     score_translation,
 )
 from mosesplug.results.scores.sentence_ids import arrange_by_ids, arrange_systems
-from mosesplug.settings.learning import LearningSettings
 
 Score = TypeVar("Score", MetricScore, SystemScore)
 StrPath = str | PathLike[str]
@@ -113,6 +106,7 @@ class Scores(Sequence[Score], Tabular, Generic[Score]):
         return f"{self.table._repr_html_()}{warnings}"
 
 
+@LEARNING.in_messages()
 def score(
     hypotheses: NBest | StrPath | Sequence[str] | Sequence[bytes],
     references: Any = None,
@@ -120,15 +114,11 @@ def score(
     *,
     scores: Mapping[str, Any] | None = None,
     select: int | Literal["oracle"] | None = None,
-    names: Sequence[str] | None = None,
-    format: str = "auto",
-    columns: Sequence[str] | None = None,
-    word_scores: Literal["drop", "sum"] = "drop",
-    transform: str | None = None,
     ids: bool | None = None,
     errors: int | None = None,
     samples: int = 1000,
     seed: int = 1,
+    **reading: Unpack[ListKeywords],
 ) -> Scores[MetricScore]:
     """Score translations by several metrics.
 
@@ -145,8 +135,6 @@ def score(
         select: which hypothesis of n-best lists (``NBest``, or a file of lists) to score: a rank
             from 1, or ``"oracle"``, a greedy search for the best of the corpus. None: the first
             of an ``NBest``; a file has translations.
-        names, format, columns, word_scores: as for ``read_nbest``.
-        transform: a command that changes the hypotheses of n-best lists, as for ``optimize``.
         ids: whether the lines of translations and references begin with sentence ids, by which they
             are matched, as in Kaldi's ``text``. None: the lines decide; what cannot be decided, or
             ids on one side only, is an error. False: lines have one order, and first words are
@@ -156,6 +144,7 @@ def score(
             and insertions.
         samples: bootstrap samples for the 95 % intervals; 0 for none.
         seed: seed of the bootstrap.
+        reading: how n-best lists are read, see ``ListKeywords``.
 
     Returns:
         The score by each metric: ``metric``, ``score``, ``interval``, ``signature`` and
@@ -178,70 +167,16 @@ def score(
         >>> len(found)
         2
     """
-    with name_keywords(LearningSettings, spell_argument):
-        found = score_all(
-            hypotheses,
-            references,
-            metrics,
-            scores=scores,
-            select=select,
-            names=names,
-            format=format,
-            columns=columns,
-            word_scores=word_scores,
-            transform=transform,
-            ids=ids,
-            errors=errors,
-            samples=samples,
-            seed=seed,
-        )
-    return _tell_warnings(found)
-
-
-def _tell_warnings(found: Scores[Score]) -> Scores[Score]:
-    """Log the warnings of scores, and return the scores with keywords in them."""
-    warnings = [spell_options(warning, spell_argument) for warning in found.warnings]
-    log_warnings(warnings)
-    return Scores(found, warnings)
-
-
-def score_all(
-    hypotheses: NBest | StrPath | Sequence[str] | Sequence[bytes],
-    references: Any,
-    metrics: Sequence[str | Metric] | str | None,
-    *,
-    scores: Mapping[str, Any] | None,
-    select: int | Literal["oracle"] | None,
-    names: Sequence[str] | None,
-    format: str,
-    columns: Sequence[str] | None,
-    word_scores: Literal["drop", "sum"],
-    transform: str | None,
-    ids: bool | None,
-    errors: int | None,
-    samples: int,
-    seed: int,
-) -> Scores[MetricScore]:
-    """Return the scores of translations by all metrics.
-
-    Arguments and errors are as for ``score``; messages have options.
-    """
     samples, seed = check_integer(samples, "samples", 0), check_integer(seed, "seed", 0)
     errors = None if errors is None else check_integer(errors, "errors", 0)
     if select is not None and select != "oracle" and not isinstance(select, int):
         raise UsageError(f"select is {select!r}: give a rank from 1, or 'oracle'")
     if isinstance(select, int) and select < 1:
         raise UsageError(f"select is {select}: give a rank from 1, or 'oracle'")
-    settings = make_list_keywords(
-        names=names,
-        format=format,
-        columns=columns,
-        word_scores=word_scores,
-        transform=transform,
-    )
+    settings = make_list_keywords(reading)
     if references is None and not scores:
         raise UsageError("references is missing: give references, or scores")
-    if transform is not None and select is None and not isinstance(hypotheses, NBest):
+    if settings.transform is not None and select is None and not isinstance(hypotheses, NBest):
         raise UsageError("transform is of n-best lists: give select, or transform the translation")
     sources = convert_named_scores(scores) if scores else ()
     lines: Sequence[Sequence[bytes]] = [] if references is None else load_references(references)
@@ -286,10 +221,17 @@ def score_all(
         samples=samples,
         seed=seed,
     )
-    return Scores(found.scores, found.warnings)
+    return _tell_warnings(Scores(found.scores, found.warnings))
 
 
-@name_keywords(LearningSettings, spell_argument)
+def _tell_warnings(found: Scores[Score]) -> Scores[Score]:
+    """Log the warnings of scores, and return the scores with keywords in them."""
+    warnings = [LEARNING.rewrite(warning) for warning in found.warnings]
+    log_warnings(warnings)
+    return Scores(found, warnings)
+
+
+@LEARNING.in_messages()
 def compare(
     systems: Mapping[str, Any],
     references: Any = None,

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mosesplug.api.keywords import (
-    collect_keywords,
-    fill_defaults,
-    name_keywords,
-    spell_keyword,
-    spell_options,
-)
+from mosesplug.api.keywords import RUN, collect_keywords
 from mosesplug.api.progress import Progress, RunLog, open_progress
+from mosesplug.cores import usable_cores
 from mosesplug.events import DecodingProgress, Event, Note, OptimizerProgress
+from mosesplug.optimizers import algorithm
+from mosesplug.optimizers.recommended import ONLINE
+from mosesplug.options import list_options
+from mosesplug.settings.algorithm_options import add_tune_options
 from mosesplug.settings.build import make_plan
 from mosesplug.settings.configuration import RunPlan
 from mosesplug.settings.toml import overlay_settings, read_settings
@@ -98,11 +96,11 @@ def tune(
         "working_dir": working_dir,
         **more,
     }
-    with name_keywords(RunPlan, spell_keyword), follow(watch, progress, log=True) as receive:
+    with RUN.in_messages(), follow(watch, progress, log=True) as receive:
         values = collect_keywords(keywords)
         if settings is not None:
             values = overlay_settings(read_settings(Path(settings)), values)
-        plan = make_plan(fill_defaults(values), spell_keyword)
+        plan = make_plan(fill_defaults(values), RUN.spell)
         count = plan.repeats.runs
 
         def began(run: int, seed: int) -> None:
@@ -152,7 +150,7 @@ def follow(
         progress: see ``Progress``.
         log: whether to log the events.
     """
-    logger = RunLog(partial(spell_options, spelled=spell_keyword, cls=RunPlan)) if log else None
+    logger = RunLog(RUN.rewrite) if log else None
     with open_progress(progress) as report:
 
         def receive(event: Event) -> None:
@@ -167,3 +165,46 @@ def follow(
                     report(done, total, what)
 
         yield receive
+
+
+_ALGORITHM_OF_GRAPHS = "mert"
+"""The algorithm of ``mosesplug tune --forest``, where ``kbmira`` takes ten times longer."""
+
+_AVERAGED = ("kbmira", "mert")
+"""Algorithms whose mean weights translated other text better, with the real decoder."""
+
+
+def fill_defaults(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of ``mosesplug tune`` with defaults that depend on others.
+
+    Raises:
+        UsageError: an unknown algorithm, or a value that its setting cannot take.
+    """
+    defaults = {
+        each.name: each.tune_default
+        for each in list_options(RunPlan)
+        if each.tune_default is not None
+    }
+    if values.get("forest"):
+        defaults["algorithm"] = _ALGORITHM_OF_GRAPHS
+    if values.get("online"):
+        defaults["algorithm"] = ONLINE
+    if any(values.get(name) for name in ("online", "patience")):
+        del defaults["stop-after"]
+    found = {**defaults, "threads": usable_cores(), **values}
+    select = "select-run" if found.get("runs") else "select"
+    if not any(found.get(name) for name in (select, "last", "online", "heldout")):
+        found[select] = "average" if _is_averaged(found) else "best-dev"
+    if not found.get("range"):  # which asks for random starts
+        options = add_tune_options(algorithm(found["algorithm"]), found.get("option", {}))
+        found |= {"option": options} if options else {}
+    return found
+
+
+def _is_averaged(values: Mapping[str, Any]) -> bool:
+    """Return whether the mean of all weights is better than those of one iteration."""
+    return values["algorithm"] in _AVERAGED and not _learns_from_graphs(values)
+
+
+def _learns_from_graphs(values: Mapping[str, Any]) -> bool:
+    return bool(values.get("forest")) or str(values.get("decoder", "")).startswith("forest:")

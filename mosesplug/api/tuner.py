@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from formats.text import write_atomic
 from formats.weights.json_file import format_json_weights
 from mosesplug.api.arrays import load_references
-from mosesplug.api.keywords import collect_keywords, fill_defaults, name_keywords, spell_keyword
+from mosesplug.api.keywords import RUN, collect_keywords
 from mosesplug.api.list_sources import parse_lists
 from mosesplug.api.progress import Progress
 from mosesplug.api.run import Run, open_run, read_run
-from mosesplug.api.tune import follow
+from mosesplug.api.tune import fill_defaults, follow
 from mosesplug.api.weights import (
     WeightTable,
     arrange_initial,
@@ -34,7 +34,6 @@ from mosesplug.errors import DataError, UsageError
 from mosesplug.events import Clock, Event
 from mosesplug.features import FeatureSpace
 from mosesplug.settings.build import make_plan
-from mosesplug.settings.configuration import RunPlan
 from mosesplug.settings.toml import overlay_settings, read_settings
 from mosesplug.tuning.conclude import conclude
 from mosesplug.tuning.context import Context
@@ -182,7 +181,7 @@ class Tuner:
                 **more,
             }
         )
-        with name_keywords(RunPlan, spell_keyword):
+        with RUN.in_messages():
             return open_tuner(
                 Path(working_dir),
                 given,
@@ -385,7 +384,7 @@ def open_tuner(
     watch: Callable[[Event], object] | None = None,
     progress: Progress = None,
     log: bool = False,
-    spelled: Callable[[str], str] = spell_keyword,
+    spelled: Callable[[str], str] = RUN.spell,
 ) -> Tuner:
     """Open a tuner as ``Tuner.open``, with other settings by name.
 

@@ -17,14 +17,13 @@ from formats.weights.files import ShowWeights, WeightGroup
 from formats.weights.list_changes import UNCHANGED, ListChanges
 from formats.weights.named import read_named_weights, sparse_companion
 from formats.weights.weight_format import Format, find_weight_format
-from mosesplug.api.keywords import name_keywords, spell_argument
+from mosesplug.api.keywords import LEARNING
 from mosesplug.api.table import Table, Tabular
 from mosesplug.errors import DataError, UsageError
 from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.weights import StartingWeights, arrange_weights
 from mosesplug.results.render.tables import format_table, render_table
-from mosesplug.settings.learning import LearningSettings
 
 if TYPE_CHECKING:
     from mosesplug.results.weights.convert import ConvertedWeights
@@ -116,7 +115,7 @@ class WeightTable(Mapping[str, float | tuple[float, ...]], Tabular):
         return cls(space, np.array(numbers, dtype=np.float64))
 
     @classmethod
-    @name_keywords(LearningSettings, spell_argument)
+    @LEARNING.in_messages()
     def read(cls, path: str | PathLike[str]) -> WeightTable:
         """Read weights with names from a file of any format.
 
@@ -181,7 +180,7 @@ class WeightTable(Mapping[str, float | tuple[float, ...]], Tabular):
         rest = "".join(f"<p>{line}</p>" for line in self._rest())
         return render_table(_HEAD, self._rows(), left=1) + rest
 
-    @name_keywords(LearningSettings, spell_argument)
+    @LEARNING.in_messages()
     def save(
         self,
         path: str | PathLike[str],

@@ -17,7 +17,7 @@ from mosesplug import __version__
 from mosesplug.cli.shared.exits import TUNING_CONTINUES, exit_code
 from mosesplug.cli.shared.inputs import check_inputs
 from mosesplug.cli.shared.panels import PanelCommand
-from mosesplug.errors import suggest
+from mosesplug.errors import at_command_line, suggest
 
 __all__ = ["run"]
 
@@ -347,6 +347,9 @@ def run(words: Sequence[str]) -> NoReturn:
     Args:
         words: the command line without the program's name.
     """
-    sys.exit(
-        exit_code("mosesplug", functools.partial(_application, list(words), prog_name="mosesplug"))
-    )
+    command = functools.partial(_application, list(words), prog_name="mosesplug")
+    surface = at_command_line.set(True)
+    try:
+        sys.exit(exit_code("mosesplug", command))
+    finally:  # where a test or the documentation calls this
+        at_command_line.reset(surface)

@@ -6,8 +6,9 @@ The output is kept in ``signatures.txt``, so that a change of the API shows in a
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, is_typeddict
 
 import mosesplug
 
@@ -20,14 +21,25 @@ def list_signatures() -> Iterator[str]:
         value = getattr(mosesplug, name)
         if not callable(value):
             yield name
+        elif is_typeddict(value):
+            yield f"{name}(TypedDict)"
+            yield from _list_keywords(value)
         elif inspect.isclass(value) and issubclass(value, Exception):
             yield f"{name}({value.__base__.__name__})"
         else:
             yield f"{name}{_spell(value)}"
-        if inspect.isclass(value) and not issubclass(value, Exception):
+            if match := re.search(r"Unpack\[(\w+)\]", _spell(value)):
+                yield from _list_keywords(inspect.unwrap(value).__globals__[match[1]])
+        if inspect.isclass(value) and not issubclass(value, Exception | dict):
             for member in sorted(vars(value)):
                 if not member.startswith("_"):
                     yield f"    {member}{_spell(inspect.getattr_static(value, member))}"
+
+
+def _list_keywords(keywords: Any) -> Iterator[str]:
+    """Yield the keys of a typed dictionary with their types."""
+    for key, kind in sorted(keywords.__annotations__.items()):
+        yield f"    {key}: {kind.__forward_arg__}"
 
 
 class _Plain:

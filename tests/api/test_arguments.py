@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from formats.errors import FormatError
-from mosesplug.api.keywords import fill_defaults, name_keywords, spell_keyword
+from mosesplug.api.keywords import RUN
+from mosesplug.api.tune import fill_defaults
 from mosesplug.errors import DataError, DecoderError
-from mosesplug.settings.configuration import RunPlan
 
 
 @pytest.mark.parametrize(
@@ -24,19 +24,19 @@ from mosesplug.settings.configuration import RunPlan
     ],
 )
 def test_messages_name_keywords(option: str, keyword: str) -> None:
-    with pytest.raises(DataError, match=keyword), name_keywords(RunPlan, spell_keyword):
+    with pytest.raises(DataError, match=keyword), RUN.in_messages():
         raise DataError(option)
 
 
 def test_messages_about_files_name_keywords_in_the_remedy() -> None:
-    with pytest.raises(FormatError) as caught, name_keywords(RunPlan, spell_keyword):
+    with pytest.raises(FormatError) as caught, RUN.in_messages():
         raise FormatError("no list", path="--seed", line=3, remedy="Use --overwrite")
     assert str(caught.value) == "--seed:3: no list. Use overwrite=True"
 
 
 def test_command_lines_of_decoders_stay_as_they_are() -> None:
     error = DecoderError("moses --threads 2 died")
-    with pytest.raises(DecoderError, match="--threads 2"), name_keywords(RunPlan, spell_keyword):
+    with pytest.raises(DecoderError, match="--threads 2"), RUN.in_messages():
         raise error
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import mosesplug
 from formats.errors import FormatError
-from mosesplug.api.keywords import spell_argument, spell_keyword, spell_options
+from mosesplug.api.keywords import LEARNING, RUN
 from mosesplug.cli.main import main
 from tests.api.examples import write_example_files
 
@@ -49,7 +49,7 @@ def test_optimize_logs_what_the_command_prints(
     logged = lines_of(caplog)
     assert logged[0] == printed[0]
     assert "format tsv" in logged[0]
-    expected = [spell_options(line, spell_argument) for line in printed]
+    expected = [LEARNING.rewrite(line) for line in printed]
     assert sorted(without_times(logged)) == sorted(without_times(expected))
     assert not any("--" in line for line in logged)
     assert lines_of(caplog, logging.WARNING) == [f"warning: {each}" for each in fit.warnings]
@@ -133,5 +133,5 @@ def test_options_become_keywords() -> None:
         "a -- b --5 x--y": "a -- b --5 x--y",
     }
     for text, expected in spelled.items():
-        assert spell_options(text, spell_argument) == expected
-    assert spell_options("or --continue", spell_keyword) == "or continue"
+        assert LEARNING.rewrite(text) == expected
+    assert RUN.rewrite("or --continue") == "or resume=True"

@@ -13,6 +13,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import mosesplug
+from mosesplug.api.optimize import OptimizeKeywords, ValidationKeywords
 from mosesplug.cli.main import main
 from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics import metric as find_metric
@@ -281,18 +282,13 @@ def test_cross_validation_is_that_of_the_command_line(problem: Problem) -> None:
 
 
 def test_cross_validation_has_the_arguments_of_learning() -> None:
-    learning = signature(mosesplug.optimize).parameters
-    validating = signature(mosesplug.cross_validate).parameters
-    without = {
-        "held_out",
-        "heldout_lists",
-        "heldout_references",
-        "heldout_add_features",
-        "heldout_scores",
-    }
-    assert set(learning) - set(validating) == without
-    for name in set(validating) - {"folds"}:
-        assert validating[name] == learning[name]
+    learning = {*signature(mosesplug.optimize).parameters, *OptimizeKeywords.__annotations__}
+    validating = {*signature(mosesplug.cross_validate).parameters}
+    validating |= {*ValidationKeywords.__annotations__}
+    held_out = {name for name in learning if name.startswith(("held_out", "heldout"))}
+    assert learning - validating == held_out
+    with pytest.raises(UsageError, match="unknown keyword held_out"):
+        mosesplug.cross_validate(held_out=0.2)  # type: ignore[call-arg]
 
 
 def test_choices_are_the_maxima_of_the_model_score(problem: Problem) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mosesplug.api.keywords import fill_defaults
+from mosesplug.api.tune import fill_defaults
 from mosesplug.errors import UsageError
 from mosesplug.metrics import metric
 from mosesplug.settings.build import make_plan

@@ -62,11 +62,11 @@ def check(
 
     Example: mosesplug check dev.src dev.ref --nbest run1.best100.out.gz --phrase-table phrases.gz
     """
-    from mosesplug.api.checking import check_all
+    from mosesplug.api.checking import check as check_data
     from mosesplug.cli.shared.output import print_json
     from mosesplug.metrics import metric as find_metric
 
-    report = check_all(
+    report = check_data(
         source,
         references,
         nbest=nbest or None,

@@ -93,10 +93,10 @@ def export(
         with open_run(store) as run:
             chosen = sorted({run.find_sentence(each) for each in sentence})
     if layout == "parquet":
-        from mosesplug.api.run import load_run
+        from mosesplug.api.run import open_run as open_for_tables
 
         with progress_bar(quiet) as progress:
-            table = load_run(store).hypotheses(selected, chosen)
+            table = open_for_tables(store).hypotheses(selected, chosen)
             table.to_parquet(output, progress=progress)
         return
     with open_run(store, with_lists=True) as run:

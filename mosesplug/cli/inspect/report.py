@@ -51,7 +51,7 @@ def report(
 
     Example: mosesplug report tuning --source dev.de --refs dev.en -o report.html
     """
-    from mosesplug.api.run import write_report
+    from mosesplug.api.run import report as write_report
     from mosesplug.cli.shared.output import progress_bar
     from mosesplug.cli.shared.stdout_files import goes_to_stdout
 

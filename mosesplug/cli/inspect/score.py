@@ -86,7 +86,7 @@ def _score(
     Example: mosesplug score output.en dev.en --metric 'BLEU tokenize:13a' --metric 'CHRF beta:2'
     """
     from formats.pipes import copy_pipes
-    from mosesplug.api.scoring import score_all
+    from mosesplug.api.scoring import score as score_translation
     from mosesplug.cli.shared.output import print_json, print_warnings
     from mosesplug.results.scores.percent import to_percent
     from mosesplug.settings.lists import hint_at_tables, parse_column_names, split_names
@@ -114,7 +114,7 @@ def _score(
         references = [refs]
     if not references and not sources:
         raise UsageError("there are no references: give REF..., or --scores NAME=FILE")
-    found = score_all(
+    found = score_translation(
         lists or translation,
         references or None,
         metric,

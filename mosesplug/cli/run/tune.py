@@ -99,7 +99,7 @@ def _tune(
     **given: Any,
 ) -> None:
     """Tune a system and write moses.ini. `mosesplug settings X` explains option X."""
-    from mosesplug.api.keywords import fill_defaults
+    from mosesplug.api.tune import fill_defaults
     from mosesplug.cli.run.running import run
     from mosesplug.settings.build import make_plan
     from mosesplug.settings.toml import overlay_settings, read_settings
