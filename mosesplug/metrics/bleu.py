@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
 from mosesplug.kernels import kernel, read_only
-from mosesplug.metrics.hypotheses import HypothesisRanges, check_hypotheses, run_in_threads
+from mosesplug.metrics.hypotheses import HypothesisRanges, run_in_threads
 from mosesplug.metrics.ngrams import ReferenceNgrams, compile_ngrams, count_matches
 from mosesplug.metrics.plain import (
     CALL,
@@ -36,12 +36,8 @@ from mosesplug.metrics.plain import (
     split_hypotheses,
     split_words,
 )
-from mosesplug.metrics.protocol import (
-    PreparedReferences,
-    Smoothing,
-    check_references,
-    reference_fingerprint,
-)
+from mosesplug.metrics.protocol import PreparedReferences, Smoothing
+from mosesplug.metrics.reference_metric import ReferenceMetric
 from mosesplug.metrics.sentence_bleu import (
     sentence_bleu_lin_och,
     sentence_bleu_moses,
@@ -155,7 +151,7 @@ class BleuReferences(PreparedReferences):
 
 
 @dataclass(frozen=True)
-class Bleu:
+class Bleu(ReferenceMetric[BleuReferences]):
     """Corpus BLEU with up to four-grams.
 
     Attributes:
@@ -173,7 +169,6 @@ class Bleu:
     tokenizer: str = field(default="none", kw_only=True)
 
     name: ClassVar[str] = "BLEU"
-    n_statistics: ClassVar[int] = N_COUNTS + 1
     statistics_names: ClassVar[tuple[str, ...]] = (
         *(f"{kind}{order}" for order in (1, 2, 3, 4) for kind in ("match", "total")),
         "reference_length",
@@ -188,10 +183,6 @@ class Bleu:
             )
         self._tokenization()  # raises for an unknown tokenizer
 
-    def signature(self) -> str:
-        """Name, settings and version, in sacrebleu's spelling."""
-        return f"BLEU|{self._settings()}"
-
     def _tokenization(self) -> Tokenization:
         return Tokenization(self.tokenizer, self.lowercase)
 
@@ -202,90 +193,48 @@ class Bleu:
             f"|version:{tokenization.version()}"
         )
 
-    def prepare(self, references: Sequence[Sequence[bytes]]) -> BleuReferences:
-        """Compile ``references[k][line]``; see ``Metric.prepare``."""
-        n_sentences = check_references(references)
+    def _compile(self, references: Sequence[Sequence[bytes]], **known: Any) -> BleuReferences:
         tokenization = self._tokenization()
-        n_references = len(references)
         lines = ReferenceLines(
             tokenization.references(references), tokenization.fold, Allowance(HYPOTHESES)
         )
-        lengths = lines.count_words().reshape(n_sentences, n_references)
+        lengths = lines.count_words().reshape(known["n_sentences"], len(references))
         return BleuReferences(
-            n_sentences=n_sentences,
-            n_references=n_references,
-            signature=f"BLEU|nrefs:{n_references}|{self._settings()}",
-            fingerprint=reference_fingerprint(references),
-            lines=lines,
-            lengths=np.sort(lengths, axis=1).astype(np.int32),
+            lines=lines, lengths=np.sort(lengths, axis=1).astype(np.int32), **known
         )
 
-    def statistics(
-        self,
-        prepared: PreparedReferences,
-        sentence_ids: NDArray[np.int64],
-        buffer: NDArray[np.uint8],
-        starts: NDArray[np.int64],
-        ends: NDArray[np.int64],
-        *,
-        threads: int = 1,
+    def _count(
+        self, prepared: BleuReferences, hypotheses: HypothesisRanges, threads: int
     ) -> NDArray[np.int32]:
-        """Return statistics of hypotheses, int32 ``[n, 9]``; see ``Metric.statistics``."""
-        references = self._own(prepared)
-        tokenization = self._tokenization()
-        hypotheses = tokenization.hypotheses(
-            check_hypotheses(sentence_ids, buffer, starts, ends, n_sentences=references.n_sentences)
-        )
+        tokenization, lines = self._tokenization(), prepared.lines
+        hypotheses = tokenization.hypotheses(hypotheses)
         n = len(hypotheses.sentence_ids)
         statistics = np.empty((n, self.n_statistics), dtype=np.int32)
-        if references.lines.allowance.take(n):
+        if lines.allowance.take(n):
             texts = (
                 (sentence, split_words(text, tokenization.fold))
                 for sentence, text in split_hypotheses(hypotheses)
             )
-            counts = count_ngrams(texts, references.lines.split, ORDER)
+            counts = count_ngrams(texts, lines.split, ORDER)
             statistics[:, :N_COUNTS] = np.reshape(counts, (n, N_COUNTS))
         else:
-            self._count(references, hypotheses, statistics, threads)
+            words, ngrams = prepared.words, prepared.ngrams
+
+            def fill(rows: slice) -> None:
+                own, counts = hypotheses.part(rows), statistics[rows]
+                count_matches(words, ngrams, prepared.n_references, ORDER, lines.fold, own, counts)
+
+            run_in_threads(fill, n, threads)
         statistics[:, N_COUNTS] = self._reference_lengths(
-            references.lengths, hypotheses.sentence_ids, statistics[:, 1]
+            prepared.lengths, hypotheses.sentence_ids, statistics[:, 1]
         )
         return statistics
 
-    def _count(
-        self,
-        references: BleuReferences,
-        hypotheses: HypothesisRanges,
-        statistics: NDArray[np.int32],
-        threads: int,
-    ) -> None:
-        """Write matches and totals of hypotheses to ``statistics [n, 9]`` with a kernel."""
-        words, ngrams, fold = references.words, references.ngrams, references.lines.fold
-
-        def fill(rows: slice) -> None:
-            count_matches(
-                words,
-                ngrams,
-                references.n_references,
-                ORDER,
-                fold,
-                hypotheses.part(rows),
-                statistics[rows],
-            )
-
-        run_in_threads(fill, len(statistics), threads)
-
-    def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
-        """Return BLEU of ``totals`` ``[..., 9]``: float64 ``[...]``, in 0 to 1."""
-        totals = np.asarray(totals)
-        if totals.shape[-1:] != (self.n_statistics,):
-            raise ValueError(f"BLEU has 9 statistics, not an array of shape {totals.shape}")
+    def _score(self, totals: NDArray[np.float64]) -> NDArray[np.float64]:
         return score_rows(totals.reshape(-1, self.n_statistics)).reshape(totals.shape[:-1])
 
     has_bleu_statistics: ClassVar[bool] = True
     has_smoothing: ClassVar[bool] = True
-    needs_texts: ClassVar[bool] = True
-    needs_outside: ClassVar[bool] = False
     sentence_metric: ClassVar[str] = "BLEU+1"
 
     @property
@@ -309,15 +258,6 @@ class Bleu:
     def floor_matches(self, totals: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return a copy of ``totals`` with no zero match counts; see ``few_sentences``."""
         return _floored(totals)
-
-    def _own(self, prepared: PreparedReferences) -> BleuReferences:
-        """Check that ``prepared`` was made with the same settings, and return it."""
-        settings = f"BLEU|nrefs:{prepared.n_references}|{self._settings()}"
-        if not isinstance(prepared, BleuReferences) or prepared.signature != settings:
-            raise ValueError(
-                f"references prepared for {prepared.signature} cannot serve {self.signature()}"
-            )
-        return prepared
 
     def _reference_lengths(
         self,

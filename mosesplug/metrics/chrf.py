@@ -33,7 +33,7 @@ from mosesplug import __version__
 from mosesplug.errors import UsageError
 from mosesplug.kernels import kernel, read_only
 from mosesplug.metrics.characters import space_out, space_out_lines
-from mosesplug.metrics.hypotheses import HypothesisRanges, check_hypotheses, run_in_threads
+from mosesplug.metrics.hypotheses import HypothesisRanges, run_in_threads
 from mosesplug.metrics.ngrams import ReferenceNgrams, compile_ngrams, count_matches
 from mosesplug.metrics.plain import (
     CALL,
@@ -44,13 +44,8 @@ from mosesplug.metrics.plain import (
     count_ngrams,
     split_hypotheses,
 )
-from mosesplug.metrics.protocol import (
-    PreparedReferences,
-    UnsmoothedMetric,
-    check_references,
-    reference_fingerprint,
-)
-from mosesplug.metrics.word_metric import check_totals
+from mosesplug.metrics.protocol import PreparedReferences
+from mosesplug.metrics.reference_metric import ReferenceMetric
 from mosesplug.metrics.words import ReferenceWords, compile_words
 
 ORDER = 6
@@ -140,7 +135,7 @@ class ChrfReferences(PreparedReferences):
 
 
 @dataclass(frozen=True)
-class Chrf(UnsmoothedMetric):
+class Chrf(ReferenceMetric[ChrfReferences]):
     """Corpus chrF.
 
     Attributes:
@@ -154,7 +149,6 @@ class Chrf(UnsmoothedMetric):
     smooth: float = 0.0
 
     name: ClassVar[str] = "CHRF"
-    n_statistics: ClassVar[int] = N_COUNTS + 2
     statistics_names: ClassVar[tuple[str, ...]] = (
         *(
             f"{kind}{order}"
@@ -171,10 +165,6 @@ class Chrf(UnsmoothedMetric):
         if not (0 <= self.smooth < math.inf):
             raise UsageError(f"smooth of CHRF must be a number of at least 0, not {self.smooth}")
 
-    def signature(self) -> str:
-        """Name, settings and version, in sacrebleu's spelling."""
-        return f"CHRF|{self._settings()}"
-
     def _settings(self) -> str:
         case = "lc-ascii" if self.lowercase else "mixed"
         return (
@@ -182,40 +172,18 @@ class Chrf(UnsmoothedMetric):
             f"|space:no|version:mosesplug-{__version__}"
         )
 
-    def prepare(self, references: Sequence[Sequence[bytes]]) -> ChrfReferences:
-        """Compile ``references[k][line]``; see ``Metric.prepare``."""
-        n_sentences = check_references(references)
+    def _compile(self, references: Sequence[Sequence[bytes]], **known: Any) -> ChrfReferences:
         texts = [line for sentence in zip(*references, strict=True) for line in sentence]
         return ChrfReferences(
-            n_sentences=n_sentences,
-            n_references=len(references),
-            signature=f"CHRF|nrefs:{len(references)}|{self._settings()}",
-            fingerprint=reference_fingerprint(references),
             lines=ReferenceLines(references, self.lowercase, Allowance(HYPOTHESES)),
             lengths=np.array([len(_characters(line)) for line in texts], dtype=np.int64),
+            **known,
         )
 
-    def statistics(
-        self,
-        prepared: PreparedReferences,
-        sentence_ids: NDArray[np.int64],
-        buffer: NDArray[np.uint8],
-        starts: NDArray[np.int64],
-        ends: NDArray[np.int64],
-        *,
-        threads: int = 1,
+    def _count(
+        self, prepared: ChrfReferences, hypotheses: HypothesisRanges, threads: int
     ) -> NDArray[np.int32]:
-        """Return statistics of hypotheses, int32 ``[n, 20]``; see ``Metric.statistics``."""
-        expected = f"CHRF|nrefs:{prepared.n_references}|{self._settings()}"
-        if not isinstance(prepared, ChrfReferences) or prepared.signature != expected:
-            raise ValueError(
-                f"references prepared for {prepared.signature} cannot serve {self.signature()}"
-            )
-        hypotheses = check_hypotheses(
-            sentence_ids, buffer, starts, ends, n_sentences=prepared.n_sentences
-        )
         n = len(hypotheses.sentence_ids)
-        statistics = np.empty((n, self.n_statistics), dtype=np.int32)
         if prepared.lines.allowance.take(n * prepared.n_references):
             characters = [
                 (sentence, _characters(text, self.lowercase))
@@ -224,6 +192,7 @@ class Chrf(UnsmoothedMetric):
             return self._choose(
                 prepared, lambda number: self._compare_few(prepared, characters, number)
             )
+        statistics = np.empty((n, self.n_statistics), dtype=np.int32)
 
         def fill(rows: slice) -> None:
             spaced = space_out(hypotheses.part(rows))
@@ -234,9 +203,7 @@ class Chrf(UnsmoothedMetric):
         run_in_threads(fill, n, threads)
         return statistics
 
-    def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
-        """Return chrF of ``totals`` ``[..., 20]``: float64 ``[...]``, in 0 to 1."""
-        totals = check_totals(self.name, self.n_statistics, totals)
+    def _score(self, totals: NDArray[np.float64]) -> NDArray[np.float64]:
         rows = read_only(totals.reshape(-1, self.n_statistics), np.float64)
         compute = _plain_scores if _allowance.take(len(rows) + CALL) else _scores
         return compute(rows, float(self.beta), float(self.smooth)).reshape(totals.shape[:-1])

@@ -25,7 +25,7 @@ from mosesplug.metrics.protocol import (
     needs_outside,
     needs_texts,
 )
-from mosesplug.metrics.word_metric import check_totals
+from mosesplug.metrics.reference_metric import check_totals
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics.protocol import Metric, PreparedReferences, UnsmoothedMetric, needs_outside
-from mosesplug.metrics.word_metric import check_totals, divide_errors
+from mosesplug.metrics.reference_metric import check_totals, divide, divide_errors
 
 Formula = Literal["mean", "ratio"]
 FORMULAS: tuple[Formula, ...] = get_args(Formula)
@@ -85,13 +85,8 @@ def compute_statistics(
 
 
 def divide_sums(totals: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the first of two sums over the second, ``[..., 2]`` to float64 ``[...]``.
-
-    The quotient is 0 where the second is 0: nothing was counted.
-    """
-    quotients = np.zeros(totals.shape[:-1])
-    np.divide(totals[..., 0], totals[..., 1], out=quotients, where=totals[..., 1] > 0)
-    return quotients
+    """Return the first of two sums over the second; 0 where nothing was counted."""
+    return divide(totals[..., 0], totals[..., 1], 0.0)
 
 
 def combine_fingerprints(fingerprints: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from mosesplug.errors import DataError
 from mosesplug.kernels import kernel
 from mosesplug.metrics.encoding import EncodedHypotheses
-from mosesplug.metrics.word_metric import WordMetric, WordReferences, check_totals
+from mosesplug.metrics.reference_metric import divide
+from mosesplug.metrics.word_metric import WordMetric, WordReferences
 from mosesplug.metrics.words import ReferenceWords
 
 
@@ -60,7 +61,6 @@ class Per(WordMetric):
     """
 
     name: ClassVar[str] = "PER"
-    n_statistics: ClassVar[int] = 3
     statistics_names: ClassVar[tuple[str, ...]] = ("correct", "length", "reference_length")
 
     def prepare(self, references: Sequence[Sequence[bytes]]) -> WordReferences:
@@ -76,20 +76,13 @@ class Per(WordMetric):
             )
         return super().prepare(references)
 
-    def _count(
-        self, references: WordReferences, hypotheses: EncodedHypotheses
-    ) -> NDArray[np.int32]:
-        counts = np.empty((len(hypotheses.sentence_ids), 3), dtype=np.int32)
+    def _fill(
+        self, references: WordReferences, hypotheses: EncodedHypotheses, counts: NDArray[np.int32]
+    ) -> None:
         _count_common_words(references.words, hypotheses, counts)
-        return counts
 
-    def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
-        """Return 1 - PER of ``totals`` ``[..., 3]``: float64 ``[...]``, at most 1."""
-        totals = check_totals(self.name, self.n_statistics, totals)
+    def _score(self, totals: NDArray[np.float64]) -> NDArray[np.float64]:
         correct, length, reference_length = np.moveaxis(totals, -1, 0)
         right = correct - np.maximum(0.0, length - reference_length)
-        scores = np.asarray(
-            1.0 + right
-        )  # of an empty reference: each word of the hypothesis is an error
-        np.divide(right, reference_length, out=scores, where=reference_length > 0)
-        return scores
+        # Each word of a hypothesis of an empty reference is an error.
+        return divide(right, reference_length, 1.0 + right)

@@ -162,7 +162,6 @@ class UnsmoothedMetric(ABC):
     """Base of metrics that score a sentence as a corpus of one sentence."""
 
     has_bleu_statistics: ClassVar[bool] = False
-    can_search_graphs: ClassVar[bool] = False
     has_smoothing: ClassVar[bool] = False
     needs_texts: ClassVar[bool] = True
     needs_outside: ClassVar[bool] = False
@@ -175,6 +174,11 @@ class UnsmoothedMetric(ABC):
     @abstractmethod
     def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
         """Return the score of summed statistics; see ``Metric.score``."""
+
+    @property
+    def can_search_graphs(self) -> bool:
+        """Return False: the score is none of n-grams."""
+        return False
 
     @property
     def sentence_metric(self) -> str:

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from mosesplug.errors import UsageError, suggest
-from mosesplug.metrics.bleu import Bleu, ReferenceLength
+from mosesplug.metrics.bleu import Bleu
 from mosesplug.metrics.chrf import Chrf
-from mosesplug.metrics.edit.cer import Blanks, Cer
+from mosesplug.metrics.edit.cer import Cer
 from mosesplug.metrics.edit.mer import Mer
-from mosesplug.metrics.edit.wer import Cder, ReferenceChoice, Wer
+from mosesplug.metrics.edit.wer import Cder, Wer
 from mosesplug.metrics.interpolated import InterpolatedMetric
-from mosesplug.metrics.normalization import Normalization, parse_normalization
+from mosesplug.metrics.normalization import parse_normalization
 from mosesplug.metrics.outside import FORMULAS, WIDTHS, OutsideMetric
 from mosesplug.metrics.per import Per
 from mosesplug.metrics.plugin import find_metric_plugin, metric_plugin_names
@@ -45,7 +45,7 @@ def metric(name: str, settings: str = "", outside: Sequence[OutsideMetric] = ())
     """
     parsed = parse_settings(settings)
     names, weights = _split_sum(name)
-    own = {each.name: each for each in outside}
+    own = {metric.name: metric for metric in outside}
     entries = [_outside_entry(own[each]) if each in own else _entry(each, own) for each in names]
     if len(entries) == 1:
         _refuse_others(name, parsed, entries[0].settings)
@@ -203,16 +203,6 @@ def _refuse_others(metric: str, settings: Mapping[str, str], known: tuple[str, .
             )
 
 
-def _choice(metric: str, settings: Mapping[str, str], name: str, values: tuple[str, ...]) -> str:
-    """Return the value of a setting; the first of ``values`` is the default."""
-    value = settings.get(name, values[0])
-    if value not in values:
-        raise UsageError(
-            f"{name}:{value} is invalid for {metric}: {name} must be one of {', '.join(values)}"
-        )
-    return value
-
-
 def _number(what: str, text: str) -> float:
     try:
         return float(text)
@@ -225,87 +215,73 @@ def _weights(text: str) -> tuple[float, ...]:
     return tuple(_number(f"a weight of weights:{text}", piece) for piece in text.split("+"))
 
 
-def _lowercase(metric: str, settings: Mapping[str, str]) -> bool:
-    return _choice(metric, settings, "case", ("true", "false")) == "false"
+class _Setting(NamedTuple):
+    """A setting: its name, the metric's argument, and how text becomes its value.
+
+    ``read`` takes the name of the metric, that of the setting, and the text.
+    """
+
+    name: str
+    argument: str
+    read: Callable[[str, str, str], object]
 
 
-def _tokenizer(metric: str, settings: Mapping[str, str]) -> str:
-    return _choice(metric, settings, "tokenize", TOKENIZERS)
+def _choice(name: str, argument: str, values: Mapping[str, object]) -> _Setting:
+    """Return a setting with one of some values."""
+
+    def read(metric: str, name: str, text: str) -> object:
+        if text not in values:
+            raise UsageError(
+                f"{name}:{text} is invalid for {metric}: {name} must be one of {', '.join(values)}"
+            )
+        return values[text]
+
+    return _Setting(name, argument, read)
 
 
-def _normalization(settings: Mapping[str, str]) -> Normalization:
-    return parse_normalization(settings.get("normalize", ""))
+def _words(*values: str) -> dict[str, object]:
+    return {value: value for value in values}
 
 
-def _reference_choice(metric: str, settings: Mapping[str, str]) -> ReferenceChoice:
-    return cast(ReferenceChoice, _choice(metric, settings, "refs", ("moses", "best")))
+def _real(name: str) -> _Setting:
+    return _Setting(name, name, lambda metric, name, text: _number(f"{name} of {metric}", text))
 
 
-def _bleu(settings: Mapping[str, str]) -> Metric:
-    lengths = ("closest", "shortest", "average")
-    return Bleu(
-        cast(ReferenceLength, _choice("BLEU", settings, "reflen", lengths)),
-        _lowercase("BLEU", settings),
-        tokenizer=_tokenizer("BLEU", settings),
-    )
+def _entry_of(kind: Callable[..., Metric], name: str, *settings: _Setting) -> _Entry:
+    """Return the entry of a metric that is built from these settings."""
 
-
-def _chrf(settings: Mapping[str, str]) -> Metric:
-    return Chrf(
-        _lowercase("CHRF", settings),
-        _number("beta of CHRF", settings.get("beta", "3")),
-        _number("smooth of CHRF", settings.get("smooth", "0")),
-    )
-
-
-def _cer(settings: Mapping[str, str]) -> Metric:
-    return Cer(
-        _lowercase("CER", settings),
-        blanks=cast(Blanks, _choice("CER", settings, "blanks", ("keep", "remove"))),
-        normalization=_normalization(settings),
-    )
-
-
-def _word_metric(kind: type[Mer | Per | Ter | TerSacrebleu]) -> _Entry:
-    """Return the entry of a metric of words that has no other settings."""
-
-    def build(settings: Mapping[str, str]) -> Metric:
-        name = kind.name
+    def build(values: Mapping[str, str]) -> Metric:
+        given = [setting for setting in settings if setting.name in values]
         return kind(
-            _lowercase(name, settings),
-            tokenizer=_tokenizer(name, settings),
-            normalization=_normalization(settings),
+            **{
+                setting.argument: setting.read(name, setting.name, values[setting.name])
+                for setting in given
+            }
         )
 
-    return _Entry(("case", "normalize", "tokenize"), build)
+    return _Entry(tuple(sorted(setting.name for setting in settings)), build)
 
 
-def _edit_distance(kind: type[Cder | Wer]) -> _Entry:
-    """Return the entry of a metric of words that chooses among references."""
-
-    def build(settings: Mapping[str, str]) -> Metric:
-        name = kind.name
-        return kind(
-            _lowercase(name, settings),
-            _reference_choice(name, settings),
-            tokenizer=_tokenizer(name, settings),
-            normalization=_normalization(settings),
-        )
-
-    return _Entry(("case", "normalize", "refs", "tokenize"), build)
-
+_CASE = _choice("case", "lowercase", {"true": False, "false": True})
+_TOKENIZE = _choice("tokenize", "tokenizer", _words(*TOKENIZERS))
+_NORMALIZE = _Setting(
+    "normalize", "normalization", lambda metric, name, text: parse_normalization(text)
+)
+_REFLEN = _choice("reflen", "reference_length", _words("closest", "shortest", "average"))
+_REFS = _choice("refs", "reference_choice", _words("moses", "best"))
+_BLANKS = _choice("blanks", "blanks", _words("keep", "remove"))
 
 _ENTRIES: Mapping[str, _Entry] = MappingProxyType(
     {
-        "BLEU": _Entry(("case", "reflen", "tokenize"), _bleu),
-        "CDER": _edit_distance(Cder),
-        "CER": _Entry(("blanks", "case", "normalize"), _cer),
-        "CHRF": _Entry(("beta", "case", "smooth"), _chrf),
-        "MER": _word_metric(Mer),
-        "PER": _word_metric(Per),
-        "TER": _word_metric(Ter),
-        "TER-SACREBLEU": _word_metric(TerSacrebleu),
-        "WER": _edit_distance(Wer),
+        "BLEU": _entry_of(Bleu, "BLEU", _REFLEN, _CASE, _TOKENIZE),
+        "CDER": _entry_of(Cder, "CDER", _CASE, _REFS, _TOKENIZE, _NORMALIZE),
+        "CER": _entry_of(Cer, "CER", _CASE, _BLANKS, _NORMALIZE),
+        "CHRF": _entry_of(Chrf, "CHRF", _CASE, _real("beta"), _real("smooth")),
+        "MER": _entry_of(Mer, "MER", _CASE, _TOKENIZE, _NORMALIZE),
+        "PER": _entry_of(Per, "PER", _CASE, _TOKENIZE, _NORMALIZE),
+        "TER": _entry_of(Ter, "TER", _CASE, _TOKENIZE, _NORMALIZE),
+        "TER-SACREBLEU": _entry_of(TerSacrebleu, "TER-SACREBLEU", _CASE, _TOKENIZE, _NORMALIZE),
+        "WER": _entry_of(Wer, "WER", _CASE, _REFS, _TOKENIZE, _NORMALIZE),
     }
 )
 

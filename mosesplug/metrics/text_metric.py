@@ -14,14 +14,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.metrics.hypotheses import check_hypotheses
-from mosesplug.metrics.protocol import (
-    PreparedReferences,
-    UnsmoothedMetric,
-    check_references,
-    reference_fingerprint,
-)
-from mosesplug.metrics.word_metric import check_totals
+from mosesplug.metrics.hypotheses import HypothesisRanges
+from mosesplug.metrics.plain import split_hypotheses
+from mosesplug.metrics.protocol import PreparedReferences
+from mosesplug.metrics.reference_metric import ReferenceMetric
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +31,7 @@ class TextReferences(PreparedReferences):
     lines: tuple[tuple[bytes, ...], ...]
 
 
-class TextMetric(UnsmoothedMetric):
+class TextMetric(ReferenceMetric[TextReferences]):
     """A metric of a few integers per hypothesis, which plain Python counts.
 
     A subclass is a frozen dataclass whose fields are its settings, with texts as values. It defines
@@ -48,9 +44,7 @@ class TextMetric(UnsmoothedMetric):
         statistics_names: the name of each statistic.
     """
 
-    name: ClassVar[str]
     version: ClassVar[str]
-    statistics_names: ClassVar[tuple[str, ...]]
 
     @abstractmethod
     def count(self, hypothesis: bytes, references: Sequence[bytes]) -> Sequence[int]:
@@ -60,66 +54,24 @@ class TextMetric(UnsmoothedMetric):
     def score_totals(self, totals: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return scores of summed statistics, ``[..., n_statistics]`` to ``[...]``."""
 
-    @property
-    def n_statistics(self) -> int:
-        """Number of statistics."""
-        return len(self.statistics_names)
-
-    def signature(self) -> str:
-        """Return name, settings and version."""
-        return f"{self.name}|{self._settings()}"
-
     def _settings(self) -> str:
         values: Any = self
-        settings = "".join(f"{each.name}:{getattr(self, each.name)}|" for each in fields(values))
+        settings = "".join(f"{field.name}:{getattr(self, field.name)}|" for field in fields(values))
         return f"{settings}version:{self.version}"
 
-    def prepare(self, references: Sequence[Sequence[bytes]]) -> TextReferences:
-        """Keep ``references[k][line]``; see ``Metric.prepare``."""
-        return TextReferences(
-            n_sentences=check_references(references),
-            n_references=len(references),
-            signature=f"{self.name}|nrefs:{len(references)}|{self._settings()}",
-            fingerprint=reference_fingerprint(references),
-            lines=tuple(zip(*references, strict=True)),
-        )
+    def _compile(self, references: Sequence[Sequence[bytes]], **known: Any) -> TextReferences:
+        return TextReferences(lines=tuple(zip(*references, strict=True)), **known)
 
-    def statistics(
-        self,
-        prepared: PreparedReferences,
-        sentence_ids: NDArray[np.int64],
-        buffer: NDArray[np.uint8],
-        starts: NDArray[np.int64],
-        ends: NDArray[np.int64],
-        *,
-        threads: int = 1,
+    def _count(
+        self, prepared: TextReferences, hypotheses: HypothesisRanges, threads: int
     ) -> NDArray[np.int32]:
-        """Return the statistics of ``n`` hypotheses, int32; see ``Metric.statistics``."""
-        expected = f"{self.name}|nrefs:{prepared.n_references}|{self._settings()}"
-        if not isinstance(prepared, TextReferences) or prepared.signature != expected:
-            raise ValueError(
-                f"references prepared for {prepared.signature} cannot serve {self.signature()}"
-            )
-        checked = check_hypotheses(
-            sentence_ids, buffer, starts, ends, n_sentences=prepared.n_sentences
-        )
-        text = checked.buffer.tobytes()
         known: dict[tuple[int, bytes], Sequence[int]] = {}
-        rows = np.empty((len(checked.sentence_ids), self.n_statistics), dtype=np.int32)
-        places = zip(
-            checked.sentence_ids.tolist(),
-            checked.starts.tolist(),
-            checked.ends.tolist(),
-            strict=True,
-        )
-        for row, (sentence, start, end) in enumerate(places):
-            key = (sentence, text[start:end])
+        rows = np.empty((len(hypotheses.sentence_ids), self.n_statistics), dtype=np.int32)
+        for row, key in enumerate(split_hypotheses(hypotheses)):
             if key not in known:
-                known[key] = self.count(key[1], prepared.lines[sentence])
+                known[key] = self.count(key[1], prepared.lines[key[0]])
             rows[row] = known[key]
         return rows
 
-    def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
-        """Return scores of ``totals`` of any number type; see ``Metric.score``."""
-        totals = check_totals(self.name, self.n_statistics, totals)
+    def _score(self, totals: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(self.score_totals(totals), dtype=np.float64)

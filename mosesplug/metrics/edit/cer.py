@@ -14,41 +14,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug import __version__
 from mosesplug.errors import UsageError
 from mosesplug.metrics.characters import BlankTreatment, space_out, space_out_lines
 from mosesplug.metrics.edit.distance import count_errors
 from mosesplug.metrics.encoding import EncodedHypotheses
 from mosesplug.metrics.hypotheses import HypothesisRanges
-from mosesplug.metrics.word_metric import (
-    Splitting,
-    WordMetric,
-    WordReferences,
-    check_totals,
-    divide_errors,
-)
+from mosesplug.metrics.reference_metric import divide_errors
+from mosesplug.metrics.tokenizers import Tokenization
+from mosesplug.metrics.word_metric import WordMetric, WordReferences
 
 Blanks = Literal["keep", "remove"]
 
 
 @dataclass(frozen=True)
-class _Characters:
-    """A ``Splitting`` whose words are characters.
+class _Characters(Tokenization):
+    """Characters as words.
 
     Attributes:
         blanks: whether blanks are characters.
         merges_blanks: whether several blanks are one character.
-        fold: as for ``Splitting``.
     """
 
-    blanks: Blanks
-    merges_blanks: bool
-    fold: bool
+    blanks: Blanks = "keep"
+    merges_blanks: bool = False
 
     @property
     def _treatment(self) -> BlankTreatment:
@@ -56,9 +49,6 @@ class _Characters:
 
     def signature(self) -> str:
         return f"case:{'lc-ascii' if self.fold else 'mixed'}|blanks:{self.blanks}"
-
-    def version(self) -> str:
-        return f"mosesplug-{__version__}"
 
     def references(self, references: Sequence[Sequence[bytes]]) -> Sequence[Sequence[bytes]]:
         return [space_out_lines(lines, blanks=self._treatment) for lines in references]
@@ -78,7 +68,6 @@ class Cer(WordMetric):
     blanks: Blanks = field(default="keep", kw_only=True)
 
     name: ClassVar[str] = "CER"
-    n_statistics: ClassVar[int] = 2
     statistics_names: ClassVar[tuple[str, ...]] = ("errors", "reference_length")
 
     def __post_init__(self) -> None:
@@ -88,17 +77,15 @@ class Cer(WordMetric):
         if self.tokenizer != "none":
             raise UsageError("CER compares characters: it has no tokenizer")
 
-    def _splitting(self) -> Splitting:
-        return _Characters(self.blanks, "punct" in self.normalization.steps, self.lowercase)
+    def _splitting(self) -> Tokenization:
+        # Deleted punctuation marks leave the blanks on both sides behind.
+        merges = "punct" in self.normalization.steps
+        return _Characters("none", self.lowercase, blanks=self.blanks, merges_blanks=merges)
 
-    def _count(
-        self, references: WordReferences, hypotheses: EncodedHypotheses
-    ) -> NDArray[np.int32]:
-        counts = np.empty((len(hypotheses.sentence_ids), 2), dtype=np.int32)
+    def _fill(
+        self, references: WordReferences, hypotheses: EncodedHypotheses, counts: NDArray[np.int32]
+    ) -> None:
         count_errors(references.words, references.n_references, hypotheses, counts)
-        return counts
 
-    def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
-        """Return 1 - CER of ``totals`` ``[..., 2]``: float64 ``[...]``, at most 1."""
-        totals = check_totals(self.name, self.n_statistics, totals)
+    def _score(self, totals: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(1.0 - divide_errors(totals[..., 0], totals[..., 1]))

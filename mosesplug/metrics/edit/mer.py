@@ -17,7 +17,7 @@ minus MER; 1 if there are no words at all.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +26,9 @@ from mosesplug.kernels import kernel
 from mosesplug.metrics.blanks import join_single_blanks
 from mosesplug.metrics.edit.distance import is_closer
 from mosesplug.metrics.encoding import EncodedHypotheses
+from mosesplug.metrics.reference_metric import divide
 from mosesplug.metrics.tokenizers import Tokenization
-from mosesplug.metrics.word_metric import Splitting, WordMetric, WordReferences, check_totals
+from mosesplug.metrics.word_metric import WordMetric, WordReferences
 from mosesplug.metrics.words import ReferenceWords
 
 
@@ -110,7 +111,6 @@ class Mer(WordMetric):
     """1 - MER; the reference with the lowest rate of a hypothesis counts."""
 
     name: ClassVar[str] = "MER"
-    n_statistics: ClassVar[int] = 4
     statistics_names: ClassVar[tuple[str, ...]] = (
         "hits",
         "substitutions",
@@ -118,20 +118,14 @@ class Mer(WordMetric):
         "insertions",
     )
 
-    def _splitting(self) -> Splitting:
+    def _splitting(self) -> Tokenization:
         return Tokenization(self.tokenizer, self.lowercase, join_single_blanks)
 
-    def _count(
-        self, references: WordReferences, hypotheses: EncodedHypotheses
-    ) -> NDArray[np.int32]:
-        counts = np.empty((len(hypotheses.sentence_ids), 4), dtype=np.int32)
+    def _fill(
+        self, references: WordReferences, hypotheses: EncodedHypotheses, counts: NDArray[np.int32]
+    ) -> None:
         _count_edits(references.words, references.n_references, hypotheses, counts)
-        return counts
 
-    def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
-        """Return 1 - MER of ``totals`` ``[..., 4]``: float64 ``[...]``, in 0 to 1."""
-        totals = check_totals(self.name, self.n_statistics, totals)
+    def _score(self, totals: NDArray[np.float64]) -> NDArray[np.float64]:
         pairs = totals.sum(axis=-1)
-        rates = np.zeros(totals.shape[:-1])
-        np.divide(pairs - totals[..., 0], pairs, out=rates, where=pairs > 0)
-        return np.asarray(1.0 - rates)
+        return np.asarray(1.0 - divide(pairs - totals[..., 0], pairs, 0.0))

@@ -12,7 +12,7 @@ sum is 1 minus their quotient; see ``divide_errors`` for an empty reference.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,8 @@ from mosesplug.errors import UsageError
 from mosesplug.kernels import kernel
 from mosesplug.metrics.edit.distance import count_errors, is_closer
 from mosesplug.metrics.encoding import EncodedHypotheses
-from mosesplug.metrics.word_metric import WordMetric, WordReferences, check_totals, divide_errors
+from mosesplug.metrics.reference_metric import divide_errors
+from mosesplug.metrics.word_metric import WordMetric, WordReferences
 from mosesplug.metrics.words import ReferenceWords
 
 ReferenceChoice = Literal["moses", "best"]
@@ -117,7 +118,6 @@ class Wer(WordMetric):
     reference_choice: ReferenceChoice = "moses"
 
     name: ClassVar[str] = "WER"
-    n_statistics: ClassVar[int] = 2
     statistics_names: ClassVar[tuple[str, ...]] = ("errors", "reference_length")
     jumps: ClassVar[bool] = False
 
@@ -133,21 +133,17 @@ class Wer(WordMetric):
     def _extra_settings(self) -> str:
         return f"refs:{self.reference_choice}|"
 
-    def _count(
-        self, references: WordReferences, hypotheses: EncodedHypotheses
-    ) -> NDArray[np.int32]:
-        counts = np.empty((len(hypotheses.sentence_ids), 2), dtype=np.int32)
+    def _fill(
+        self, references: WordReferences, hypotheses: EncodedHypotheses, counts: NDArray[np.int32]
+    ) -> None:
         best = self.reference_choice == "best"
         n_references = references.n_references
         if not self.jumps and (best or n_references == 1):
             count_errors(references.words, n_references, hypotheses, counts)
         else:
             _count_errors(references.words, n_references, self.jumps, best, hypotheses, counts)
-        return counts
 
-    def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
-        """Return 1 minus error rates of ``[..., 2]`` totals, float64 ``[...]``, at most 1."""
-        totals = check_totals(self.name, self.n_statistics, totals)
+    def _score(self, totals: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(1.0 - divide_errors(totals[..., 0], totals[..., 1]))
 
 

@@ -24,14 +24,15 @@ words). The score of their sum is 1 minus the first divided by the second.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.metrics.encoding import EncodedHypotheses
+from mosesplug.metrics.reference_metric import divide
 from mosesplug.metrics.ter.shifts_moses import count_edits
-from mosesplug.metrics.word_metric import WordMetric, WordReferences, check_totals
+from mosesplug.metrics.word_metric import WordMetric, WordReferences
 
 
 def _as_moses_writes(values: NDArray[np.float64]) -> NDArray[np.int32]:
@@ -46,30 +47,22 @@ class Ter(WordMetric):
     """1 - TER as Moses computes it; the module lists differences to sacrebleu."""
 
     name: ClassVar[str] = "TER"
-    n_statistics: ClassVar[int] = 3
     statistics_names: ClassVar[tuple[str, ...]] = (
         "edits_x100",
         "reference_length_x100",
         "rate_x100",
     )
 
-    def _count(
-        self, references: WordReferences, hypotheses: EncodedHypotheses
-    ) -> NDArray[np.int32]:
+    def _fill(
+        self, references: WordReferences, hypotheses: EncodedHypotheses, counts: NDArray[np.int32]
+    ) -> None:
         n_references = references.n_references
         edits = count_edits(references.words, n_references, hypotheses).astype(np.float64)
         ends = references.words.token_offsets[::n_references]
         average = np.diff(ends)[hypotheses.sentence_ids] / n_references
-        rates = (edits > 0).astype(np.float64)
-        np.divide(edits, average, out=rates, where=average > 0)
-        return _as_moses_writes(np.stack([edits, average, rates], axis=1) * 100.0)
+        rates = divide(edits, average, edits > 0)
+        counts[:] = _as_moses_writes(np.stack([edits, average, rates], axis=1) * 100.0)
 
-    def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
-        """Return 1 - TER of ``totals`` ``[..., 3]``: float64 ``[...]``, at most 1.
-
-        Without words in the references, the rate is that of one hypothesis: 1 for any edits.
-        """
-        totals = check_totals(self.name, self.n_statistics, totals)
-        rates = np.array(totals[..., 0] > 0, dtype=np.float64)
-        np.divide(totals[..., 0], totals[..., 1], out=rates, where=totals[..., 1] > 0)
-        return np.asarray(1.0 - rates)
+    def _score(self, totals: NDArray[np.float64]) -> NDArray[np.float64]:
+        # Without words in the references, the rate is that of one hypothesis: 1 for any edits.
+        return np.asarray(1.0 - divide(totals[..., 0], totals[..., 1], totals[..., 0] > 0))

@@ -10,7 +10,7 @@ no_punct=False`` and ``case_sensitive=True``; words are separated by all whitesp
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,10 @@ from mosesplug.metrics.blanks import separate_words
 from mosesplug.metrics.encoding import EncodedHypotheses
 from mosesplug.metrics.hypotheses import HypothesisRanges
 from mosesplug.metrics.plain import split_hypotheses, split_words
+from mosesplug.metrics.reference_metric import divide
 from mosesplug.metrics.ter.shifts_sacrebleu import count_edits
 from mosesplug.metrics.tokenizers import Tokenization
-from mosesplug.metrics.word_metric import Splitting, WordMetric, WordReferences, check_totals
+from mosesplug.metrics.word_metric import WordMetric, WordReferences
 
 
 @dataclass(frozen=True)
@@ -34,20 +35,19 @@ class TerSacrebleu(WordMetric):
     """
 
     name: ClassVar[str] = "TER-SACREBLEU"
-    n_statistics: ClassVar[int] = 2
     statistics_names: ClassVar[tuple[str, ...]] = ("edits_x_references", "reference_words")
 
-    def _splitting(self) -> Splitting:
+    def _splitting(self) -> Tokenization:
         return Tokenization(self.tokenizer, self.lowercase, separate_words)
 
-    def _count(
-        self, references: WordReferences, hypotheses: EncodedHypotheses
-    ) -> NDArray[np.int32]:
+    def _fill(
+        self, references: WordReferences, hypotheses: EncodedHypotheses, counts: NDArray[np.int32]
+    ) -> None:
         n_references = references.n_references
         edits = count_edits(references.words, n_references, hypotheses)
         lengths = np.diff(references.words.token_offsets[::n_references])
         words = lengths[hypotheses.sentence_ids]
-        return np.stack([edits * n_references, words], axis=1).astype(np.int32)
+        counts[:, 0], counts[:, 1] = edits * n_references, words
 
     _plain_allowance: ClassVar[float] = 800_000
     """Pairs of a word of the hypothesis and one of the reference, since that is what takes time."""
@@ -73,12 +73,8 @@ class TerSacrebleu(WordMetric):
             rows.append((edits * len(split), sum(map(len, split))))
         return np.reshape(rows, (len(rows), self.n_statistics)).astype(np.int32)
 
-    def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
-        """Return 1 - TER of ``totals`` ``[..., 2]``: float64 ``[...]``, at most 1."""
-        totals = check_totals(self.name, self.n_statistics, totals)
-        rates = np.array(totals[..., 0] > 0, dtype=np.float64)
-        np.divide(totals[..., 0], totals[..., 1], out=rates, where=totals[..., 1] > 0)
-        return np.asarray(1.0 - rates)
+    def _score(self, totals: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(1.0 - divide(totals[..., 0], totals[..., 1], totals[..., 0] > 0))
 
 
 def _letters(words: list[bytes]) -> list[str]:
