@@ -76,7 +76,7 @@ def load_plugins(
     bundled = {entry.name for entry in entries if entry.is_bundled}
     for entry in entries:
         problem, found = "", None
-        if entry.name in built_in or (entry.name in bundled and not entry.is_bundled):
+        if not entry.is_bundled and entry.name in {*built_in, *bundled}:
             problem = (
                 f"the plug-in {entry} is ignored: mosesplug has {entry.name} itself. Rename the"
                 " plug-in or uninstall the package"

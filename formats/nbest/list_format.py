@@ -1,8 +1,8 @@
 """The interface of all formats of n-best lists.
 
-A format turns a file into blocks of arrays. A format is one module of ``formats.nbest.readers``
-with the object ``LIST_FORMAT``, and one line in ``_MODULES``. ``open_blocks`` finds the format by
-name, or by the first lines of the file.
+A format turns a file into blocks of arrays. A format is a row of ``LIST_FORMATS`` in a module of
+``formats.nbest.readers``, or a plug-in, as the bundled ones in ``formats.extras``. ``open_blocks``
+finds the format by name, or by the first lines of the file.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ TEXT_NAMES = (
 """
 
 PLUGINS = "mosesplug.formats"
-"""The group of entry points by which other packages add formats; ``auto`` asks them last."""
+"""The group of entry points by which packages add formats; ``auto`` asks them last."""
 
 AUTO = "auto"
 """The name that stands for the format of the first lines."""
@@ -129,29 +129,32 @@ class ListFormat:
     explain: Callable[[Sequence[bytes], ListOptions], str] | None = None
 
 
-_MODULES = (
-    *("documents", "jsonl", "fairseq", "travatar", "marian", "joshua", "cdec", "moses", "kaldi"),
-    *("tsv", "comma_tables", "nemo", "espnet", "transcripts", "flat"),
-)
+_MODULES = ("documents", "jsonl", "bars", "tsv", "comma_tables", "flat")
 """The modules of ``formats.nbest.readers``, in the order in which ``auto`` asks them."""
 
 _REGISTERED: dict[str, ListFormat] = {}
 
 
-def register_format(found: ListFormat) -> None:
+def register_format(added: ListFormat) -> None:
     """Add a format; ``auto`` asks it after the others."""
-    if list_formats().get(found.name, found) is not found:
-        raise ValueError(f"there is a list format {found.name} already: choose another name")
-    _REGISTERED[found.name] = found
+    if list_formats().get(added.name, added) is not added:
+        raise ValueError(f"there is a list format {added.name} already: choose another name")
+    _REGISTERED[added.name] = added
+
+
+def _core_formats() -> Mapping[str, ListFormat]:
+    """Return the formats of this package and the registered ones, by name."""
+    if not _REGISTERED:
+        for module in _MODULES:
+            rows = importlib.import_module(f"formats.nbest.readers.{module}").LIST_FORMATS
+            _REGISTERED.update({row.name: row for row in rows})
+    return _REGISTERED
 
 
 def list_formats() -> Mapping[str, ListFormat]:
-    """Return all formats by name, in the order in which ``auto`` asks them."""
-    if not _REGISTERED:
-        for module in _MODULES:
-            found = importlib.import_module(f"formats.nbest.readers.{module}").LIST_FORMAT
-            _REGISTERED[found.name] = found
-    return dict(_REGISTERED)
+    """Return the core's formats by name, in the order in which ``auto`` asks them, and extras."""
+    extras = [entry for entry in list_plugins(PLUGINS) if entry.is_bundled]
+    return {**_core_formats(), **{entry.name: entry.load(ListFormat) for entry in extras}}
 
 
 def split_format_name(text: str) -> tuple[str, int | None]:
@@ -190,12 +193,12 @@ def find_format(
 
 def _find_name(name: str) -> ListFormat:
     """Return the format with this name, of this package or a plug-in."""
-    own = list_formats()
+    own = _core_formats()
     if name in own:
         return own[name]
     if (plugin := find_plugin(PLUGINS, name, ListFormat)) is not None:
         return plugin
-    others = [each.name for each in list_plugins(PLUGINS) if each.name not in own]
+    others = [entry.name for entry in list_plugins(PLUGINS) if entry.name not in own]
     raise ValueError(f"unknown list format {name!r}; known: {', '.join([AUTO, *own, *others])}")
 
 
@@ -223,12 +226,14 @@ def detect_format(path: StrPath, columns: Sequence[str] | None = None) -> ListFo
     table. So is a file that no format recognizes with tabs, or with as many commas as columns, if
     the caller names the id: its reader tells what is wrong.
     """
-    formats = list_formats()
     if Path(path).is_dir():
-        for found in formats.values():
-            if found.recognizes_directory is not None and found.recognizes_directory(Path(path)):
-                return found
-        return formats["kaldi"]
+        for plugin in _plugins():
+            if plugin.recognizes_directory is not None and plugin.recognizes_directory(Path(path)):
+                return plugin
+        raise FormatError(
+            "no format of n-best lists is a directory", path=path, remedy="Name a file of lists"
+        )
+    formats = _core_formats()
     lines = read_first_lines(path)
     if not lines:
         return formats["moses"]
@@ -236,20 +241,27 @@ def detect_format(path: StrPath, columns: Sequence[str] | None = None) -> ListFo
     is_table = n_columns > 0 and b"\t" in lines[0]
     if is_table and lines[0].count(b"\t") == n_columns - 1:
         return formats["tsv"]
-    for found in formats.values():
-        if found.recognizes(lines):
-            return found
+    for own in formats.values():
+        if own.recognizes(lines):
+            return own
+    for plugin in _plugins():
+        # A plug-in that does not work must not hide that the list may be another one's.
+        with contextlib.suppress(Exception):
+            if plugin.recognizes(lines):
+                return plugin
     if is_table:
         return formats["tsv"]  # which says what is wrong with the number of columns
     if n_columns > 1 and n_columns - 1 in (lines[0].count(b","), lines[0].count(b";")):
         return formats["csv"]
-    for entry in list_plugins(PLUGINS):
-        # A plug-in that does not work must not hide that the list may be another one's.
-        with contextlib.suppress(Exception):
-            plugin = None if entry.name in formats else entry.load(ListFormat)
-            if plugin is not None and plugin.recognizes(lines):
-                return plugin
     raise _unknown_layout(path, lines)
+
+
+def _plugins() -> Iterator[ListFormat]:
+    """Yield the formats of plug-ins that can be imported, the bundled ones first."""
+    for entry in sorted(list_plugins(PLUGINS), key=lambda entry: not entry.is_bundled):
+        with contextlib.suppress(Exception):
+            if entry.name not in _core_formats():
+                yield entry.load(ListFormat)
 
 
 def _unknown_layout(path: StrPath, lines: Sequence[bytes]) -> FormatError:

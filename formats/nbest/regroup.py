@@ -6,13 +6,14 @@ Formats whose sentence ids stand anywhere in a line parse lines first and group 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formats.nbest.block import NBestList, concatenate
+from formats.nbest.list_format import ListOptions, SentenceIds
 from formats.text import StrPath, iter_chunks
 from formats.words import Positions
 
@@ -64,6 +65,17 @@ def join_sentences(blocks: Iterator[NBestList]) -> Iterator[NBestList]:
         waiting.append(take_rows(block, start, len(block)))
     if waiting:
         yield _join(waiting)
+
+
+def whole_sentences(
+    parse: Callable[[StrPath, ListOptions, SentenceIds], Iterator[NBestList]],
+) -> Callable[[StrPath, ListOptions, SentenceIds], Iterator[NBestList]]:
+    """Turn a parser whose blocks may end within a sentence into a reader of a ``ListFormat``."""
+
+    def read_blocks(path: StrPath, options: ListOptions, ids: SentenceIds) -> Iterator[NBestList]:
+        return join_sentences(parse(path, options, ids))
+
+    return read_blocks
 
 
 def take_rows(block: NBestList, begin: int, end: int) -> NBestList:

@@ -9,8 +9,8 @@ import pytest
 
 import mosesplug
 from formats.errors import FormatError
+from formats.extras import fairseq
 from formats.nbest import regroup
-from formats.nbest.readers import fairseq
 from mosesplug.learning.lists.blocks import read_list_blocks
 from mosesplug.settings.lists import ListSettings
 

@@ -18,6 +18,7 @@ from unittest import mock
 import numpy as np
 
 from formats.errors import FormatError
+from formats.extras import espnet, fairseq, kaldi
 from formats.nbest import files, json_values, regroup
 from formats.nbest.block import NBestList, concatenate
 from formats.nbest.json_structs import StructParser
@@ -29,7 +30,7 @@ from formats.nbest.list_format import (
     open_blocks,
     read_whole,
 )
-from formats.nbest.readers import comma_tables, documents, espnet, fairseq, kaldi
+from formats.nbest.readers import comma_tables, documents
 
 __all__ = ["DIRECTORIES", "LISTS", "begin", "list_files", "readers", "words"]
 

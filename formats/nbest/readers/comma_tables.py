@@ -17,7 +17,7 @@ import numpy as np
 from formats.nbest.block import NBestList
 from formats.nbest.entry import BLANKS, Place
 from formats.nbest.list_format import ID_NAMES, ListFormat, ListOptions, SentenceIds
-from formats.nbest.regroup import iter_line_blocks, join_sentences
+from formats.nbest.regroup import iter_line_blocks, whole_sentences
 from formats.nbest.table_columns import explain_columns, find_columns, find_form, has_id_column
 from formats.nbest.tables import TableForm, parse_at_once, parse_rows
 from formats.text import StrPath
@@ -56,12 +56,8 @@ def _explain(lines: Sequence[bytes], options: ListOptions) -> str:
     return explain_columns(_split_line(lines[0])[0], options)
 
 
+@whole_sentences
 def _read_blocks(path: StrPath, options: ListOptions, ids: SentenceIds) -> Iterator[NBestList]:
-    return join_sentences(_parse(path, options, ids))
-
-
-def _parse(path: StrPath, options: ListOptions, ids: SentenceIds) -> Iterator[NBestList]:
-    """Yield blocks that may end within a sentence."""
     name = fspath(path)
     lines = _Lines(path)
     first = next((line for line in lines if line.strip()), None)
@@ -143,10 +139,12 @@ def _rows(
             yield first, [cell.replace(b"\n", b" ").replace(b"\r", b" ") for cell in cells]
 
 
-LIST_FORMAT = ListFormat(
-    name="csv",
-    summary="columns with commas, named by the first line or --columns",
-    recognizes=_recognizes,
-    read_blocks=_read_blocks,
-    explain=_explain,
+LIST_FORMATS = (
+    ListFormat(
+        name="csv",
+        summary="columns with commas, named by the first line or --columns",
+        recognizes=_recognizes,
+        read_blocks=_read_blocks,
+        explain=_explain,
+    ),
 )

@@ -45,7 +45,7 @@ from formats.nbest.list_format import (
     ListOptions,
     SentenceIds,
 )
-from formats.nbest.regroup import join_sentences
+from formats.nbest.regroup import join_sentences, whole_sentences
 from formats.text import StrPath
 
 BLOCK_ROWS = 20_000
@@ -86,10 +86,6 @@ def _is_object_of_lines(found: Mapping[str, Any]) -> bool:
     return is_list and (has_id or not isinstance(first, str))
 
 
-def _read_blocks(path: StrPath, options: ListOptions, ids: SentenceIds) -> Iterator[NBestList]:
-    return join_sentences(_parse(path, options, ids))
-
-
 def parse_values(
     values: Iterable[Any], name: str, options: ListOptions, ids: SentenceIds
 ) -> NBestList:
@@ -107,8 +103,8 @@ def parse_values(
     return concatenate(blocks)
 
 
-def _parse(path: StrPath, options: ListOptions, ids: SentenceIds) -> Iterator[NBestList]:
-    """Yield blocks that may end within a sentence."""
+@whole_sentences
+def _read_blocks(path: StrPath, options: ListOptions, ids: SentenceIds) -> Iterator[NBestList]:
     reader = JsonReader(path)
     yield from _blocks(_objects(reader, options.group_size), reader.path, options, ids)
 
@@ -329,10 +325,12 @@ def _rows_of_columns(
             yield {LIST_KEYS[0]: rows[begin : begin + group_size]}
 
 
-LIST_FORMAT = ListFormat(
-    name="json",
-    summary='[["a b", "a c"], ["d"]], and other arrays of hypotheses',
-    recognizes=_recognizes,
-    read_blocks=_read_blocks,
-    may_be_sized=True,
+LIST_FORMATS = (
+    ListFormat(
+        name="json",
+        summary='[["a b", "a c"], ["d"]], and other arrays of hypotheses',
+        recognizes=_recognizes,
+        read_blocks=_read_blocks,
+        may_be_sized=True,
+    ),
 )

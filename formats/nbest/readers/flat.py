@@ -90,10 +90,12 @@ def _read_blocks(path: StrPath, options: ListOptions, ids: SentenceIds) -> Itera
     return read_groups(path, None, options, "flat")
 
 
-LIST_FORMAT = ListFormat(
-    name="flat",
-    summary="flat:N: N lines a sentence: the text, tabs and numbers",
-    recognizes=lambda lines: False,
-    read_blocks=_read_blocks,
-    is_sized=True,
+LIST_FORMATS = (
+    ListFormat(
+        name="flat",
+        summary="flat:N: N lines a sentence: the text, tabs and numbers",
+        recognizes=lambda lines: False,
+        read_blocks=_read_blocks,
+        is_sized=True,
+    ),
 )

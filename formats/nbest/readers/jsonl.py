@@ -19,7 +19,7 @@ from formats.nbest.json_objects import (
     read_integer,
 )
 from formats.nbest.list_format import TEXT_NAMES, ListFormat, ListOptions, SentenceIds
-from formats.nbest.regroup import iter_line_blocks, join_sentences
+from formats.nbest.regroup import iter_line_blocks, whole_sentences
 from formats.text import StrPath
 
 _FROM_PYTHON = (
@@ -32,12 +32,8 @@ def _recognizes(lines: Sequence[bytes]) -> bool:
     return lines[0].lstrip(BLANKS).startswith(b"{")
 
 
+@whole_sentences
 def _read_blocks(path: StrPath, options: ListOptions, ids: SentenceIds) -> Iterator[NBestList]:
-    return join_sentences(_parse(path, options, ids))
-
-
-def _parse(path: StrPath, options: ListOptions, ids: SentenceIds) -> Iterator[NBestList]:
-    """Yield blocks that may end within a sentence."""
     from formats.nbest.json_structs import StructParser, make_parser  # msgspec takes 10 ms
 
     name = fspath(path)
@@ -112,10 +108,12 @@ def _explain(lines: Sequence[bytes], options: ListOptions) -> str:
     return f"hypothesis in key {form.text_key}, not {', '.join(others)}" if others else ""
 
 
-LIST_FORMAT = ListFormat(
-    name="jsonl",
-    summary='{"id": "utt-1", "hyp": "a b", "scores": {"lm": -3.5}}',
-    recognizes=_recognizes,
-    read_blocks=_read_blocks,
-    explain=_explain,
+LIST_FORMATS = (
+    ListFormat(
+        name="jsonl",
+        summary='{"id": "utt-1", "hyp": "a b", "scores": {"lm": -3.5}}',
+        recognizes=_recognizes,
+        read_blocks=_read_blocks,
+        explain=_explain,
+    ),
 )

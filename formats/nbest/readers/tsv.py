@@ -8,7 +8,7 @@ from os import fspath
 from formats.nbest.block import NBestList
 from formats.nbest.entry import BLANKS, Place
 from formats.nbest.list_format import ListFormat, ListOptions, SentenceIds
-from formats.nbest.regroup import iter_line_blocks, join_sentences
+from formats.nbest.regroup import iter_line_blocks, whole_sentences
 from formats.nbest.table_columns import explain_columns, find_columns, find_form, has_id_column
 from formats.nbest.tables import TableForm, parse_table, split_line
 from formats.text import StrPath
@@ -22,12 +22,8 @@ def _explain(lines: Sequence[bytes], options: ListOptions) -> str:
     return explain_columns(split_line(lines[0]), options)
 
 
+@whole_sentences
 def _read_blocks(path: StrPath, options: ListOptions, ids: SentenceIds) -> Iterator[NBestList]:
-    return join_sentences(_parse(path, options, ids))
-
-
-def _parse(path: StrPath, options: ListOptions, ids: SentenceIds) -> Iterator[NBestList]:
-    """Yield blocks that may end within a sentence."""
     name = fspath(path)
     columns: tuple[str, ...] | None = None
     form: TableForm | None = None
@@ -49,10 +45,12 @@ def _parse(path: StrPath, options: ListOptions, ids: SentenceIds) -> Iterator[NB
             yield parse_table(text, form, name, first_line, ids, 0)
 
 
-LIST_FORMAT = ListFormat(
-    name="tsv",
-    summary="columns with tabs, named by the first line or --columns",
-    recognizes=_recognizes,
-    read_blocks=_read_blocks,
-    explain=_explain,
+LIST_FORMATS = (
+    ListFormat(
+        name="tsv",
+        summary="columns with tabs, named by the first line or --columns",
+        recognizes=_recognizes,
+        read_blocks=_read_blocks,
+        explain=_explain,
+    ),
 )

@@ -24,6 +24,7 @@ import numpy as np
 import pytest
 
 from formats.errors import FormatError
+from formats.extras import espnet, fairseq, kaldi
 from formats.nbest import files as nbest_files
 from formats.nbest import json_values, regroup
 from formats.nbest.block import NBestList, concatenate
@@ -39,7 +40,7 @@ from formats.nbest.list_format import (
     register_format,
     split_format_name,
 )
-from formats.nbest.readers import comma_tables, documents, espnet, fairseq, kaldi
+from formats.nbest.readers import comma_tables, documents
 
 DATA = Path(__file__).parents[2] / "data"
 FORMATS = sorted(list_formats())

@@ -30,7 +30,7 @@ from pathlib import Path
 import numpy as np
 
 from formats.errors import FormatError, quote
-from formats.nbest.archives import (
+from formats.extras.archives import (
     find_file,
     has_number,
     iter_entries,
@@ -47,7 +47,7 @@ from formats.nbest.list_format import (
     ListOptions,
     SentenceIds,
 )
-from formats.nbest.regroup import join_sentences, make_block, pack_texts
+from formats.nbest.regroup import make_block, pack_texts, whole_sentences
 from formats.nbest.table_columns import check_columns
 from formats.text import StrPath, open_text, require_regular_file
 
@@ -98,12 +98,9 @@ class _Rank:
     values: tuple[Path, ...]
 
 
+@whole_sentences
 def _read_blocks(path: StrPath, options: ListOptions, ids: SentenceIds) -> Iterator[NBestList]:
-    return join_sentences(_parse(Path(path), options, ids))
-
-
-def _parse(path: Path, options: ListOptions, ids: SentenceIds) -> Iterator[NBestList]:
-    """Yield blocks that may end within a sentence."""
+    path = Path(path)
     names: tuple[str, ...] | None = None
     for job in search_directory(_jobs, path):
         ranks = search_directory(_ranks, job)
@@ -238,7 +235,7 @@ def _parse_job(
             rank.finish()
 
 
-LIST_FORMAT = ListFormat(
+ESPNET = ListFormat(
     name="espnet",
     summary="a directory of ESPnet: 1best_recog, 2best_recog, ...",
     recognizes=lambda lines: False,

@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 
 from formats.errors import FormatError, quote
-from formats.nbest.archives import (
+from formats.extras.archives import (
     find_file,
     has_number,
     iter_entries,
@@ -43,7 +43,7 @@ from formats.nbest.list_format import (
     ListOptions,
     SentenceIds,
 )
-from formats.nbest.regroup import join_sentences, make_block, pack_texts
+from formats.nbest.regroup import make_block, pack_texts, whole_sentences
 from formats.nbest.table_columns import check_columns
 from formats.text import StrPath, open_text, require_regular_file
 
@@ -73,12 +73,9 @@ class _Archives:
     costs: dict[str, Path]
 
 
+@whole_sentences
 def _read_blocks(path: StrPath, options: ListOptions, ids: SentenceIds) -> Iterator[NBestList]:
-    return join_sentences(_parse(Path(path), options, ids))
-
-
-def _parse(path: Path, options: ListOptions, ids: SentenceIds) -> Iterator[NBestList]:
-    """Yield blocks that may end within a sentence."""
+    path = Path(path)
     names: tuple[str, ...] | None = None
     for texts in search_directory(_text_archives, path):
         found = search_directory(partial(_archives, names=names, options=options), texts)
@@ -205,9 +202,11 @@ def _utterance(key: bytes, place: Place) -> str:
     return match[1].decode("utf-8", "surrogateescape")
 
 
-LIST_FORMAT = ListFormat(
+KALDI = ListFormat(
     name="kaldi",
     summary="a directory of archives: words_text, acwt, lmwt, ...",
     recognizes=_recognizes,
     read_blocks=_read_blocks,
+    # Every directory: what it lacks is an error of the reader.
+    recognizes_directory=lambda path: True,
 )

@@ -34,7 +34,7 @@ def _read_blocks(path: StrPath, options: ListOptions, ids: SentenceIds) -> Itera
     return read_groups(path, options.columns or ("hyp", "score"), options, "nemo")
 
 
-LIST_FORMAT = ListFormat(
+NEMO = ListFormat(
     name="nemo",
     summary="nemo:N: N lines a sentence: text<TAB>score",
     recognizes=_recognizes,

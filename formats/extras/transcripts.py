@@ -17,7 +17,7 @@ from formats.errors import quote
 from formats.nbest.block import NBestList
 from formats.nbest.entry import Place
 from formats.nbest.list_format import ListFormat, ListOptions, SentenceIds
-from formats.nbest.regroup import iter_line_blocks, join_sentences, make_block, pack_texts
+from formats.nbest.regroup import iter_line_blocks, make_block, pack_texts, whole_sentences
 from formats.text import StrPath
 from formats.transcripts import is_comment, split_transcript_line, transcript_error
 
@@ -32,12 +32,8 @@ def _recognizes(lines: Sequence[bytes]) -> bool:
     )
 
 
+@whole_sentences
 def _read_blocks(path: StrPath, options: ListOptions, ids: SentenceIds) -> Iterator[NBestList]:
-    return join_sentences(_parse(path, ids))
-
-
-def _parse(path: StrPath, ids: SentenceIds) -> Iterator[NBestList]:
-    """Yield blocks that may end within a sentence."""
     name = fspath(path)
     utterances: _Utterances | None = None
     waiting: list[tuple[int, bytes, bytes]] = []
@@ -117,7 +113,7 @@ def _make_block(
     )
 
 
-LIST_FORMAT = ListFormat(
+TRANSCRIPTS = ListFormat(
     name="trn",
     summary="the house (utt-a), as sclite reads",
     recognizes=_recognizes,

@@ -268,7 +268,7 @@ def _in_range(value: float, what: str, place: Place) -> float:
     return value
 
 
-LIST_FORMAT = ListFormat(
+FAIRSEQ = ListFormat(
     name="fairseq",
     summary="H-12<TAB>score<TAB>text, as fairseq-generate writes",
     recognizes=_recognizes,
