@@ -74,7 +74,7 @@ def _number_lines(text: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _read_nodes(graph: _Graph, lines: Iterator[tuple[int, bytes]]) -> HypergraphFile:
-    """Read what stands behind Moses' first line, in any spelling; raise the first error."""
+    """Read the nodes in any spelling, and raise the first error."""
     n_nodes, n_edges = graph.read_counts(lines)
     for node in range(n_nodes):
         graph.read_node(node, n_nodes, lines)
